@@ -1,10 +1,10 @@
 # The commands of a checkout: run it, test it, measure it.
 #
-#   make run     an evening at a virtual table
+#   make run     a demonstration at a virtual table
 #   make tools   installs the pinned libraries of a running table and of the tests into .venv
 #   make test    style, types, import contracts and the tests that need only Python; takes minutes
 #   make check   the same, and the tests with processes, brokers, databases and browsers: everything that CI runs
-#   make bench   all benchmarks, in one table beside the previous release's (BENCHMARKS="replay link" for some,
+#   make bench   all benchmarks, in one table with the previous release's (BENCHMARKS="replay link" for some,
 #                RUNS=3 for their spread, KEEP=0.2.0 to keep the ratios as that release's)
 #   make soak    the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
 #                WAGERS=100000 of each rule set)
@@ -67,10 +67,10 @@ run: .venv/.run
 	@$(BIN)/tablectl demo
 
 tools: .venv/.dev
-	@echo "Ready: the journal, the links, the screens and the tests' tools are in .venv. So that a shell finds tablectl:"
+	@echo "Ready: the journal, the links, the screens and the tests' tools are in .venv. To let a shell find tablectl:"
 	@echo '    export PATH="$(CURDIR)/.venv/bin:$$PATH"'
 
-# On a fresh checkout the type check takes a minute of one core; the tests start on another meanwhile.
+# On a fresh checkout the type check takes a minute on one core; the tests start on another core in the meantime.
 test: .venv/.dev
 	@$(MAKE) -j 2 sound only-python
 

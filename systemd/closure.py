@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ALWAYS = ("journal", "hardware", "web")
-"""Every table needs the ports, the journal and the screens."""
+"""The extras that every table needs: the journal, the ports and the screens."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _ASKS = {
     "mqtt": re.compile(r"^\s*(?:to\s*:\s*mqtt|mqtt\s*:)", re.MULTILINE),
 }
 _SETTLED_ELSEWHERE = re.compile(r"^\s*to\s*:\s*(?:mqtt|socket)\b", re.MULTILINE)
-"""Matches a table's file whose outcomes are settled elsewhere. These patterns are approximate: an extra too
-many costs a download, and `tablectl doctor` reports a missing one."""
+"""Matches a table's file whose outcomes are settled elsewhere. These patterns are approximate: an unneeded
+extra only costs a download, and `tablectl doctor` reports a missing one."""
 
 
 def extras_of(table: Path | None) -> tuple[str, ...]:

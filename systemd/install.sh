@@ -211,8 +211,8 @@ apply_system_files() { # create users and folders, load rules and modules now in
 		say "this kernel lacks a driver of serial ports: systemctl status systemd-modules-load"
 }
 
-# Make the table's signing key, sealed to this machine, once; it is never replaced, and never on a disk unencrypted:
-# if sealing fails no key is kept, and the next install makes one.
+# Make the table's signing key once, sealed to this machine. It is never replaced, and never written to a disk
+# unencrypted: if sealing fails, no key is kept, and the next install makes one.
 make_key() {
 	local sealed=$root/etc/table/credentials/table-key
 	rm -f "$sealed.new" # of an interrupted install
@@ -224,7 +224,7 @@ make_key() {
 	fi
 	# shellcheck disable=SC2064 # this file
 	trap "rm -f '$sealed.new'" EXIT
-	trap 'exit 1' TERM INT HUP # runs once the present command has ended, so that it can write nothing afterwards
+	trap 'exit 1' TERM INT HUP # runs once the current command has ended, so that it can write nothing afterwards
 	if ! "$home/current/bin/python" -m controller.journal.keys |
 		(umask 077 && systemd-creds encrypt --name=table-key - "$sealed.new") ||
 		grep -qs "PRIVATE KEY" "$sealed.new" || # even if it reports success, its output is checked and decrypted
@@ -245,7 +245,7 @@ start_unit() { # systemctl waits until the controller has reported READY=1
 	systemctl restart $unit
 }
 
-print_status() { # prints nothing if no controller answers
+print_status() { # print nothing if no controller answers
 	"$home/current/bin/tablectl" status --json 2>/dev/null || true
 }
 
@@ -377,7 +377,7 @@ do_uninstall() { # remove programs and units; settings, keys, journal and record
 		"$root/usr/local/bin/tablectl"
 	rm -rf "$home"
 	if live; then systemctl daemon-reload; fi
-	say "uninstalled; kept: $root/etc/table, $root/var/lib/table, $root/var/lib/table-head, and the settlement engine's"
+	say "uninstalled; kept: $root/etc/table, $root/var/lib/table, $root/var/lib/table-head, and the settlement engine's data"
 }
 
 do_wheelhouse() { # download what an install without a network needs, for this kind of machine and Python

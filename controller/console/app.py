@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""Maximum number of pages with a live stream; one more closes an existing one (`Streams`)."""
+"""Maximum numbers of pages with a live stream; opening another closes an existing one (`Streams`)."""
 HEARTBEAT_S = 10.0
 """A stream with nothing new sends a heartbeat this often, so that a page notices a lost connection."""
 DECISION_S = 5.0
@@ -54,7 +54,7 @@ _STATIC = Path(__file__).parent / "static"
 _NUMBER = re.compile("[0-9]{1,12}", re.ASCII)
 _encode = msgspec.json.Encoder().encode
 StreamSlot = AbstractContextManager[Stream]
-"""A stream's place among the open ones, held while the context lasts."""
+"""A stream's slot, held while the context lasts."""
 
 
 class SignIn(Body, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ class EnterInput(Body, frozen=True, kw_only=True, omit_defaults=True):
     what: Short | None = None
     on: bool | None = None
     of_review: bool | None = None
-    """Whether the ruling is for a review or a proposal and not for a called result."""
+    """Whether the ruling is for a review or a proposal, rather than for a called result."""
 
 
 _sign_in_of = msgspec.json.Decoder(SignIn).decode
@@ -127,9 +127,9 @@ class Console:
     ) -> None:
         """Follow the controller at `table`; sign people in through `sign_in`, the sign-in process.
 
-        With `secure` the pages are served over TLS, and browsers send the cookie only there. `scrapers` are
-        the addresses that may read the metrics, `evidence` is the folder of a camera's pictures; without
-        `bench` technicians can't test or calibrate.
+        With `secure`, the pages are served over TLS, and browsers send the cookie only over TLS. `scrapers`
+        are the addresses that may read the metrics, and `evidence` is the folder of a camera's pictures.
+        Without `bench`, technicians can't test or calibrate.
         """
         self._scrapers = frozenset(scrapers)
         self._filmed = ReviewPictures(evidence)
@@ -214,7 +214,7 @@ class Console:
         return Response(svg, media_type="image/svg+xml")
 
     async def _picture(self, request: Request) -> Response:
-        """Send a picture of the throw under review, and of no other, to a person who is signed in."""
+        """Send a signed-in person a picture of the throw under review; refuse pictures of other throws."""
         try:
             jpeg = await self._filmed.picture(self._file(request), request.path_params["name"])
         except (Refusal, MissingError) as error:
@@ -250,7 +250,7 @@ class Console:
         number, at = request.path_params["number"], request.path_params["at"]
         awaited = None if now.floor is None else now.floor.awaited
         if awaited is None or str(awaited.number) != number or at not in map(str, range(len(now.filmed))):
-            raise Refusal(404, "not_now", "only the pictures of a throw under review are shown")
+            raise Refusal(404, "not_now", "pictures are shown only while their throw is under review")
         return now.filmed[int(at)].sha256
 
     async def _metrics(self, request: Request) -> Response:
@@ -331,10 +331,10 @@ class Console:
                     yield b'data: {"":"signed out"}\n\n'
                     return
 
-    # --- what people do ---
+    # --- people's inputs ---
 
     def _with_refusals(self, do: Handler) -> Handler:
-        """Return a handler that answers in JSON if this one raises a refusal."""
+        """Wrap a handler so that a refusal that it raises is answered in JSON."""
 
         async def answered(request: Request) -> Response:
             try:
@@ -386,7 +386,7 @@ class Console:
         session = self._require_session(request)
         entered = await body_of(request, _enter_input_of)
         if entered.name in MUST_NAME_ATTEMPT and entered.what is None:
-            raise Refusal(400, "unbound", f"{entered.name} must say which attempt it applies to")
+            raise Refusal(400, "unbound", f"{entered.name} must name the attempt that it applies to")
         token = await self.sessions.token(session)
         fields = msgspec.to_builtins(entered)
         answer = await self._table.once(do="input", by=session.role, wait_s=DECISION_S, token=token, **fields)
@@ -410,7 +410,7 @@ class Console:
         if session is None:
             raise Refusal(401, "signed_out", "you are signed out; sign in again")
         if request.headers.get("x-console-page") != session.csrf:
-            raise Refusal(403, "another_page", "this page was loaded before you signed in; load it again")
+            raise Refusal(403, "another_page", "this page was loaded before you signed in; reload it")
         return session
 
 
@@ -424,4 +424,4 @@ async def _is_true_or_unknown(still_valid: Callable[[], Awaitable[bool]]) -> boo
     try:
         return await still_valid()
     except LinkError:
-        return True  # without the sign-in process nothing can be entered, so the page may stay
+        return True  # without the sign-in process nothing can be entered, so the page may stay open

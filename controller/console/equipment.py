@@ -1,7 +1,7 @@
 """The table's equipment on the technician's pages: devices, journal, clock, settlement, and charts.
 
-The charts show the readings that the controller sends to technicians; those of ball and rotor come only once
-bets are closed.
+The charts show the readings that the controller sends to technicians. It sends readings of the ball and the
+rotor only once bets are closed.
 """
 
 from collections import deque
@@ -68,7 +68,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """The journal: its last row, the rows that wait for the disk, how much of the chain is verified."""
+    """The journal: its last row, the rows waiting for the disk, and how much of the chain is verified."""
 
     last_row: int = 0
     waiting: int = 0
@@ -124,7 +124,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """A recording of raw readings; `bytes` and `ended` are None for one of this session."""
+    """A recording of raw readings; `bytes` and `ended` are None for a recording of this session."""
 
     name: str
     bytes: int | None = None
@@ -156,9 +156,9 @@ def for_how_long(seconds: float) -> str:
 
 
 MAX_POINTS = 400
-"""Maximum number of points of a track drawn: two seconds at 200 frames/s."""
+"""Maximum number of points drawn for a track: two seconds at 200 frames/s."""
 MAX_IMPACTS = 24
-"""Maximum number of impacts drawn, the newest of all walls."""
+"""Maximum number of impacts drawn: the newest ones, of all walls together."""
 MAX_LAPS = 120
 """Maximum number of laps drawn."""
 MAX_LAP_S, MIN_LAP_S = 8.0, 0.15
@@ -184,7 +184,7 @@ class LastReading(msgspec.Struct, frozen=True, kw_only=True):
     says: str
     count: int
     late: bool
-    """Sent once the bets were closed."""
+    """Whether it was sent only after bets had closed."""
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ class Speeds:
     _last_us: dict[object, int] = field(default_factory=dict)
 
     def passed(self, mark: object, t_us: int) -> None:
-        """Add a pass of a mark; two passes of the same mark are a turn apart."""
+        """Add a pass of a mark; two passes of the same mark are one turn apart."""
         before_us = self._last_us.get(mark)
         self._last_us[mark] = t_us
         lap_s = 0.0 if before_us is None else (t_us - before_us) / 1e6
@@ -229,7 +229,7 @@ class Speeds:
 
 @dataclass(slots=True)
 class Charts:
-    """The contents of a screen of sensors."""
+    """The data that a sensors page shows."""
 
     last: dict[tuple[str, str], LastReading] = field(default_factory=dict)
     tracks: dict[int, deque[Spot]] = field(default_factory=dict)
@@ -239,7 +239,7 @@ class Charts:
     rotor: Speeds = field(default_factory=Speeds)
 
     def add(self, line: object, *, late: bool) -> None:
-        """Add a reading to the charts; one that this release does not know is ignored."""
+        """Add a reading to the charts; a kind of reading that this release does not know is ignored."""
         try:
             reading = _line_of({"reading": line}).reading
         except msgspec.ValidationError:
@@ -275,7 +275,7 @@ class Charts:
                 pass
 
     def track(self, die: int) -> str:
-        """Return the points of a die's track, in millimetres of the table."""
+        """Return the points of a die's track, in millimetres in the table's coordinates."""
         return _points(self.tracks.get(die, ()))
 
     @property

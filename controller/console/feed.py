@@ -1,8 +1,8 @@
 """The state that all screens share, fetched whenever the controller reports a change, and their streams.
 
-It includes the pictures that a camera kept of the throw under review: the controller names their files only
-for an attempt that waits for a person, and each file is verified here. Streams are limited in number so that
-one person's streams can't keep another person out.
+The state includes the pictures that a camera kept of the throw under review. The controller names their files
+only for an attempt that waits for a person, and each file is verified here. The number of streams is limited
+so that one person's streams can't keep another person out.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from controller.evidence.pictures import Folder, MissingError, Pictures, taken_u
 from controller.model.conversion import converter_of
 
 RETRIES, RETRY_S = 8, 0.5
-"""How often a missing file is looked for: the camera writes it a moment after it has named it."""
+"""How often and at what interval a missing file is looked for: the camera writes it just after naming it."""
 MAX_FILES_IN_MEMORY = 2
 """Verified files kept in memory: those of a throw's two dice, of at most 12 MB each."""
 SLOWDOWN = 4
-"""A clip is shown at a quarter of its speed, because a contact lasts for three frames."""
+"""A clip is shown at a quarter of its speed, because a contact lasts only three frames."""
 MAX_STAY_S = 0.5
 CLIP_REPEATS = 2
 
@@ -52,7 +52,7 @@ class DiePicture(NamedTuple):
     why: str = ""
 
 
-Attempt = tuple[int, int]
+ReviewId = tuple[int, int]
 """A review: the attempt's number, and the sequence number of its last outcome."""
 _named_of = converter_of(tuple[PictureFile, ...])
 
@@ -61,16 +61,16 @@ class ReviewPictures:
     """The pictures of the throw under review."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the files of this folder."""
+        """Read files from this folder."""
         self._folder = Folder(folder)
-        self._shown: dict[Attempt, tuple[DiePicture, ...]] = {}
+        self._shown: dict[ReviewId, tuple[DiePicture, ...]] = {}
         self._held: dict[tuple[str, tuple[int, int, int]], Pictures] = {}
 
-    def of(self, review: Attempt | None) -> tuple[DiePicture, ...] | None:
+    def of(self, review: ReviewId | None) -> tuple[DiePicture, ...] | None:
         """Return a review's pictures; None if they have not been looked for yet."""
         return () if review is None else self._shown.get(review)
 
-    async def look(self, table: Link, review: Attempt) -> None:
+    async def look(self, table: Link, review: ReviewId) -> None:
         """Look for a review's pictures, and drop those of an earlier one."""
         try:
             answer: Json = await table.once(do="picture", number=review[0])
@@ -136,7 +136,7 @@ class ReviewPictures:
 RECONNECT_S = 0.3
 """Interval at which a lost connection to the controller is retried."""
 MIN_POLL_S = 0.04
-"""Shortest interval between two requests: short enough to show every state that lasts."""
+"""Minimum interval between two requests: short enough to show any state that lasts."""
 REFRESH_S = 5.0
 """Interval between requests without a change, for values such as a fault's age."""
 
@@ -148,12 +148,12 @@ class Now:
     floor: Floor | None = None
     board: Board | None = None
     counts: dict[str, int] | None = None
-    why: str = "the controller has not been asked yet"
+    why: str = "the console has not yet received the table's state"
     filmed: tuple[DiePicture, ...] = ()
     """The pictures that a camera kept of the throw under review."""
 
 
-def review_of(floor: Floor) -> Attempt | None:
+def review_of(floor: Floor) -> ReviewId | None:
     """Return the throw under review, if there is one."""
     awaited = floor.awaited
     if awaited is None or awaited.attempt != "roll" or awaited.state != "review":
@@ -169,8 +169,8 @@ class Feed:
         """Follow the controller at this link while `run` runs."""
         self._link = link
         self._filmed = filmed
-        self._reviewed: asyncio.Queue[Attempt] = asyncio.Queue()
-        self._sought: Attempt | None = None
+        self._reviewed: asyncio.Queue[ReviewId] = asyncio.Queue()
+        self._sought: ReviewId | None = None
         self._dirty = asyncio.Event()
         self._changed = asyncio.Condition()
         self.now = Now()
@@ -186,7 +186,7 @@ class Feed:
             group.create_task(self._fetch_changed())
 
     async def after(self, version: int, within_s: float) -> bool:
-        """Wait until `version` is newer than this one; return False if it is not within this time."""
+        """Wait for a version newer than this one; return False if none arrives within this time."""
         try:
             async with asyncio.timeout(within_s), self._changed:
                 await self._changed.wait_for(lambda: self.version > version)
@@ -261,12 +261,12 @@ class Feed:
         except LinkError as error:
             return Now(why=str(error))
         except msgspec.ValidationError as error:
-            return Now(why=f"the controller is a different release ({error}); restart the console")
+            return Now(why=f"the controller is of a different release ({error}); restart the console")
 
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """One stream: its owner, the function that closes its connection, and whether it still has its place."""
+    """One stream: its owner, the function that closes its connection, and whether it still has its slot."""
 
     owner: str
     end: Callable[[], None]
@@ -276,8 +276,8 @@ class Stream:
 class Streams:
     """The streams of one kind of screen.
 
-    When all places are taken, a new stream replaces the oldest one of the owner who has the most, so that a
-    client that opens many ends only its own.
+    When all slots are taken, a new stream replaces the oldest stream of the owner with the most streams, so a
+    client that opens many closes only its own.
     """
 
     def __init__(self, max_open: int) -> None:
@@ -287,7 +287,7 @@ class Streams:
 
     @contextmanager
     def of(self, owner: str, end: Callable[[], None] = lambda: None) -> Iterator[Stream]:
-        """Hold a place for a stream of this owner; `end` closes its connection."""
+        """Hold a slot for a stream of this owner; `end` closes its connection."""
         if len(self._open) >= self._max_open:
             counts = Counter(one.owner for one in self._open)
             oldest = max(self._open, key=lambda one: counts[one.owner])

@@ -1,9 +1,9 @@
 """The checks that every request must pass (host, origin, size, body), and the sessions of people signed in.
 
 A page of another site can send requests from a browser that is signed in here. So a POST must have this
-console as its Origin, whatever its cookie, and requests for an unknown host name are refused, so that no
-other name can be pointed at this port. A cookie identifies the session of a browser; a token in each page
-proves that a request was sent by one of our pages.
+console as its Origin, whatever its cookie. Requests for an unknown host name are refused, so that no other
+name can be pointed at this port. A cookie identifies the session of a browser. A token in each page proves
+that a request was sent by one of this console's pages.
 """
 
 import asyncio
@@ -131,7 +131,9 @@ async def _read_body(receive: "Receive") -> bytes:
                 return body
             body += bytes(message.get("body", b""))
             if len(body) > MAX_BODY_BYTES:
-                raise ValueError(f"found a body of more than {MAX_BODY_BYTES} bytes, expected at most that")
+                raise ValueError(
+                    f"found more than {MAX_BODY_BYTES} bytes in the body, expected at most {MAX_BODY_BYTES}"
+                )
             if not message.get("more_body"):
                 return body
 
@@ -214,7 +216,7 @@ class Session:
     """A person signed in at a browser."""
 
     secret: str
-    """Names the session to the sign-in process; never sent to the browser."""
+    """Identifies the session to the sign-in process; never sent to the browser."""
     person: str
     roles: tuple[str, ...]
     role: str

@@ -52,7 +52,7 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
 }
 """Inputs without arguments that change no result: one touch."""
 _OF_PLAY = frozenset({"no_more_bets", "open_bets", "start_roll"})
-"""Those of them that make no sense while the table is locked."""
+"""The inputs among them that make no sense while the table is locked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ class Form:
     """The rows of choices: dice, number, seat, seats, card, to, wrong, count, chips or set."""
     submit: str
     what: str = ""
-    """The number of the attempt that it is for."""
+    """The number of the attempt that it applies to."""
     confirm: str = ""
     seats: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
-    """The choices selected at first."""
+    """The choices selected initially."""
     cards: tuple[tuple[str, str], ...] = ()
     """The cards of a deal, each with its position, of which one was read or entered wrong."""
     ranks: tuple[str, ...] = _RANKS
@@ -107,7 +107,7 @@ class Group:
     """Keys that concern the whole table, under one heading."""
 
     name: str
-    """Identifies the group while its heading changes, so that an open group stays open."""
+    """Identifies the group even if its heading changes, so that an open group stays open."""
     title: str
     keys: tuple[Key, ...] = ()
     forms: tuple[Form, ...] = ()
@@ -119,9 +119,9 @@ class Keys:
 
     ruling: Ruling | None = None
     now: tuple[Key, ...] = ()
-    """The large keys of this moment of play."""
+    """The large keys for the current moment of play."""
     forms: tuple[Form, ...] = ()
-    """The choices at this moment of play: who acts, who buys, who throws."""
+    """The choices at the current moment of play: who acts, who buys, who throws."""
     table: tuple[Group, ...] = field(default=())
     unlock: Key | None = None
     """Shown next to the reason of the lock."""
@@ -184,14 +184,14 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
             shown = label if code == "called" else f"{label}: {words}"
             yield Key(shown, say, "stop", f"{shown} for {named}?", shown)
     if kind == "correction" and "settled" in may and "paid" not in may:
-        label, done = "All is paid", f"All of {named} is paid?"
+        label, done = "All is paid", f"Has everything for {named} been paid?"
         if _void(floor, number):
             label, done = (
-                ("Stakes are back", f"All stakes of {named} are back?")
+                ("Stakes are back", f"Have all stakes of {named} been returned?")
                 if attempt == "deal"
-                else (f"It stays {_VOID_LABELS[attempt]}", f"{named.capitalize()} stays void?")
+                else (f"It stays {_VOID_LABELS[attempt]}", f"Does {named} stay void?")
             )
-        question = f"{done} After this nothing changes it."
+        question = f"{done} It can't be changed afterwards."
         yield Key(label, {"name": "settled", "what": str(number)}, "quiet", question, label)
 
 
@@ -269,7 +269,7 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
                     label = f"{named}: {words}"
                     question = f"{label} for deal {attempt.number}?"
                     yield Key(label, {**say, "reason": code}, "stop", question, label)
-        elif attempt.word == "spin":  # for a ball that was launched but not sensed yet
+        elif attempt.word == "spin":  # for a ball that has been launched but not yet sensed
             yield Key(named, say, "stop", "Stop the spin that is being launched?", named)
     if "confirm_late" in may:
         for late in floor.late:
@@ -281,7 +281,7 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
     for what in floor.state.inspect if "inspected" in may else ():
         yield Key(f"{what.capitalize()} inspected", {"name": "inspected", "what": what}, "go")
     if "settled" in may and "paid" not in may:
-        question = "The winner is paid? After this nothing changes it."
+        question = "Has the winner been paid? The result can't be changed afterwards."
         yield Key("The winner is paid", {"name": "settled"}, "quiet", question, "The winner is paid")
 
 
@@ -327,7 +327,14 @@ def _high_roller(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
     if "decline" in may:
         yield Form("decline", "Skips a roll", ("seat",), "", seats=seated)
     if "leave" in may:
-        yield Form("leave", "Leaves the table", ("seat",), "", confirm="Leaves the table?", seats=seated)
+        yield Form(
+            "leave",
+            "Leaves the table",
+            ("seat",),
+            "",
+            confirm="Is this player leaving the table?",
+            seats=seated,
+        )
 
 
 # --- the table itself ---
@@ -343,11 +350,13 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
     if "closing" in may:
         closing = state.high_roller is not None and state.high_roller.closing
         question = (
-            "The hours are over?" if closing else "15 minutes are left: the next game is the final one?"
+            "Are the hours of play over?"
+            if closing
+            else "Are 15 minutes left? The next game is then the final one."
         )
         play.append(Key("Closing time", {"name": "closing"}, "quiet", question, "Closing time"))
     if floor.game == "high_roller" and "void" in may:
-        question = "Abandon the whole game? All stakes go back."
+        question = "Abandon the whole game? All stakes are returned."
         say = {"name": "void", "what": "game", "reason": "declared"}
         play.append(Key("Abandon the game", say, "quiet", question, "Abandon the game"))
     dice_set = Form("dice_set", "Set of dice in play", ("set",), "", seats=DICE_SETS)

@@ -9,7 +9,7 @@ import msgspec
 Json = dict[str, object]
 
 ANSWER_S = 12.0
-"""An answer must arrive within this time: an input alone waits up to 5 s for the table's decision."""
+"""An answer must arrive within this time: an input by itself can wait up to 5 s for the table's decision."""
 MAX_ANSWER = 4 * 2**20
 """Maximum size of an answer in bytes; the drawing of a throw has about 100,000."""
 _encode = msgspec.json.Encoder().encode
@@ -38,7 +38,7 @@ class Link:
             try:
                 return await self._exchange(line)
             except LinkError:
-                # The kept connection may have been closed meanwhile; but an input is never sent twice.
+                # The connection may have been closed in the meantime, but an input is never sent twice.
                 if fresh or request.get("do") == "input":
                     raise
                 return await self._exchange(line)

@@ -36,7 +36,7 @@ class DeviceSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """The journal's last row, and how many rows wait for the disk."""
+    """The journal's last row, and how many rows are waiting for the disk."""
 
     last_row: int = 0
     waiting: int = 0
@@ -170,12 +170,12 @@ def _families(status: Status) -> Iterator[Metric]:
         "table_outcomes", "Outcomes since the journal began", (), {(): status.next.get("seq", 1) - 1}
     )
     yield _counter(
-        "table_late_readings", "Readings that came too late to count, this session", (), {(): status.late}
+        "table_late_readings", "Readings of this session that came too late to count", (), {(): status.late}
     )
     yield _gauge(
         "table_clock_synchronized", "Whether the clock is synchronized", {(): status.wall.synchronized}
     )
-    yield _gauge("table_journal_waiting", "Rows that wait for the disk", {(): status.journal.waiting})
+    yield _gauge("table_journal_waiting", "Journal rows waiting for the disk", {(): status.journal.waiting})
     yield _gauge("table_settlement_ready", "Whether settlement accepts outcomes", {(): status.publish.ready})
     if status.publish.unacknowledged is not None:
         yield _gauge(

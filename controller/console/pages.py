@@ -13,7 +13,7 @@ from controller.console.seen import Game
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
 """The panels of the staff's page: each is a template, and the id of an element."""
 WAIT_SHOWN_MS = 1000
-"""A shorter hold is not shown, since nobody could use it."""
+"""A shorter hold is not shown, since it is too short for anyone to act on."""
 _TOTALS = tuple(map(str, range(2, 13)))
 
 

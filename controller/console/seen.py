@@ -37,7 +37,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest throw, spin or deal: `number` 0 if there was none."""
+    """The newest throw, spin or deal; `number` is 0 if there was none."""
 
     word: str = "roll"
     number: int = 0
@@ -74,7 +74,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     clears: str = ""
     locks: bool = False
     approve: str | None = None
-    """What a person approves to clear it; None if an approval does not."""
+    """What a person approves to clear it; None if no approval clears it."""
 
 
 class HighRoller(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ class LateWager(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Felt(msgspec.Struct, frozen=True, kw_only=True):
-    """The inside of a dice table."""
+    """The inner dimensions of a dice table, in millimetres."""
 
     length_mm: float
     width_mm: float
@@ -191,7 +191,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     bets: Bets = Bets()
     awaited: Awaited | None = None
     acted: dict[str, Literal["play", "fold"]] = {}
-    """What the positions of the present deal have done so far."""
+    """What each position of the current deal has done so far."""
     may: dict[str, tuple[str, ...]] = {}
     late: tuple[LateWager, ...] = ()
     results: tuple[Result, ...] = ()

@@ -1,4 +1,4 @@
-"""Serve the pages by uvicorn, with time limits on each step of a connection, and refuse plain HTTP on a TLS
+"""Serve the pages with uvicorn, limit the time of each step of a connection, and refuse plain HTTP on a TLS
 port."""
 
 import socket
@@ -103,7 +103,7 @@ class Settings:
     evidence: Path = Path(FOLDER)
     """Where a dice camera keeps its pictures."""
     metrics_to: tuple[str, ...] = ()
-    """Addresses in addition to this machine's own from which Prometheus may read."""
+    """Addresses, in addition to this machine's own, from which Prometheus may read the metrics."""
 
     @property
     def secure(self) -> bool:
@@ -118,7 +118,7 @@ class Settings:
                 " unencrypted over the network"
             )
         if (self.certificate is None) != (self.key is None):
-            return "found one of --certificate and --key, expected both"
+            return "found only one of --certificate and --key, expected both"
         if self.certificate is not None:
             return _fault_of(self.certificate, self.key)
         return None

@@ -86,10 +86,10 @@ class Bench(Protocol):
     """Starts guided work at the table, and checks the machine."""
 
     def begin(self, does: Does, device: str, token: str) -> GuidedWork:
-        """Start the work as the technician named by this token."""
+        """Start the work as the technician identified by this token."""
 
     def doctor(self) -> Sequence[CheckResult]:
-        """Return the findings on what this process can check of the machine and the table; takes seconds."""
+        """Check what this process can check of the machine and the table, which takes seconds."""
 
 
 REFRESH_S = 2.0
@@ -99,7 +99,7 @@ REDRAW_S = 0.4
 WORK_POLL_S = 0.25
 """Interval at which a test in progress is polled."""
 ABANDONED_S = 30.0
-"""A test is ended if its page has not been open for this long."""
+"""A test ends if its page has been closed for this long."""
 MAX_SENSOR_SCREENS = 2
 """Maximum number of screens that show sensors at once; each uses a slot of the control socket."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
@@ -190,7 +190,7 @@ class Technician:
             except LinkError as error:
                 return PlainTextResponse(str(error), 503)
             except msgspec.ValidationError as error:
-                says = f"the controller is a different release ({error}); restart the console"
+                says = f"the controller is of a different release ({error}); restart the console"
                 return PlainTextResponse(says, 503)
 
         return guarded
@@ -224,7 +224,7 @@ class Technician:
         except LinkError as error:
             return None, str(error)
         except msgspec.ValidationError as error:
-            return None, f"the controller is a different release ({error}); restart the console"
+            return None, f"the controller is of a different release ({error}); restart the console"
 
     async def _devices_panels(self) -> dict[str, str]:
         equipment, why = await self._equipment()
@@ -284,7 +284,7 @@ class Technician:
                 async for block in self._stream(panels, wait, still_valid):
                     yield block
             except LinkError:
-                return  # the browser reconnects, and then gets the reason
+                return  # the browser reconnects and then receives the reason
             finally:
                 self._sensing -= 1
                 listening.cancel()
@@ -392,7 +392,7 @@ class Technician:
     async def _recording(self, request: Request, session: Session) -> Response:
         name = request.path_params["name"]
         if _NAME.fullmatch(name) is None:
-            return PlainTextResponse("found no valid name of a recording", 404)
+            return PlainTextResponse(f"found {name[:64]!r}, expected the name of a recording", 404)
         token = await self._sessions.token(session)
         lines = self._table.lines(do="recording", name=name, token=token)
         first = await anext(lines)

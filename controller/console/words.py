@@ -22,17 +22,17 @@ CAUSES: Mapping[str, str] = {
     "conflict": "the sensors disagree",
     "missing_reading": "a sensor missed part of it",
     "wall_unclear": "it is not clear whether {die} hit the wall",
-    "power_lost": "the power or a device was lost meanwhile",
+    "power_lost": "power or a device was lost while it was under way",
     "unruled": "play went on before it was ruled on",
     "same_direction": "the ball ran with the wheel",
     "too_few_revolutions": "the ball made fewer than four turns",
     "foreign_object": "a foreign object was in the wheel",
     "ball_out": "the ball left the wheel",
-    "rotor_reversed": "the wheel was turned back",
+    "rotor_reversed": "the wheel was turned backwards",
     "late_close": "bets were still open when the ball dropped",
-    "revolutions_unclear": "four turns of the ball are not certain",
+    "revolutions_unclear": "it is not certain that the ball made four turns",
     "wrong_count": "a wrong number of cards was dealt",
-    "card_twice": "a card came twice",
+    "card_twice": "a card was dealt twice",
     "shoe_opened": "the shoe was opened",
     "unread_card": "a card can't be read",
 }
@@ -128,7 +128,7 @@ def void_word(attempt: str) -> str:
 
 
 def call_of(data: Data) -> str:
-    """Describe what a result means to the game."""
+    """Describe what a result means for the game."""
     if data.call:
         return _CALLS.get(data.call, data.call.replace("_", " "))
     if data.announcement:
@@ -165,7 +165,7 @@ def ruled_by(result: Result) -> str:
 
 
 def card_name(card: str) -> str:
-    """Return a card with its suit's sign: `K♦`."""
+    """Return a card with its suit's symbol: `K♦`."""
     suits = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
     rank, suit = card[:-1], card[-1:]
     if suit not in suits:

@@ -1,8 +1,8 @@
 """Files of pictures that a camera keeps, and the folder that stores them, with a quota and a maximum age.
 
 A file is a ZIP archive without compression, which any tool opens, named by its SHA-256. The digest is
-computed while the file is built in memory, so nothing is read again when a die has come to rest. A file is
-either complete in the folder or not there.
+computed while the file is built in memory, so nothing is read again when a die has come to rest. A file in
+the folder is always complete.
 
 The pictures show people's hands. So the oldest files are deleted automatically, and each deletion is recorded
 with who and why: the journal still contains the digest, and `tablectl explain` says that the file was
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 16 * 2**20
-"""The largest file read; a camera's clip ends before this size."""
+"""Maximum size of a file that is read; a camera ends a clip before its file reaches this size."""
 MAX_ENTRIES = 1000
 ABOUT = "about.json"
 _NAME = re.compile(r"(die|whole|clip)-[0-9]{1,17}\.jpg", re.ASCII)
@@ -155,7 +155,7 @@ ENDING = ".zip"
 _PART = ".part"
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
 _MODE = 0o640
-"""The mode of files: the folder's group may read them, such as the console and users added to it."""
+"""The mode of files: members of the folder's group may read them, such as the console and added users."""
 DAY_S = 86_400
 MB = 1_000_000
 
@@ -371,9 +371,9 @@ _READ_ADVICE = "run as root, or as a member of its group (table-camera on an ins
 
 
 MAX_WAITING = 6
-"""Maximum number of files that wait for the disk, at most 12 MB each."""
+"""Maximum number of files waiting for the disk, at most 12 MB each."""
 PRUNE_INTERVAL_S = 3600.0
-"""How often old files are deleted, if no new one causes it before."""
+"""How often old files are deleted, if no new file causes it sooner."""
 PRUNED_BY = "retention"
 
 
@@ -385,7 +385,7 @@ class WallTime(NamedTuple):
 
 
 class Keeper:
-    """Stores files in a thread of its own, and deletes those that are too old or exceed the quota."""
+    """Stores files in a separate thread, and deletes those that are too old or exceed the quota."""
 
     def __init__(
         self, folder: Folder, limits: Limits, wall: Callable[[], WallTime], say: Callable[[str], None]
@@ -405,7 +405,7 @@ class Keeper:
         try:
             self._queue.put_nowait(closed)
         except Full:
-            self._say(f"{self._folder.path}: the disk is too slow; pictures {closed.sha256} are not kept")
+            self._say(f"{self._folder.path}: the disk is too slow; pictures {closed.sha256} were not kept")
 
     def close(self) -> None:
         """Write all queued files, and stop the thread."""
@@ -426,7 +426,7 @@ class Keeper:
             try:
                 self._folder.keep(closed, self._file_time_s())
             except OSError as error:
-                self._say(f"{self._folder.path}: pictures {closed.sha256} are not kept ({error.strerror})")
+                self._say(f"{self._folder.path}: pictures {closed.sha256} were not kept ({error.strerror})")
 
     def _file_time_s(self) -> float:
         """Return a file's time; with a clock that may be behind, no earlier than the newest file's."""

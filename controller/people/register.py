@@ -1,13 +1,13 @@
 """The register: who may sign in, the scrypt hashes of PINs and cards, and locks after failed attempts.
 
-It is one JSON file that only the sign-in process's own user can read. PINs are stored as hashes only, but a
-six-digit PIN can be found by trying them all; so the file is private, and scrypt makes each try slow. Failed
-attempts are stored too, so that a restart does not reset their counts.
+It is one JSON file that only the sign-in process's own user can read. PINs are stored only as hashes, but a
+six-digit PIN can be found by trying all of them. So the file is private, and scrypt makes each try slow.
+Failed attempts are stored too, so that a restart does not reset their counts.
 
-Wrong PINs are counted separately for each screen at which the person has signed in before, so that others'
-attempts elsewhere can't lock the person out there. A screen is a browser with a secret that it received at a
-successful sign-in. It has a count of its own only for the people who signed in there, so that it gives nobody
-more tries at another person's PIN.
+Wrong PINs are counted separately for each screen at which the person has signed in before, so that attempts
+at other screens can't lock the person out there. A screen is a browser with a secret that it received at a
+successful sign-in. It has a separate count only for the people who signed in there, so that nobody gains
+additional tries at another person's PIN.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[A-Za-z0-9][A
 
 
 class RegisterError(Exception):
-    """The register can't be used, or a person can't be entered as given; the message says what to do."""
+    """The register can't be used, or a person's details are not valid; the message says what to do."""
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,7 +85,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if typed is not None and not MIN_PIN <= len(typed) <= MAX_PIN:
                 raise RegisterError(f"{what}: found {len(typed)} characters, expected {MIN_PIN} to {MAX_PIN}")
         if not pin.isdecimal():
-            raise RegisterError("PIN: found other characters than digits, expected digits only")
+            raise RegisterError("PIN: found characters other than digits, expected digits only")
         salt = secrets.token_hex(16)
         held = None if card is None else _hash(card, self.salt)
         if held is not None and any(one.card == held and one.name != name for one in self.people):
@@ -101,7 +101,9 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def without_person(self, name: str) -> "Register":
         """Return the register without this person; raises RegisterError if there is none."""
         if self.named(name) is None:
-            raise RegisterError(f"found no person named {name!r}, expected one of `tablectl people list`")
+            raise RegisterError(
+                f"found no person named {name!r}, expected a name listed by `tablectl people list`"
+            )
         return msgspec.structs.replace(self, people=tuple(one for one in self.people if one.name != name))
 
 
@@ -137,7 +139,7 @@ def read_register(file: Path) -> Register:
         return _register_of(file.read_bytes())
     except msgspec.MsgspecError as error:
         raise RegisterError(
-            f"{file}: found no register ({error}), expected one of `tablectl people add`"
+            f"{file}: found no register ({error}), expected a file written by `tablectl people add`"
         ) from error
 
 
@@ -204,7 +206,7 @@ class TriesFile:
         except (OSError, msgspec.MsgspecError) as error:
             self._log(
                 f"{self._file}: found it unreadable ({error}), expected the counts of wrong PINs;"
-                " they start again at 0"
+                " all counts start again at 0"
             )
             return {}
         for key, tries in kept.items():
@@ -250,7 +252,7 @@ def lock_us(key: str) -> int:
 MAX_SCREENS = 64
 """Maximum number of known screens; one more replaces the one with the oldest sign-in."""
 MAX_SCREENS_OF_ONE = 8
-"""Maximum number of screens known for one person only, so that nobody can displace all others."""
+"""Maximum number of screens known only for the same person, so that nobody can displace all others."""
 MAX_PEOPLE = 64
 """Maximum number of people known at a screen, as many as can be signed in at once."""
 

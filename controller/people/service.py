@@ -1,8 +1,8 @@
 """The sign-in process: it checks PINs and cards, limits wrong tries, ends idle sessions and issues tokens.
 
-It listens on a Unix socket and answers each line, a JSON object, with another. It runs as a user of its own,
-the only one that can read the register and the key. The socket's group admits the process that serves the
-screens.
+It listens on a Unix socket and answers each line, a JSON object, with another line. It runs as a dedicated
+user, the only one that can read the register and the key. The socket's group admits the process that serves
+the screens.
 """
 
 import asyncio
@@ -76,10 +76,10 @@ class SignInSessions:
         save_tries: Callable[[Mapping[str, Tries]], None] = lambda _: None,
         screens: Screens | None = None,
     ) -> None:
-        """Use this register, and sign with the present key; `log` is called with each log line.
+        """Use this register, and sign with the current key; `log` is called with each log line.
 
         `tries` are the wrong tries from before a restart; `save_tries` is called with them after each change.
-        At those of `screens` where a person has signed in, that person's tries are counted separately.
+        At each of the `screens` where a person has signed in, that person's tries are counted separately.
         """
         self._screens = screens or Screens()
         self._register = register
@@ -181,8 +181,8 @@ class SignInSessions:
             minutes = -(-left_us // 60_000_000)
             raise SignInRefused(
                 "locked_out",
-                f"locked after {MAX_TRIES} wrong tries, for {minutes} more min; a supervisor can have it"
-                " unlocked: tablectl people unlock",
+                f"locked after {MAX_TRIES} wrong tries, for {minutes} more min; to sign in sooner, have"
+                " it unlocked with `tablectl people unlock`",
             )
 
     def _refuse_try(self, key: str, *, known_name: bool) -> NoReturn:
@@ -198,13 +198,13 @@ class SignInSessions:
             self._require_unlocked(key)
         self._save_tries(self._tries)
         left = MAX_TRIES - tries.wrong
-        raise SignInRefused("wrong", f"that is wrong; {left} {'try' if left == 1 else 'tries'} left")
+        raise SignInRefused("wrong", f"wrong PIN or card; {left} {'try' if left == 1 else 'tries'} left")
 
 
 MAX_LINE = 4096
 """Maximum size of a request in bytes."""
 LINE_S = 10.0
-"""A client must send a complete line, and take the answer, within this time."""
+"""A client must send a complete line, and read the answer, within this time."""
 MAX_CLIENTS = 32
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 Typed = Annotated[str, Meta(min_length=1, max_length=MAX_PIN)]

@@ -44,7 +44,7 @@ class SigningKey:
     """The key in a folder, read again when its file has changed."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the key, or create it if there never was one; write the public key beside it, readable by all.
+        """Read the key, or create it if there has never been one; write a public key that everybody can read.
 
         Raises OSError if the folder can't be written, and ValueError if the file contains no key, others can
         read it, or the key was revoked.
@@ -57,7 +57,7 @@ class SigningKey:
 
     @property
     def key(self) -> Ed25519PrivateKey:
-        """Return the present key; raises OSError or ValueError if it has been deleted."""
+        """Return the current key; raises OSError or ValueError if it has been deleted."""
         stamp = _stamp_of(self._file)
         if stamp != self._stamp:
             self._key, self._stamp = _load(self._file.parent), stamp
@@ -86,7 +86,7 @@ def _load(folder: Path) -> Ed25519PrivateKey:
     if last is not None and last.new != public:
         key = _finish_rotation(file, last, public)
         public = _public(key)
-    if not _is_published(folder / PUBLIC_FILE, public):  # so that a full disk prevents no sign-in
+    if not _is_published(folder / PUBLIC_FILE, public):  # so that a full disk does not prevent a sign-in
         write_private(folder / PUBLIC_FILE, public.encode(), mode=_PUBLIC_MODE)
     return key
 
@@ -99,7 +99,7 @@ def _is_published(file: Path, public: str) -> bool:
 
 
 def _finish_rotation(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
-    """Finish a rotation that was cut off; raises ValueError if the key was revoked or an old one put back."""
+    """Finish an interrupted rotation; raises ValueError if the key was revoked or an old key was restored."""
     new_file = file.with_name(f"{file.name}.new")
     if last.new and last.old == found and new_file.exists():
         key = _read(new_file)
@@ -130,8 +130,8 @@ def _read(file: Path) -> Ed25519PrivateKey:
     mode = stat.S_IMODE(file.stat().st_mode)
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ValueError(
-            f"{file}: found mode {mode:04o}, expected 0600, because anybody who has the key can sign in as"
-            f" anybody: chmod 600 {file}; if others may have read it: tablectl keys rotate console {file}"
+            f"{file}: found mode {mode:04o}, expected 0600, because anyone who has the key can sign in as"
+            f" anyone: chmod 600 {file}; if others may have read it: tablectl keys rotate console {file}"
             " --reason WORDS"
         )
     text = file.read_bytes()

@@ -1,4 +1,4 @@
-"""Short-lived signed tokens: they say who is at a screen; the daemon checks them.
+"""Short-lived signed tokens, which identify the person at a screen; the daemon checks them.
 
 A token is `claims.signature`, both base64url: the claims as JSON, and an Ed25519 signature over a purpose and
 the claims. Its end is in the machine's time since boot, which does not depend on the wall clock.
@@ -47,7 +47,7 @@ _decode = msgspec.json.Decoder(Claims).decode
 
 
 def issue(key: Ed25519PrivateKey, claims: Claims) -> str:
-    """Return the signed token of these claims."""
+    """Return a signed token with these claims."""
     body = _encode(claims)
     return f"{_text(body)}.{_text(key.sign(_PURPOSE + body))}"
 
@@ -64,17 +64,17 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
         key.verify(_bytes(signature), _PURPOSE + signed)
         claims = _decode(signed)
     except (ValueError, InvalidSignature, msgspec.MsgspecError) as error:
-        raise TokenError("bad_token", "the sign-in process did not sign this; sign in again") from error
+        raise TokenError("bad_token", "the sign-in process did not sign this token; sign in again") from error
     if not claims.until_us - LIFE_US <= now_us < claims.until_us:
         raise TokenError("signed_out", "this sign-in has expired; sign in again")
     return claims
 
 
 class Verifier:
-    """Checks tokens by the sign-in process's public key in a file; a new key there takes effect at once."""
+    """Checks tokens with the sign-in process's public key in a file; a new key there takes effect at once."""
 
     def __init__(self, file: Path | None, now_us: BootClock) -> None:
-        """Check by the key in this file; without a file, no token is accepted."""
+        """Use the key in this file; without a file, no token is accepted."""
         self._file = file
         self._now_us = now_us
         self._read: tuple[int, Ed25519PublicKey] | None = None

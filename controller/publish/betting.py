@@ -34,14 +34,14 @@ class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
     """The table's statement that bets are open: at least twice a second, neither retained nor journaled.
 
     `until` is the moment (microseconds of the table's monotonic clock in this session) up to which nothing
-    has closed the bets: what sensors saw before it has been judged. `t` is when it was made, `round` the
-    round of bets, `sequence` the number of the newest outcome. `heard` are the questions that it answers,
-    each with the moment at which the table received it; none is later than `until`.
+    has closed the bets: everything that sensors saw before it has been judged. `t` is when it was made,
+    `round` the round of bets, `sequence` the number of the newest outcome. `heard` are the queries that it
+    answers, each with the moment at which the table received it; none is later than `until`.
 
     With `takes` "play", `folded` are the positions that have folded: Play is no longer accepted there.
 
     With `takes` "late" bets are closed, `until` is a moment at which both dice were still in motion, and
-    `late` are the wagers, by question, whose contents and two confirmations were in the journal before it.
+    `late` are the wagers, by query, whose contents and two confirmations were in the journal before it.
     """
 
     table: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -87,7 +87,8 @@ class Announcer:
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
         """Make statements for this table; `now_us` is its monotonic clock, with which readings are stamped.
 
-        Without it the readings give the time, and a query counts as received at the time they have reached.
+        Without `now_us`, time advances with the readings, and a query counts as received at the time that
+        they have reached.
         """
         self._table = table
         self._session = session
@@ -97,7 +98,7 @@ class Announcer:
         self._said: tuple[Takes | None, int] = (None, 0)
         self._due_us = 0
         self._until_us = 0
-        self.say: Callable[[OpenStatement], None] = _to_nobody
+        self.say: Callable[[OpenStatement], None] = _discard
 
     def note_question(self, nonce: str, heard_us: int | None = None) -> None:
         """Record a query and the time at which it was received; a repeated query keeps its first time.
@@ -112,7 +113,7 @@ class Announcer:
                 del self._questions[next(iter(self._questions))]
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Update the betting state, and publish the statement if one is due; only for the core's thread."""
+        """Update the betting state, and publish the statement if it is due; only for the core's thread."""
         self._until_us = betting.until_us
         if betting.takes is None:
             self._said = (None, 0)
@@ -163,5 +164,5 @@ def statement_signed_by(payload: bytes, key: Verifier) -> bool:
     return is_signed(payload, STATEMENT, key)
 
 
-def _to_nobody(_statement: OpenStatement) -> None:
-    """Discard a statement: nobody listens yet."""
+def _discard(_statement: OpenStatement) -> None:
+    """Discard a statement: it has no receiver yet."""

@@ -42,10 +42,10 @@ class EngineSetup(NamedTuple):
     rules: str
     settings: EmbeddedSettings
     folder: Path
-    """The journal's folder, which by default also has the engine's own files."""
+    """The journal's folder, which by default also holds the engine's own files."""
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
-    """Asks the table, under a number used once, whether bets are open; False if it can't answer."""
+    """Asks the table, with a nonce, whether bets are open; False if it can't answer."""
     ask_late: Callable[[LateWagersQuery], bool] = lambda _asked: False
     """Asks the table whether a wager made with the dice out is confirmed in time; False if it can't
     answer."""
@@ -77,7 +77,8 @@ class Consumer(Protocol):
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Handle an event; `answer` is called once its effect is durable, now or later, from any thread.
 
-        An event that was settled before is acknowledged again. Whatever this raises, the event is sent again.
+        An event that was settled before is acknowledged again. If this raises anything, the event is sent
+        again.
         """
 
     def receive_statement(self, statement: OpenStatement) -> None:
@@ -90,7 +91,7 @@ class Consumer(Protocol):
 
 
 class EmbeddedSink:
-    """Passes events to an engine in a thread of its own, so that a slow engine delays nothing else."""
+    """Passes events to an engine in a separate thread, so that a slow engine delays nothing else."""
 
     def __init__(self, consumer: Consumer, alarm: Alarm) -> None:
         """Prepare; nothing is passed on before `start`."""
@@ -102,7 +103,7 @@ class EmbeddedSink:
         self._started = False
         self._news = Event()
         self._stopping = False
-        self._post: Post = _to_nobody
+        self._post: Post = _discard
         self._thread = Thread(target=self._run, name="settlement", daemon=True)
 
     @property
@@ -123,7 +124,7 @@ class EmbeddedSink:
             for message in messages:
                 if message.id not in self._just_acknowledged:
                     self._waiting.setdefault(message.id, message.event)
-            # The pump handles answers before it offers again, so by its next offer these are known or lost.
+            # The pump handles answers before it offers again: by then these answers are known or lost.
             self._just_acknowledged.clear()
         self._news.set()
 
@@ -186,5 +187,5 @@ class EmbeddedSink:
             self._post(answer)
 
 
-def _to_nobody(_report: object) -> None:
-    """Discard reports before the start: there are none."""
+def _discard(_report: object) -> None:
+    """Discard a report: there are none before the start."""

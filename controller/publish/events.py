@@ -35,8 +35,8 @@ CONTENT_TYPE = "application/cloudevents+json"
 SCHEMA_VERSION = 1
 MAX_ANSWER_BYTES = 4096
 MAX_EARLIER = 12
-"""Earlier rotations of its key that an engine shows when it meets a table, 220 bytes each: a table that knows
-none of these keys accepts the newest only if its file names it."""
+"""Maximum number of earlier key rotations that an engine shows to a table, 220 bytes each. A table that knows
+none of these keys accepts the newest one only if its file names it."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=0)]
@@ -48,9 +48,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for the settlement engine and the staff.
 
     `id` is table/session/number and never used twice; `sequence` is that number with leading zeros, gap-free
-    per table. `time` is the wall clock when the journal recorded it, a label with its quality; `tabletime`
-    is the deciding moment in microseconds of the table's monotonic clock. `subject` is the attempt, round or
-    game, such as `roll/12`. `chain` is the hash of the outcome's journal row; acknowledgements repeat it.
+    per table. `time` is the wall clock when the journal recorded it: a label only, with its quality.
+    `tabletime` is the deciding moment in microseconds of the table's monotonic clock. `subject` is the
+    attempt, round or game, such as `roll/12`. `chain` is the hash of the outcome's journal row;
+    acknowledgements repeat it.
     """
 
     specversion: Literal["1.0"] = "1.0"
@@ -118,8 +119,8 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
     """A request of the settlement engine for outcomes from this number on, to be sent again in order.
 
-    `table` is the table that it asks, `told` the newest of that table's outcomes that the engine knows of: a
-    request whose number is lower than what has been acknowledged since is an old copy.
+    `table` is the table that it asks. `told` is the newest of that table's outcomes that the engine knows of;
+    a request in which it is lower than the newest outcome acknowledged since is an old copy.
     """
 
     table: Name | None = None
@@ -182,15 +183,14 @@ class Endorsement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
-    """The settlement engine connects to a table: how far it has settled that table's outcomes, and its own
-    key.
+    """A settlement engine's report when it connects to a table: how far it has settled outcomes, and its key.
 
     `table` is the table addressed: this message, repeated to another table, would contradict that one's past.
     `sequence` and `chain` are the newest settled outcome's (no chain: none is), `key` is the engine's public
     key in hexadecimal digits, `endorsed` the signature by the key before it, `earlier` the rotations before
-    that, newest first, so that a table that was off meanwhile can follow them. `told` is the newest outcome
-    that the engine knows of, settled or not: a message whose number is lower than what has been acknowledged
-    since is an old copy, and is ignored.
+    that, newest first, so that a table that was off in the meantime can verify each of them. `told` is the
+    newest outcome that the engine knows of, settled or not: a message in which it is lower than the newest
+    outcome acknowledged since is an old copy, and is ignored.
     """
 
     table: Name
@@ -205,12 +205,12 @@ class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", t
 
 
 class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_field="answer"):
-    """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules require by now.
+    """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules now require.
 
     The table enters it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); play continues without it.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step at which it held: an older report that is sent again changes nothing.
+    and the wager book's step at which this was true: an older report that is sent again changes nothing.
     """
 
     table: Name
@@ -229,7 +229,7 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
     The table enters it as the input `pair_plus` (T-DEAL-2b); play continues without it.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step at which it held: an older report that is sent again changes nothing.
+    and the wager book's step at which this was true: an older report that is sent again changes nothing.
     """
 
     table: Name
@@ -248,7 +248,7 @@ class PlayPlaced(msgspec.Struct, frozen=True, kw_only=True, tag="played", tag_fi
     which Play was requested is held for 10 s and then accepted.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
-    and the wager book's step at which it held: an older report that is sent again changes nothing.
+    and the wager book's step at which this was true: an older report that is sent again changes nothing.
     """
 
     table: Name

@@ -42,7 +42,7 @@ class Alarm(Protocol):
 
 _START = (
     "start the engine (`systemctl start table-settlement`) or fix the network; for an engine in the table's"
-    " own process see the fault beside this one, or restart the controller; all outcomes wait in the outbox"
+    " own process see its other active fault, or restart the controller; all outcomes wait in the outbox"
 )
 _ANSWERED = "automatically, once settlement acknowledges again"
 _CONNECTED = "automatically, once the broker accepts the connection"
@@ -64,8 +64,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "settlement_missing": PublishFaultKind(
         "no settlement engine is connected to this table",
         "its file has no `publish:` section, and the controller is installed without a settlement engine",
-        "install it with the extra `settlement`, or say in the file where outcomes go: `publish: to:`",
-        "when the controller is started with a way to settlement",
+        "install it with the extra `settlement`, or set the outcomes' destination in `publish: to:`",
+        "when the controller is started with a settlement engine configured",
     ),
     "settlement_failed": PublishFaultKind(
         "the settlement engine in this process could not process an outcome",
@@ -75,7 +75,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "settlement_refused": PublishFaultKind(
         "the settlement engine in this process refuses an outcome until someone has investigated",
-        "two tables with one key, an older journal put back, or an outcome that contradicts the wagers",
+        "two tables with one key, a restored older journal, or an outcome that contradicts the wagers",
         "look up the code at the end of this message in docs/settlement.md; then stop the controller, run"
         " `tablectl settlement release`, and start it again",
         "automatically, once the engine accepts that outcome",
@@ -83,7 +83,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "settlement_unfit": PublishFaultKind(
         "the settlement engine in this process can't start with its current settings",
         "its database is in use, belongs to another table or to a newer program; or its port is taken",
-        "change what was found to what was expected; it is opened again with the next outcome",
+        "correct what was found to what was expected; the engine is opened again with the next outcome",
         "automatically, once it opens",
     ),
     "settlement_absent": PublishFaultKind(
@@ -125,7 +125,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         locks=True,
     ),
     "answer_unreadable": PublishFaultKind(
-        "a message received as settlement's answer is not one",
+        "a message on the topic for settlement's answers is not a valid answer",
         "another program writes to the table's topic, or an engine of another version",
         "end that program, or update the engine; the outcome is sent again",
         "automatically, a minute after the last of them",
@@ -140,20 +140,20 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "answer_forged": PublishFaultKind(
         "an answer arrived that the settlement engine's key did not sign; it was ignored",
         "another program writes to the table's topic, or the engine has another key",
-        "find who writes there; if the engine's key was replaced, put what `tablectl settlement key` prints"
+        "find what writes there; if the engine's key was replaced, put what `tablectl settlement key` prints"
         " under `publish: mqtt: engine_key:`",
         "automatically, a minute after the last of them",
     ),
     "settlement_ahead": PublishFaultKind(
         "the settlement engine has settled outcomes that this table's journal does not hold",
-        "an older journal was put back, or another table has this one's key",
-        "put the newest journal back (docs/replacing.md); until then no outcome can be settled",
+        "an older journal was restored, or another table has this one's key",
+        "restore the newest journal (docs/replacing.md); until then no outcome can be settled",
         "automatically, once the engine's reported progress agrees with the journal",
         locks=True,
     ),
     "settlement_differs": PublishFaultKind(
         "the settlement engine has settled another outcome under a number of this table's",
-        "an older journal was put back and played on, or another table has this one's key",
+        "an older journal was restored and used for play, or another table has this one's key",
         "stop play; find the second table or the restored journal, and see docs/replacing.md",
         "automatically, once the engine's reported progress agrees with the journal",
         locks=True,
@@ -186,7 +186,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "sink_failed": PublishFaultKind(
         "the connection to the broker ended because of a defect",
         "a defect of the controller or of its MQTT library",
-        "send this message with `tablectl doctor --bundle FILE`; the connection is made again automatically",
+        "send support this message and the file that `tablectl doctor --bundle FILE` writes; the"
+        " connection is restored automatically",
         _CONNECTED,
     ),
 }

@@ -31,7 +31,7 @@ from controller.publish.faults import Alarm, PublishFault
 from controller.publish.wire import Signature, Signer, Unreadable, Verifier, is_signed, sign_message
 
 PIN = b"table-engine pin\0"
-Found = Literal["believed", "unsigned", "forged"]
+Found = Literal["genuine", "unsigned", "forged"]
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class Pin:
     """The settlement engine's public key, as pinned by this table."""
 
     def __init__(self, key: bytes | None = None, keep: Callable[[bytes, str], None] | None = None) -> None:
-        """Start with this key (32 bytes), or none yet; `keep` stores a key that was learned."""
+        """Start with this key (32 bytes), or none yet; `keep` stores a learned key."""
         self._key = None if key is None else PublicKey(key)
         self._keep = keep
 
@@ -67,14 +67,14 @@ class Pin:
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
         if self._key is not None and answer_signed_by(payload, self._key):
-            return "believed"
+            return "genuine"
         if isinstance(answer, ProgressReport) and self._may_learn(answer):
             shown = PublicKey(bytes.fromhex(answer.key))
             if answer_signed_by(payload, shown):
                 self._key = shown
                 if self._keep is not None:
                     self._keep(shown.raw, answer.by)
-                return "believed"
+                return "genuine"
         return "forged"
 
     def _may_learn(self, meeting: ProgressReport) -> bool:
@@ -165,8 +165,8 @@ ALONE_US = 60_000_000
 """The conflict is over once no other client has used the table's identity for this long."""
 
 
-class Namesake:
-    """Detects another client with the table's name, since not every broker reports that."""
+class DuplicateClientDetector:
+    """Detects another client with this table's name, since not every broker reports one."""
 
     def __init__(self, alarm: Alarm, where: str) -> None:
         self._alarm = alarm

@@ -3,7 +3,7 @@
 C34-MK-1b: between the dice leaving the hand and coming to rest, a wager is valid if dealer and boxperson
 confirm it. The table states this for a wager only once the rows that hold its contents and both confirmations
 are on the disk, and a die of the throw was seen in motion after that: then nobody who made, chose or
-confirmed the wager can have known how the dice lie.
+confirmed the wager can have known how the dice would come to rest.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class _Lodged:
     heard_us: int
     rows: list[Receipt] = field(default_factory=list)
     durable_us: int | None = None
-    """When all its rows were on the disk, at the latest."""
+    """The latest time at which all its rows can have reached the disk."""
     said: bool = False
 
     @property
@@ -58,7 +58,7 @@ class LateWagers:
         self._round: int | None = None
         """The round whose dice are out; None while none are."""
         self._data_us = 0
-        self.say: Callable[[OpenStatement], None] = _to_nobody
+        self.say: Callable[[OpenStatement], None] = _discard
 
     def lodge(self, ask: LateWagersQuery, keep: Callable[[], Receipt | None]) -> bool:
         """Accept a wager of the throw in progress, from any thread; return False if it is not of that throw
@@ -86,7 +86,7 @@ class LateWagers:
                 lodged.rows.append(row)
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Update the state of the throw, and send the statement if one is due; only for the core's thread."""
+        """Update the throw's state, and send the statement if it is due; only for the core's thread."""
         self._data_us = now_us
         out = betting.dice_out
         with self._lock:
@@ -112,7 +112,7 @@ class LateWagers:
             )
 
     def _due(self, out: DiceOut) -> list[_Lodged]:
-        """Remove and return what was confirmed and was on the disk while the dice were in motion."""
+        """Mark and return the wagers that were confirmed, and on the disk, while the dice were in motion."""
         due: list[_Lodged] = []
         for wager in out.confirmed:
             lodged = self._lodged.get(wager)
@@ -127,9 +127,9 @@ class LateWagers:
         return due
 
     def _clock_us(self) -> int:
-        """Return the time, but never one that the readings waiting in a queue have not reached."""
+        """Return the current time, which may be later than that of the readings processed so far."""
         return self._data_us if self._now_us is None else self._now_us()
 
 
-def _to_nobody(_statement: OpenStatement) -> None:
-    """Discard a statement: nobody listens yet."""
+def _discard(_statement: OpenStatement) -> None:
+    """Discard a statement: it has no receiver yet."""

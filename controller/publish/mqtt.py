@@ -1,7 +1,7 @@
 """The sink for a settlement engine behind an MQTT 5 broker.
 
 One thread does everything: it connects, publishes, reads, and never waits without a time limit. The broker's
-acknowledgement of a message is never taken for the settlement engine's, and its refusal never for a success.
+acknowledgement of a message is never taken for the settlement engine's, nor its refusal for a success.
 """
 
 import select
@@ -34,7 +34,7 @@ from controller.publish.events import (
     read_answer,
 )
 from controller.publish.faults import Alarm, PublishFault
-from controller.publish.identity import Namesake, Pin
+from controller.publish.identity import DuplicateClientDetector, Pin
 from controller.publish.mqtt_link import (
     NO_SUBSCRIBER,
     SESSION_TAKEN_OVER,
@@ -55,7 +55,7 @@ TURN_S = 0.5
 REFUSED = 0x80
 """Reason codes from this one on are refusals."""
 STEADY_US = 10_000_000
-"""A connection that lasted this long was good: the next wait is short again."""
+"""After a connection that lasted this long, the delay before reconnecting is short again."""
 RETRY_S = 1.0
 MAX_RETRY_S = 60.0
 JSON = "application/json"
@@ -102,7 +102,7 @@ class MqttSink:
         self._now_us = now_us
         self._topics = topics_of(table, settings.prefix)
         self._where = f"{settings.host}:{settings.port}"
-        self._namesake = Namesake(alarm, self._where)
+        self._duplicates = DuplicateClientDetector(alarm, self._where)
         self._pin = pin or Pin()
         self._forged = 0
         self._forged_us: int | None = None
@@ -125,7 +125,7 @@ class MqttSink:
         self._board = b""
         self._board_is_new = False
         self._stopping = False
-        self._post: Post = _to_nobody
+        self._post: Post = _discard
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
@@ -179,7 +179,9 @@ class MqttSink:
         return not self._thread.is_alive()
 
     def _ring(self) -> None:
-        with suppress(OSError):  # A full pipe wakes as well; a closed one has nobody to wake.
+        with suppress(
+            OSError
+        ):  # A full pipe wakes the thread as well; a closed one no longer has a thread to wake.
             self._wake.send(b"\0")
 
     # --- the sink's thread ---
@@ -188,7 +190,7 @@ class MqttSink:
         while not self._stopping:
             try:
                 self.turn(TURN_S)
-            except Exception as error:  # noqa: BLE001 - whatever the library raises, the thread goes on
+            except Exception as error:  # noqa: BLE001 - the thread continues whatever the library raises
                 found = f"{type(error).__name__}: {error}"
                 self._alarm.began(PublishFault("sink_failed", self._where, found))
                 self._away()
@@ -207,7 +209,7 @@ class MqttSink:
         self._follow(self._link)
 
     def leave(self) -> None:
-        """Report that the table is going off line, and end the connection."""
+        """Report that the table is going offline, and end the connection."""
         link = self._link
         if link is not None and self.ready:
             link.publish(self._status_message(self._offline("stopped")))
@@ -219,10 +221,10 @@ class MqttSink:
         self._wake.close()
 
     def _await_answers(self, link: MqttLink) -> None:
-        """Wait for the broker's answers first.
+        """Wait for the broker's answers.
 
-        A link that is closed with answers unread is reset, and then the broker publishes the will on top of
-        the message that the table has stopped.
+        Closing a link with unread answers resets it. The broker would then publish the will, after the
+        message that the table has stopped.
         """
         until_us = self._now_us() + LEAVE_US
         while link.unanswered and link.fileno() >= 0 and self._now_us() < until_us:
@@ -256,7 +258,7 @@ class MqttSink:
                 "broker_unreachable", f"no answer within {self._settings.timeout_s:g} s: {self._phase}"
             )
         elif self._oldest_unconfirmed_us() + self._timeout_us < now_us:
-            self._lose("broker_unreachable", f"a message unanswered for {self._settings.timeout_s:g} s")
+            self._lose("broker_unreachable", f"no answer to a message within {self._settings.timeout_s:g} s")
         elif self.ready:
             self._note_calm(now_us)
             self._publish_what_is_due(link)
@@ -322,7 +324,7 @@ class MqttSink:
             case Published():
                 self._confirm(happened)
             case Received(topic=self._topics.status, payload=payload, retained=retained):
-                self._namesake.check(payload, self._now_us(), retained=retained)
+                self._duplicates.check(payload, self._now_us(), retained=retained)
             case Received(payload=payload):
                 self._handle_answer(payload)
             case ConnectionLost():
@@ -331,7 +333,7 @@ class MqttSink:
     def _be_ready(self) -> None:
         self._phase = "ready"
         self._ready_us = self._now_us()
-        self._namesake.connected(self._ready_us)
+        self._duplicates.connected(self._ready_us)
         self._status_is_new = True
         self._board_is_new = True
         for code in _CONNECTION:
@@ -342,7 +344,7 @@ class MqttSink:
 
     def _handle_lost_connection(self, lost: ConnectionLost) -> None:
         if lost.code == SESSION_TAKEN_OVER:
-            self._namesake.found(f"the broker says: {lost.says}", self._now_us())
+            self._duplicates.found(f"the broker says: {lost.says}", self._now_us())
             self._lose("broker_unreachable", f"connection lost: {lost.says}")
         elif lost.code >= REFUSED:
             self._lose("broker_refused", lost.says)
@@ -364,7 +366,7 @@ class MqttSink:
         if self._status_is_new and self._status is not None and link.room:
             self._status_is_new = False
             status = self._status_message(self._status)
-            self._namesake.receive(status.payload)
+            self._duplicates.receive(status.payload)
             self._send(link, status)
         if self._board_is_new and self._board and link.room:
             self._board_is_new = False
@@ -436,7 +438,7 @@ class MqttSink:
             self._alarm.began(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))
             return
         found = self._pin.accepts(payload, answer) if self._is_ours(answer) else "forged"
-        if found == "believed":
+        if found == "genuine":
             self._alarm.over("answer_unsigned")
             self._post(self._proven(payload, answer))
         elif found == "unsigned":
@@ -474,7 +476,7 @@ class MqttSink:
         if self._unreadable_us is not None and now_us - self._unreadable_us > CALM_US:
             self._unreadable_us = None
             self._alarm.over("answer_unreadable")
-        self._namesake.note_calm(now_us)
+        self._duplicates.note_calm(now_us)
         if self._forged_us is not None and now_us - self._forged_us > CALM_US:
             self._forged_us = None
             self._alarm.over("answer_forged")
@@ -486,5 +488,5 @@ class MqttSink:
         return TableStatus(table=self._table, state="offline", headline=headline)
 
 
-def _to_nobody(_report: object) -> None:
-    """Discard reports before the start: there are none."""
+def _discard(_report: object) -> None:
+    """Discard a report: there are none before the start."""

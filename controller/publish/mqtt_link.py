@@ -1,7 +1,7 @@
-"""One connection to an MQTT 5 broker: the only module that knows paho.
+"""One connection to an MQTT 5 broker: the only module that uses paho.
 
-paho runs without a thread of its own: the owner of the link runs it. Its callbacks only note what happened. A
-link is used once and discarded with whatever the library still held: what must not be lost is in the outbox.
+paho runs in the thread of the link's owner. Its callbacks only record what happened. A link is used once and
+then discarded with everything that the library still holds: whatever must not be lost is in the outbox.
 """
 
 import socket
@@ -20,9 +20,9 @@ from controller.model.tables import MqttSettings, TlsSettings
 
 MAX_PACKET_BYTES = 65_536
 HEAD_BYTES = 1024
-"""More than a message's topic and properties take."""
+"""An upper bound on the size of a message's topic and properties."""
 IN_FLIGHT = 20
-"""Messages that the broker has not acknowledged; a broker may allow fewer."""
+"""Maximum number of messages that the broker has not acknowledged; a broker may allow fewer."""
 NO_SUBSCRIBER = 0x10
 SESSION_TAKEN_OVER = 0x8E
 
@@ -77,11 +77,11 @@ class Outgoing(NamedTuple):
     content_type: str | None = None
     answer_topic: str | None = None
     at_most_once: bool = False
-    """QoS 0: what is worthless later is neither stored by anybody nor sent twice."""
+    """Whether to use QoS 0: a message that is useless later is neither stored nor sent again."""
 
 
 def tls_context(files: TlsSettings) -> ssl.SSLContext:
-    """Trust only this authority, present this certificate, and use nothing older than TLS 1.3.
+    """Return a context that trusts only this authority, presents this certificate, and needs TLS 1.3.
 
     Raises OSError (ssl.SSLError among them) if a file can't be used.
     """
@@ -200,7 +200,7 @@ class MqttLink:
         self._client.disconnect()
 
     def drop(self) -> None:
-        """Break off the connection."""
+        """Abort the connection; the broker then publishes the will."""
         opened = self._client.socket()
         if isinstance(opened, socket.socket):
             opened.close()
@@ -217,7 +217,7 @@ class MqttLink:
         self._happened.append(Connected(reason.value, str(reason), flags.session_present))
 
     def _apply_broker_limits(self, properties: Properties | None) -> None:
-        """Keep to the broker's limits: paho does not, and a broker disconnects a client that exceeds them."""
+        """Apply the broker's limits: paho does not, and a broker disconnects a client that exceeds them."""
         self._at_once = min(getattr(properties, "ReceiveMaximum", IN_FLIGHT), IN_FLIGHT)
         self._max_packet = getattr(properties, "MaximumPacketSize", MAX_PACKET_BYTES)
 

@@ -1,10 +1,10 @@
 """What players may see of outcomes, and the board that a display or a console starts from in mid-game.
 
-For each type of outcome, the keys that are kept are named; everything else is left out. Rotor and ball timing
-stays with the staff, before and after the bets are closed: the rotor of one spin is that of the next. So do
-sentences, notices, names, proofs, and the hand of a position that folded. The board is retained at the
-broker. It contains what players may see and which attempt waits for a person, but not what was seen or is
-proposed, so it reveals nothing early.
+For each type of outcome, this module lists the keys that are kept; everything else is left out. Rotor and
+ball timing stays with the staff, before and after the bets are closed: the rotor of one spin is that of the
+next. So do sentences, notices, names, proofs, and the hand of a position that folded. The board is retained
+at the broker. It contains what players may see and which attempt waits for a person, but not what was seen or
+is proposed, so it reveals nothing early.
 """
 
 from collections.abc import Iterable, Mapping
@@ -108,7 +108,7 @@ def _without_rank_of_folds(results: msgspec.Raw) -> msgspec.Raw:
 RESULTS = 10
 """Results that the board contains, as a display shows them."""
 LOOK_BACK = 4000
-"""Rows of the journal that are read at a start for the newest results: an hour's and more."""
+"""Rows of the journal that are read at startup for the newest results: those of more than an hour."""
 Puck = Literal["off", 4, 5, 6, 8, 9, 10]
 _WORDS = ("roll", "spin", "deal")
 
@@ -133,7 +133,7 @@ class BoardReason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that waits for a person: its number, what is missing, and the rulings that are taken now.
+    """An attempt that waits for a person: its number, what is missing, and the rulings accepted now.
 
     `proposed` (`calls: confirm`) is a call that a person must accept; what it is stays with the staff.
     """

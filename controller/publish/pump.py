@@ -34,10 +34,10 @@ from controller.publish.players import PublishedBoard, TableBoard
 from controller.publish.sink import (
     Acknowledged,
     NewestReport,
-    Patience,
     RandomFraction,
     Ready,
     Report,
+    SilenceMonitor,
     Sink,
     Window,
 )
@@ -57,7 +57,7 @@ STATUS_US = 1_000_000
 
 
 class Journal(Protocol):
-    """The interface of the journal."""
+    """The part of the journal that the pump uses."""
 
     def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> object:
         """Close an outcome's entry in the outbox."""
@@ -123,7 +123,7 @@ class Pump:
         self._without_pair_plus: NewestReport[tuple[str, ...]] = NewestReport(acknowledged_seq)
         self._play_placed: NewestReport[tuple[int, tuple[str, ...]]] = NewestReport(acknowledged_seq)
         self._window = Window(settings, random_fraction)
-        self._patience = Patience(settings)
+        self._silence = SilenceMonitor(settings)
         self._reports: Queue[Report | _Wakeup] = Queue(REPORTS)
         self._outbox: Outbox | None = None
         self._more = True
@@ -298,7 +298,7 @@ class Pump:
             return  # The outcome stays in the window: it is sent and acknowledged again.
         if waits:
             self._window.acknowledged(ack.id, now_us)
-            self._patience.note_acknowledgement(now_us)
+            self._silence.note_acknowledgement(now_us)
 
     def _may_journal_unmatched(self, now_us: int) -> bool:
         """Return whether another unmatched one may be journaled; the rate is limited so that the queue keeps
@@ -490,11 +490,11 @@ class Pump:
         waiting, where = self.unacknowledged, "settlement engine"
         oldest = self._window.oldest
         found = f"{waiting} unacknowledged" + (f", the oldest is {oldest.id}" if oldest is not None else "")
-        if self._patience.silent(now_us, waiting):
+        if self._silence.silent(now_us, waiting):
             self._alarm.began(PublishFault("settlement_silent", where, found))
         else:
             self._alarm.over("settlement_silent")
-        if self._patience.behind(waiting):
+        if self._silence.behind(waiting):
             self._alarm.began(PublishFault("settlement_behind", where, found))
         else:
             self._alarm.over("settlement_behind")

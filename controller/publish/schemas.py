@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
 
 
 def asyncapi() -> Json:
-    """Return the AsyncAPI 3 document: who sends what where."""
+    """Return the AsyncAPI 3 document: who sends which message on which topic."""
     every = Topics(*(f"{PREFIX}/{{table}}/{word}" for word in Topics._fields))
     outcomes = {type_: _message("outcomes", type_) for type_ in OUTCOME_TYPES}
     players = {type_: _message("players", type_) for type_ in PLAYER_KEYS}
@@ -144,7 +144,7 @@ def asyncapi() -> Json:
             ),
             "open": _channel(
                 every.open,
-                "That bets are open, stated at least twice a second while they are: not retained, QoS 0.",
+                "The statement that bets are open, sent at least twice a second: not retained, QoS 0.",
                 {"open": _plain_message("open", OpenStatement)},
             ),
             "answer": _channel(every.answer, "The settlement engine's answers and queries.", answers),
@@ -221,7 +221,7 @@ def _components(*kinds: type) -> tuple[list[Json], dict[str, Json]]:
 
 
 def _dedented(shape: Mapping[str, object]) -> Json:
-    """Remove the indentation of a description, as Python 3.13 does by itself and older ones do not."""
+    """Remove the indentation of a description, as Python 3.13 itself does and older versions do not."""
     description = shape.get("description")
     return {**shape, "description": cleandoc(description)} if isinstance(description, str) else dict(shape)
 

@@ -1,7 +1,7 @@
-"""Sinks: they accept messages in order, a few at a time, repeat them after a delay, and report the answers.
+"""Sinks, which accept messages in order, a few at a time, repeat them after a delay, and report the answers.
 
-`Patience` detects that settlement has been silent for too long or is too far behind. No I/O: the time in
-microseconds, and the random numbers (0 to 1) that spread the delays, are passed in.
+`SilenceMonitor` detects that settlement has been silent for too long or is too far behind. No I/O: the time
+in microseconds, and the random numbers (0 to 1) that spread the delays, are passed in.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +59,7 @@ class Sink(Protocol):
 
 
 RandomFraction = Callable[[], float]
-"""Return a random number from 0 up to 1, so that tables do not all reconnect to a broker at the same time."""
+"""Returns a random number from 0 to 1, so that tables do not all reconnect to a broker at the same time."""
 
 
 class Backoff:
@@ -156,7 +156,7 @@ class Window:
         self._due_us = None
 
 
-class Patience:
+class SilenceMonitor:
     """Detects that settlement has been silent for too long or is too many outcomes behind."""
 
     def __init__(self, settings: PublishSettings) -> None:
@@ -176,7 +176,7 @@ class Patience:
         return now_us - self._received_us > self._max_silence_us
 
     def behind(self, waiting: int) -> bool:
-        """Return whether too many are waiting; that ends at half of the limit."""
+        """Return whether too many are waiting; this stays true until they are down to half of the limit."""
         if self._max_waiting is not None:
             self._behind = waiting > (self._max_waiting // 2 if self._behind else self._max_waiting)
         return self._behind

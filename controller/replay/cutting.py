@@ -1,4 +1,4 @@
-"""Cutting a piece out of a recording that replays by itself exactly as within the whole recording."""
+"""Cut a piece out of a recording, so that it replays by itself exactly as within the whole recording."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _MAX_NEIGHBOURS = 3
 
 
 class UncuttableError(LogError):
-    """Raised for a cut within an attempt."""
+    """A cut within an attempt."""
 
 
 class Piece(NamedTuple):
@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
-    """Return the readings that arrived from `from_us` until before `to_us`, with the state they start from.
+    """Return the readings that arrived from `from_us` to just before `to_us`, with the state at the start.
 
     Raises LogError at a bad line, and UncuttableError if a cut is within an attempt, so that the piece would
     have other outcomes than the whole recording.

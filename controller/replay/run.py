@@ -29,7 +29,7 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
     """Return a session's setup from a log's header.
 
     `name` is the log's, for messages; `calls` overrides the header's setting of who makes the calls. Raises
-    LogError if the header lacks the geometry that the rule set's game needs, or has another.
+    LogError if the header lacks the geometry that the rule set's game needs, or has a different one.
     """
     needed = game_of(ruleset.game).geometry
     given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]

@@ -2,8 +2,8 @@
 
 A recorder that loses its power leaves an incomplete file: it ends within a line, within a gzip stream, or in
 NUL bytes where the file system had extended the file but not yet written it. Such a file is read to its end.
-Lines that can't be decoded are reported in terms of the log's format. A serial capture contains the lines of
-a device as received, each as `milliseconds TAB line`.
+Messages about lines that can't be decoded use the terms of the log's format. A serial capture contains the
+lines of a device as received, each as `milliseconds TAB line`.
 """
 
 import re
@@ -117,7 +117,7 @@ class Source:
         self.cut = self._held_nuls > 0 or not member.eof
 
     def _with_nuls(self, member: "zlib._Decompress") -> tuple["zlib._Decompress", bytes]:
-        """Complete a gzip stream with NUL bytes, if they are its own last bytes and not lost blocks."""
+        """Complete a gzip stream with NUL bytes, if they are its real last bytes and not lost blocks."""
         tail = bytes(min(self._held_nuls, _GZIP_END))
         ended = member.copy()
         try:

@@ -1,7 +1,7 @@
 """An HTTP server that limits the number of connections, and the time of each step of a connection.
 
 If all slots are taken, a new connection replaces the oldest one without a request in progress, untrusted ones
-first. So incomplete requests can't keep others out.
+first. So clients that send incomplete requests can't keep others out.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Limits:
     """Maximum number of connections at the same time; a process may be limited to 1,024 open files."""
     handshake_s: float = 5.0
     head_s: float = 5.0
-    """Maximum time from the connection to its first request's complete head."""
+    """Maximum time from the start of the connection to its first request's complete head."""
     keep_s: float = 15.0
     """Maximum time from an answer to the next request's complete head."""
     exchange_s: float = 20.0
@@ -34,7 +34,7 @@ ACCEPT_RETRY_S = 0.2
 BACKLOG = 128
 """Maximum number of connections that the kernel queues until they are accepted."""
 MAX_UNREAD_BYTES = 65_536
-"""The bytes of an answer that may wait for its reader before writing pauses."""
+"""How many bytes of an answer may wait for its reader before writing pauses."""
 
 
 class _Connection(Protocol):
@@ -217,7 +217,7 @@ class Server(uvicorn.Server):
             try:
                 connection, _ = await loop.sock_accept(listener)
             except ConnectionAbortedError:
-                continue  # the client has gone, or the socket answered by itself
+                continue  # the client has disconnected, or the socket has answered it
             except OSError:
                 self.slots.counts["could not be accepted"] += 1
                 await asyncio.sleep(ACCEPT_RETRY_S)

@@ -75,7 +75,7 @@ class _Request:
 
 
 MAX_BETS = 50
-"""Limit of wagers per request: a player's whole layout, and about 30 ms of the engine's time."""
+"""Maximum number of wagers per request: a player's whole layout, and about 30 ms of the engine's time."""
 
 
 class AccountRequests:
@@ -140,29 +140,29 @@ class AccountRequests:
         waits for the statement that dealer and boxperson confirmed it while the dice were in motion
         (C34-MK-1b). The caller's own `confirmed` is ignored.
         """
-        return self._on_word(self._bet(asking, table, bet), table)
+        return self._after_statement(self._bet(asking, table, bet), table)
 
     def bets(self, asking: Asking, table: str, bets: Sequence[RawRequest]) -> list[Done | RequestRefused]:
-        """Make bets on one statement of the table, in one transaction; each is granted or refused on its own.
+        """Make bets under one statement of the table, in one transaction; grant or refuse each individually.
 
-        Each is a request of its own under the key `KEY/ID`, so a repeated request is carried out once. Raises
+        Each is a separate request under the key `KEY/ID`, so a repeated request is carried out once. Raises
         RequestRefused if two have the same id, if there are too many, or if one is `late`, which must be
         confirmed individually.
         """
         if len({bet["id"] for bet in bets}) < len(bets):
-            raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own")
+            raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own id")
         if not 0 < len(bets) <= MAX_BETS:
             raise RequestRefused("BOOK-FORM", f"found {len(bets)} wagers, expected 1 to {MAX_BETS}")
         if any(bet.get("late") for bet in bets):
             raise RequestRefused(
                 "C34-MK-1b",
-                "a wager made with the dice out is confirmed individually: send it in its own request",
+                "a wager made with the dice out is confirmed individually: send it in a separate request",
             )
         requests = [self._bet(Asking(asking.caller, f"{asking.key}/{bet['id']}"), table, bet) for bet in bets]
         keys = [request.asking.key for request in requests]
         with self._engine.work() as work:
             work.read_answers(asking.caller.name, keys)
-            wait = [self._waits(work, table, request) for request in requests]
+            wait = [self._needs_statement(work, table, request) for request in requests]
             play = _play_of(self._engine.table(work, table), [request for request, waits in wait if waits])
         answer = self._engine.gate.ask(table, play) if any(waits for _, waits in wait) else _UNASKED
         with self._engine.work() as work:
@@ -185,10 +185,10 @@ class AccountRequests:
             standing = self._table(work, table)
             wager = standing.book.wager(str(change["id"]))
             if wager is None or not asking.caller.may_act_for(wager.player):
-                raise RequestRefused("BOOK-ID", f"no wager {change['id']} of yours is up at {table}")
+                raise RequestRefused("BOOK-ID", f"you have no wager {change['id']} at {table}")
             return self._ask(work, standing, wager.player, change, answer)
 
-        return self._on_word(_Request(asking, {**change, "table": table}, do), table)
+        return self._after_statement(_Request(asking, {**change, "table": table}, do), table)
 
     def _bet(self, asking: Asking, table: str, bet: RawRequest) -> "_Request":
         bet = {name: value for name, value in bet.items() if name != "confirmed"}
@@ -200,7 +200,9 @@ class AccountRequests:
             if (refusal := standing.game.wagers.bought_at_table) is not None:
                 raise RequestRefused(*refusal)
             if standing.book.wager(str(bet["id"])) is not None or work.had_wager(table, str(bet["id"])):
-                raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
+                raise RequestRefused(
+                    "BOOK-ID", f"a wager {bet['id']} already exists; give each wager its own id"
+                )
             check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
             confirmed = {"confirmed": True} if bet.get("late") else {}
             return self._ask(work, standing, player, {**bet, **confirmed, "do": "bet"}, answer)
@@ -227,9 +229,9 @@ class AccountRequests:
         step = Step(n=table.book.last_n + 1, kind="asked", requests=(raw,), heard=heard)
         booked = self._book(work, table, account, step)
         work.step(table.name, step, booked)
-        work.stands(table.name, table.row())
+        work.store_state(table.name, table.row())
         if not raw.get("late"):
-            work.bet_taken(statement, admitted.heard_us)
+            work.store_bet_time(statement, admitted.heard_us)
         lines = [msgspec.Raw(encode(answer.line)) for answer in booked.lines]
         return Done(player=player, balance=work.balance(account), lines=lines)
 
@@ -255,10 +257,10 @@ class AccountRequests:
             raise RequestRefused("TABLE", f"no table {name} is enrolled")
         return standing
 
-    def _on_word(self, request: "_Request", table: str) -> Done:
+    def _after_statement(self, request: "_Request", table: str) -> Done:
         """Carry out a request once the table has stated that bets were open when it arrived."""
         with self._engine.work() as work:
-            request, waits = self._waits(work, table, request)
+            request, waits = self._needs_statement(work, table, request)
             standing = self._engine.table(work, table)
             play = _play_of(standing, [request] if waits else [])
         if standing is None or not waits:
@@ -274,7 +276,7 @@ class AccountRequests:
 
         return self._once(request.asking, request.raw, do)
 
-    def _waits(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
+    def _needs_statement(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
         """Return a request, and whether it must wait for the table's statement instead of being answered at
         once.
 
@@ -330,7 +332,7 @@ def _answer(work: Work, asking: Asking, raw: RawRequest, do: Callable[[Work], Do
     elif before.asked == text:
         answer = _decode_answer(before.answer)
     else:
-        answer = _Refusal(rule="KEY", reason="this key was used for another request; give each its own")
+        answer = _Refusal(rule="KEY", reason="this key was used for another request; give each its own key")
     return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
 
 
@@ -378,12 +380,12 @@ def _may_open(table: EnrolledTable, raw: RawRequest) -> bool:
     return table.game.wagers.taken_while_closed(raw)
 
 
-_CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out: Play is made when they are")
+_CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out: Play can be made once they are")
 _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 
 def _late_wager(round_: int, raw: RawRequest) -> LateWager:
-    """Return a late wager as its table receives it: a digest of the whole request, and a sentence for
+    """Return a late wager as its table receives it: with a digest of the whole request, and a sentence for
     people.
     """
     digest = sha256(msgspec.json.encode(raw, order="sorted")).hexdigest()
@@ -392,7 +394,7 @@ def _late_wager(round_: int, raw: RawRequest) -> LateWager:
     return LateWager(round_, str(raw["id"]), digest, says[:200])
 
 
-_UNASKED = NoStatement("TABLE-WORD", "the table was not asked; try again")
+_UNASKED = NoStatement("TABLE-WORD", "the table was not asked for its statement; try again")
 
 
 _TRIED = NoStatement("TABLE-WORD", "this was only a trial")
@@ -448,8 +450,8 @@ DEALER = "dealer"
 def check_bet_seat(work: Work, standing: EnrolledTable, bet: RawRequest, *, own: bool) -> None:
     """Raise RequestRefused if a bet is on a position that is not its player's.
 
-    `own` means that the request is a player's own, who bets where staff has seated the player, and nowhere
-    else.
+    `own` means that the player makes the request. Players may bet only at the seat where staff has seated
+    them.
     """
     if bet.get("seat") is None:
         return

@@ -23,8 +23,8 @@ from controller.settlement.wagers import Ended, Wagers
 from controller.settlement_service.ledger import Movement, Tally, Wager
 
 Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
-"""A player's granted request, an outcome, an outcome in another's place, the table opening again, or requests
-withdrawn because bets had closed before the table received them."""
+"""A player's granted request, an outcome, an outcome that replaces another, the table opening again, or
+requests that are withdrawn because bets had closed before the table received them."""
 
 
 class ReceivedAt(NamedTuple):
@@ -97,12 +97,12 @@ class Contradiction(Exception):
 
 
 class Misread(Exception):
-    """A request is not one of the table's game."""
+    """A request that the table's game does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """The result of a step. `supersedes_from`: results of steps from that one on no longer hold."""
+    """The result of a step. `supersedes_from`: the results of this and later steps are no longer valid."""
 
     lines: tuple[StepAnswer, ...]
     movement: Movement
@@ -116,7 +116,7 @@ class Booked:
 
 @dataclass(slots=True)
 class _RecordedStep:
-    """A step as it now holds, after any correction."""
+    """A step in its present form, after any correction."""
 
     step: Step
     movement: Movement
@@ -282,7 +282,7 @@ class TableBook:
             case "struck":
                 booked = self._strike(step)
             case _:
-                booked = self._go_on(step)
+                booked = self._append(step)
         if booked.refused:
             return booked
         self.last_n = step.n
@@ -295,7 +295,7 @@ class TableBook:
             anchor=anchor,
         )
 
-    def _go_on(self, step: Step) -> Booked:
+    def _append(self, step: Step) -> Booked:
         lines, moved, refused = self._state.run(step)
         if refused:
             return Booked(tuple(lines), Movement(), (), refused=True)
@@ -340,8 +340,8 @@ class TableBook:
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 
     def last_received(self, of: ReceivedAt) -> int | None:
-        """Return when the table received the last request of that round that still holds; None if none
-        does.
+        """Return when the table received the last request of that round that is still valid; None if
+        there is none.
         """
         heard = (kept.step.heard for kept in self._history)
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
@@ -356,7 +356,7 @@ class TableBook:
         def play_again() -> list[StepAnswer]:
             return self._replay(place, lambda kept: None if kept.step.n in struck else kept)
 
-        return self._booked_again(place, play_again)
+        return self._book_difference(place, play_again)
 
     def _correct(self, step: Step) -> Booked:
         place = next((i for i, kept in enumerate(self._history) if step.corrects in kept.seqs), None)
@@ -373,12 +373,10 @@ class TableBook:
                 place, lambda kept: right if kept is corrected else kept, shooters_after=False
             )
 
-        return self._booked_again(place, play_again)
+        return self._book_difference(place, play_again)
 
-    def _booked_again(self, place: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
-        """Book the difference made by replaying the steps; the lines from this place on are returned
-        again.
-        """
+    def _book_difference(self, place: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
+        """Book the difference that replaying the steps makes; return the lines from this place on again."""
         before = Movement()
         for kept in self._history:
             before.add(kept.movement)
@@ -402,8 +400,8 @@ class TableBook:
     ) -> list[StepAnswer]:
         """Replay all steps as they are now (None: withdrawn); bets that can no longer be granted are void.
 
-        No anchor is set before the next result, since another correction may need these steps. The table
-        states again after a correction who gets the dice, so that is skipped here (`shooters_after` False).
+        No anchor is set before the next result, since another correction may need these steps. After a
+        correction the table states again who gets the dice, so that is skipped here (`shooters_after` False).
         """
         history, self._history = self._history, []
         self._candidate = None
@@ -433,7 +431,7 @@ def _bets(step: Step) -> list[RawRequest]:
 
 
 _TOO_LATE = "bets had already closed when the table received it: the close was detected late"
-_NOT_POSSIBLE = "what it was made after was corrected, and it could not have been made"
+_NOT_POSSIBLE = "an earlier outcome was corrected, after which this could not have been made"
 
 
 def _voided(bet: RawRequest, reason: str) -> Decided:

@@ -121,7 +121,7 @@ class Account(BaseModel):
 
 
 class Result(BaseModel):
-    """One line of the settle contract that still holds, and when it was booked."""
+    """One line of the settle contract that is still valid, and when it was booked."""
 
     table: str
     wager: str
@@ -212,7 +212,7 @@ ACCESS: Mapping[Action, Mapping[Role, Reach]] = {
 
 
 MAX_REQUEST = 64 * 1024
-"""Maximum bytes of a request; its body has at most a quarter of that."""
+"""Maximum bytes of a request; its body is at most a quarter of that."""
 MAX_ANSWER = 4 * 1024 * 1024
 """Maximum bytes of an answer; 500 results have 200 kB."""
 BEAT = 0
@@ -284,7 +284,7 @@ def refusal(status: int, rule: str, reason: str) -> HttpAnswer:
 
 
 def out_of_reach(error: object) -> HttpAnswer:
-    """Return the refusal for a database that does not answer: whether anything was done is unknown."""
+    """Return the refusal for a database that does not answer; the request may have been carried out."""
     return refusal(503, "DATABASE", str(error))
 
 

@@ -52,15 +52,17 @@ Passing = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPla
 """Messages to a table that are useless later."""
 
 
-MEET_AGAIN_US = 10_000_000
+REPORT_PROGRESS_US = 10_000_000
 """Minimum interval between comparisons of positions with the same connected table."""
 MAX_QUESTIONS = 1000
 """Maximum number of messages waiting for this thread; one more displaces the oldest (its bet is refused)."""
-_OUT = NoStatement("TABLE-WORD", "the broker is offline: no table can be reached; the bet was not accepted")
+_OUT = NoStatement(
+    "TABLE-WORD", "the broker is offline, so no table can be reached; the bet was not accepted"
+)
 _UNMET = NoStatement("TABLE-WORD", "the table is not connected to the broker; the bet was not accepted")
 _OLD = NoStatement(
     "TABLE-WORD",
-    "the table's controller (release 0.1.0) does not say that bets are open: update it; nothing was accepted",
+    "the table's controller (release 0.1.0) can't state that bets are open; nothing was accepted, update it",
 )
 
 
@@ -70,7 +72,7 @@ class _LastResend(NamedTuple):
 
 
 class _LastStatus(NamedTuple):
-    """A table's state by its latest status, and when positions were last compared."""
+    """A table's state according to its latest status, and when positions were last compared."""
 
     session: int | None
     online: bool
@@ -104,7 +106,7 @@ class Broker:
         """Tables that have closed; positions are compared once their outcomes are settled."""
         self._said: set[str] = set()
         self._key = key
-        self._met: dict[str, _LastStatus] = {}
+        self._statuses: dict[str, _LastStatus] = {}
         self._questions: deque[tuple[str, Passing]] = deque(maxlen=MAX_QUESTIONS)
         engine.line_bet = self.send_line_bet
         engine.pair_plus = self.send_pair_plus
@@ -150,7 +152,7 @@ class Broker:
         return None
 
     def _unreachable(self, table: str) -> NoStatement | None:
-        met = self._met.get(table)
+        met = self._statuses.get(table)
         if not self.ready:
             return _OUT
         if met is None or not met.online:
@@ -159,19 +161,19 @@ class Broker:
 
     def send_line_bet(self, table: str, seat: str, has: bool, at: At) -> None:
         """Inform a table whether the shooter at a seat has the line bet, from any thread."""
-        met = self._met.get(table)
+        met = self._statuses.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._line_bet(table, seat, has, at))
 
     def send_pair_plus(self, table: str, without: tuple[str, ...], at: At) -> None:
         """Inform a table which positions have no Pair Plus, from any thread."""
-        met = self._met.get(table)
+        met = self._statuses.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._pair_plus(table, without, at))
 
     def send_played(self, table: str, play: PlayAt, at: At) -> None:
         """Inform a table which positions have a Play wager, from any thread."""
-        met = self._met.get(table)
+        met = self._statuses.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._played(table, play, at))
 
@@ -181,7 +183,7 @@ class Broker:
             self._wake.send(b"\0")
 
     def run(self, stop: Signal) -> None:
-        """Run until stopped; a lost connection is made again a second later."""
+        """Run until stopped; a lost connection is restored after a second."""
         while not stop.is_set():
             self.turns += 1
             if self._link is None and not self._connect():
@@ -215,9 +217,9 @@ class Broker:
             select.select(readers, [link] if link.wants_to_write else [], [], timeout_s)
         with suppress(BlockingIOError):
             self._woken.recv(4096)
-        self._put_questions(link)
+        self._send_queries(link)
         for happened in link.turn():
-            self._take(link, happened)
+            self._handle_event(link, happened)
         if not self.ready and self._now_us() - self._since_us > self._settings.timeout_s * 1e6:
             self._lose("no answer in time")
         if self._link is link and self._waiting:
@@ -225,12 +227,12 @@ class Broker:
         while self._link is link and self._due and link.room:
             link.publish(self._due.popleft())
 
-    def _put_questions(self, link: MqttLink) -> None:
+    def _send_queries(self, link: MqttLink) -> None:
         while self._questions:
             table, message = self._questions.popleft()
-            self._say_to(link, table, message)
+            self._send_to(link, table, message)
 
-    def _say_to(self, link: MqttLink, table: str, answer: Passing | ProgressReport) -> None:
+    def _send_to(self, link: MqttLink, table: str, answer: Passing | ProgressReport) -> None:
         """Send a message that is useless later; the broker does not keep it for an offline table."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
@@ -247,7 +249,7 @@ class Broker:
         self._link, self._since_us = link, self._now_us()
         return True
 
-    def _take(self, link: MqttLink, happened: Happened) -> None:
+    def _handle_event(self, link: MqttLink, happened: Happened) -> None:
         match happened:
             case Connected(code=code, says=says) | Subscribed(code=code, says=says) if code >= REFUSED:
                 self._lose(f"refused: {says}")
@@ -287,7 +289,7 @@ class Broker:
             self._say_once(f"{topic}: {error}; it is ignored")
 
     def _on_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
-        """Record a table's state; if it has just connected, inform it how far its outcomes are settled."""
+        """Record a table's state; if it has just connected, report how far its outcomes are settled."""
         table = topic.split("/")[-2]
         try:
             status = read_status(payload)
@@ -296,17 +298,19 @@ class Broker:
             return
         if status.table != table:
             return
-        before, now_us, online = self._met.get(table), self._now_us(), status.state == "online"
+        before, now_us, online = self._statuses.get(table), self._now_us(), status.state == "online"
         come = before is None or not before.online or before.session != status.session
-        due = before is None or come or now_us - before.at_us >= MEET_AGAIN_US
+        due = before is None or come or now_us - before.at_us >= REPORT_PROGRESS_US
         at_us = now_us if online and due else before.at_us if before else 0
-        self._met[table] = _LastStatus(status.session, online, status.says_open, at_us, status.sequence or 0)
+        self._statuses[table] = _LastStatus(
+            status.session, online, status.says_open, at_us, status.sequence or 0
+        )
         if online and not status.says_open:
             self._say_once(f"table {table}: {_OLD.reason}")
         elif online and due:
-            self._meet(link, table)
+            self._report_progress(link, table)
 
-    def _meet(self, link: MqttLink, table: str) -> None:
+    def _report_progress(self, link: MqttLink, table: str) -> None:
         try:
             settled = self._engine.settled(table)
         except OutOfReach as error:
@@ -314,7 +318,7 @@ class Broker:
             return
         if settled is not None:
             seq, chain = settled
-            met = self._met.get(table)
+            met = self._statuses.get(table)
             meeting = ProgressReport(
                 table=table,
                 told=max(seq, 0 if met is None else met.newest_seq),
@@ -325,14 +329,14 @@ class Broker:
                 earlier=self._key.earlier,
                 by=self._name,
             )
-            self._say_to(link, table, meeting)
+            self._send_to(link, table, meeting)
             bets = self._engine.bets(table)
             if bets is not None and bets.line_bet is not None:
-                self._say_to(link, table, self._line_bet(table, *bets.line_bet, bets.at))
+                self._send_to(link, table, self._line_bet(table, *bets.line_bet, bets.at))
             if bets is not None and bets.without_pair_plus is not None:
-                self._say_to(link, table, self._pair_plus(table, bets.without_pair_plus, bets.at))
+                self._send_to(link, table, self._pair_plus(table, bets.without_pair_plus, bets.at))
             if bets is not None and bets.played is not None:
-                self._say_to(link, table, self._played(table, bets.played, bets.at))
+                self._send_to(link, table, self._played(table, bets.played, bets.at))
 
     def _line_bet(self, table: str, seat: str, has: bool, at: At) -> LineBet:
         return LineBet(
@@ -368,7 +372,7 @@ class Broker:
 
     def _session(self, table: str) -> int:
         """Return the session in the table's status: the table accepts reports for that session only."""
-        met = self._met.get(table)
+        met = self._statuses.get(table)
         return 0 if met is None or met.session is None else met.session
 
     def _settle(self) -> None:
@@ -386,21 +390,21 @@ class Broker:
             topic = topics_of(table, self._settings.prefix).answer
             self._due.append(Outgoing(topic, answer_bytes(answer, self._key.key)))
         for name in {answer.table for answer in answers}:
-            self._meet_again(name)
+            self._report_progress_if_due(name)
         for refused in answers:
             if isinstance(refused, RejectedDelivery):
                 self._say_once(f"table {refused.table}: {refused.says} [{refused.code}]")
 
-    def _meet_again(self, table: str) -> None:
+    def _report_progress_if_due(self, table: str) -> None:
         """Compare positions at intervals with a table in play, and with one that has closed."""
-        met, now_us = self._met.get(table), self._now_us()
+        met, now_us = self._statuses.get(table), self._now_us()
         if self._link is None or met is None or not (met.online and met.says_open):
             return
         closed = table in self._closing and not self._waiting
-        if closed or now_us - met.at_us >= MEET_AGAIN_US:
+        if closed or now_us - met.at_us >= REPORT_PROGRESS_US:
             self._closing.discard(table)
-            self._met[table] = met._replace(at_us=now_us)
-            self._meet(self._link, table)
+            self._statuses[table] = met._replace(at_us=now_us)
+            self._report_progress(self._link, table)
 
     def _requested_lately(self, table: str, from_seq: int) -> bool:
         before, now_us = self._last_resend.get(table), self._now_us()
@@ -419,7 +423,7 @@ class Broker:
         self._waiting.clear()
         self._last_resend.clear()
         self._closing.clear()
-        self._met.clear()
+        self._statuses.clear()
 
     def _say_once(self, text: str) -> None:
         if text not in self._said and len(self._said) < 1000:

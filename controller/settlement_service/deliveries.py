@@ -34,8 +34,8 @@ def read(payload: bytes) -> Delivery:
     return Delivery(payload, read_event(payload))
 
 
-def opened(delivery: Delivery, key: PublicKey) -> Outcome | str:
-    """Return an event's outcome, or what is wrong with it, such as a signature by another key."""
+def verified_outcome(delivery: Delivery, key: PublicKey) -> Outcome | str:
+    """Verify an event and return its outcome, or what is wrong, such as a signature by another key."""
     event = delivery.event
     if not signed_by(delivery.payload, key):
         return f"outcome {event.id} is not signed by the key that table {event.table} was enrolled with"

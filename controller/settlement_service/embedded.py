@@ -46,7 +46,7 @@ class EmbeddedConsumer(Consumer):
                 raise RefusedOutcome(refused)
 
 
-_NOT_LODGED = NoStatement("C34-MK-1b", "the table's dice are not out, or it knows that wager already")
+_NOT_LODGED = NoStatement("C34-MK-1b", "the table's dice are not out, or it already has that wager")
 _STARTING = NoStatement("TABLE-WORD", "the table is not up yet; try again in a moment")
 
 
@@ -54,7 +54,7 @@ class EmbeddedEngine(Consumer):
     """Opens an engine for one table at the first call, enrols the table, and serves the HTTP API."""
 
     def __init__(self, setup: EngineSetup, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
-        """Prepare; `clock` returns wall time, only for labels, `nonce` an unpredictable number."""
+        """Prepare; `clock` returns wall time, used only for labels, and `nonce` an unpredictable number."""
         self._gate = Gate(nonce, setup.settings.word_wait_s)
         self._setup = setup
         self._clock = clock
@@ -137,7 +137,7 @@ class EmbeddedEngine(Consumer):
         return self._setup.settings.database or f"sqlite:///{here}/settlement.db"
 
     def _enrol(self, engine: Engine) -> None:
-        """Enrol the table with its key at its very first outcome; later an engine without it is a fault."""
+        """Enrol the table with its key at its first outcome; if an engine lacks it later, that is a fault."""
         table, rules, pinned = self._setup.table, self._setup.rules, self._setup.enrolment()
         with engine.work() as work:
             known = engine.table(work, table)

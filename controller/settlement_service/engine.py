@@ -24,7 +24,7 @@ from controller.settlement_service.store import Store
 from controller.settlement_service.work import Numbers, Work
 
 Clock = Callable[[], int]
-"""Wall time in microseconds since 1970, only for labels."""
+"""Wall time in microseconds since 1970, used only for labels."""
 
 
 class At(NamedTuple):

@@ -10,7 +10,7 @@ class SettlementFault(Exception):
 
 
 class OutOfReach(Exception):
-    """The database does not answer; whether anything was done is unknown, so the request must be repeated."""
+    """The database does not answer; the request may have been carried out, and must be repeated."""
 
 
 class RequestRefused(Exception):

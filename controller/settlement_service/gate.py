@@ -1,8 +1,9 @@
 """The gate: no bet or change is accepted without the table's fresh statement (docs/betting-window.md).
 
-For a bet that has arrived the table is asked with a number used once (nonce). The bet waits, for at most
-`WAIT_S`, for a statement that repeats the nonce, and until the outcomes that the statement includes are
-settled. Clocks are never compared: the nonce proves that the statement was made after the bet had arrived.
+For a bet that has arrived, the gate sends the table a query with a number used once (nonce). The bet waits
+for a statement that repeats the nonce, and until the outcomes that the statement includes are settled, but no
+longer than `WAIT_S`. Clocks are never compared: the nonce proves that the statement was made after the bet
+had arrived.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ LATE_WAIT_S = 9.0
 8 s.
 """
 MAX_LATE = 8
-"""Maximum number of such wagers waiting per table, since they occupy places that other bets need."""
+"""Maximum number of such wagers waiting per table, since they use capacity that other bets need."""
 MAX_WAITING = 40
 """Maximum number of bets waiting per table; any more are refused."""
 
@@ -71,7 +72,7 @@ _BUSY = NoStatement(
 )
 _NEVER = NoStatement(
     "TABLE-WORD",
-    "the table did not say in time that bets are open: they are closed, or it is unreachable; the bet was"
+    "the table did not state in time that bets are open: they are closed, or it is unreachable; the bet was"
     " not accepted",
 )
 _UNCONFIRMED = NoStatement(
@@ -84,7 +85,7 @@ _UNSETTLED = NoStatement(
 )
 
 
-class _Question:
+class _Query:
     def __init__(self, table: str, digest: str | None) -> None:
         self.table = table
         self.digest = digest
@@ -112,7 +113,7 @@ class Gate:
         self._line: Line | None = None
         self._late_line: LateLine | None = None
         self._play_line: PlayLine | None = None
-        self._questions: dict[str, _Question] = {}
+        self._questions: dict[str, _Query] = {}
         self._settled: dict[str, int] = {}
         self._keys: dict[str, PublicKey] = {}
         self.forged = 0
@@ -224,7 +225,7 @@ class Gate:
             self.forget(nonce)
 
     def expect(self, table: str, nonce: str, digest: str | None = None) -> bool:
-        """Accept statements that repeat this nonce from now on; return False if too many of the table wait.
+        """Accept statements that repeat this nonce from now on; return False if too many bets are waiting.
 
         With `digest` it is for a wager made with the dice out, and the statement must also repeat the digest.
         """
@@ -236,7 +237,7 @@ class Gate:
             ]
             if len(alike) >= (MAX_WAITING if digest is None else MAX_LATE):
                 return False
-            self._questions[nonce] = _Question(table, digest)
+            self._questions[nonce] = _Query(table, digest)
         return True
 
     def covered(self, nonce: str) -> Admitted | None:

@@ -95,13 +95,13 @@ class Bounds:
         scheme, _, secret = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
         secret = secret.strip()
         if scheme.lower() != b"bearer" or not 0 < len(secret) <= MAX_TOKEN or not secret.isascii():
-            raise _Refused(401, "give a valid token")
+            raise _Refused(401, "found no valid token, expected the header `Authorization: Bearer TOKEN`")
         digest = sha256(secret).hexdigest()
         if digest in self._known:
             return digest  # The engine checks again whether it is still valid.
         address = self._counted_address(address)
         if len(self._strangers.get(address, ())) >= STRANGERS_PER_S:
-            raise _Refused(429, "too many invalid tokens; ask again in a second")
+            raise _Refused(429, "too many invalid tokens; try again in a second")
         answer = await self._handler.ask(HttpRequest(do="who", digest=digest))
         if answer.status != 200:
             now_s = asyncio.get_running_loop().time()
@@ -124,7 +124,9 @@ class Bounds:
     @contextmanager
     def _counted(self, digest: str) -> Iterator[None]:
         if self._known.get(digest) != "staff" and self._under_way[digest] >= MAX_AT_ONCE:
-            raise _Refused(429, f"{MAX_AT_ONCE} requests of this token are under way; wait for one of them")
+            raise _Refused(
+                429, f"{MAX_AT_ONCE} requests with this token are under way; wait for one of them to end"
+            )
         self._under_way[digest] += 1
         try:
             yield
@@ -170,7 +172,7 @@ def _check_head(scope: Scope) -> None:
     """Refuse a head that is longer than any valid request's."""
     named = sum(len(name) + len(value) for name, value in scope["headers"])
     if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
-        raise _Refused(431, f"found a longer request line and headers, expected at most {MAX_HEAD} bytes")
+        raise _Refused(431, f"found a request line and headers of more than {MAX_HEAD} bytes, expected fewer")
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
@@ -189,13 +191,13 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
             while more:
                 message = await receive()
                 if message["type"] != "http.request":
-                    raise _Refused(400, "the client left before its body had ended")
+                    raise _Refused(400, "the client disconnected before the body was complete")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > MAX_BODY:
-                    raise _Refused(413, f"found a longer body, expected at most {MAX_BODY} bytes")
+                    raise _Refused(413, f"found a body of more than {MAX_BODY} bytes, expected at most that")
     except TimeoutError:
-        raise _Refused(408, f"the body did not come within {BODY_S:g} s") from None
+        raise _Refused(408, f"the body did not arrive within {BODY_S:g} s") from None
     if body:
         try:
             decode_strict(bytes(body))
@@ -217,11 +219,11 @@ async def _answer(answer: HttpAnswer, scope: Scope, send: Send, unread: Receive 
     body = b"" if scope["method"] == "HEAD" else bytes(answer.body)
     await send({"type": "http.response.body", "body": body, "more_body": unread is not None})
     if unread is not None:
-        await _let_go_by(unread)
+        await _discard_rest(unread)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _let_go_by(receive: Receive) -> None:
+async def _discard_rest(receive: Receive) -> None:
     left = MAX_LINGER
     with suppress(TimeoutError):
         async with asyncio.timeout(LINGER_S):

@@ -68,9 +68,12 @@ Wager = Annotated[Id, Path()]
 _SAYS: dict[int, dict[str, object]] = {
     401: {"model": Refused, "description": "No valid token."},
     403: {"model": Refused, "description": "The token's role may not do this."},
-    429: {"model": Refused, "description": "Too many invalid tokens; ask again later."},
+    429: {"model": Refused, "description": "Too many invalid tokens; try again later."},
     431: {"model": Refused, "description": "The request's headers are too long."},
-    503: {"model": Refused, "description": "The database does not answer; ask again with the same key."},
+    503: {
+        "model": Refused,
+        "description": "The database does not answer; repeat the request with the same key.",
+    },
 }
 _BODY: dict[int, dict[str, object]] = {
     400: {"model": Refused, "description": "The body is not JSON, or is ambiguous JSON."},
@@ -123,14 +126,14 @@ def make_app(handler: RequestHandler) -> FastAPI:
 
 
 class _Engine:
-    """The engine, as one HTTP request reaches it with its token."""
+    """Access to the engine for one HTTP request, with the request's token."""
 
     def __init__(self, request: Request) -> None:
         self._handler: RequestHandler = request.app.state.handler
         self._digest: str = request.scope.get(DIGEST, "")
 
     async def ask(self, do: str, **more: object) -> Response:
-        return response_of(await self._handler.ask(HttpRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its action takes
+        return response_of(await self._handler.ask(HttpRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route passes its action's arguments
 
 
 Engine = Annotated[_Engine, Depends(_Engine)]
@@ -158,7 +161,7 @@ async def account(engine: Engine, player: Player) -> Response:
 async def results(
     engine: Engine, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> Response:
-    """Read the newest results that hold."""
+    """Read the newest valid results."""
     return await engine.ask("results", player=player, limit=limit)
 
 
@@ -208,7 +211,7 @@ async def bet(engine: Engine, key: Key, table: Table, wanted: NewWager) -> Respo
 
 @guarded.post("/tables/{table}/wagers/batch", response_model=list[WagerAnswer], responses=_more(_REFUSES))
 async def bets(engine: Engine, key: Key, table: Table, wanted: NewWagers) -> Response:
-    """Make up to 50 bets on one statement of the table; each is granted or refused on its own."""
+    """Make up to 50 bets under one statement of the table; each is granted or refused individually."""
     asked = tuple(wager.model_dump(exclude_none=True) for wager in wanted.wagers)
     return await engine.ask("bets", key=key, table=table, bets=asked)
 
@@ -270,7 +273,7 @@ _decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
 _ENGINE_GONE = refusal(
     503,
     "ENGINE",
-    "the engine has ended, and it is not known whether this was done; ask again with the same key",
+    "the engine has ended, and it is unknown whether this was done; repeat the request with the same key",
 )
 
 
@@ -278,7 +281,7 @@ class Remote:
     """The engine at the other end of the channel."""
 
     def __init__(self, channel: socket.socket) -> None:
-        """Ask over this channel."""
+        """Send requests over this channel."""
         self._channel = channel
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[HttpAnswer]] = {}
@@ -360,7 +363,7 @@ async def serve(listener: socket.socket, channel: socket.socket, certificate: tu
     )
     server = Server(config)
     gc.collect()
-    gc.freeze()  # A full collection over all modules would stop a request for 50 ms.
+    gc.freeze()  # A full collection over all modules would delay a request by 50 ms.
     hearing = asyncio.create_task(remote.run(server))
     await server.serve([listener])
     hearing.cancel()

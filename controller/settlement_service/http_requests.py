@@ -45,7 +45,7 @@ MAX_LISTED = 1000
 
 
 class Views:
-    """Read access, each read in a transaction of its own."""
+    """Read access, with a separate transaction for each read."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -163,11 +163,14 @@ class Tokens:
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
         """Store the digest of a new secret. Raises RequestRefused for a name in use or an unknown player."""
         if (role == "player") != (player is not None):
-            raise RequestRefused("TOKEN", "a player's token names its player, and no other token does")
+            found = "no player" if player is None else f"player {player}"
+            raise RequestRefused(
+                "TOKEN", f"found {found} for the role {role}, expected a player for the role player only"
+            )
         with self._engine.work() as work:
             tokens = schema.tokens
             if work.connection.execute(select(tokens.c.name).where(tokens.c.name == name)).first():
-                raise RequestRefused("TOKEN", f"a token named {name} was made before; choose another name")
+                raise RequestRefused("TOKEN", f"a token named {name} already exists; choose another name")
             if player is not None:
                 need_account(work, player)
             work.add(
@@ -204,10 +207,10 @@ def digest_of(secret: str) -> str:
 
 
 ReadBrokerState = Callable[[], BrokerState]
-"""Return the state of the broker that outcomes come from."""
+"""Returns the state of the broker that outcomes come from."""
 
 
-class _Turned(Exception):
+class _HttpRefusal(Exception):
     """A request that ends with this status, rule and reason."""
 
     def __init__(self, status: int, rule: str, reason: str) -> None:
@@ -230,7 +233,7 @@ class HttpRequests:
         """Carry out a request if its token allows it; return the answer."""
         try:
             return self.health() if ask.do == "health" else self._for(ask, ask.do)
-        except _Turned as turned:
+        except _HttpRefusal as turned:
             return turned.answer
         except RequestRefused as refused:
             return refusal(409, refused.rule, refused.reason)
@@ -256,7 +259,9 @@ class HttpRequests:
     def _for(self, ask: HttpRequest, do: Action | Literal["who"]) -> HttpAnswer:
         caller = self._tokens.caller(ask.digest)
         if caller is None:
-            raise _Turned(401, "HTTP-401", "give a valid token")
+            raise _HttpRefusal(
+                401, "HTTP-401", "found no valid token, expected the header `Authorization: Bearer TOKEN`"
+            )
         if do == "who":
             return json_answer(msgspec.json.encode(caller))
         reach = ACCESS[do][caller.role]
@@ -282,7 +287,7 @@ class HttpRequests:
             case "account":
                 account = self._views.account(ask.player)
                 if account is None:
-                    raise _Turned(404, "HTTP-404", f"there is no player {ask.player}")
+                    raise _HttpRefusal(404, "HTTP-404", f"there is no player {ask.player}")
                 return model_answer(account)
             case "results":
                 return json_answer(_results.dump_json(self._views.results(ask.player, ask.limit)))
@@ -308,7 +313,7 @@ class HttpRequests:
             return _granted(self._accounts.bet(asking, ask.table, dict(ask.asked)))
         found = self._views.wager(ask.table, ask.wager)
         if found is None or (own and found[0] != caller.player):
-            raise _Turned(404, "HTTP-404", f"there is no wager {ask.wager} at {ask.table} that you may see")
+            raise _HttpRefusal(404, "HTTP-404", f"found no wager {ask.wager} of yours at {ask.table}")
         return model_answer(found[1])
 
 
@@ -318,8 +323,8 @@ _rounds = TypeAdapter(Sequence[RoundView])
 _results = TypeAdapter(Sequence[Result])
 
 
-def _forbidden(caller: Caller) -> _Turned:
-    return _Turned(403, "HTTP-403", f"the token {caller.name} ({caller.role}) may not do this")
+def _forbidden(caller: Caller) -> _HttpRefusal:
+    return _HttpRefusal(403, "HTTP-403", f"the token {caller.name} ({caller.role}) may not do this")
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):

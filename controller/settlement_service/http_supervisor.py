@@ -80,7 +80,7 @@ class _Link:
 
 
 class HttpSupervisor:
-    """The HTTP API of an engine, in a process of its own."""
+    """The HTTP API of an engine, in a separate process."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class HttpSupervisor:
             process.kill()
         process.wait()
 
-    # --- what it asks ---
+    # --- its requests ---
 
     def _receive(self, link: _Link, number: int, payload: bytes) -> None:
         if number == BEAT:
@@ -234,16 +234,18 @@ class HttpSupervisor:
             full = self._waiting >= MAX_WAITING + WORKERS
             self._waiting += not full
         if full:
-            link.answer(number, refusal(503, "BUSY", "too many requests wait; ask again with the same key"))
+            link.answer(
+                number, refusal(503, "BUSY", "too many requests are waiting; repeat it with the same key")
+            )
         else:
             self._workers.submit(self._answer, link, number, ask)
 
     def _answer(self, link: _Link, number: int, ask: HttpRequest) -> None:
         try:
             answer = self._requests.answer(ask)
-        except Exception as error:  # noqa: BLE001 - the caller must learn that nothing is known to be done
+        except Exception as error:  # noqa: BLE001 - the caller must learn that the result is unknown
             self._say(f"HTTP API: {ask.do} failed: {type(error).__name__}: {error}\n")
-            answer = refusal(503, "ENGINE", "the engine failed on this request; ask again with the same key")
+            answer = refusal(503, "ENGINE", "the engine failed on this request; repeat it with the same key")
         finally:
             with self._lock:
                 self._waiting -= 1

@@ -17,7 +17,7 @@ from controller.settlement_service.deliveries import (
     HeldDelivery,
     RefusalCode,
     RejectedDelivery,
-    opened,
+    verified_outcome,
 )
 from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
@@ -31,7 +31,7 @@ MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """The house's choices."""
+    """The house's policies."""
 
     malfunction: Literal["stand", "refund"] = "stand"
     """What happens to bets after a No Roll or No Spin caused by a malfunction: they stand for the next one
@@ -53,7 +53,7 @@ class Intake:
             return [_not_taken(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
         if table.halted:
             return [_not_taken(delivery, "table_halted", table.halted)]
-        outcome = opened(delivery, table.key)
+        outcome = verified_outcome(delivery, table.key)
         if isinstance(outcome, str):
             work.alarm(table.name, "seal_wrong", outcome)
             return [_not_taken(delivery, "seal_wrong", outcome)]
@@ -77,7 +77,7 @@ class Intake:
             .where(alarms.c.table_name == table.name, alarms.c.cleared_us.is_(None))
             .values(cleared_us=work.now_us, cleared_by=who)
         )
-        work.stands(table.name, table.row())
+        work.store_state(table.name, table.row())
 
     def _again(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
         """Acknowledge an outcome that was applied before; a different one with its number is a conflict."""
@@ -109,7 +109,7 @@ class Intake:
         """
         says = (
             f"outcome {outcome.seq} came with chain hash {delivery.chain} and with {known}, both signed by "
-            "the table's key: find the second table or the restored journal, then release it"
+            "the table's key: find the second table or the restored journal, then release the table"
         )
         return self._halt(work, table, delivery, "outcome_conflict", says)
 
@@ -123,10 +123,10 @@ class Intake:
             says = f"outcome {outcome.id} does not fit the wager book: {error}"
             return self._halt(work, table, delivery, "state_differs", says)
         table.follow_bets(outcome)
-        work.round_moves(table.name, table.round, delivery.event.session, outcome)
+        work.store_round_times(table.name, table.round, delivery.event.session, outcome)
         table.next_seq += 1
         work.outcome(delivery, outcome)
-        work.stands(table.name, table.row())
+        work.store_state(table.name, table.row())
         return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
 
     def _halt(
@@ -155,10 +155,10 @@ class Intake:
         if not strikes:
             return
         self._step(work, table, Step(n=table.book.last_n + 1, kind="struck", strikes=strikes))
-        work.bets_struck(table.name, closed, table.book.last_received(closed))
+        work.store_last_bet(table.name, closed, table.book.last_received(closed))
         says = (
             f"round {closed.round}: {len(strikes)} wagers or changes were withdrawn: the table received them"
-            " after bets had closed, which its sensors reported late; look for `readings_late` there"
+            " after bets had closed, which its sensors reported late; see its fault `readings_late`"
         )
         work.alarm(table.name, "bets_struck", says)
 
@@ -169,7 +169,7 @@ class Intake:
         if outcome.seq == table.skip_seq:
             return self._skipping(work, table, outcome)
         if outcome.type in _NEW_BEGINNINGS and wagers.begins_anew:
-            return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table begins again")
+            return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table starts again")
         requests = self._in_names(work, table.name, wagers.requests_of(outcome))
         if not requests:
             return None

@@ -57,7 +57,7 @@ def key_path(database: str) -> Path:
 
 
 def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
-    """Return the engine's key from its credential or file; create one if there never was any.
+    """Return the engine's key from its credential or file; create one if there has never been one.
 
     Raises:
         SettlementFault: the key can't be read or created.
@@ -82,7 +82,7 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
 
 
 def rotate(path: Path) -> EngineKey:
-    """Replace the key by a new one, signed by the old one, which is kept beside it as `.before`.
+    """Replace the key with a new one, signed by the old one, which is kept beside it as `.before`.
 
     If it is interrupted, the next call continues where it stopped; an engine that starts in between has one
     of the two keys.

@@ -1,7 +1,7 @@
 """The ledger: accounts, movements between them that always sum to zero, and the movements of requests.
 
 It does no I/O: the same requests give the same lines and movements, so a table is rebuilt, corrected and
-proved by replaying its requests.
+verified by replaying its requests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ class Tally:
 
     @property
     def lacks_line_bet(self) -> bool:
-        """Whether the shooter of a craps table has not made the line bet that is required by now."""
+        """Whether the shooter of a craps table has not made the line bet that is now required."""
         return self._game.line_bet_missing
 
     @property

@@ -53,7 +53,7 @@ def serve(
         http.start()
         if thread is not None:
             thread.start()
-        _look_after(engine, http, broker, stop, notify)
+        _supervise(engine, http, broker, stop, notify)
     finally:
         notify("STOPPING=1")
         stop.set()
@@ -62,14 +62,14 @@ def serve(
             thread.join(STOP_S)
 
 
-def _look_after(
+def _supervise(
     engine: Engine, http: HttpSupervisor, broker: Broker | None, stop: Event, notify: Notify
 ) -> None:
     """Report READY once outcomes and requests are answered, then notify the watchdog while every part is
     running.
 
-    The parts are the process that serves HTTP, the broker's thread, and the database: while that can't be
-    written the watchdog is not notified, and systemd restarts the service.
+    The parts are the process that serves HTTP, the broker's thread, and the database. While the database
+    can't be written, the watchdog is not notified, and systemd restarts the service.
     """
     ready = False
     before = _turns(http, broker)

@@ -1,7 +1,7 @@
 """The database: SQLite for a table that settles its own bets, PostgreSQL for a house.
 
-It has one owner, the engine. The engine's single connection holds SQLite's file exclusively (which rules out
-the problems of several connections to a write-ahead log), or PostgreSQL's advisory lock.
+It has one owner, the engine. The engine's single connection either holds SQLite's file exclusively, which
+rules out the problems of several connections to a write-ahead log, or holds PostgreSQL's advisory lock.
 """
 
 import os
@@ -30,7 +30,7 @@ class DatabaseFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Record the present file's identity. Raises OSError if there is none."""
+        """Record the current file's identity. Raises OSError if there is none."""
         self._path = path
         self._log = path.with_name(f"{path.name}-wal")
         self._identity = _identity_of(path)
@@ -109,7 +109,7 @@ class Store:
     def __init__(self, url: str, *, owner: bool = True) -> None:
         """Use the database at this URL: `sqlite:////var/lib/table/settlement.db`, `postgresql://...`.
 
-        With `owner` False it is only read, which PostgreSQL allows beside a running engine.
+        With `owner` False it is only read, which PostgreSQL allows alongside a running engine.
 
         Raises:
             SettlementFault: it is not the URL of a supported database.
@@ -267,7 +267,7 @@ def _prepare_sqlite(engine: Engine) -> None:
 def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
     """Return the limits for the server and the sockets.
 
-    The server ends an owner's statement before this side gives it up, so that no session keeps holding the
+    The server ends an owner's statement before this side stops waiting for it, so that no session keeps the
     lock.
     """
     idle = f"-c idle_in_transaction_session_timeout={round(ANSWER_S * 2000)}"

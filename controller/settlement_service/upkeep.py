@@ -20,7 +20,7 @@ from controller.journal.keys import PublicKey
 from controller.settlement_service import schema
 from controller.settlement_service.account_requests import was_refused
 from controller.settlement_service.book import Anchor, Contradiction, Misread, TableBook
-from controller.settlement_service.deliveries import opened, read
+from controller.settlement_service.deliveries import read, verified_outcome
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import Games, steps_after
 from controller.settlement_service.ledger import Movement, at_risk
@@ -119,11 +119,11 @@ def _outcomes(connection: Connection) -> Iterator[str]:
             expected = row.seq + 1
             delivery = read(row.event)
             key = next(key for from_seq, key in keys if row.seq >= from_seq)
-            outcome = opened(delivery, key)
+            outcome = verified_outcome(delivery, key)
             if isinstance(outcome, str):
                 yield f"table {table.name}: {outcome}"
             elif (outcome.seq, outcome.id, delivery.chain) != (row.seq, row.id, row.chain):
-                yield f"table {table.name}: outcome {row.seq} is stored with another one's number, id or hash"
+                yield f"table {table.name}: outcome {row.seq} has another outcome's number, id or hash"
         if table.next_seq != expected:
             yield f"table {table.name}: waits for outcome {table.next_seq} after {expected - 1}"
 
@@ -170,7 +170,7 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
             if booked.get(account, 0) != again.get(account, 0):
                 yield (
                     f"table {table.name}: {account} moved by {booked.get(account, 0)} cents, "
-                    f"replayed by {again.get(account, 0)}"
+                    f"in the replay by {again.get(account, 0)}"
                 )
 
 
@@ -224,7 +224,8 @@ class Pruning:
             old = [
                 {"old_caller": row.caller, "old_key": row.key}
                 for row in rows
-                if row.answered_us < work.now_us - _KEEP_US and self._can_go(work, row.asked, row.answer)
+                if row.answered_us < work.now_us - _KEEP_US
+                and self._can_be_dropped(work, row.asked, row.answer)
             ]
             if old:
                 this = (caller == bindparam("old_caller")) & (key == bindparam("old_key"))
@@ -232,7 +233,7 @@ class Pruning:
         self._after = (rows[-1].caller, rows[-1].key) if len(rows) == SLICE else ("", "")
         return len(old)
 
-    def _can_go(self, work: Work, text: str, answer: str) -> bool:
+    def _can_be_dropped(self, work: Work, text: str, answer: str) -> bool:
         """Return whether a request can't be granted again even without its stored answer."""
         asked = _read_asked(text)
         if asked.do != "bet" and asked.do not in _CHANGES:

@@ -54,7 +54,7 @@ _WAGERS = select(schema.wagers.c.id).where(
     schema.wagers.c.table_name == bindparam("table"),
     schema.wagers.c.id.in_(bindparam("wagers", expanding=True)),
 )
-"""Built once, since building them for each request took as long as running them."""
+"""Built once, since building them for each request takes as long as running them."""
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
 """Causes that close bets at the decisive moment: the dice, the ball or a card moves."""
 encode = msgspec.json.Encoder().encode
@@ -65,7 +65,7 @@ class Numbers:
     """The next numbers for movements and alarms."""
 
     def __init__(self, connection: Connection) -> None:
-        """Continue from what is in the database."""
+        """Continue from the numbers in the database."""
         self.movement = _after(connection, schema.movements)
         self.alarm = _after(connection, schema.alarms)
 
@@ -232,7 +232,7 @@ class Work:
         """The tables whose book or outcomes this work has changed."""
         return tuple(self._stands)
 
-    def stands(self, table: str, row: Row) -> None:
+    def store_state(self, table: str, row: Row) -> None:
         """Store a table's state; the last call in the transaction counts."""
         self._stands[table] = {"t": table, **row}
 
@@ -240,13 +240,13 @@ class Work:
         """Halt a table; the rest of its state remains as stored."""
         self._halted.append({"t": table, "halted": says})
 
-    def bet_taken(self, statement: OpenStatement, heard_us: int) -> None:
+    def store_bet_time(self, statement: OpenStatement, heard_us: int) -> None:
         """Store when the table received a granted wager or change."""
         self._round(statement.table, statement.round, bet_session=statement.session, last_bet_t=heard_us)
 
-    def round_moves(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
-        """Store when a round's bets closed, when the ball dropped or the dice were released, and the
-        decision.
+    def store_round_times(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
+        """Store when a round's bets closed, when the ball dropped or the dice were released, and when the
+        round was decided.
         """
         if round_ is None:
             return
@@ -262,8 +262,8 @@ class Work:
         columns = ("bet_session", "last_bet_t", "session", "closed_t", "moved_t", "result_t")
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **values})
 
-    def bets_struck(self, table: str, closed: ReceivedAt, last_t: int | None) -> None:
-        """Store when the table received a round's last request that still holds, after some were
+    def store_last_bet(self, table: str, closed: ReceivedAt, last_t: int | None) -> None:
+        """Store when the table received a round's last request that is still valid, after some were
         withdrawn.
         """
         self._struck.append({"t": table, "session": closed.session, "round": closed.round, "last_t": last_t})

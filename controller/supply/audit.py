@@ -178,7 +178,7 @@ class Finding(NamedTuple):
         """Describe the finding in one line."""
         about = self.advisory.summary or (self.advisory.details or "").partition("\n")[0] or "no summary"
         names = ", ".join((self.advisory.id, *(self.advisory.aliases or ())))
-        may = "" if self.certain else "may be affected, the advisory does not say which releases are: "
+        may = "" if self.certain else "may be affected; the advisory does not name the affected releases: "
         return f"{self.lock}: {self.release}: {may}{names}: {about}"
 
 

@@ -41,7 +41,7 @@ class SensorFinding:
 
 
 class Act(Protocol):
-    """One thing that the technician is asked to do; it receives the readings that follow, as they arrive."""
+    """One action that the technician is asked to perform; it receives the readings that follow."""
 
     @property
     def sensor(self) -> str:
@@ -79,8 +79,8 @@ def not_seen(sensor: str, expected: str) -> SensorFinding:
 LAST_PRESS_S = 2.5
 """The act of pressing buttons is complete this long after the last press."""
 SHOW_REQUESTS: Mapping[str, str] = {
-    "foreign_object": "lay a chip where the sensor looks for foreign objects, and take it away",
-    "ball_out": "hold the ball where the sensor looks outside the wheel, and take it away",
+    "foreign_object": "put a chip where the sensor looks for foreign objects, then remove it",
+    "ball_out": "hold the ball where the sensor looks outside the wheel, then remove it",
     "die_off_table": "drop one die off the table, where the camera sees it",
     "die_contact": "lay one die on the felt and touch it with a chip",
 }
@@ -124,9 +124,9 @@ class OpenClose:
     def findings(self) -> Sequence[SensorFinding]:
         """Return whether it opened and closed."""
         if not self.opened:
-            return [not_seen(self.name, "that it opens and closes")]
+            return [not_seen(self.name, "it to open and close")]
         says = "opened and closed" if self.closed else "opened"
-        return [finding(self.name, says, *(() if self.closed else ("expected that it closes",)))]
+        return [finding(self.name, says, *(() if self.closed else ("expected it to close",)))]
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ class DrawCard:
 
 @dataclass(slots=True)
 class ShowObject:
-    """The one object that a sensor detects, shown to it."""
+    """The object that a sensor detects, placed in front of it."""
 
     dev: str
     sensor: str
@@ -305,7 +305,7 @@ class ThrowAtWall:
             return [finding("wall_impact", heard, peak=hit.peak, pos_mm=hit.pos_mm)]
         closest = self._closest_die(hit)
         if closest is None:
-            fault = f"no die within {AT_WALL_MM:g} mm of the wall then, expected its track to turn there"
+            fault = f"no die was within {AT_WALL_MM:g} mm of the wall then; expected its track to turn there"
             return [finding("wall_impact", heard, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
         off = hit.pos_mm - position_along_mm(self.wall, closest.x, closest.y)
         limit = POSITION_SIGMAS * self.errors.impact_position_mm

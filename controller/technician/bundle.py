@@ -31,7 +31,7 @@ _NAMED_SECRET = re.compile(
     r"""(?i)\b([\w-]*(?:key|pass|pwd|psk|hmac|secret|token|credential|cookie|session|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
     r"""("[^"\\\n]*"|'[^'\n]*'|[^\n]+)"""
 )
-"""Without quotes everything to the end of the line is removed: a value may contain blanks."""
+"""Without quotes, everything up to the end of the line is removed: a value may contain blanks."""
 
 
 def without_secrets(document: object, name: str = "") -> object:
@@ -54,7 +54,7 @@ def without_secrets(document: object, name: str = "") -> object:
 
 
 def redact(text: str) -> str:
-    """Return one of the program's own messages without passwords, keys, and what looks like one.
+    """Return one of the program's own messages without passwords, keys and anything that looks like one.
 
     A library's error may have put these into it. A log may contain anything: use `known_log_lines` for it.
     """
@@ -66,7 +66,7 @@ def redact(text: str) -> str:
 
 
 class SettingsKeys(NamedTuple):
-    """The keys that a settings file may have, and those of them whose own keys are names chosen freely."""
+    """The keys that a settings file may have, and those of them whose own keys are freely chosen names."""
 
     keys: frozenset[str]
     of_names: frozenset[str]

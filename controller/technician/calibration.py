@@ -68,7 +68,7 @@ def named_places(table: DiceTable) -> Mapping[str, Point]:
 def calibrate_camera(
     laid: Sequence[DiePlacement], table: DiceTable, device: str, before: Homography | None
 ) -> Calibrated:
-    """Fit the camera's homography to the laid dice by least squares; `before` is the calibration so far.
+    """Fit the camera's homography to the laid dice by least squares; `before` is the current calibration.
 
     Raises:
         UnfitError: too few points, points on one line, or a point that does not fit the others; it is named.
@@ -83,7 +83,7 @@ def calibrate_camera(
     earlier = [] if before is None else before.errors_mm([_pair(point) for point in laid])
     lines = [
         f"{point.name:<14} at {point.place[0]:7.1f}, {point.place[1]:7.1f} mm: off by {miss:5.2f} mm"
-        + (f" (so far {earlier[n]:.1f})" if earlier else "")
+        + (f" (before {earlier[n]:.1f})" if earlier else "")
         for n, (point, miss) in enumerate(zip(laid, misses, strict=True))
     ]
     lines.append(f"rms {rms:.2f} mm (limit {RMS_LIMIT_MM:g}), worst {max(misses):.2f} mm")
@@ -126,7 +126,7 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
             continue
         own = plane.errors_mm([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
-            return f"{says}; {point.name} is off by {own:.0f} mm from where the others put it: lay it again"
+            return f"{says}; {point.name} is {own:.0f} mm from where the others place it: lay it again"
     worst = max(range(len(laid)), key=lambda number: misses[number])
     return (
         f"{says}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm), but the others do not agree"
@@ -144,7 +144,7 @@ def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
         names = ", ".join(point.name for point in laid)
         raise UnfitError(
             f"found no four of {names} without three on one line, expected points spread over the table:"
-            " lay dice into all four corners"
+            " lay dice in all four corners"
         )
 
 
@@ -193,7 +193,9 @@ class LayDieAt:
     def request(self) -> str:
         """What the technician is asked to do."""
         x, y = self.place
-        return f"{self.name}: lay one die at x {x:g}, y {y:g} mm, no other on the table, hands away"
+        return (
+            f"{self.name}: lay one die at x {x:g}, y {y:g} mm, with no other on the table and your hands away"
+        )
 
     def receive(self, reading: AnyReading) -> None:
         """Record where each die rests; forget a die that moves or is lost."""
@@ -212,11 +214,11 @@ class LayDieAt:
         return len(self.rests) == 1 and quiet_s > RESTING_S
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return where the camera sees the die with the calibration so far."""
+        """Return where the camera sees the die with the current calibration."""
         if len(self.rests) != 1:
             return [not_seen(self.name, f"one die at rest (found {len(self.rests)})")]
         rest = next(iter(self.rests.values()))
-        return [finding(self.name, f"seen at {rest.x:.1f}, {rest.y:.1f} mm so far", x_mm=rest.x, y_mm=rest.y)]
+        return [finding(self.name, f"seen at {rest.x:.1f}, {rest.y:.1f} mm", x_mm=rest.x, y_mm=rest.y)]
 
 
 MIN_THROWS = 5
@@ -300,7 +302,7 @@ def calibrate_wall(
 ) -> Calibrated:
     """Choose a threshold between the loudest noise and the weakest die; `at` is its key in the file.
 
-    `before` is the threshold so far; the sensor does not report noise below it. Knocks on the rail are as
+    `before` is the current threshold; the sensor does not report noise below it. Knocks on the rail are as
     loud as dice, and only the dice's tracks distinguish the two: knocks are listed, but don't affect the
     threshold.
 

@@ -127,7 +127,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def wrap_text(text: str, width: float, size: float, max_lines: int) -> list[str]:
-    """Break a text into at most `max_lines` lines of this width; a text that is cut off ends in dots."""
+    """Break a text into at most `max_lines` lines of this width; a truncated text ends in dots."""
     room = max(int(width / (size * CHARACTER_WIDTH)), 8)
     lines: list[str] = []
     for word in text.split():
@@ -199,7 +199,10 @@ class Labels:
     def put(
         self, at: Spot, text: str, size: float = 12.0, *, colour: str = INK, required: bool = True
     ) -> None:
-        """Write a label where it is free near a spot; else a `required` one takes the least crowded place."""
+        """Write a label in free space near a spot.
+
+        If there is no free space, a `required` label is written where it overlaps least; others are omitted.
+        """
         tried: list[tuple[int, TextMark]] = []
         for distance in _DISTANCES:
             for angle in _ANGLES_DEG:

@@ -105,7 +105,7 @@ def extras(wanted: Collection[str]) -> Iterator[Finding]:
         if not missing:
             yield Finding("ok", f"extra {extra}", "installed")
         elif extra in wanted:
-            says = f"found no package {', '.join(missing)}, expected it installed: this table needs it"
+            says = f"found no package {', '.join(missing)}, expected it to be installed: this table needs it"
             yield Finding("fault", f"extra {extra}", says, f"make tools, or pip install '.[{extra}]'")
         else:
             yield Finding("ok", f"extra {extra}", "not installed, and not needed by this table")
@@ -120,7 +120,9 @@ def sqlite() -> Finding:
     found = apsw.sqlite_lib_version()
     if tuple(map(int, found.split("."))) >= MIN_SQLITE:
         return Finding("ok", "sqlite", found)
-    return Finding("fault", "sqlite", f"{found}, expected 3.51.3 or newer", "make tools brings a newer apsw")
+    return Finding(
+        "fault", "sqlite", f"{found}, expected 3.51.3 or newer", "run make tools, which installs a newer apsw"
+    )
 
 
 def disk(folder: Path) -> Iterator[Finding]:
@@ -191,18 +193,18 @@ def watchdog(machine: Machine) -> Finding:
     """Check for the hardware watchdog, which restarts a machine that hangs."""
     model = machine.read("proc/device-tree/model")
     if (machine.root / "dev/watchdog").exists():
-        return Finding("ok", "hardware watchdog", "/dev/watchdog is there")
+        return Finding("ok", "hardware watchdog", "/dev/watchdog exists")
     if model is None:
         return Finding("unchecked", "hardware watchdog", "no /dev/watchdog; this is not a Raspberry Pi")
     return Finding(
-        "warning", "hardware watchdog", f"{model}: no /dev/watchdog", "dtparam=watchdog=on in config.txt"
+        "warning", "hardware watchdog", f"{model}: no /dev/watchdog", "set dtparam=watchdog=on in config.txt"
     )
 
 
 UNITS = ("table.service", "table-settlement.service")
 SCREEN_UNITS = ("table-sign-in.service", "table-console.service")
 SIDE_UNITS = (*SCREEN_UNITS, "table-camera.service")
-"""Units without a watchdog: play continues without them, and a stopped camera is a silent device."""
+"""Units without a watchdog: play continues without them, and a stopped camera appears as a silent device."""
 Report = Mapping[str, object]
 SHOWN_BY_SELF_TEST = frozenset({"self_test_waits", "device_missing"})
 """Codes of faults that the self-test's own findings already report, each with its cause."""
@@ -316,7 +318,7 @@ def release(key: Path) -> Finding:
     """Check every file of the program against a release signed with a key that this machine trusts."""
     about = "release"
     if not os.path.lexists(key):
-        says = f"no release key at {key}: the program's files are not checked against a signed list"
+        says = f"no release key at {key}, so the program's files are not checked against a signed list"
         return Finding("unchecked", about, says, f"install the manufacturer's public release key as {key}")
     try:
         listed = verify(place_of(), trusted_keys(key))

@@ -19,7 +19,9 @@ from controller.technician.wheel_acts import BallInPocket, PlayGame, SpinBall, T
 
 MIN_CONFIDENCE = 0.6
 """The confidence below which a face is not trusted, unless the rule set sets its own (design.md)."""
-_CAMERA = "clean its lens and its light, remove what hides the felt; then tablectl calibrate camera {device}"
+_CAMERA = (
+    "clean its lens and light, remove anything that hides the felt; then tablectl calibrate camera {device}"
+)
 _WINDOW = "clean its window, check its cable"
 STEPS: Mapping[str, str] = {
     "device": "check its plug and its power; tablectl faults says what is wrong with it",

@@ -43,7 +43,7 @@ from controller.technician.drawing import (
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A pulse of a beam; `own` if it belongs to the ball that was followed."""
+    """A pulse of a beam; `own` is whether it belongs to the tracked ball."""
 
     seconds: float
     beam: int
@@ -191,12 +191,12 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
         end = seen.fitted[-1]
         yield (
             f"{end.turns:.1f} revolutions, {end.turns_from:.1f} to {end.turns_to:.1f} with the unseen start;"
-            f" {seen.needed_turns:g} must be run (R-SPIN-2)"
+            f" {seen.needed_turns:g} needed (R-SPIN-2)"
         )
         yield f"from {seen.fitted[0].speed_rev_per_s:.2f} down to {end.speed_rev_per_s:.2f} rev/s"
     else:
         yield "the pulses do not fit a running ball"
-    yield f"ran {seen.ball_direction or 'in a direction not known'} by {own} of {len(seen.pulses)} pulses"
+    yield f"ran {seen.ball_direction or 'in an unknown direction'}, by {own} of {len(seen.pulses)} pulses"
     cut = {pulse.beam for pulse in seen.pulses}
     silent = [str(beam) for beam in range(seen.beams) if beam not in cut]
     if silent and len(silent) < seen.beams:
@@ -210,7 +210,7 @@ def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
     else:
         yield f"no more bets at {seen.closed_s:.2f} s" + (f", {cause.replace('_', ' ')}" if cause else "")
     if seen.predicted_s is not None:
-        yield f"drop then predicted for {seen.predicted_s:.2f} s"
+        yield f"drop predicted at {seen.predicted_s:.2f} s"
     if seen.left_track_s is not None:
         yield f"left the track at {seen.left_track_s:.2f} s, 0.12 s before the drop sensor fired"
     else:
@@ -222,7 +222,7 @@ def pocket_lines(seen: SpinSeen) -> Iterator[str]:
     if seen.rotor_direction is None:
         yield "no index pass during the spin showed the rotor's direction"
     else:
-        yield f"rotor {seen.rotor_direction}, {seen.turn_s:.2f} s a turn"
+        yield f"rotor {seen.rotor_direction}, {seen.turn_s:.2f} s per turn"
     if seen.reads:
         numbers = ", ".join(read.number or "not placed" for read in seen.reads)
         yield f"read on {sum(read.counts for read in seen.reads)} agreeing turns: {numbers}"
@@ -323,7 +323,7 @@ def _revolutions(drawing: Drawing, seen: SpinSeen, time: _Axis, turns: _Axis, la
         own = [(time.at(s.seconds), turns.at(s.turns)) for s in seen.fitted]
         drawing.line(*own, stroke=Stroke(_TURNS, 2, (9, 4)))
         labels.keep_line_free(own[::4], 5)
-    words = f"{seen.needed_turns:g} revolutions must be run"
+    words = f"{seen.needed_turns:g} revolutions needed"
     labels.put((_RIGHT - 120, y), words, colour=_TURNS)
 
 
@@ -410,7 +410,7 @@ def _legend(drawing: Drawing) -> None:
     drawing.disc((x + 6, y - 4), 2.8, Stroke(_SPEED, 1), "#ffffff")
     drawing.text((x + 16, y), "speed by one beam's lap", 11.5, colour=SOFT)
     _sample(drawing, (x + 190, y), Stroke(_SPEED, 2.2), "fitted speed")
-    _sample(drawing, (x + 326, y), Stroke(_TURNS, 2, (9, 4)), "revolutions, with what is not certain")
+    _sample(drawing, (x + 326, y), Stroke(_TURNS, 2, (9, 4)), "revolutions, with their uncertainty")
     _ticks(drawing, (x + 606, y), "pulse of the ball")
     drawing.cross((x + 752, y - 4), 4, Stroke(INK, 1.2))
     drawing.text((x + 762, y), "pulse of something else", 11.5, colour=SOFT)

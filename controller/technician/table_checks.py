@@ -177,7 +177,9 @@ def journal_folder(
 ) -> Iterator[Finding]:
     """Check the journal's folder, keys and recordings, without disturbing a running controller."""
     if not options.journal.exists() and not options.place.head.exists():
-        yield Finding("unchecked", "journal", f"{options.journal}: not there yet; the first start creates it")
+        yield Finding(
+            "unchecked", "journal", f"{options.journal}: does not exist yet; the first start creates it"
+        )
         return
     if options.journal.exists() and not os.access(options.journal, os.R_OK | os.X_OK):
         yield Finding("unchecked", "journal", f"{options.journal}: not accessible to this user; run as root")
@@ -218,7 +220,7 @@ def _journal(options: Options) -> Iterator[Finding]:
     try:
         check_journal_exists(options.place, read_head(head))
         if not path.exists():
-            yield Finding("unchecked", "journal", f"{path}: not there yet; the first start creates it")
+            yield Finding("unchecked", "journal", f"{path}: does not exist yet; the first start creates it")
             return
         with Reader(path) as reader:
             found = reader.verify_all(every_signature=False, head=head)

@@ -77,7 +77,7 @@ class DrawnImpact:
     seconds: float
     dice: tuple[int, ...]
     rings: str
-    """The letter of the impact that it is the ringing of, or an empty string."""
+    """The letter of the impact whose ringing it is, or an empty string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class ThrowSeen:
     impacts: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[Told, ...] = ()
-    """The possible accounts of the events at the walls, the best first; empty if the judge reports none."""
+    """The possible stories of the throw at the walls, best first; empty if the judge reports none."""
 
 
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
@@ -240,7 +240,7 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
     for drawn in seen.impacts:
         impact = drawn.impact
         whose = " and ".join(f"die {die}" for die in drawn.dice)
-        whose = whose or (f"{drawn.rings} ringing" if drawn.rings else "no die turned there and then")
+        whose = whose or (f"{drawn.rings} ringing" if drawn.rings else "no die turned there at that time")
         yield (
             f"{drawn.key}  {drawn.seconds:.3f} s {impact.wall} wall at {impact.pos_mm:.0f} mm,"
             f" peak {impact.peak:.0f}: {whose}"
@@ -250,7 +250,7 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield the stories about the walls, best first, and how much worse each fits, in squared errors."""
+    """Yield the stories of the throw at the walls, best first, and how much worse each fits, in squared errors."""
     for story in seen.stories:
         if not story.worse:
             yield f"best: {story.words}"
@@ -456,7 +456,7 @@ def _legend(drawing: Drawing) -> None:
     y, x = HEIGHT - 18.0, MARGIN
     drawing.line((MARGIN, y - 16), (WIDTH - MARGIN, y - 16), stroke=Stroke(PALE, 1))
     mark(drawing, 1, (x + 6, y - 4), 4)
-    drawing.text((x + 18, y), "die 1, one mark a camera frame", 11.5, colour=SOFT)
+    drawing.text((x + 18, y), "die 1, one mark per frame", 11.5, colour=SOFT)
     mark(drawing, 2, (x + 226, y - 4), 4)
     drawing.text((x + 238, y), "die 2", 11.5, colour=SOFT)
     drawing.line((x + 286, y - 4), (x + 322, y - 4), stroke=Stroke(SOFT, 1.4, _DASH))

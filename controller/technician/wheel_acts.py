@@ -181,7 +181,7 @@ class BallInPocket:
     @property
     def request(self) -> str:
         """What the technician is asked to do."""
-        return f"lay the ball into pocket {self.number} and turn the rotor slowly, eight turns or more"
+        return f"put the ball in pocket {self.number} and turn the rotor slowly, eight turns or more"
 
     def receive(self, reading: AnyReading) -> None:
         """Record index passes and pocket reads; a read is placed once the next pass is known."""

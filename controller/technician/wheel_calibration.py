@@ -188,7 +188,7 @@ def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[fl
     if not rotor_seen:
         raise UnfitError(
             "found no index pulse of the rotor, expected it to turn: the ball runs against it,"
-            " which gives the ball's direction"
+            " so its direction gives the ball's"
         )
     return found
 
@@ -225,8 +225,8 @@ def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -
 def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tuple[float, float, int]:
     """Measure the angle of the rotor's mark when the index fires, from a ball lying in a known pocket.
 
-    Return the angle (degrees) with which the reader finds that pocket's middle, its scatter (degrees) and
-    the number of reads. Only the angle between index and reader can be measured: the reader keeps its own.
+    Return the angle (degrees) at which the reader finds that pocket's middle, its scatter (degrees) and the
+    number of reads. Only the angle between index and reader can be measured: the reader's angle is unchanged.
 
     Raises:
         UnfitError: too few reads that could be placed by the rotor's passes, or reads that scatter.
@@ -307,7 +307,7 @@ def calibrate_wheel(
         report.append(
             f"index: {wheel.rotor_index_deg % 360:.1f} -> {index:.1f} deg"
             f" ({angle_difference_deg(index, wheel.rotor_index_deg):+.1f}), scatter {spread:.2f} deg,"
-            f" {reads} reads of pocket {number}; the reader keeps its {wheel.pocket_reader_deg:g} deg"
+            f" {reads} reads of pocket {number}; the reader's angle stays {wheel.pocket_reader_deg:g} deg"
         )
         figures |= {"rotor_index_deg": round(index, 2), "index_spread_deg": round(spread, 3), "reads": reads}
     else:

@@ -186,7 +186,7 @@ def test_what_staff_enter_leaves_room_for_what_sensors_see(at: At) -> None:
 # --- how fast anybody is heard ---
 
 
-class Patience:
+class SilenceMonitor:
     """Stands for the control socket's pause: notes how long somebody would have to wait, and never waits."""
 
     def __init__(self) -> None:
@@ -235,7 +235,7 @@ def test_what_is_asked_for_costs_what_it_takes(
     monkeypatch.setattr(daemon, "monotonic", Still())
     monkeypatch.setattr(control_module, "peer_of", lambda *_: OUTSIDER)
     monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
-    control, patience = Control(daemon, one.options.socket, Groups()), Patience()
+    control, patience = Control(daemon, one.options.socket, Groups()), SilenceMonitor()
     monkeypatch.setattr(control, "_pause", patience)
     control.start()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, link.makefile("rb") as heard:

@@ -21,7 +21,7 @@ from sqlalchemy import insert
 from controller.journal.keys import Key
 from controller.settlement_service import schema
 from controller.settlement_service.consuming import BATCH
-from controller.settlement_service.deliveries import AcknowledgedDelivery, opened, read
+from controller.settlement_service.deliveries import AcknowledgedDelivery, read, verified_outcome
 from controller.settlement_service.store import Store
 from tests.benchmarks.figures import Figure, tell
 from tests.settlement_service.evenings import Told, rounds
@@ -138,7 +138,7 @@ class Bench:
             rows = []
             for payload in batch:
                 delivery = read(payload)
-                outcome = opened(delivery, self._key.public)
+                outcome = verified_outcome(delivery, self._key.public)
                 assert not isinstance(outcome, str)
                 rows.append(
                     {

@@ -142,7 +142,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
     told = json.loads(out[out.index('{"file"') :])
     assert told["figures"]["rms_mm"] < 4
     assert told["written"] is False
-    assert "(so far 0." in "".join(told["report"])
+    assert "(before 0." in "".join(told["report"])
 
 
 def traces(status: Json) -> Json:
@@ -231,8 +231,8 @@ def test_beams_index_and_drop_of_a_wheel_are_measured_and_written_into_the_table
     finally:
         wheel.end()
     assert code == 0, out
-    assert "lay the ball into pocket 17 and turn the rotor slowly" in out
-    assert "reads of pocket 17; the reader keeps its" in out
+    assert "put the ball in pocket 17 and turn the rotor slowly" in out
+    assert "reads of pocket 17; the reader's angle stays" in out
     after = load_table(str(wheel.file)).wheel
     assert before is not None
     assert after is not None

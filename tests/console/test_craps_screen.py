@@ -135,7 +135,7 @@ def test_what_a_role_may_not_say_is_no_key(screens: Screens, sign_in: SignIn) ->
     cleo.reads("is under review")
     roll = number(cleo)
     expect(cleo.page.locator("form[data-word=set_dice]")).to_have_count(0)
-    tom.reads("As technician you do not rule on this")
+    tom.reads("As technician you can't rule on this")
     tom.has_no_key("No Roll")
     cleo.touch("No Roll")
     cleo.page.locator("#yes").tap()

@@ -232,7 +232,7 @@ def test_a_register_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ("ann", (), "1234", None, "role: found none"),
         ("ann", ("king",), "1234", None, "role: found king"),
         ("ann", ("dealer",), "123", None, "PIN: found 3 characters"),
-        ("ann", ("dealer",), "12a4", None, "PIN: found other characters"),
+        ("ann", ("dealer",), "12a4", None, "PIN: found characters other than digits"),
         ("<b>", ("dealer",), "1234", None, "name: found '<b>'"),
         ("eve", ("dealer",), "1234", "0049300117", "card: found one registered to another person"),
     ],

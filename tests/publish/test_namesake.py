@@ -4,7 +4,7 @@ import msgspec
 
 from controller.publish.events import TableStatus
 from controller.publish.faults import PublishFault
-from controller.publish.identity import EARLIER_US, Namesake
+from controller.publish.identity import EARLIER_US, DuplicateClientDetector
 
 
 class Heard:
@@ -25,9 +25,9 @@ def status(session: int | None, headline: str = "table open, unlocked") -> bytes
     return msgspec.json.encode(told)
 
 
-def begun(session: int) -> tuple[Namesake, Heard]:
+def begun(session: int) -> tuple[DuplicateClientDetector, Heard]:
     heard = Heard()
-    namesake = Namesake(heard, "broker")
+    namesake = DuplicateClientDetector(heard, "broker")
     namesake.connected(0)
     namesake.receive(status(session))
     return namesake, heard

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from controller.model.tables import PublishSettings
 from controller.publish.events import Message
-from controller.publish.sink import Backoff, Patience, Window
+from controller.publish.sink import Backoff, SilenceMonitor, Window
 from tests.publish.house import SECOND_US, half
 
 SETTINGS = PublishSettings(max_in_flight=5, retry_s=1.0, retry_most_s=8.0, max_unacknowledged=10)
@@ -61,16 +61,16 @@ def test_only_the_right_chain_counts() -> None:
 
 
 def test_patience_ends_with_too_many_and_comes_back_with_half_of_them() -> None:
-    patience = Patience(SETTINGS)
+    patience = SilenceMonitor(SETTINGS)
     assert [patience.behind(waiting) for waiting in (10, 11, 6, 5, 10)] == [False, True, True, False, False]
 
 
 def test_patience_without_a_limit_never_ends_with_too_many() -> None:
-    assert not Patience(PublishSettings()).behind(1_000_000)
+    assert not SilenceMonitor(PublishSettings()).behind(1_000_000)
 
 
 def test_patience_ends_with_too_long_a_silence_and_comes_back_with_a_word() -> None:
-    patience = Patience(SETTINGS)
+    patience = SilenceMonitor(SETTINGS)
     patience.silent(0, 1)
     assert not patience.silent(120 * SECOND_US, 1)
     assert patience.silent(121 * SECOND_US, 1)
@@ -79,7 +79,7 @@ def test_patience_ends_with_too_long_a_silence_and_comes_back_with_a_word() -> N
 
 
 def test_silence_while_nothing_waits_is_no_silence() -> None:
-    patience = Patience(SETTINGS)
+    patience = SilenceMonitor(SETTINGS)
     patience.silent(0, 0)
     patience.silent(1000 * SECOND_US, 0)
     assert not patience.silent(1001 * SECOND_US, 1)

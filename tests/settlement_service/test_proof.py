@@ -14,11 +14,11 @@ from tests.settlement_service.rig import House, SealedTable
         ("DELETE FROM entries WHERE movement = 1", "has no entries"),
         ("DELETE FROM movements WHERE id = 1", "belong to no movement"),
         ("DELETE FROM outcomes WHERE seq = 2", "outcome 3 follows 1"),
-        ("UPDATE outcomes SET chain = 'x' WHERE seq = 2", "another one's number, id or hash"),
+        ("UPDATE outcomes SET chain = 'x' WHERE seq = 2", "has another outcome's number, id or hash"),
         ("UPDATE tables SET next_seq = 9", "waits for outcome 9"),
         ("UPDATE wagers SET stake = 1", "its wagers come to"),
         ("DELETE FROM steps WHERE n = 1", "can't be replayed"),
-        ("UPDATE steps SET body = replace(body, '\"1\"', '\"2\"')", "replayed by"),
+        ("UPDATE steps SET body = replace(body, '\"1\"', '\"2\"')", "in the replay by"),
         ("UPDATE keys SET public_key = zeroblob(32)", "is not signed"),
     ],
 )

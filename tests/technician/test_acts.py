@@ -143,7 +143,7 @@ def test_an_impact_without_a_die_at_the_wall_fails() -> None:
     knock = WallImpact(t=1, dev="wall-left", wall="left", pos_mm=300, peak=400)
     found = heard("wall_impact", "wall-left", knock)
     assert found.status == "fail"
-    assert "impact of peak 400 at 300 mm; no die within 80 mm of the wall then" in found.says
+    assert "impact of peak 400 at 300 mm; no die was within 80 mm of the wall then" in found.says
 
 
 def test_a_throw_that_ended_before_the_test_and_a_knock_end_no_test_of_a_wall() -> None:
@@ -176,7 +176,7 @@ def test_a_door_that_stays_open_and_a_button_that_bounces_fail() -> None:
     door.receive(Switch(t=1, dev="console", name="door", open=True))
     door.receive(Switch(t=2, dev="console", name="key", open=False))
     assert not door.is_complete(9.0)
-    assert door.findings()[0].says == "opened; expected that it closes"
+    assert door.findings()[0].says == "opened; expected it to close"
     buttons = PressButtons("console")
     for name in ("no_roll", "no_roll", "lock"):
         buttons.receive(Input(t=1, dev="console", name=name, by="boxperson"))

@@ -74,7 +74,7 @@ def test_every_point_is_reported_with_its_residual_and_what_it_was_before() -> N
     lens = camera(0.0, 0.3, 1.0)
     found = calibrate_camera(laid(lens, Random(3), 0.2), TABLE, "cam", fit_rows(ROUGH, 10.0))
     assert len(found.report) == len(PLACES) + 1
-    assert all("(so far " in line for line in found.report[:-1])
+    assert all("(before " in line for line in found.report[:-1])
     assert found.report[-1].startswith("rms ")
     assert f"(limit {RMS_LIMIT_MM:g})" in found.report[-1]
 
@@ -87,7 +87,7 @@ def test_a_die_that_lay_elsewhere_is_named(wrong: str) -> None:
     points = laid(camera(0.2, 0.3, 1.0), Random(5), 0.05)
     points = [one if one.name != wrong else moved(one, 60.0) for one in points]
     points.append(DiePlacement("spot", (900.0, 300.0), seen_at(camera(0.2, 0.3, 1.0), (900.0, 300.0))))
-    with pytest.raises(UnfitError, match=rf"{wrong} is off by \d+ mm .*lay it again"):
+    with pytest.raises(UnfitError, match=rf"{wrong} is \d+ mm from .*lay it again"):
         calibrate_camera(points, TABLE, "cam", None)
 
 

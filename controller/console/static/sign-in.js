@@ -1,4 +1,4 @@
-// Signs in by a name with a PIN, or by what a card reader types: digits and letters, then Enter.
+// Signs in with a name and a PIN, or with what a card reader types: digits and letters, then Enter.
 "use strict";
 (() => {
   const said = document.getElementById("said");

@@ -1,4 +1,4 @@
-// Sends touches as inputs to the table: a key sends its own input, a form what was chosen in it.
+// Sends touches as inputs to the table: a key sends its own input, a form the choices made in it.
 "use strict";
 (() => {
   const page = document.querySelector('meta[name="console-page"]').content;
@@ -15,7 +15,7 @@
     return answer;
   }
 
-  // If the answer has no words of its own ("no_more_bets: done"), show the label that was touched.
+  // If the answer only confirms the input ("no_more_bets: done"), show the label that was touched.
   function plain(says, touched) {
     return /^[a-z_]+: done$/.test(says) ? `Done: ${touched}` : says;
   }
@@ -31,7 +31,7 @@
     said.scrollIntoView({ block: "nearest" });
   }
 
-  // The panel, and the form with it, may have been replaced meanwhile.
+  // The panel, and the form in it, may have been replaced in the meantime.
   function clear(form) {
     const same = form ? document.querySelectorAll(`form.word[data-word="${form.dataset.word}"]`) : [];
     for (const one of same) { one.reset(); refresh(one); }
@@ -42,32 +42,33 @@
     try {
       const answer = await post(word.approve ? "/approve" : "/say", word);
       const allowed = answer.allowed ? ` Now: ${answer.allowed.join(", ").replaceAll("_", " ")}.` : "";
-      if (answer.ok) clear(form); // so that it is not entered twice
+      if (answer.ok) clear(form); // so that it can't be entered twice
       if (answer.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
       show(answer.ok ? plain(answer.says, touched) : `Refused: ${answer.says}${answer.code === "not_now" ? allowed : ""}`, answer.ok);
     } catch {
-      show("The console did not answer. Look at the table's state before you enter it again.", false);
+      show("The console did not answer. Check the table's state before you enter it again.", false);
     }
   }
 
-  // Bind a ruling to its review: if somebody else has ruled meanwhile, it is refused.
+  // Bind a ruling to its review: if somebody else has ruled in the meantime, it is refused.
   function bound(word, touched, from) {
     const said = from.closest("[data-review]") ? { ...word, of_review: true } : word;
     return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep, form: from.closest("form.word") };
   }
 
-  // An input without an attempt is still valid if its key names one by now.
+  // An input without an attempt is still valid if its key now names one.
   function stands({ name, what, approve }) {
     const words = [...document.querySelectorAll("[data-say]")].map((key) => JSON.parse(key.dataset.say));
     return words.some((one) => one.name === name && one.approve === approve && (what === undefined || one.what === what));
   }
 
-  const READ_MS = 400; // the second half of a double tap comes within this time, before anybody has read the new key
+  const READ_MS = 400; // the second tap of a double tap comes within this time, before anybody can read the new key
   const FINGER_PX = 40;
   let touchedAt = { ms: -Infinity, x: 0, y: 0 };
 
-  // By then another key may be in its place: after No More Bets, the one that opens them again; after a question,
-  // the key that the question covered. And what the first tap opened or ticked would be closed again.
+  // When the second tap of a double tap arrives, another key may be in the same place: after No More Bets, the key
+  // that opens bets again; after a question, the key that the question covered. It would also close or untick what
+  // the first tap opened or ticked.
   function isSecondHalf({ timeStamp, clientX, clientY }) {
     const before = touchedAt;
     touchedAt = { ms: timeStamp, x: clientX, y: clientY };

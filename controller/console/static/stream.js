@@ -1,5 +1,5 @@
-// Updates the panels of a page: each is replaced only if it has changed; what was open in it stays open, and what
-// a person has chosen stays chosen if it can still be chosen for the same input and attempt.
+// Updates the panels of a page. A panel is replaced only if it has changed. Sections that were open stay open, and
+// a person's choices are kept if they are still offered for the same input and attempt.
 "use strict";
 (() => {
   const url = document.querySelector("[data-events]")?.dataset.events ?? "/events";
@@ -22,7 +22,7 @@
     const panel = document.querySelector(`[data-panel="${name}"]`);
     if (!panel) return;
     const fresh = written(html);
-    if (shown.get(name) === fresh) return; // a touch in progress is not lost by replacing a key with the same one
+    if (shown.get(name) === fresh) return; // replacing a key with an identical one would lose a touch in progress
     shown.set(name, fresh);
     const open = new Map([...panel.querySelectorAll("details[data-keep]")].map((one) => [one.dataset.keep, one.open]));
     const chosen = [...panel.querySelectorAll("form.word input")].filter((one) => one.checked !== one.defaultChecked)

@@ -1,4 +1,4 @@
-// Keys of the technician's pages: each posts its own request.
+// The keys of the technician's pages: each posts its own request.
 "use strict";
 (() => {
   const page = document.querySelector('meta[name="console-page"]').content;
@@ -15,7 +15,7 @@
       said.className = answer.ok ? "good" : "bad";
       if (answer.ok && path === "/technician/begin" && location.pathname !== "/technician/work") location.assign("/technician/work");
     } catch {
-      said.textContent = "The console did not answer. Look at the table before you touch it again.";
+      said.textContent = "The console did not answer. Check the table before you touch the key again.";
       said.className = "bad";
     }
   }

@@ -34,7 +34,7 @@ def host_s() -> float:
 
 
 def until(fact: Callable[[], bool], seconds: float = FACT_S, every_s: float = 0.05) -> bool:
-    """Wait for a fact; return whether it came. Patience is the host's as well as the guest's."""
+    """Wait for a fact; return whether it came. SilenceMonitor is the host's as well as the guest's."""
     end_us = now_us() + int(seconds * 1e6)
     host_end_s = host_s() + HOST_S if VIRTUAL and seconds >= FACT_S else 0.0
     while not fact():
