@@ -250,7 +250,7 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield the stories of the throw at the walls, best first, and how much worse each fits, in squared errors."""
+    """Yield the throw's stories at the walls, best first, and how much worse each fits (squared errors)."""
     for story in seen.stories:
         if not story.worse:
             yield f"best: {story.words}"

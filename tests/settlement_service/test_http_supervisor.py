@@ -170,4 +170,4 @@ def test_who_waits_when_the_engine_is_killed_is_told_so_and_asks_again() -> None
 
     for told in asyncio.run(asked()):
         assert told.status == 503
-        assert b"repeat it with the same key" in bytes(told.body)
+        assert b"repeat the request with the same key" in bytes(told.body)
