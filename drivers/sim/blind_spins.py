@@ -1,6 +1,7 @@
 """Spins in which sensors fail: dust, stray pulses, dead beams, silence, a second mark, a blind pocket reader.
 
-Each kind plays one scene at its house, and states the correct outcomes if the number of turns does not.
+Each kind plays one scene at its house, and states the correct outcomes if they do not follow from the number
+of turns.
 """
 
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ def dust(hand: Croupier) -> Spin:
 
 
 def strays(hand: Croupier) -> Spin:
-    """Beams give stray pulses, one every two to five seconds."""
+    """The beams produce stray pulses, one every two to five seconds."""
     spin = hand.usual_spin()
     spin.faults.strays_hz = hand.rng.uniform(0.2, 0.5)
     if spin.ball.turns < VALID_TURNS + 0.5:
@@ -51,7 +52,7 @@ def dust_and_strays(hand: Croupier) -> Spin:
 
 
 def stray_before(hand: Croupier) -> Spin:
-    """A beam gives a stray pulse one to six seconds before the launch."""
+    """A beam produces a stray pulse one to six seconds before the launch."""
     spin = hand.usual_spin()
     beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
     spin.faults.strays_s.append((spin.launch_s - hand.rng.uniform(1.0, 6.0), beam))
@@ -62,7 +63,7 @@ def stray_before(hand: Croupier) -> Spin:
 
 
 def stray_after(hand: Croupier) -> Spin:
-    """A beam gives a stray pulse while the ball lies in its pocket."""
+    """A beam produces a stray pulse while the ball lies in its pocket."""
     spin = hand.usual_spin()
     assert spin.play.fall is not None
     beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
@@ -86,7 +87,7 @@ def dead_beam_dust(hand: Croupier) -> Spin:
 
 
 def dying_beam(hand: Croupier) -> Spin:
-    """A beam dies in mid-run."""
+    """A beam fails in mid-run."""
     spin = hand.spin()
     spin.faults.dead_beams = frozenset((hand.rng.randrange(len(hand.house.wheel.beams_deg)),))
     spin.faults.dead_from_s = hand.rng.uniform(spin.launch_s, spin.ball.end_s)
@@ -94,7 +95,7 @@ def dying_beam(hand: Croupier) -> Spin:
 
 
 def drop_stray(hand: Croupier) -> Spin:
-    """The drop sensor gives a stray pulse in mid-run."""
+    """The drop sensor produces a stray pulse in mid-run."""
     spin = hand.spin()
     turns = hand.rng.uniform(1.5, spin.ball.turns - 2.0)
     spin.faults.drop_strays_s.append(spin.ball.at(turns))
@@ -155,7 +156,7 @@ def _away(spin: Spin, begins_s: float, ends_s: float) -> None:
 
 
 def board_away_before(hand: Croupier) -> Spin:
-    """The wheel's board is down for some seconds, and back three or more rotor turns before the launch."""
+    """The wheel's board is down for some seconds, and is back three or more rotor turns before the launch."""
     spin = hand.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = max(hand.now_s + 1.0, spin.launch_s - hand.rng.uniform(3.0, 4.0) * turn_s)
@@ -166,7 +167,7 @@ def board_away_before(hand: Croupier) -> Spin:
 
 
 def board_away_at(hand: Croupier) -> Spin:
-    """The wheel's board is down at the launch, and back in mid-run."""
+    """The wheel's board is down at the launch, and is back in mid-run."""
     spin = hand.spin(hand.rng.uniform(4.5, 18.0))
     ends = spin.ball.at(hand.rng.uniform(0.2, spin.ball.turns - 0.6))
     _away(spin, max(hand.now_s + 0.2, spin.launch_s - hand.rng.uniform(0.2, 6.0)), ends)
@@ -232,7 +233,7 @@ def reader_missed_often(hand: Croupier) -> Spin:
 
 
 def reader_stray(hand: Croupier) -> Spin:
-    """The pocket reader gives one stray pulse while the ball is at rest."""
+    """The pocket reader produces one stray pulse while the ball is at rest."""
     spin = hand.usual_spin()
     spin.faults.reader_strays = 1
     spin.also_accept("reads", "review")

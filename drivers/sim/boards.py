@@ -25,7 +25,8 @@ CRYSTAL_PPM = 60.0
 
 
 class Peer(Protocol):
-    """A device at the end of its cable. Times are the table's; its time stamps are by its own clock."""
+    """A device at the end of its cable. Times are table times; the device stamps its readings with its own
+    clock."""
 
     name: str
     hung: bool
@@ -212,7 +213,7 @@ class Board:
 
 
 class SendOnlyDevice:
-    """A device that only sends, with a regular sign of life."""
+    """A device that only sends, and sends a regular keep-alive message."""
 
     def __init__(self, name: str) -> None:
         """Create the device with this name."""
@@ -241,7 +242,7 @@ class SendOnlyDevice:
         raise NotImplementedError
 
     def next_due_us(self) -> int | None:
-        """Return when its next sign of life is due."""
+        """Return when its next keep-alive message is due."""
         return None if self.hung else self._next_us
 
     def take_output(self) -> bytes:
@@ -252,7 +253,7 @@ class SendOnlyDevice:
 
 
 class Script(SendOnlyDevice):
-    """A camera script that prints readings as JSON lines, with or without its own clock's time."""
+    """A camera script that prints readings as JSON lines, with or without the time of its own clock."""
 
     def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
         """Create the script with this name; with a `lens` it prints image coordinates, not the table's."""
@@ -262,7 +263,7 @@ class Script(SendOnlyDevice):
         self._lens = lens
 
     def start(self, now_us: int) -> None:
-        """Start with a sign of life."""
+        """Start with a keep-alive message."""
         starts_at = self._rng.randrange(1 << 40)
         self.clock = BoardClock(now_us, starts_at, self._rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM))
         super().start(now_us)
@@ -284,7 +285,7 @@ class Script(SendOnlyDevice):
             self._output.append(json.dumps({"kind": kind, **fields, **stamp}).encode() + b"\n")
 
     def tick(self, now_us: int) -> None:
-        """Send a sign of life."""
+        """Send a keep-alive message."""
         if self.hung or now_us < self._next_us:
             return
         self._next_us = now_us + ALIVE_US
@@ -298,7 +299,7 @@ SHOE_SETTINGS: Mapping[str, str | float | list[str]] = {
     "alive": ["OK"],
     "silent_s": 3.0,
 }
-"""A virtual shoe's section of a table file, beside its port."""
+"""A virtual shoe's section of a table file, apart from its port."""
 SHOE_ALIVE_US = 1_000_000
 SHOE_TIMES = 2
 

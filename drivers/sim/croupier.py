@@ -1,4 +1,4 @@
-"""A croupier at a wheel, who turns the rotor, launches, catches and removes balls; with the truth of each
+"""A croupier at a wheel, who turns the rotor and launches, catches and removes balls, with the truth of each
 spin.
 """
 
@@ -88,7 +88,7 @@ class Spin:
     """Outcomes that are correct besides the verdict; `doubt` says why."""
     doubt: str | None = None
     must: set[Accepted] | None = None
-    """The only correct outcomes, if the number of turns does not decide."""
+    """The only correct outcomes, if they do not follow from the number of turns."""
     launch: str = "strong"
     begun_before: bool = False
     """A pulse before the launch may be published as a separate attempt, but never called."""
@@ -129,7 +129,7 @@ class Croupier:
         pushes: Callable[[float], list[Push]] = lambda _launch_s: [],
         longer_turns: float = 0.0,
     ) -> Spin:
-        """Return a spin: the rotor is turned, the ball launched against it, and it comes to rest.
+        """Return a spin: the rotor is turned, and the ball is launched against it and comes to rest.
 
         `pushes` returns further pushes of the rotor, given the time of the launch.
         """
@@ -158,8 +158,8 @@ class Croupier:
         return spin
 
     def usual_spin(self) -> Spin:
-        """Return a spin as croupiers launch: most strongly, some weakly, past a beam by hand, or the wrong
-        way.
+        """Return a spin with a usual launch: mostly strong, sometimes weak, with a hand in a beam, or in the
+        wrong direction.
         """
         kind = self.rng.choices(("strong", "weak", "hand", "same_way"), (60, 20, 10, 10))[0]
         match kind:
@@ -207,8 +207,9 @@ class Croupier:
         order = self.house.wheel.pockets_clockwise
         return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
 
-    def lay_in(self, spin: Spin, pocket: int, since_s: float) -> None:
-        """Let the ball rest from a time on in a pocket, given by its index clockwise from the mark."""
+    def rest_in_pocket(self, spin: Spin, pocket: int, since_s: float) -> None:
+        """Make the ball rest in a pocket from a given time on; `pocket` is its index clockwise from the
+        mark."""
         spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
 
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:

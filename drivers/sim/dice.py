@@ -112,7 +112,7 @@ THROWN = "thrown"
 thrown.
 """
 WATCHED = Conditions(exchanges=0.1)
-"""How well a table's sensors see such throws."""
+"""The quality of the sensors for such throws."""
 
 FORGOTTEN = 0.08
 """How often the stickperson forgets to enter that the dice are collected."""

@@ -58,7 +58,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "swap_cables": Fault(
         what="the cables of this node and of another are swapped until the end",
-        sees="device_down wrong_device of both, naming the node that answers",
+        sees="device_down wrong_device for both, naming the node that answers",
         do=actions.swap_cables,
         seconds=6.0,
         on=_NODE,
@@ -66,7 +66,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "garbage": Fault(
         what="bursts of random bytes on the line",
-        sees="device_fault noisy_line of a node (readings still count), device_down bad_reading of a script"
+        sees="device_fault noisy_line for a node (readings still count), device_down bad_reading for a script"
         " or a shoe; an SS2 wheel only counts malformed lines",
         do=actions.garbage,
         seconds=4.0,
@@ -80,7 +80,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "bit_errors": Fault(
         what="one bit is wrong in every tenth line",
-        sees="the table requests lines again: counters bad_crc and recovered go up; noisy_line if it lasts",
+        sees="the table requests lines again: counters bad_crc and recovered rise; noisy_line if it lasts",
         do=actions.bit_errors,
         seconds=3.0,
         on=_NODE,
@@ -102,27 +102,27 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "repeated_lines": Fault(
         what="every third line arrives twice",
-        sees="nothing but the counter repeated; no reading counts twice",
+        sees="only the counter repeated rises; no reading counts twice",
         do=actions.repeated_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "reordered_lines": Fault(
         what="every fifth line arrives up to 40 ms late, after others",
-        sees="nothing but the counters gaps and recovered",
+        sees="only the counters gaps and recovered rise",
         do=actions.reordered_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "drift": Fault(
-        what="the board warms up until its clock runs 150 ppm fast (value: other ppm)",
-        sees="nothing but drift_ppm in the device's status; times stay correct",
+        what="the board warms up until its clock runs 150 ppm fast (value: another number of ppm)",
+        sees="only drift_ppm in the device's status changes; times stay correct",
         do=actions.drift,
         seconds=40.0,
         on=("node", "json-camera"),
     ),
     "wild_clock": Fault(
-        what="the board's clock runs 3 % fast (value: other ppm)",
+        what="the board's clock runs 3 % fast (value: another error in ppm)",
         sees="device_down clock_step, repeatedly",
         do=actions.wild_clock,
         seconds=8.0,
@@ -130,7 +130,7 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("clock_step"),
     ),
     "clock_jump": Fault(
-        what="the board's clock jumps by 30 s (value: other milliseconds)",
+        what="the board's clock jumps by 30 s (value: another number of milliseconds)",
         sees="device_down bad_clock with its next reading, clock_step within 4 s, then device_up: a fault of"
         " half a second, which `tablectl devices` keeps as the device's last fault",
         do=actions.clock_jump,
@@ -189,7 +189,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "power_cycle": Fault(
         what="all devices lose power at once and restart at the end",
-        sees="device_down of all, device_up of nodes a second after power is back, of a wheel after four",
+        sees="device_down for all; device_up for nodes a second after power is back, for a wheel after 4 s",
         do=actions.power_cycle,
         seconds=3.0,
         codes=_each(*_PULLED),
@@ -203,24 +203,24 @@ FAULTS: Mapping[str, Fault] = {
         on=("node", "json-camera", "shoe"),
     ),
     "hidden_die": Fault(
-        what="something is between the camera and die 1 (value: the die)",
-        sees="no fault of a device: the throw goes to review, or is called where nothing was missed",
+        what="something hides die 1 from the camera (value: another die)",
+        sees="no device fault: the throw goes to review, or is called if nothing was missed",
         do=actions.hidden_die,
         seconds=2.0,
         on=("node", "json-camera"),
         only="cam",
     ),
     "dead_beam": Fault(
-        what="track beam 0 detects nothing (value: the beam)",
-        sees="no change of any call: the other beams count the ball's turns",
+        what="track beam 0 detects nothing (value: another beam)",
+        sees="no change in any call: the other beams count the ball's turns",
         do=actions.dead_beam,
         seconds=60.0,
         on=_NODE,
         only="wheel",
     ),
     "stuck_button": Fault(
-        what="a console button sticks and sends no_roll or no_spin five times a second (name: another)",
-        sees="input.refused repeatedly between attempts; an attempt meanwhile is a No Roll or No Spin;"
+        what="a console button sticks and sends no_roll or no_spin five times a second (name: another input)",
+        sees="input.refused repeatedly between attempts; an attempt made meanwhile is a No Roll or No Spin;"
         " soon the fault button_stuck, which locks the table until ten seconds after the last input",
         do=actions.stuck_button,
         seconds=3.0,
@@ -261,7 +261,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_cut_frames": Fault(
         what="the wheel's buffer overflows: frames are cut off and run into the next",
-        sees="the counter malformed goes up; a result between two missing frames goes to review",
+        sees="the counter malformed rises; a result between two missing frames goes to review",
         do=actions.half_lines,
         seconds=10.0,
         on=_WHEEL,
@@ -277,8 +277,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_setting": Fault(
         what="parameter m is set to 20000 rpm and the wheel power-cycled; at the end it is corrected",
-        sees="device_fault power_cycle if a number had been shown, device_down configuration, naming both"
-        " values",
+        sees="device_fault power_cycle if a number had been shown, then device_down configuration, naming"
+        " both values",
         do=actions.wheel_setting,
         seconds=25.0,
         on=_WHEEL,

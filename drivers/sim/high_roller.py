@@ -1,7 +1,8 @@
-"""Simulated evenings at a High Roller table: people draw, buy, roll, tie, leave and dispute; with the truth.
+"""Simulated evenings at a High Roller table, with their truth.
 
-The truth is derived from the rules document alone, independently of the controller's own rules. Each entry is
-an outcome that must be published, with its relevant keys.
+People draw, buy, roll, tie, leave and dispute. The truth is derived from the rules document alone,
+independently of the controller's own rules. Each entry is an outcome that must be published, with its
+relevant keys.
 """
 
 from collections.abc import Mapping
@@ -138,7 +139,7 @@ class Evening:
 
     # --- people and the shoe ---
 
-    def says(self, name: str, by: str = "dealer", **arguments: object) -> None:
+    def enter(self, name: str, by: str = "dealer", **arguments: object) -> None:
         """Add a person's input."""
         self.now += self.rng.randint(SECOND_US // 2, 3 * SECOND_US)
         self._post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
@@ -153,7 +154,7 @@ class Evening:
         to = seat if knows and self.directed else None
         self._post(Card(t=self.now, dev="shoe", rank=shown, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
         if not read:
-            self.says("set_card", seat=seat, card=str(rank))
+            self.enter("set_card", seat=seat, card=str(rank))
 
     def _post(self, reading: AnyReading) -> None:
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
@@ -170,7 +171,7 @@ class Evening:
         while len(drawing) > 1:
             drawn = {seat: self.rng.randint(2, 12) for seat in drawing}
             for seat, rank in drawn.items():
-                self.says("draw_button", seat=seat, card=_LETTERS.get(rank, str(rank)))
+                self.enter("draw_button", seat=seat, card=_LETTERS.get(rank, str(rank)))
             drawing = [seat for seat in drawing if drawn[seat] == max(drawn.values())]
         self.button = drawing[0]
 
@@ -181,15 +182,15 @@ class Evening:
             counts[seat] = max(counts[seat], self.rng.randint(1, 4))
         for seat in game.order:
             if counts[seat] or seat == self.button or self.rng.random() < 0.3:
-                self.says("buy", "player", seat=seat, count=counts[seat])
+                self.enter("buy", "player", seat=seat, count=counts[seat])
             for _ in range(counts[seat]):
                 self._sell(game, seat)
         holders = [seat for seat in game.order if game.cards.get(seat)]
         again = self.rng.choices(holders, k=self.rng.randint(0, 4))
         if again and again[0] != self.button:
-            self.says("buy", seat=self.button, count=0)
+            self.enter("buy", seat=self.button, count=0)
         for seat in again:
-            self.says("buy", seat=seat)
+            self.enter("buy", seat=seat)
             self._sell(game, seat)
 
     def _sell(self, game: Game, seat: int) -> None:
@@ -198,7 +199,7 @@ class Evening:
         game.cards.setdefault(seat, []).append(rank)
 
     def throw(self, game: Game) -> Game:
-        """Throw once, with the rulings on it; return the game after it."""
+        """Throw once, with any rulings on the throw; return the game after it."""
         kind = self.rng.choices(list(THROWS), list(THROWS.values()))[0]
         scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
         self.feed += [(arrived, _as_dealer(reading)) for arrived, reading in seen]
@@ -258,7 +259,7 @@ class Evening:
         self.buy(game)
         self.final = final
         if self.rng.random() < 0.8:
-            self.says("start_roll")
+            self.enter("start_roll")
         void = not final and self.rng.random() < 0.06
         self.expect(
             "game.started", game=number, button=self.button, final=final,
@@ -267,23 +268,23 @@ class Evening:
         while game.winner is None:
             game = self.throw(game)
             if game.winner is None and void:
-                self.says("void", "supervisor", what="game", reason="a spilled drink")
+                self.enter("void", "supervisor", what="game", reason="a spilled drink")
                 self.expect("game.void", game=number)
                 self._after_game(moved=False)
                 return
             self._between_rolls(game)
         if self.rng.random() < 0.7:
-            self.says("settled")
+            self.enter("settled")
         self._after_game(moved=True)
 
     # --- at a table with sensors ---
 
     def clear_up(self) -> None:
         """Clear anything that a device fault may have left open; unneeded inputs are refused."""
-        self.says("unlock", "supervisor", reason="the table was looked at")
-        self.says("settled")
-        self.says("no_roll")
-        self.says("void", "supervisor", what="game", reason="a device was out of order")
+        self.enter("unlock", "supervisor", reason="the table was inspected")
+        self.enter("settled")
+        self.enter("no_roll")
+        self.enter("void", "supervisor", what="game", reason="a device was out of order")
         self.reopen_game()
 
     def practised(self, mix: Mapping[str, float], stage: str) -> Scene:
@@ -297,10 +298,10 @@ class Evening:
             start = self.seats.index(self.button)
             for seat in (*self.seats[start:], *self.seats[:start]):
                 count = self.rng.randint(1, 3)
-                self.says("buy", "player", seat=seat, count=count)
+                self.enter("buy", "player", seat=seat, count=count)
                 for _ in range(count):
                     self.pitch(self.rng.randint(2, 12), seat)
-            self.says("start_roll")
+            self.enter("start_roll")
         (kind,) = self.rng.choices(list(mix), list(mix.values()))
         scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
         self.feed += [(arrived, _as_dealer(reading)) for arrived, reading in seen]
@@ -308,14 +309,14 @@ class Evening:
 
     def reopen_game(self) -> None:
         """Close the table and open it again: no player has cards or the button."""
-        self.says("close_table", "supervisor")
-        self.says("open_table", "supervisor")
+        self.enter("close_table", "supervisor")
+        self.enter("open_table", "supervisor")
 
     def scene(self, number: int, *, final: bool, start_us: int) -> Scene:
         """Play one game; return its scene with the outcomes that must be published."""
         before, self.thrown, self.out = len(self.truth), [], {}
         if final:
-            self.says("closing")
+            self.enter("closing")
         self.play(number, final=final)
         self.now += SECOND_US
         return Scene(
@@ -335,7 +336,7 @@ class Evening:
     def _between_rolls(self, game: Game) -> None:
         while game.winner is None and game.may_decline() and self.rng.random() < 0.15:
             who = game.turns.pop(0)
-            self.says("decline", "player", seat=who)
+            self.enter("decline", "player", seat=who)
             self.expect("roll.declined", game=game.number, player=who)
             _, out = game.rolls_done()
             if out:
@@ -344,7 +345,7 @@ class Evening:
         staying = [seat for seat in self.seats if seat not in self.gone]
         if game.winner is None and len(staying) > 3 and self.rng.random() < 0.03:
             leaver = self.rng.choice(staying)
-            self.says("leave", "player", seat=leaver)
+            self.enter("leave", "player", seat=leaver)
             self.gone.add(leaver)
 
     def _after_game(self, *, moved: bool) -> None:
@@ -362,7 +363,7 @@ def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
     for number in range(1, games + 1):
         final = number == games
         if final:
-            table.says("closing")
+            table.enter("closing")
         table.play(number, final=final)
     header = Header(table=f"sim-high-roller-{seed}", ruleset=RULES, dice_table=dice.TABLE)
     return header, in_order_of_arrival(table.feed), table.truth
@@ -379,8 +380,8 @@ def hours(
     scenes: list[Scene] = []
     if after_trouble:
         evening.clear_up()
-        said = Truth(verdict="void", allowed=("void",), ruled="void")
-        scenes.append(Scene(kind="clearing_up", start_us=0, end_us=evening.now, truth=said))
+        cleared = Truth(verdict="void", allowed=("void",), ruled="void")
+        scenes.append(Scene(kind="clearing_up", start_us=0, end_us=evening.now, truth=cleared))
     start_us = evening.now
     evening.draw_button()
     for number in range(1, games + 1):

@@ -51,7 +51,7 @@ ROLLS: Mapping[str, float] = {
 DEALS: Mapping[str, float] = {
     "plain": 4.0,
     "unread_card": 2.0,
-    "card_put_right": 2.0,
+    "card_corrected": 2.0,
     "misdeal_late": 1.0,
     "misdeal_while_dealing": 1.0,
     **dict.fromkeys(("card_too_many", "card_twice", "shoe_opened"), 1.0),
@@ -128,7 +128,7 @@ STAFF: Mapping[str, Staff] = {
     "three_card": Staff(
         does="deals the cards",
         rulings="misdeal, set_card Kh seat=3",
-        begins="The players bet; then the cards come.",
+        begins="The players bet, then the cards are dealt.",
         void="misdeal",
         role="dealer",
         cards=True,
@@ -137,7 +137,7 @@ STAFF: Mapping[str, Staff] = {
         does="lets the next player roll",
         rulings="no_roll, set_dice 3 4",
         begins="The player has the dice.",
-        begins_game="The players draw for the button and buy their cards, half a minute; then one rolls.",
+        begins_game="The players draw for the button and buy their cards for half a minute; then one rolls.",
         void="no_roll",
         role="dealer",
         dice=True,
@@ -196,11 +196,11 @@ def player_request(game: Mapping[str, object], rng: Random) -> SeatRequest | Non
 
 
 class Right(NamedTuple):
-    """The correct final result; None if the attempt does not count."""
+    """The correct final result of an attempt; `result` is None if the attempt does not count."""
 
     result: Result | None
     spoken: bool
-    """Whether a person must enter it because no sensor can detect it."""
+    """Whether a person must enter the result because no sensor can detect it."""
 
 
 def first_only(play: Play) -> Play:

@@ -119,9 +119,9 @@ def _scene(
     kind: Kind, watch: Watch, truth: PhysicalTruth, faces: tuple[tuple[Face, Face | None], ...]
 ) -> Scene:
     """Return the throw's scene: the dice's order is open, and so is a review if one ends out of view."""
-    said = watch.scene_truth(truth)
-    allowed = said.allowed if len(faces) == 2 else (*dict.fromkeys((*said.allowed, "review")),)
-    scene_truth = msgspec.structs.replace(said, any_order=True, allowed=allowed)
+    scene = watch.scene_truth(truth)
+    allowed = scene.allowed if len(faces) == 2 else (*dict.fromkeys((*scene.allowed, "review")),)
+    scene_truth = msgspec.structs.replace(scene, any_order=True, allowed=allowed)
     return Scene(kind=kind, start_us=0, end_us=watch.collected_us, truth=scene_truth)
 
 

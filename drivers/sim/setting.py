@@ -62,8 +62,8 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
         own = f"wall-{wall}" if wall else own_names.get(read, "none")
         if len(names) > 1 and own not in names and read not in SHARED:
             raise AmbiguousError(
-                f"found {read} read by {' and '.join(names)}, expected one of them, or one named {own!r}:"
-                " a virtual table can't determine which of them senses what"
+                f"found {read} read by {' and '.join(names)}; expected one device that reads it, or one named"
+                f" {own!r}, since a virtual table can't determine which of them senses what"
             )
 
     def routed(reading: AnyReading) -> AnyReading:
@@ -201,8 +201,8 @@ def with_rendered_camera(
     felt = settings.dice_table
     if settings.rules.game != "craps" or felt is None or not flights.fits(felt):
         raise NoEveningError(
-            f"{settings.table}: found no craps table of 3600 by 1100 mm with dice of 19 mm, expected one:"
-            " the rendered throws are computed for that size"
+            f"{settings.table}: expected a craps table of 3600 by 1100 mm with dice of 19 mm, found another"
+            " table; the rendered throws are computed for that size"
         )
     coming = throws(seed, felt)
     table = virtual_table(
@@ -329,6 +329,6 @@ def _play(settings: TableSettings, mix: Mix | None) -> Play:
             return of_smart_wheel(settings.wheel.pockets_clockwise, mix or ss2_wheel.USUAL)
         return of_wheel(settings.wheel, rules.name, mix or wheel.USUAL)
     raise NoEveningError(
-        f"found rule set {rules.name!r} of {rules.game} without a `dice_table` or `wheel`:"
-        " expected the table's or the wheel's geometry"
+        f"found rule set {rules.name!r} of {rules.game} but neither `dice_table` nor `wheel`;"
+        " add the geometry of the table or the wheel to the table's file"
     )

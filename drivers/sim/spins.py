@@ -1,6 +1,7 @@
 """Spins disturbed by a hand, the ball or an object in the track.
 
-Each kind plays one scene at its house, and states the correct outcomes if the number of turns does not.
+Each kind plays one scene at its house, and states the correct outcomes if they do not follow from the number
+of turns.
 """
 
 from collections.abc import Callable, Mapping
@@ -57,7 +58,7 @@ def turned_before(hand: Croupier) -> Spin:
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(3.0, 9.0), rng.uniform(0.8, 1.6), times=-1.0)],
         same_way=True,
     )
-    # Launched in the rotor's former direction, so against its present one.
+    # The ball is launched in the rotor's former direction, so against its present one.
     spin.reasons.clear()
     spin.may.clear()
     spin.launch = "strong"
@@ -247,7 +248,7 @@ def caught_dropped(hand: Croupier) -> Spin:
     spin.play.runs = [caught]
     hand.settle(spin)
     spin.faults.drop_strays_s.append(caught.end_s + held_s)
-    _laid_at(hand, spin, caught.end_s + held_s)
+    _place_ball(hand, spin, caught.end_s + held_s)
     spin.must, spin.doubt = {"void", "review"}, "caught"
     spin.reasons.append("too_few_revolutions")
     return spin
@@ -262,34 +263,34 @@ def caught_dropped_late(hand: Croupier) -> Spin:
     spin.play.runs = [caught]
     hand.settle(spin)
     spin.faults.drop_strays_s.append(caught.end_s + held_s)
-    _laid_at(hand, spin, caught.end_s + held_s)
-    spin.must, spin.doubt = {"void", "review", "call"}, "no sensor tells a hand from a drop"
+    _place_ball(hand, spin, caught.end_s + held_s)
+    spin.must, spin.doubt = {"void", "review", "call"}, "no sensor can distinguish a hand from a drop"
     return spin
 
 
 def laid_by_hand(hand: Croupier) -> Spin:
-    """A ball is placed into a pocket without running: only the hand cuts a beam or two."""
+    """A ball is placed into a pocket without running: only the hand interrupts a beam or two."""
     rng = hand.rng
     spin = hand.spin(8.0)
-    laid_s = spin.launch_s + rng.uniform(0.5, 1.5)
+    placed_s = spin.launch_s + rng.uniform(0.5, 1.5)
     beams = len(hand.house.wheel.beams_deg)
     spin.play.runs = [Run(spin.launch_s, 0.0, 1, (spin.launch_s, spin.launch_s + 0.01), 0.0, dropped=False)]
     for _ in range(rng.randint(1, 2)):
         spin.faults.strays_s.append((spin.launch_s + rng.uniform(0.0, 0.8), rng.randrange(beams)))
     if rng.random() < 0.5:
-        spin.faults.drop_strays_s.append(laid_s)
-    _laid_at(hand, spin, laid_s)
+        spin.faults.drop_strays_s.append(placed_s)
+    _place_ball(hand, spin, placed_s)
     spin.launch = "laid"
     spin.must, spin.doubt = {"void", "review", "nothing"}, "never ran"
     spin.reasons.append("too_few_revolutions")
     return spin
 
 
-def _laid_at(hand: Croupier, spin: Spin, laid_s: float) -> None:
+def _place_ball(hand: Croupier, spin: Spin, placed_s: float) -> None:
     """Make the ball come to rest soon after it is placed, and stay for some turns."""
     fall = spin.play.fall
     assert fall is not None
-    later_s = laid_s + hand.rng.uniform(0.2, 1.0)
+    later_s = placed_s + hand.rng.uniform(0.2, 1.0)
     spin.play.fall = type(fall)((), later_s, fall.behind)
     hand.rest_then_lift(spin, later_s)
 

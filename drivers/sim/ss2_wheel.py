@@ -211,7 +211,7 @@ class Game:
     number: str
     pockets: Sequence[str]
     changes: list[Change] = field(init=False)
-    said: list[Input] = field(default_factory=list)
+    inputs: list[Input] = field(default_factory=list)
     launch_us: int = field(init=False)
     close_us: int = field(init=False)
     number_us: int = field(init=False)
@@ -240,7 +240,7 @@ class Game:
 
     def say(self, at_us: int, name: str, number: str | None = None) -> None:
         """Add an input of the dealer."""
-        self.said.append(Input(t=at_us, dev="console", name=name, by="dealer", number=number))
+        self.inputs.append(Input(t=at_us, dev="console", name=name, by="dealer", number=number))
 
 
 def _honest(game: Game) -> Truth:
@@ -358,7 +358,7 @@ def evening(
         game = Game(rng, now, rng.choice(pockets), pockets)
         truth = KINDS[kind](game)
         changes += sorted(game.changes, key=lambda change: change.at_us)
-        feed += [(said.t + rng.randint(200, 3000), said) for said in game.said]
+        feed += [(entered.t + rng.randint(200, 3000), entered) for entered in game.inputs]
         scenes.append(Scene(kind=kind, start_us=game.launch_us, end_us=game.end_us, truth=truth))
         now = game.end_us + _seconds(rng, 0.5, 1.5)
     return changes, feed, scenes

@@ -137,7 +137,7 @@ class Claim:
         except BlockingIOError as error:
             os.close(self._folder)
             other = self._holder.read_text(encoding="ascii").strip() if self._holder.exists() else "unknown"
-            problem = f"found process {other} playing a virtual table there; end it, or choose another --dir"
+            problem = f"process {other} is running a virtual table there; end it, or choose another --dir"
             raise OSError(errno.EBUSY, problem, str(folder)) from error
         self._holder.write_text(f"{os.getpid()}\n", encoding="ascii")
 
@@ -393,6 +393,6 @@ def _pipe_at(path: Path) -> int:
     os.mkfifo(path, 0o660)
     # Open for writing too, so that there is no end of file when a writer closes the pipe.
     pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    # Write-only for others: a program that read it by mistake would take orders away.
+    # Write-only for others: a program that read it by mistake would consume orders.
     os.fchmod(pipe, 0o220)
     return pipe

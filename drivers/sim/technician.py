@@ -1,4 +1,4 @@
-"""A technician at the virtual table, who does what the table's test lamp asks for.
+"""A technician at the virtual table, who does what the table's test lamp requests.
 
 While a test runs, the lamp `test` is sent to every board. Its value is a request such as `throw_left-3`: the
 act, and a number that distinguishes it from the request before.

@@ -1,8 +1,8 @@
-"""Simulated evenings at a Three Card Poker table: deals of every kind, people who act and err; with the
-truth.
+"""Simulated evenings at a Three Card Poker table, with their truth.
 
-The truth is derived from the rules document alone, independently of the controller's own rules. Each entry is
-an outcome that must be published, with its relevant keys.
+There are deals of every kind, with people's actions and mistakes. The truth is derived from the rules
+document alone, independently of the controller's own rules. Each entry is an outcome that must be published,
+with its relevant keys.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -86,9 +86,9 @@ USUAL: Mapping[str, float] = {
             "misdeal_late",
             "shoe_down",
             "nobody_rules",
-            "fold_put_right",
-            "card_put_right",
-            "fold_taken_back",
+            "fold_corrected",
+            "card_corrected",
+            "play_after_fold",
         ),
         1.0,
     ),
@@ -121,7 +121,7 @@ class Evening:
 
     # --- people, the shoe, and the expected outcomes ---
 
-    def says(self, name: str, by: str = "dealer", after_s: float = 1.0, **arguments: object) -> None:
+    def enter(self, name: str, by: str = "dealer", after_s: float = 1.0, **arguments: object) -> None:
         """Add a person's input."""
         self.wait(after_s)
         self.post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
@@ -178,17 +178,17 @@ class Evening:
         for seat in self.rng.sample(self.seats, len(self.seats)):
             if seat != but:
                 by = self.rng.choice(("player", "dealer"))
-                self.says("fold" if seat in dealt.folds else "play", by, 1.5, seat=seat)
+                self.enter("fold" if seat in dealt.folds else "play", by, 1.5, seat=seat)
 
     # --- an evening ---
 
     def clear_up(self) -> None:
         """Clear anything that a device fault may have left open; unneeded inputs are refused."""
         self.wait(3)
-        self.says("unlock", "supervisor", reason="the table was looked at")
-        self.says("settled")
-        self.says("misdeal", "supervisor", reason="a device was out of order")
-        self.says("inspected", "supervisor", what="shoe")
+        self.enter("unlock", "supervisor", reason="the table was inspected")
+        self.enter("settled")
+        self.enter("misdeal", "supervisor", reason="a device was out of order")
+        self.enter("inspected", "supervisor", what="shoe")
 
     def scene(self, kind: str) -> Scene:
         """Play one deal of a kind; return its scene with the outcomes that must be published."""
@@ -211,9 +211,9 @@ class Evening:
         if not self.seats or self.rng.random() < 0.2:
             count = self.rng.randint(1, 6)
             self.seats = [str(seat) for seat in sorted(self.rng.sample(range(1, 8), count))]
-            self.says("seats", seats=tuple(self.seats))
+            self.enter("seats", seats=tuple(self.seats))
         if self.rng.random() < 0.5:
-            self.says("no_more_bets")
+            self.enter("no_more_bets")
             self.expect("bets.closed", cause="dealer")
         else:
             self.expect("bets.closed", cause="first_card")
@@ -222,7 +222,7 @@ class Evening:
         KINDS[kind](self, self.shuffled())
         self.wait(3)
         if self.rng.random() < 0.7 and kind != "misdeal_late":
-            self.says("settled")
+            self.enter("settled")
 
 
 def plain(table: Evening, dealt: Dealt) -> None:
@@ -238,7 +238,7 @@ def unread_card(table: Evening, dealt: Dealt) -> None:
     table.deal_cards(cards)
     table.act(dealt)
     table.expect("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
-    table.says("set_card", after_s=4, seat=position, card=text)
+    table.enter("set_card", after_s=4, seat=position, card=text)
     table.called("deal.called", dealt, grade="person", by="dealer")
 
 
@@ -246,7 +246,7 @@ def unread_seen_early(table: Evening, dealt: Dealt) -> None:
     """The shoe can't read a card; the dealer enters it before all have acted."""
     position, text, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
-    table.says("set_card", seat=position, card=text)
+    table.enter("set_card", seat=position, card=text)
     table.act(dealt)
     table.called("deal.called", dealt, grade="person", by="dealer")
 
@@ -260,7 +260,7 @@ def _one_unread(table: Evening, dealt: Dealt) -> tuple[str, str | None, list[tup
 
 
 def card_too_many(table: Evening, dealt: Dealt) -> None:
-    """A position gets a fourth card."""
+    """A position receives a fourth card."""
     cards = table.rotation(dealt)
     spare = next(rank + suit for rank in RANKS for suit in "cdhs" if (rank + suit) not in _all(dealt))
     table.deal_cards([*cards, (table.seats[0], spare)])
@@ -299,7 +299,7 @@ def shoe_opened(table: Evening, dealt: Dealt) -> None:
 def misdeal_while_dealing(table: Evening, dealt: Dealt) -> None:
     """The dealer exposes a card and calls a misdeal."""
     table.deal_cards(table.rotation(dealt)[: table.rng.randint(1, 3 * len(table.seats))])
-    table.says("misdeal", reason="a card was exposed")
+    table.enter("misdeal", reason="a card was exposed")
     table.void("called", by="dealer")
     table.wait(15)
 
@@ -308,7 +308,7 @@ def misdeal_in_hold(table: Evening, dealt: Dealt) -> None:
     """The dealer calls a misdeal just as the last position acts."""
     table.deal_cards(table.rotation(dealt))
     table.act(dealt)
-    table.says("misdeal", after_s=0.15)
+    table.enter("misdeal", after_s=0.15)
     table.void("called", by="dealer")
     table.wait(10)
 
@@ -316,7 +316,7 @@ def misdeal_in_hold(table: Evening, dealt: Dealt) -> None:
 def misdeal_late(table: Evening, dealt: Dealt) -> None:
     """The supervisor voids the deal after the call and before the first pay-out."""
     plain(table, dealt)
-    table.says("misdeal", "supervisor", 4)
+    table.enter("misdeal", "supervisor", 4)
     table.stands = {}
     table.expect(
         "deal.corrected", deal=table.deals, hands=None, reasons=[{"code": "called"}], by="supervisor"
@@ -335,7 +335,7 @@ def shoe_down(table: Evening, dealt: Dealt) -> None:
     table.deal_cards(cards[place:])
     table.act(dealt)
     table.expect("deal.review", deal=table.deals, reasons=[{"code": "missing_reading"}])
-    table.says("accept", after_s=5)
+    table.enter("accept", after_s=5)
     table.called("deal.called", dealt, grade="person", by="dealer")
 
 
@@ -345,38 +345,38 @@ def nobody_rules(table: Evening, dealt: Dealt) -> None:
     table.deal_cards(cards)
     table.act(dealt)
     table.expect("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
-    table.says("void", "supervisor", 20, reason="disputed")
+    table.enter("void", "supervisor", 20, reason="disputed")
     table.void("disputed", by="supervisor")
 
 
-def fold_put_right(table: Evening, dealt: Dealt) -> None:
+def fold_corrected(table: Evening, dealt: Dealt) -> None:
     """The dealer entered a play as a fold and corrects it after the call."""
     seat = table.rng.choice(table.seats)
     wrong = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     right = Dealt(dealt.hands, [s for s in wrong.folds if s != seat])
     plain(table, wrong)
-    table.says("play", after_s=4, seat=seat)
+    table.enter("play", after_s=4, seat=seat)
     table.called("deal.corrected", right, ruling="play")
 
 
-def card_put_right(table: Evening, dealt: Dealt) -> None:
+def card_corrected(table: Evening, dealt: Dealt) -> None:
     """The shoe misread a card, and the dealer corrects it after the call."""
     seat = table.rng.choice(table.seats)
     right = next(rank + suit for rank in RANKS for suit in "hs" if (rank + suit) not in _all(dealt))
     misread = dealt.hands[seat][0]
     plain(table, dealt)
-    table.says("set_card", after_s=4, seat=seat, card=right, what=misread)
+    table.enter("set_card", after_s=4, seat=seat, card=right, what=misread)
     hands = {**dealt.hands, seat: [right, *dealt.hands[seat][1:]]}
     table.called("deal.corrected", Dealt(hands, dealt.folds), ruling="set_card")
 
 
-def fold_taken_back(table: Evening, dealt: Dealt) -> None:
+def play_after_fold(table: Evening, dealt: Dealt) -> None:
     """A player who has folded then enters play, which is refused."""
     seat = table.rng.choice(table.seats)
     right = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     table.deal_cards(table.rotation(right))
-    table.says("fold", "player", seat=seat)
-    table.says("play", "player", seat=seat)
+    table.enter("fold", "player", seat=seat)
+    table.enter("play", "player", seat=seat)
     refused = {"cause": "has_acted", "what": "play"}
     if len(table.seats) > 1:
         table.expect("input.refused", **refused)
@@ -392,8 +392,8 @@ KINDS: Mapping[str, Kind] = {
     kind.__name__: kind
     for kind in (
         plain, unread_card, unread_seen_early, card_too_many, dealer_short, card_twice, shoe_opened,
-        misdeal_while_dealing, misdeal_in_hold, misdeal_late, shoe_down, nobody_rules, fold_put_right,
-        card_put_right, fold_taken_back,
+        misdeal_while_dealing, misdeal_in_hold, misdeal_late, shoe_down, nobody_rules, fold_corrected,
+        card_corrected, play_after_fold,
     )
 }  # fmt: skip
 """Every kind of deal by name."""
@@ -421,8 +421,8 @@ def deals(
     scenes: list[Scene] = []
     if after_trouble:
         table.clear_up()
-        said = Truth(verdict="void", allowed=("void",), ruled="void")
-        scenes.append(Scene(kind="clearing_up", start_us=0, end_us=table.now, truth=said))
+        cleared = Truth(verdict="void", allowed=("void",), ruled="void")
+        scenes.append(Scene(kind="clearing_up", start_us=0, end_us=table.now, truth=cleared))
     scenes += [table.scene(kind) for kind in table.rng.choices(list(mix), list(mix.values()), k=n)]
     return in_order_of_arrival(table.feed), scenes
 

@@ -96,14 +96,14 @@ def valid(hand: Croupier) -> Played:
 
 
 def glitchy(hand: Croupier) -> Played:
-    """Beams occasionally give double pulses."""
+    """Beams occasionally produce double pulses."""
     spin = _good(hand)
     spin.faults.doubled = hand.rng.uniform(0.03, 0.12)
     return Played(spin)
 
 
 def stray_pulse(hand: Croupier) -> Played:
-    """A beam gives one pulse while the ball is elsewhere."""
+    """A beam produces one pulse while the ball is elsewhere."""
     spin = _good(hand)
     t_s = hand.rng.uniform(spin.launch_s + 2, spin.ball.end_s - 0.2)
     spin.faults.strays_s.append((t_s, hand.rng.randrange(len(hand.house.wheel.beams_deg))))
@@ -119,7 +119,7 @@ def missed_pulses(hand: Croupier) -> Played:
 
 
 def dying_beam(hand: Croupier) -> Played:
-    """One beam of three or more dies in the middle of a spin."""
+    """One beam of three or more fails in the middle of a spin."""
     spin = _good(hand, 9)
     beams = len(hand.house.wheel.beams_deg)
     if beams > 2:
@@ -182,7 +182,7 @@ def ball_out(hand: Croupier) -> Played:
 
 
 def ball_gone(hand: Croupier) -> Played:
-    """The ball jumps out undetected: the pocket reader gives no reading."""
+    """The ball jumps out undetected: the pocket reader reports nothing."""
     spin = _good(hand)
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
@@ -219,7 +219,7 @@ def missed_index(hand: Croupier) -> Played:
 
 
 def stray_read(hand: Croupier) -> Played:
-    """The pocket reader gives one stray pulse while the ball is at rest."""
+    """The pocket reader produces one stray pulse while the ball is at rest."""
     spin = _good(hand)
     spin.faults.reader_strays = 1
     spin.also_accept("reads", "review")

@@ -2,8 +2,8 @@
 
 `lap_house` draws balls that follow a table of lap times instead of the equation of motion. Real balls timed
 from films lose about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to
-0.025 at the drop, which comes at 0.43 to 0.48 rev/s. The table of laps is built backwards from the drop by
-those figures, each with a small error, and positions in between are interpolated smoothly.
+0.025 at the drop, which comes at 0.43 to 0.48 rev/s. The table of laps is built backwards from the drop,
+using those figures with a small error in each, and positions in between are interpolated smoothly.
 """
 
 import math

@@ -3,7 +3,7 @@
 Angles are in turns (1 = 360 degrees, counter-clockwise positive as seen from above), times in seconds, speeds
 in rev/s with the same sign. The fractions of speed that a ball keeps are observed ones: 0.4 to 0.65 at a
 deflector, 0.3 to 0.7 at a fret. It comes to rest 0.5 to 2.5 s after the drop, a few to more than 15 pockets
-on.
+farther on.
 """
 
 import math
@@ -17,12 +17,13 @@ RIM_M = 0.39
 """Radius of a casino wheel's track."""
 GRAVITY_M_S2 = 9.81
 _ALONG = 5 / 7 * GRAVITY_M_S2 / (2 * math.pi * RIM_M)
-"""Acceleration of a rolling ball along the track per radian of tilt (rev/s2); 5/7 is for its own rotation."""
+"""Acceleration of a rolling ball along the track per radian of tilt (rev/s2); the factor 5/7 accounts for its
+own rotation."""
 _INWARD = GRAVITY_M_S2 / (4 * math.pi**2 * RIM_M)
 """The square of the speed at which a slope of tangent 1 no longer holds a ball (rev2/s2)."""
 STEPS = 64
 """Integration steps per turn."""
-_SPEEDS_TO_A_REV = 200
+_SPEEDS_PER_REV = 200
 _MAX_SPEED = 5.0
 
 
@@ -48,8 +49,8 @@ class Law:
     @cached_property
     def table(self) -> tuple[float, ...]:
         """The loss by speed, in steps of 1/200 rev/s."""
-        count = round(_MAX_SPEED * _SPEEDS_TO_A_REV) + 1
-        return tuple(self.loss((number + 0.5) / _SPEEDS_TO_A_REV) for number in range(count))
+        count = round(_MAX_SPEED * _SPEEDS_PER_REV) + 1
+        return tuple(self.loss((number + 0.5) / _SPEEDS_PER_REV) for number in range(count))
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, way: int, speed:
         pull, more, grain, lets_go = profile[int(angle) % STEPS]
         if square <= lets_go:
             return Run(launch_s, start, way, (*clock, t + step / max(speed, 0.1)), gone * step)
-        loss = losses[int(speed * _SPEEDS_TO_A_REV)] * grain + more - way * pull
+        loss = losses[int(speed * _SPEEDS_PER_REV)] * grain + more - way * pull
         square = max(square - 2 * loss * step, 0.01)
         after = math.sqrt(square)
         t += 2 * step / (speed + after)
@@ -172,7 +173,7 @@ def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
     """Return the launch speed for this many turns; exact for a level, clean track."""
     square = bowl.drop_speed**2
     for _ in range(round(turns * STEPS)):
-        square += 2 * law.table[int(math.sqrt(square) * _SPEEDS_TO_A_REV)] / STEPS
+        square += 2 * law.table[int(math.sqrt(square) * _SPEEDS_PER_REV)] / STEPS
     return math.sqrt(square)
 
 

@@ -98,18 +98,18 @@ def feed() -> Feed:
     """Let a shoe and people play it; the dealer calls no more bets before every other deal."""
     table = three_card.Evening(1, directed=True)
     table.seats = list(SEATS)
-    table.says("seats", seats=SEATS)
+    table.enter("seats", seats=SEATS)
     for number, deal in enumerate(DEALS):
         table.wait(8)
         if number % 2:
-            table.says("no_more_bets")
+            table.enter("no_more_bets")
         cards = {seat: hand.cards.split() for seat, hand in deal.hands.items()}
         folds = [seat for seat, hand in deal.hands.items() if hand.folds]
         table.deals += 1
         three_card.KINDS[deal.kind](table, Dealt({**cards, DEALER: deal.dealer.split()}, folds))
         table.wait(3)
         if deal.kind == "plain":
-            table.says("settled")
+            table.enter("settled")
     return in_order_of_arrival(table.feed)
 
 

@@ -49,7 +49,7 @@ def with_everything() -> high_roller.Evening:
         evening.draw_button()
         for number in range(1, GAMES + 1):
             if number == GAMES:
-                evening.says("closing")
+                evening.enter("closing")
             evening.play(number, final=number == GAMES)
         told = [(str(one["type"]), cast("dict[str, object]", one["data"])) for one in evening.truth]
         if kinds_of_event(told) >= EVERYTHING and len(evening.thrown) < 20:

@@ -209,9 +209,9 @@ def test_every_deal_that_is_practised_has_one_right_end_and_something_to_see(kin
     act, scene = dealt(kind)
     right = correct_result(scene)
     assert right is not None
-    by_hand = {"unread_card", "card_put_right", "misdeal_late", "misdeal_while_dealing"}
+    by_hand = {"unread_card", "card_corrected", "misdeal_late", "misdeal_while_dealing"}
     assert right.spoken is (kind in by_hand)
-    assert (right.result is not None) is (kind in {"plain", "unread_card", "card_put_right"})
+    assert (right.result is not None) is (kind in {"plain", "unread_card", "card_corrected"})
     assert observations(scene, card_to_set(act))
 
 
@@ -224,7 +224,7 @@ def test_at_cards_players_act_by_themselves_and_the_dealers_rulings_are_left_to_
 
 
 def test_a_card_that_nobody_puts_right_is_missed_and_the_words_to_say_are_reported() -> None:
-    act, scene = dealt("card_put_right")
+    act, scene = dealt("card_corrected")
     card = card_to_set(act)
     assert card is not None
     score = Score(SPOKEN, "T-DEAL-3", "misdeal")

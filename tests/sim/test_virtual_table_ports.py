@@ -174,7 +174,7 @@ def test_a_folder_has_one_virtual_table_and_what_a_killed_one_left_is_taken_over
     code, out, err = Command("craps", "--dir", str(tmp_path)).ended()
     assert (code, out) == (2, "")
     assert err == (
-        f"tablectl: {tmp_path}: found process {first.process.pid} playing a virtual table there;"
+        f"tablectl: {tmp_path}: process {first.process.pid} is running a virtual table there;"
         " end it, or choose another --dir\n"
     )
     assert (tmp_path / "console").readlink() == port

@@ -35,7 +35,7 @@ def resting(wheel: Wheel, rng: Random, number: str) -> list[AnyReading]:
     """The rotor turned slowly with the ball in a pocket."""
     hand = croupier_at(rng, wheel, 0.0)
     spin = hand.spin(7.0, longer_turns=4.0)
-    hand.lay_in(spin, wheel.pockets_clockwise.index(number), spin.ball.end_s + 1.0)
+    hand.rest_in_pocket(spin, wheel.pockets_clockwise.index(number), spin.ball.end_s + 1.0)
     feed, _ = hand.sensed("resting", spin)
     return [reading for _, reading in feed if isinstance(reading, RotorIndex | PocketBall)]
 
