@@ -21,7 +21,7 @@ MAX_KEPT = 16
 ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
 CRYSTAL_PPM = 60.0
-"""Maximum drift of a crystal in good order."""
+"""Maximum drift of a crystal in working order."""
 
 
 class Peer(Protocol):

@@ -119,7 +119,7 @@ FORGOTTEN = 0.08
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 30.0 if name == "valid" else 1.0 for name in KINDS}
-"""Half the throws are plainly valid, the others of every kind."""
+"""Half the throws are plainly valid; the others are of every kind."""
 PLAIN: Mix = {"valid": 20.0, **dict.fromkeys((*_PLAIN[1:], *_RESTING), 1.0)}
 """Only throws that the sensors alone decide."""
 BODIES: Mix = {THROWN: 30.0, **dict.fromkeys(KINDS, 1.0)}

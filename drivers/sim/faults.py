@@ -141,7 +141,7 @@ FAULTS: Mapping[str, Fault] = {
     "restart": Fault(
         what="the board's supply dips and it restarts",
         sees="device_down restarted, device_up a quarter of a second later; for a script bad_clock, since its"
-        " clock starts anew",
+        " clock starts again",
         do=actions.restart,
         seconds=1.0,
         on=("node", "json-camera"),

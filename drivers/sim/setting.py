@@ -169,7 +169,7 @@ def with_technician(
     tell: Callable[[Story], None],
     boards: Boards | None = None,
 ) -> VirtualTable:
-    """Create a virtual table where nobody plays and a technician does what its test lamp asks for.
+    """Create a virtual table where nobody plays and a technician does what its test lamp requests.
 
     Camera scripts report image coordinates.
     """

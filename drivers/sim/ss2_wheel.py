@@ -204,7 +204,7 @@ def _seconds(rng: Random, low: float, high: float) -> int:
 
 @dataclass(slots=True)
 class Game:
-    """One game of a wheel in good order, with the time of each state; its kind modifies it."""
+    """One game of a wheel in working order, with the time of each state; its kind modifies it."""
 
     rng: Random
     start_us: int

@@ -165,7 +165,7 @@ class Script:
     deaf_from_us: int | None = None
     """From then on the far wall's sensor reports nothing."""
     unheard: set[tuple[int, int]] = field(default_factory=set)
-    """Die index and touch index of impacts that give no reading."""
+    """Die index and touch index of impacts that produce no reading."""
     knocks: list[tuple[int, Side, float]] = field(default_factory=list)
     swap_us: int | None = None
     """From then on the camera confuses the two dice."""

@@ -55,7 +55,7 @@ def some_wheel(rng: Random) -> Wheel:
 
 
 def house_of(rng: Random, wheel: Wheel) -> House:
-    """Draw the track, the ball and the rotor of a wheel in good order."""
+    """Draw the track, the ball and the rotor of a wheel in working order."""
     return House(
         wheel=wheel,
         law=Law(friction=rng.uniform(0.022, 0.05), drag=rng.uniform(0.015, 0.035)),
@@ -72,7 +72,7 @@ def house_of(rng: Random, wheel: Wheel) -> House:
 
 
 def croupier_at(rng: Random, wheel: Wheel, begin_s: float) -> Croupier:
-    """Return a croupier at a wheel in good order."""
+    """Return a croupier at a wheel in working order."""
     return Croupier(rng, house_of(rng, wheel), begin_s, LAUNCHES_AFTER_S)
 
 
@@ -318,7 +318,7 @@ KINDS: Mapping[str, Callable[[Croupier], Played]] = {kind.__name__: kind for kin
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 12.0 if name == "valid" else 1.0 for name in KINDS}
-"""A third of the spins are plainly valid, the others of every kind."""
+"""A third of the spins are plainly valid; the others are of every kind."""
 
 
 _VERDICTS: Mapping[Accepted, Verdict] = {"call": "valid", "void": "void", "review": "review"}

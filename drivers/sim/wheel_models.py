@@ -225,7 +225,7 @@ def two_beams(rng: Random) -> House:
 
 
 def ordinary(rng: Random) -> House:
-    """Any wheel in good order: three, four or eight beams, an ordinary or a real ball, and little tilt."""
+    """Any wheel in working order: three, four or eight beams, an ordinary or a real ball, and little tilt."""
     real = rng.random() < 0.4
     return house(
         rng,

@@ -18,7 +18,7 @@ class Optics:
 
     jitter_s: float = 0.0003
     askew_deg: tuple[float, ...] = ()
-    """How far each beam is off the angle that the table's file gives."""
+    """How far each beam is off the angle stated in the table's file."""
     drop_jitter_s: float = 0.012
     reader_jitter_s: float = 0.002
     marginal: tuple[float, ...] = ()

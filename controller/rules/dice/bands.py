@@ -58,7 +58,7 @@ the next frame. It is high enough that the touch is ruled out if the other die m
 made the sound, the touch remains in doubt; it is never proven."""
 ALONE = 2.0
 """Added to the price of no touch within the contact band while the other die was out of reach: only chips can
-then have turned the die, which is so for one turn in fifty. Farther out, chips are as likely a cause as the
+then have turned the die, and they do so in one turn of fifty. Farther out, chips are as likely a cause as the
 wall, and a knock may be heard at the same time."""
 ALONE_HARD = 5.0
 """The same for a turn larger than any landing causes: chips give way to such a die, so they cause only one
@@ -83,7 +83,7 @@ STEEP = 2.0 * log(3.0)
 be loud for its turn. One in three dice that fell for a long time comes down this steeply."""
 LANDED_M_PER_S = 4.0
 """Largest turn that a landing causes: a die thrown down from a metre strikes felt at 5 m/s and leaves it at
-up to 3 m/s; a friction coefficient of 0.5 converts half of that change into the turn. In 1,558 landings
+up to 3 m/s; a friction coefficient of 0.5 turns the die by half of that change of 8 m/s. In 1,558 landings
 beside walls the maximum was 3.6 m/s."""
 SOFT_SHARE_FAR = 0.5
 """A sound softer than this share of the sound that such a turn makes at the wall may be a landing: at a

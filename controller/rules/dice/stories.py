@@ -1,8 +1,8 @@
 """The possible stories of both dice with their prices, and which of their outcomes are ruled out.
 
-A story says who made each impact (one die, both, an earlier impact's ringing, or a knock), whether the camera
-exchanged the dice's names at each meeting, and whether each turn at a wall was a touch. Of the stories with
-the same outcome only the cheapest counts.
+A story states the source of each impact (one die, both, an earlier impact's ringing, or a knock), whether the
+camera exchanged the dice's names at each meeting, and whether each turn at a wall was a touch. Of the stories
+with the same outcome only the cheapest counts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -68,8 +68,8 @@ class BallRun(msgspec.Struct, frozen=True):
     `direction` is None if the beams that detected it are placed so that both directions fit. `turns` are
     counted from the first pass that counts to leaving the track at `end_us` (its last pass if no drop was
     seen); `turns_from` and `turns_to` bound them, given the unseen start, the end, the other stories of the
-    pulses, and turns in which every beam may have missed the ball. `silent_s` is how long working beams did
-    not detect the ball before it left the track, 0 if they detected it within its last turn; `silent_at_us`
+    pulses, and turns in which every beam may have missed the ball. `silent_s` is how long working beams had
+    not detected the ball when it left the track, 0 if they detected it within its last turn. `silent_at_us`
     is when they last fell silent before the passes that count.
     """
 

@@ -55,7 +55,7 @@ pulse in six does."""
 MISSED = 0.7
 """Cost of a pass missed by a beam that detects others: slightly more likely than a stray that must fit."""
 SILENT = 0.25
-"""Cost of a pass at a beam that has given no pulse yet: it may be silent."""
+"""Cost of a pass at a beam that has not reported a pulse yet: it may be silent."""
 LAUNCH = 4.5
 """Cost of another launch within the story: dust hides the ball for three or four passes in a row."""
 _DROPPED_STORY = 6.0
@@ -189,7 +189,7 @@ class Chain:
             self._resume(t, beam)
             return
         stories = self._stories
-        if len(stories) == 1 and self._aside is None and self._plainly_next(stories[0], t, beam):
+        if len(stories) == 1 and self._aside is None and self._is_clearly_next(stories[0], t, beam):
             return
         if not stories:
             self._stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
@@ -213,7 +213,7 @@ class Chain:
         for story in stories:
             plain |= self._continue_story(story, t, beam, detects, options)
         if not plain:
-            self._launch_anew(stories, t, beam, options)
+            self._relaunch(stories, t, beam, options)
         elif len(stories) == len(options) == 1:
             self._calm += 1
             stories[0].cost = options[0][0]
@@ -248,7 +248,7 @@ class Chain:
         No story becomes cheaper, so every continuation of those set aside costs more than `max_cost`. They
         start no launch if the pulse is clearly the next. They can change only the turns of a cheap story that
         costs nearly as much, so its turns are infinite until they are taken up. A story that is the only one
-        has other costs (`_plainly_next`). It is not the only one while the cheapest story of the other
+        has other costs (`_is_clearly_next`). It is not the only one while the cheapest story of the other
         direction, whose cost rises by at most `FITTING` with each pulse, is not dropped.
         """
         aside = self._aside
@@ -365,7 +365,7 @@ class Chain:
         self._calm = 0
         self._aside = None
 
-    def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
+    def _is_clearly_next(self, story: Story, t: int, beam: int) -> bool:
         """Handle a pulse at the expected place and time, with only one story left."""
         last = story.last
         speed, since = last.speed, last.beam
@@ -474,7 +474,7 @@ class Chain:
                 steps.append((whole, speed, min(0.25 * off * off, 1.5)))
         return steps
 
-    def _launch_anew(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
+    def _relaunch(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
         """Begin another run at this pulse: what came before belongs to another launch, or to a hand.
 
         All such stories continue alike, so only those based on the cheapest one before are created.
@@ -511,7 +511,7 @@ class Chain:
         story.last = last.then(t, beam, turns, speed)
 
     def _silent_passes(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
-        """Count this story's passes at each beam that has not given a pulse yet."""
+        """Count this story's passes at each beam that has not reported a pulse yet."""
         silent = dict(story.silent)
         for passed in self._between[story.sense][since][beam]:
             if not self.pulse_counts[passed]:

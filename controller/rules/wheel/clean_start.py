@@ -7,7 +7,7 @@ other direction passes a working beam without a pulse with each step between nei
 only from every second or third pulse (1 for each left out); with only two beams, their distances differ so
 much that two steps in a row are faster or slower than a ball's. A story of the same direction continues like
 this one after two pulses of its own, so it must have left out the last pulse or the one before, and passed
-its beam; and since the fifth pulse, which was clearly the next, no such story has begun.
+its beam. No such story has begun since the fifth pulse, because that pulse was clearly the next.
 """
 
 from controller.rules.wheel.story import EVEN, FASTEST, JITTER_S, MAX_SLACK, SENSES, Pass, Ring, Story
@@ -28,8 +28,8 @@ _SLOWEST_OF_TWO = 0.8
 """The lowest speed with two beams, in rev/s: a slower ball may lose so much from one to the other that either
 direction fits."""
 _FASTEST_OF_SLOWEST = 10.9
-"""A launch this much faster than the slowest ball could be mistaken for one that interrupted a beam twice in
-passing."""
+"""A launch this many times as fast as the slowest ball could be mistaken for one that interrupted a beam
+twice in passing."""
 
 
 class CleanStart:

@@ -216,12 +216,12 @@ _MEMORY_SPINS = 40.0
 class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What earlier spins showed about a wheel: numbers only, so that JSON preserves them unchanged.
 
-    `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed when it leaves the track
-    (None before the first spin), `deceleration_rev_per_s2` its loss per second at that speed,
-    `losses_rev_per_s2` its loss per second at those of `SPEEDS` that spins have passed, by speed in rev/s,
-    `left_s` how many seconds before its drop the ball has each of these speeds, `pocket_reader_works` 1 if
-    the last ball that should have been read was, `pocket_reader_doubts` how many balls must be read on every
-    turn before a reader that missed one is trusted again.
+    `spins` is the weight of what was learned. `drop_rev_per_s` is the ball's mean speed when it leaves the
+    track (None before the first spin), and `deceleration_rev_per_s2` its loss per second at that speed.
+    `losses_rev_per_s2` is its loss per second at those of `SPEEDS` that spins have passed, by speed in rev/s,
+    and `left_s` how many seconds before its drop the ball has each of these speeds. `pocket_reader_works` is
+    1 if the last ball that should have been read was read, and `pocket_reader_doubts` is how many balls must
+    be read on every turn before a reader that missed one is trusted again.
     """
 
     spins: float = 0.0

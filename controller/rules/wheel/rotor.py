@@ -160,7 +160,7 @@ class Rotor:
     def add_pass(self, mark: RotorIndex) -> bool:
         """Handle one pass; return whether it was on time after the passes before it, in the same
         direction."""
-        if self._stray is None and self._plainly_next(mark):
+        if self._stray is None and self._is_clearly_next(mark):
             self._crowded = 0
             self._append(mark.t, self._turns[-1] + 1)
             return True
@@ -228,7 +228,7 @@ class Rotor:
             assert self.direction is not None
             self._begin(self.direction, last_us, t_us)
 
-    def _plainly_next(self, mark: RotorIndex) -> bool:
+    def _is_clearly_next(self, mark: RotorIndex) -> bool:
         """Return whether this is certainly the next turn: as long after the last pass as that was after its
         own predecessor."""
         times, turns = self._times, self._turns

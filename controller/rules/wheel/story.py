@@ -101,9 +101,9 @@ class Pass(msgspec.Struct, eq=False):
     """One pass of the ball at a beam: `turns` are those since the first pulse of its run.
 
     `before` is the previous pass, None at the start of a run; `t` is in microseconds. `speed` is that of the
-    step to it in rev/s, `loss` what the ball lost per second over the last steps; both are 0 at a run's first
-    pass. `number` counts the run's passes. `lap` is the lap that the pass ends, None if it ends none, once it
-    has been computed.
+    step to it in rev/s, `loss` the ball's loss of speed per second over the last steps; both are 0 at a run's
+    first pass. `number` counts the run's passes. `lap` is the lap that the pass ends, None if it ends none,
+    once it has been computed.
     """
 
     before: Union["Pass", None]
@@ -131,10 +131,10 @@ class Pass(msgspec.Struct, eq=False):
 class Story(msgspec.Struct, eq=False):
     """One explanation of the pulses so far: a run in direction ccw (1) or cw (-1), up to its last pass.
 
-    `cost` is in pulses that are not the ball's, `before` the previous run if this is another one, `stray` the
-    pulses since the run's first that were not its ball's, `silent` the passes at beams that have given no
-    pulse yet, by beam. According to stories that continue alike and are not ruled out, there may be up to
-    `fewer` turns less or `more` turns more.
+    `cost` is in pulses that are not the ball's. `before` is the previous run if this is another one. `stray`
+    is the number of pulses since the run's first that were not its ball's, and `silent` the number of passes,
+    by beam, at beams without a pulse so far. According to stories that continue alike and are not ruled out,
+    there may be up to `fewer` turns less or `more` turns more.
     """
 
     sense: Sense

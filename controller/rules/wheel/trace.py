@@ -215,7 +215,7 @@ class SpinTrace:
         return last_lap(story)
 
     def launched_anew(self) -> Pass | None:
-        """Return the first pass of another ball, or of this one launched again; None while there is none.
+        """Return the first pass of another ball, or of a relaunch of this ball; None while there is none.
 
         Only a ball in the other direction, or faster than this one was, was certainly launched by a hand. A
         ball that runs on after a drop and is no faster was knocked back up; one that is detected again after

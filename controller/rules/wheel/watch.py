@@ -134,7 +134,7 @@ class SpinWatch:
         return self._trace.chain.may_be_another_launch
 
     def launched_anew(self) -> Pass | None:
-        """Return the first pass of another ball, or of this one launched again; None while there is none."""
+        """Return the first pass of another ball, or of a relaunch of this ball; None while there is none."""
         return self._trace.launched_anew()
 
     @property

@@ -143,7 +143,7 @@ NAME = "bank.zlib"
 TICK_US = 200
 """Times in a bank are whole ticks."""
 RELIEF_MM = 12.0
-"""The relief of a wall for which a table's file gives none."""
+"""The relief of a wall for which a table's file states none."""
 _PACKED = list[tuple[list[int], list[int], list[int]]]
 _decode = msgspec.msgpack.Decoder(list[tuple[Flight, _PACKED]]).decode
 

@@ -20,7 +20,7 @@ STILL_MM_S, STILL_RAD_S = 6.0, 0.6
 """A die slower than this counts as still."""
 STAY_US = 60_000
 BLOW_US = 3_000
-"""The impulse within this time is one impact; a die that leans or slides gives many small ones."""
+"""The impulse within this time is one impact; a die that leans or slides causes many small ones."""
 PART_US = 4_000
 """A die that returns to a wall after being clear of it for this long has struck it a second time."""
 HAND_MM, THUMP_MNS = 90.0, 5.0

@@ -42,7 +42,7 @@ class ExhaustiveChain(Chain):
             self._resume(t, beam)
             return
         stories = self._stories
-        if len(stories) == 1 and self._plainly_next(stories[0], t, beam):
+        if len(stories) == 1 and self._is_clearly_next(stories[0], t, beam):
             return
         if not stories:
             self._stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
