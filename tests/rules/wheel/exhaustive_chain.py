@@ -1,4 +1,5 @@
-"""The chain of pulses with every story made in full: what `Chain`, which makes those it keeps, must equal."""
+"""A chain of pulses that creates every story in full: the reference for `Chain`, which creates only those it
+keeps."""
 
 from collections.abc import Sequence
 from math import inf
@@ -25,15 +26,16 @@ PLAIN, MIN_PULSES, FEW, DEAF_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
 
 
 class ExhaustiveChain(Chain):
-    """Makes every story that a pulse allows, from the first on, and only then drops the dear ones."""
+    """Creates every story that a pulse allows, from the first pulse on, and only then drops the expensive
+    ones."""
 
     def __init__(self, beams_deg: Sequence[float], drop_rev_per_s: float) -> None:
-        """As for `Chain`."""
+        """Take the same arguments as `Chain`."""
         super().__init__(beams_deg, drop_rev_per_s)
         self._start = None
 
     def receive(self, t: int, beam: int) -> None:
-        """Handle a pulse, later than those before."""
+        """Handle a pulse that is later than all before it."""
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
