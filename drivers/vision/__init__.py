@@ -1,4 +1,4 @@
-"""The computer vision of our own dice camera: pixels in, faces and tracks out.
+"""The computer vision of the project's dice camera: pixels in, faces and tracks out.
 
-Needs the extra `vision`; the daemon does not import it.
+It needs the extra `vision`; the daemon does not import it.
 """

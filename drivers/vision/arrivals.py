@@ -1,8 +1,8 @@
 """Dice that come into view: which spots in consecutive frames belong to one moving die.
 
-A fast die moves by five of its edges between two frames, so the other die is often nearer to its last
+A fast die moves by five times its edge between two frames, so the other die is often nearer to its last
 position than the die itself. Three frames distinguish them, because a die in the air moves evenly. A path
-begins clear of the picture's border, where hands are.
+must begin clear of the picture's border, where hands are.
 """
 
 from collections import deque
@@ -17,18 +17,18 @@ from drivers.vision.moving import Spot
 
 HOLD_US = 80_000
 """How long a spot waits until its path is clear. A table accepts a point up to 120 ms after its time
-(`max_lateness_ms`); the rest is left for its transmission."""
+(`max_lateness_ms`); the remaining time is needed for transmission."""
 UNEVEN_EDGES = 0.6
 UNEVEN_SHARE = 0.25
-"""How far a die in the air may be from where even motion leads, in die edges and as a share of its step: a
-landing on felt takes a quarter of its speed, and a falling die appears to slow down as it moves away from the
-lens."""
+"""How far a die in the air may be from where even motion would put it, in die edges and as a fraction of its
+step. Landing on the felt costs it a quarter of its speed, and a falling die appears to slow down as it moves
+away from the lens."""
 FIRST_REACH_EDGES = 5.0
-"""If no three spots move evenly, the second one is the nearest within this many edges."""
+"""If no three spots move evenly, the nearest spot within this many edges is taken as the second one."""
 
 
 class Sighting(NamedTuple):
-    """One die in one frame."""
+    """One die as seen in one frame."""
 
     t_us: int
     spot: Spot
@@ -44,15 +44,15 @@ class Arrivals:
     """The spots of the latest frames that do not belong to a die yet."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start without any spots."""
         self._frames: deque[_Frame] = deque()
 
     def clear(self) -> None:
-        """Forget all spots."""
+        """Discard all spots."""
         self._frames.clear()
 
     def add(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[tuple[Sighting, ...]]:
-        """Return the dice that have come into view by this frame, each with its sightings so far."""
+        """Add a frame's spots; return the dice now recognized, each with its sightings so far."""
         interval_us = t_us - self._frames[-1].t_us if self._frames else 0
         self._frames.append(_Frame(t_us, list(spots)))
         arrived = self._even(die_px)
@@ -65,13 +65,13 @@ class Arrivals:
     def _even(self, die_px: float) -> list[tuple[Sighting, ...]]:
         """Remove and return spots of three frames that lie on straight, even paths, the most even first."""
         arrived: list[tuple[Sighting, ...]] = []
-        for _, way in sorted(self._ways(die_px), key=lambda way: way[0]):
-            if all(_holds(frame, each.spot) for frame, each in zip(self._last_three(), way, strict=True)):
-                self._take(way)
-                arrived.append(way)
+        for _, path in sorted(self._paths(die_px), key=lambda path: path[0]):
+            if all(_holds(frame, each.spot) for frame, each in zip(self._last_three(), path, strict=True)):
+                self._take(path)
+                arrived.append(path)
         return arrived
 
-    def _ways(self, die_px: float) -> Iterator[tuple[float, tuple[Sighting, ...]]]:
+    def _paths(self, die_px: float) -> Iterator[tuple[float, tuple[Sighting, ...]]]:
         if len(self._frames) < 3:
             return
         first, middle, last = self._last_three()
@@ -85,26 +85,26 @@ class Arrivals:
                         yield off, (Sighting(first.t_us, a), Sighting(middle.t_us, b), Sighting(last.t_us, c))
 
     def _nearest(self, die_px: float) -> tuple[Sighting, ...]:
-        """Remove and return the oldest spot and, from each later frame, the one nearest to its prediction."""
+        """Remove and return the oldest spot and, from each later frame, the one nearest to the prediction."""
         first = self._frames[0]
-        way = [Sighting(first.t_us, _inside(first)[0])]
+        path = [Sighting(first.t_us, _inside(first)[0])]
         for frame in list(self._frames)[1:]:
-            led, reach = _place(way[-1].spot), FIRST_REACH_EDGES * die_px
-            if len(way) > 1:
-                step = _place(way[-1].spot) - _place(way[-2].spot)
-                led = led + step
+            predicted, reach = _place(path[-1].spot), FIRST_REACH_EDGES * die_px
+            if len(path) > 1:
+                step = _place(path[-1].spot) - _place(path[-2].spot)
+                predicted = predicted + step
                 reach = 1.2 * die_px + 1.1 * float(np.hypot(*step))
-            away = [float(np.hypot(*(_place(spot) - led))) for spot in frame.spots]
+            away = [float(np.hypot(*(_place(spot) - predicted))) for spot in frame.spots]
             if away and min(away) < reach:
-                way.append(Sighting(frame.t_us, frame.spots[away.index(min(away))]))
-        self._take(way)
-        return tuple(way)
+                path.append(Sighting(frame.t_us, frame.spots[away.index(min(away))]))
+        self._take(path)
+        return tuple(path)
 
     def _last_three(self) -> tuple[_Frame, ...]:
         return tuple(self._frames)[-3:]
 
-    def _take(self, way: Sequence[Sighting]) -> None:
-        for t_us, taken in way:
+    def _take(self, path: Sequence[Sighting]) -> None:
+        for t_us, taken in path:
             for frame in self._frames:
                 if frame.t_us == t_us:
                     frame.spots = [spot for spot in frame.spots if spot is not taken]

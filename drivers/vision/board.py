@@ -10,26 +10,26 @@ from drivers.vision.arrays import Array
 
 COLUMNS, ROWS = 7, 5
 SQUARE_MM = 36.0
-"""Seven by five squares and the margin up to the cut leave 5 mm of an A4 page free, where printers can't
-print."""
+"""Seven by five squares and the margin up to the cut leave 5 mm of an A4 page free, because printers can't
+print there."""
 MARKER_SHARE = 0.75
 CUT_MM = 10.0
-"""Distance of the cut from the outer squares: the cut edges are pushed against the table's walls."""
+"""Distance of the cut from the outer squares. The cut edges are pushed against the table's walls."""
 PAGE_MM = (297.0, 210.0)
 """A4, landscape."""
 MIN_CORNERS = 12
-"""Half of the 24 inner corners: fewer constrain a lens too little, and may lie on one line."""
+"""Half of the 24 inner corners: fewer do not constrain a lens enough, and may lie on one line."""
 
 _DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 _MARKER_CELLS = 6
-"""Four bits in each direction, and their border."""
+"""Four bits in each direction, plus a border on both sides."""
 _POINTS_PER_MM = 72 / 25.4
 
 
 class Sighting(NamedTuple):
-    """The board's corners in one picture: pixels (n, 2), and their places on the sheet (n, 2).
+    """The board's corners in one picture: their pixels (n, 2) and their positions on the sheet (n, 2).
 
-    Places are in millimetres from the sheet's cut lower left corner, x to its right, y up.
+    Positions are in millimetres from the lower left corner of the cut sheet, x to the right, y up.
     """
 
     pixels: Array
@@ -51,16 +51,17 @@ def sighting(picture: Array, square_mm: float = SQUARE_MM) -> Sighting | None:
 
 
 def page() -> bytes:
-    """Return the board as a PDF of one A4 page: printed without scaling, a square measures SQUARE_MM."""
+    """Return the board as a PDF of one A4 page. Printed without scaling, a square measures SQUARE_MM."""
     left, low = (PAGE_MM[0] - COLUMNS * SQUARE_MM) / 2, (PAGE_MM[1] - ROWS * SQUARE_MM) / 2
     drawn = ["0 g"]
     drawn += [_rectangle(left + x, low + y, wide, high) for x, y, wide, high in _black()]
     cut = (left - CUT_MM, low - CUT_MM, COLUMNS * SQUARE_MM + 2 * CUT_MM, ROWS * SQUARE_MM + 2 * CUT_MM)
     drawn.append(f"0.3 w {' '.join(f'{_pt(side):.3f}' for side in cut)} re S")
-    says = (
-        f"Cut along the line. This corner goes into the table's corner. Measure a square: {SQUARE_MM:g} mm."
+    caption = (
+        "Cut along the line. Put this corner into the table's corner. "
+        f"Check that a square measures {SQUARE_MM:g} mm."
     )
-    drawn.append(f"BT /F1 8 Tf {_pt(left):.3f} {_pt(low - 6):.3f} Td ({says}) Tj ET")
+    drawn.append(f"BT /F1 8 Tf {_pt(left):.3f} {_pt(low - 6):.3f} Td ({caption}) Tj ET")
     drawn.append(_rectangle(left - CUT_MM + 2, low - CUT_MM + 2, 4, 4))
     return _pdf("\n".join(drawn).encode("ascii"))
 
@@ -70,7 +71,7 @@ def _board() -> cv2.aruco.CharucoBoard:
 
 
 def _black() -> Iterator[tuple[float, float, float, float]]:
-    """Yield the black rectangles: x, y, width, height in mm from the outer squares' lower left corner."""
+    """Yield the black rectangles: x, y, width and height in mm, from the outer squares' lower left corner."""
     number = 0
     cell = SQUARE_MM * MARKER_SHARE / _MARKER_CELLS
     edge = SQUARE_MM * (1 - MARKER_SHARE) / 2

@@ -1,8 +1,8 @@
-"""Find a die's body around a face: four sides where a die-sized square has them, and one colour inside.
+"""Finds a die's body around a face: four sides where a die-sized square has them, and one colour inside.
 
-A side is found along its whole length: the picture is averaged along the side's direction, which removes
-texture and noise, so that a step of a few grey levels, as between a white top and its white flank, stands
-out.
+A side is found along its whole length: the picture is averaged along the side's direction. This removes
+texture and noise, so that a step of a few grey levels stands out, such as that between a white top and its
+white flank.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(
 SPAN = 3  # half the width of a step's blur, in steps
 SAME_SIDE = 0.06  # over the edge: difference between the distances of opposite sides seen from above
 LOW_STEP = 14.0  # grey levels; grain, averaged along a side, makes steps of five
-TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # of a 1, whose pip does not show how the die is turned
+TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # tried for a 1, whose pip does not show how the die is turned
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def turned(turn_deg: float) -> Array:
 
 
 def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
-    """Return (4, OUT, along, 3): the picture outward across each side: +x, -x, +y, -y."""
+    """Return (4, OUT, along, 3): the picture's values outward across each side (+x, -x, +y, -y)."""
     parts = []
     for axis, other in ((axes[0], axes[1]), (-axes[0], axes[1]), (axes[1], axes[0]), (-axes[1], axes[0])):
         parts.append(
@@ -57,7 +57,7 @@ def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
 
 
 def find_body(image: Array, pips: Pips, face: Face) -> Body:
-    """Return the body around a face; for a 1, at the turn at which its sides stand out most."""
+    """Return the body around a face; for a 1, with the turn at which its sides stand out most."""
     if face.up > 1:
         return _body(image, pips, face, axes_of(face), _half_side(face))
     bodies = [_body(image, pips, face, turned(turn), 0.25 * EDGE_PX) for turn in TURNS_DEG]
@@ -97,10 +97,10 @@ def _body(image: Array, pips: Pips, face: Face, axes: Array, half: float) -> Bod
 def _beside(
     step: tuple[float, float], opposite: tuple[float, float], others: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Return a side's step (distance, height), or a lower one at the same distance as the opposite side's.
+    """Return a side's step (distance, height), or a lower step at the same distance as the opposite side's.
 
-    A visible flank is dark on the side away from the lamp: its foot on the cloth may then stand out more than
-    the edge of the top above it.
+    A visible flank is dark on the side away from the lamp. Its lower edge on the cloth may then stand out
+    more than the edge of the top above it.
     """
     if not 0.0 < opposite[0] < step[0] - SAME_SIDE:
         return step
@@ -109,7 +109,7 @@ def _beside(
 
 
 def evenness(image: Array, pips: Pips, face: Face) -> float:
-    """Return the share of a face, without its pips, that has the face's colour: 0 to 1."""
+    """Return the fraction of a face, without its pips, that has the face's colour: 0 to 1."""
     rows = list(face.rows)
     axes = axes_of(face) if face.up > 1 else turned(0.0)
     within = 0.33 * EDGE_PX

@@ -1,4 +1,4 @@
-"""Calibrate a camera with the board: its lens from tilted views, the felt from boards that lie on it."""
+"""Calibrates a camera with the board: its lens from tilted views, the felt from boards that lie on it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -12,24 +12,24 @@ from drivers.vision.board import Sighting
 from drivers.vision.rig import MISSES_MM, LensFile
 
 TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
-"""A corner of the table's inside, seen from the stickperson: the front is the stickperson's rail (y = 0)."""
+"""An inside corner of the table, as the stickperson sees it: the front is the stickperson's rail (y = 0)."""
 
 MIN_VIEWS = 5
-"""Views of the board needed to measure a lens, each tilted differently."""
+"""The number of views of the board needed to measure a lens, each tilted differently."""
 MIN_SPREAD = 0.6
-"""Share of the picture's width and height that they must cover: a lens distorts most at the border."""
+"""Fraction of the picture's width and height that they must cover: a lens distorts most at the border."""
 WORST_FIT_PX = 1.0
-"""Root mean square error of the corners. In a sharp picture corners are found to a tenth of a pixel; more
-than this means a bent board, a blurred picture, or pictures from two cameras."""
+"""Largest root mean square error of the corners. In a sharp picture, corners are found to a tenth of a pixel;
+a larger error means a bent board, a blurred picture, or pictures from two cameras."""
 KEPT_POINTS = 8
 
 
 class CalibrationError(ValueError):
-    """Pictures from which no calibration follows; the message says what was found and what to do."""
+    """Raised for pictures that can't be used to calibrate; the message says what was found and what to do."""
 
 
 class FeltPoint(NamedTuple):
-    """A corner of a board on the felt: its pixel, its true place, and its place by the calibration (mm)."""
+    """A corner of a board on the felt: its pixel, its true position and its calibrated position (mm)."""
 
     pixel: tuple[float, float]
     place_mm: tuple[float, float]
@@ -37,32 +37,36 @@ class FeltPoint(NamedTuple):
 
     @property
     def miss_mm(self) -> float:
-        """Return the distance between its true place and its place by the calibration."""
+        """The distance between its true position and its calibrated position."""
         return float(np.hypot(self.solved_mm[0] - self.place_mm[0], self.solved_mm[1] - self.place_mm[1]))
 
 
 class Felt(NamedTuple):
-    """The felt's plane: points for a rig file, and every corner from which it was solved."""
+    """The felt's plane: points for a rig file, and all corners from which it was computed."""
 
     points: tuple[tuple[float, float, float, float], ...]
     corners: tuple[FeltPoint, ...]
 
     @property
     def worst_mm(self) -> float:
-        """Return the error of the worst corner."""
+        """The error of the worst corner."""
         return max(corner.miss_mm for corner in self.corners)
 
 
 def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile, float]:
-    """Return the lens that produced these views in pictures of this size (width, height), and its fit in
-    pixels.
+    """Return the lens that produced these views in pictures of this size, and its fit in pixels.
+
+    Args:
+        views: The board in each picture.
+        size: The pictures' width and height.
 
     Raises:
-        CalibrationError: too few views, views in one part of the picture only, or not of one board and lens.
+        CalibrationError: If there are too few views, if they cover only a part of the picture, or if they do
+            not show one board through one lens.
     """
     if len(views) < MIN_VIEWS:
         raise CalibrationError(
-            f"found the board in {len(views)} pictures, expected {MIN_VIEWS} or more, each tilted another way"
+            f"found the board in {len(views)} pictures, expected {MIN_VIEWS} or more, each tilted differently"
         )
     seen = np.concatenate([view.pixels for view in views])
     spread = (seen.max(axis=0) - seen.min(axis=0)) / np.array(size, float)
@@ -82,8 +86,8 @@ def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile,
     )
     if not fit <= WORST_FIT_PX:
         raise CalibrationError(
-            f"found the corners {fit:.1f} px off any lens, expected {WORST_FIT_PX:g} px at most;"
-            " stretch the board flat, hold it still, and take all pictures with one camera at one setting"
+            f"found the corners {fit:.1f} px off any lens, expected at most {WORST_FIT_PX:g} px;"
+            " hold the board flat and still, and take all pictures with one camera at one setting"
         )
     k1, k2, p1, p2 = (float(value) for value in np.asarray(bent).ravel()[:4])
     lens = LensFile(
@@ -95,10 +99,10 @@ def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile,
 
 
 def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFile | None) -> Felt:
-    """Return the felt's plane from boards that lay in the table's corners.
+    """Return the felt's plane, computed from boards in the table's corners.
 
     Raises:
-        CalibrationError: the boards cannot have lain in these corners of one table.
+        CalibrationError: If the boards can't have been in these corners of one table.
     """
     pixels = np.concatenate([view.pixels for view in laid.values()])
     places = np.concatenate([_on_table(corner, view.places_mm, table) for corner, view in laid.items()])
@@ -112,14 +116,15 @@ def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFi
     worst = max(corner.miss_mm for corner in corners)
     if not worst <= MISSES_MM:
         raise CalibrationError(
-            f"found the boards in {', '.join(laid)} {worst:.0f} mm off one plane, expected {MISSES_MM:g} mm"
-            " at most; check which corner each picture shows, the table's size, and that the sheet lay flat"
+            f"found the boards in {', '.join(laid)} {worst:.0f} mm off one plane, expected at most"
+            f" {MISSES_MM:g} mm; check which corner each picture shows, the table's size, and that the sheet"
+            " lies flat"
         )
     return Felt(_points(places, np.linalg.inv(plane), lens), corners)
 
 
 def _on_table(corner: TableCorner, sheet_mm: Array, table: DiceTable) -> Array:
-    """Return the places on the table of points of a sheet whose lower left corner lies in this corner."""
+    """Return the positions on the table of points on a sheet whose lower left corner is in this corner."""
     x, y = sheet_mm[:, 0], sheet_mm[:, 1]
     match corner:
         case "left-front":
@@ -142,7 +147,7 @@ def _straight(pixels: Array, lens: LensFile | None) -> Array:
 def _points(
     places: Array, to_picture: Array, lens: LensFile | None
 ) -> tuple[tuple[float, float, float, float], ...]:
-    """Return points for a rig file: the outermost places that were seen, with the pixels of the fit."""
+    """Return points for a rig file: the outermost positions, with their pixels according to the fit."""
     hull = cv2.convexHull(places.astype(np.float32)).reshape(-1, 2)
     step = max(1.0, len(hull) / KEPT_POINTS)
     kept = [hull[int(number * step)] for number in range(min(KEPT_POINTS, len(hull)))]

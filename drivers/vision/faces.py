@@ -1,6 +1,6 @@
-"""Find possible faces of dice: spots arranged like the pips of a 2 to 6, or a single one.
+"""Finds possible faces of dice: spots arranged like the pips of a 2 to 6, or a single spot.
 
-A face is an affine image of a square: its centre and two half diagonals, from the centre to a corner pip.
+A face is an affine image of a square: its centre and two half diagonals, from the centre to corner pips.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,12 @@ DIAGONAL = (
     0.46 * EDGE_PX,
     0.98 * EDGE_PX,
 )  # corner pip to corner pip: 0.71 of the edge on most dice, seen from above
-LONE_DIAGONAL = 0.55 * EDGE_PX  # of a 2: two pips of one row are 0.5 apart
-NARROW_DIAGONAL = (
-    0.47 * EDGE_PX
-)  # of a 3, whose middle pip is further evidence: of dice whose pips are close together
+LONE_DIAGONAL = 0.55 * EDGE_PX  # least diagonal of a 2: two pips of one row are 0.5 apart
+# Least diagonal of a 3, as on dice whose pips are close together; the middle pip is further evidence.
+NARROW_DIAGONAL = 0.47 * EDGE_PX
 CORNER_REACH = 0.17 * EDGE_PX  # how far perspective moves the other diagonal's pips from a square's corners
-SITE_REACH = 0.085 * EDGE_PX  # how far a pip may be from its place in the lattice
-RADII_ALIKE = 1.4  # pips of one face, larger over smaller: glare and blur reduce each by a share
+SITE_REACH = 0.085 * EDGE_PX  # how far a pip may be from its position in the lattice
+RADII_ALIKE = 1.4  # larger radius over smaller one, for pips of one face: glare and blur shrink some of them
 COLOURS_ALIKE = 0.5  # difference of two pips' colours over their contrast with the face
 MIN_SQUARE = 0.55  # shorter diagonal over the longer one; a face seen at more than 55 degrees is a side face
 
@@ -35,11 +34,11 @@ class Face:
     rows: tuple[int, ...]
     centre: Array  # (2,)
     diagonals: Array  # (2, 2): two half diagonals of the corner pips; zeros for a 1
-    off: float  # root mean square distance of the pips from their lattice places, over the edge
+    off: float  # root mean square distance of the pips from their lattice positions, over the edge
 
 
 def find_faces(pips: Pips) -> list[Face]:
-    """Return every pattern of a 2 to 6 that the spots form; most are not dice."""
+    """Return every pattern of a 2 to 6 that the spots form; most of them are not dice."""
     good = np.flatnonzero(pips.fit * pips.aspect > GOOD)
     pairs = _pairs(pips, good)
     if not len(pairs):
@@ -92,7 +91,7 @@ def _alike(pips: Pips, one: int, two: int) -> bool:
 
 
 def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
-    """Return the row of the nearest spot within reach of each place (n, 2), or -1."""
+    """Return the row of the nearest spot within reach of each position (n, 2), or -1."""
     apart = np.hypot(*(places[:, None, :] - pips.centre[None, :, :]).transpose(2, 0, 1))
     rows: npt.NDArray[np.intp] = apart.argmin(axis=1)
     rows[apart[np.arange(len(rows)), rows] > reach] = -1
@@ -100,7 +99,7 @@ def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
 
 
 def _at(pips: Pips, place: Array, reach: float, like: int) -> int:
-    """Return the row of the nearest spot to a place that is like spot `like`, or -1."""
+    """Return the row of the spot nearest to a position that resembles spot `like`, or -1."""
     apart = np.hypot(*(pips.centre - place).T)
     for row in np.argsort(apart)[:3]:
         if apart[row] > reach:

@@ -1,8 +1,8 @@
-"""Follow dice from the hand to rest, frame by frame, and report their faces once two still frames agree.
+"""Follows dice from the hand to rest, frame by frame, and reports their faces once two still frames agree.
 
-Each die in view is a trail: a spot of a die's size near its predicted place. If two dice form one spot, it is
-split between their predicted places, and `error_mm` is larger. A spot at the picture's border is not a die
-yet, since hands reach in and withdraw there; a die moves clear of it.
+Each die in view has a trail: spots of a die's size near its predicted positions. If two dice form one spot,
+it is split between their predicted positions, and `error_mm` is larger. A spot at the picture's border does
+not count as a die yet, since hands reach in and withdraw there; a die moves clear of the border.
 """
 
 from bisect import bisect_right
@@ -34,43 +34,46 @@ from drivers.vision.stills import (
 from drivers.vision.trails import LOST_US, MAX_SHARE, Trail, assigned, blur_error, place_in
 
 STILL_US = 60_000
-"""A die that has not moved for this long is at rest; a die standing on an edge falls over sooner."""
+"""A die that has not moved for this long is at rest; a die balanced on an edge falls over sooner."""
 STILL_PX = 1.0
 FLICKER_SHARE = 0.75
-"""If a die differs little from the cloth, its spot loses a part in some frames, or splits in two, and its
-middle shifts by up to this share of an edge; the die is still at rest if the picture there has not
-changed."""
+"""If a die differs little from the cloth, its spot may lose a part or split in two in some frames, and the
+spot's centre then shifts by up to this fraction of an edge. The die is still at rest if the picture there has
+not changed."""
 SAME_GREYS, CHANGED_SHARE = 18.0, 0.005
-"""Grey levels by which noise changes a smoothed pixel; share of pixels that may change by more."""
+"""Grey levels by which noise changes a smoothed pixel; fraction of pixels that may change by more."""
 NUDGED_SHARE = 0.12
-"""A die reported at rest counts as moving again once its spot has moved by this share of an edge."""
+"""A die reported at rest counts as moving again once its spot has moved by this fraction of an edge."""
 BACK_US = 3_000_000
-"""A lost die that reappears within this time is the same one, if only one is missing."""
+"""A die that appears within this time after one was lost is the lost die, if only one is missing."""
 PATIENCE_US = 1_500_000
 """Still dice are re-read for this long before their faces are reported unknown."""
 REST_AGE_US = 1_000
-"""A rest is dated at most this long before the frame in which it was read: reading faces takes up to 60 ms,
-a frame's way through the driver up to 35 ms, and a table rejects what is older than its `max_lateness_ms`.
-Less than a frame at any rate, so that a rest is later than the die's point in the frame before."""
+"""A rest is stamped at most this long before the frame in which it was read. Reading faces takes up to 60 ms,
+a frame's passage through the driver up to 35 ms, and a table rejects what is older than its
+`max_lateness_ms`. It is less than a frame at any frame rate, so that a rest is later than the die's point in
+the previous frame.
+"""
 RELEASE_AGE_US = 100_000
-"""The same for the release of a die that is recognized late, which needs no face to be read."""
+"""A release is stamped at most this long before the frame in which the die was recognized as one; that takes
+less time, since no face is read."""
 GONE_US = 120_000
-"""If nothing is seen where a die lay for this long, it was collected."""
+"""A die was collected if nothing has been seen at its position for this long."""
 SAME_HAND_US = 170_000
-"""A die that separates from another die's spot within this time of its release left the hand with it."""
+"""A die that separates from another die's spot this soon after the other's release left the hand with it."""
 TOGETHER_US = 150_000
-"""A rule set's `simultaneous_ms`. Dice that separate in view after a longer time as one spot left the hand
-together, but a table accepts no reading that old: the second die's release is not reported, and a person
-rules."""
+"""A rule set's `simultaneous_ms`. Dice that form one spot for longer than this before they separate did leave
+the hand together, but a table accepts no reading that old: the second die's release is not reported, and a
+person rules."""
 PARTS_EDGES = 3.0
 """How close two dice that formed one spot are when they first form two, in die edges."""
 LEAST_SHARE = 0.3
-"""Smallest area of a spot, in die faces: a die half hidden."""
+"""Smallest area of a spot, in die faces: that of a half-hidden die."""
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A die as it is followed, for display. Positions in pixels."""
+    """The track of a followed die, for display. Positions are in pixels."""
 
     die: int
     places: tuple[tuple[float, float], ...]
@@ -83,10 +86,10 @@ class Follower:
     """Turns frames, in order of time, into readings."""
 
     def __init__(self, rig: Rig, empty: Array, *, alone: bool = True) -> None:
-        """Begin with a picture of the empty table.
+        """Start with a picture of the empty table.
 
-        Beside another camera that sees the same dice (not `alone`), the errors of its points exclude the
-        shift that a die's unknown height causes: two cameras know the height.
+        If another camera sees the same dice (not `alone`), the errors of the points do not include the shift
+        that a die's unknown height causes, because two cameras can measure the height.
         """
         self.rig = rig
         self._alone = alone
@@ -97,13 +100,13 @@ class Follower:
         self._objects = Objects()
         self._picture, self._picture_us = empty, -1
         self.why = ""
-        """The last reason why a face could not be read."""
+        """Why the latest unreadable face could not be read."""
 
     def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:
-        """Return the readings of this frame (height, width, 3); times increase from frame to frame.
+        """Return the readings of a frame (height, width, 3); times must increase from frame to frame.
 
-        `still` is the same moment at a higher resolution, for the faces: a die of 16 pixels in the frame has
-        64 in a still that reads every pixel of the sensor.
+        `still` shows the same moment at a higher resolution, for the faces: a die of 16 pixels in the frame
+        has 64 in a still that uses every pixel of the sensor.
         """
         middle = (picture.shape[1] / 2, picture.shape[0] / 2)
         die_px = self.rig.die_px(*middle)
@@ -119,11 +122,11 @@ class Follower:
         return readings
 
     def looks(self, die: int) -> tuple[Look, ...]:
-        """Return the two looks from which the face of a die at rest was read; none for a moving die."""
+        """Return the two looks from which a resting die's face was read; none for a moving die."""
         return next((trail.looks for trail in self._trails if trail.die == die), ())
 
     def abandoned(self, t_us: int) -> list[Reading]:
-        """Return that each die not yet at rest for certain is lost: nothing more is seen of it."""
+        """Report as lost each die whose rest has not been reported, because the film or view has ended."""
         readings: list[Reading] = []
         for trail in self._trails:
             if not trail.lost and not trail.rest_reported:
@@ -132,7 +135,7 @@ class Follower:
         return readings
 
     def tracks(self) -> tuple[Track, ...]:
-        """Return the dice that are being followed or at rest."""
+        """Return the tracks of the dice that are being followed or are at rest."""
         return tuple(
             Track(
                 trail.die,
@@ -169,7 +172,7 @@ class Follower:
         allowed_px = NUDGED_SHARE * die_px if trail.rest_reported else STILL_PX
         if moved_px > allowed_px and not self._flickers(trail, moved_px, die_px):
             trail.still_since_us, trail.still_place = t_us, place
-            # The first frames of a die are in the past by the time it is recognized as one.
+            # A die's first frames have passed by the time it is recognized as a die.
             trail.still_look = self._around(place) if t_us == self._picture_us else None
             trail.rest_reported = False
         if trail.rest_reported:
@@ -190,7 +193,7 @@ class Follower:
         ]
 
     def _around(self, place: Array) -> Array:
-        """Return the part of this frame around a place, smoothed."""
+        """Return the part of this frame around a position, smoothed."""
         die_px = self.rig.die_px(*map(float, place))
         low = np.maximum(np.round(place - die_px), 0).astype(int)
         high = np.round(place + die_px).astype(int) + 1
@@ -199,7 +202,7 @@ class Follower:
         return smooth
 
     def _flickers(self, trail: Trail, moved_px: float, die_px: float) -> bool:
-        """Return whether a die still lies as before, although the middle of its spot shifted."""
+        """Return whether a die has not moved although the centre of its spot has."""
         before = trail.still_look
         if before is None or not before.size or moved_px > FLICKER_SHARE * die_px:
             return False
@@ -207,7 +210,7 @@ class Follower:
         return float(changed.mean()) < CHANGED_SHARE
 
     def _begin(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
-        """Return the releases of dice that have come into view, and their sightings so far."""
+        """Return the releases and the first points of dice that have come into view."""
         readings: list[Reading] = []
         owned = {id(trail.spot) for trail in self._trails if trail.spot is not None}
         free = []
@@ -222,36 +225,36 @@ class Follower:
                 readings += self._found_again(missing[0], t_us, spot, die_px)
             else:
                 free.append(spot)
-        for way in self._arrivals.add(t_us, free, die_px):
-            if not self._under_way(t_us) and stays(way, die_px):
-                self._objects.add(way[-1])
+        for path in self._arrivals.add(t_us, free, die_px):
+            if not self._under_way(t_us) and stays(path, die_px):
+                self._objects.add(path[-1])
                 continue
-            if len(way) == 1 and any(trail.came_by(way[0], die_px) for trail in self._trails):
+            if len(path) == 1 and any(trail.came_by(path[0], die_px) for trail in self._trails):
                 continue
             if len(self._trails) >= self.rig.file.dice:
                 if not all(trail.rest_reported or trail.lost for trail in self._trails):
                     continue
                 self._trails = []
-            readings += self._released(way, t_us, die_px)
+            readings += self._released(path, t_us, die_px)
         return readings
 
     def _under_way(self, t_us: int) -> bool:
-        """Return whether a die of a throw is moving or missing: what lies still now may be the other one."""
+        """Return whether a die of a throw is moving or missing: a still object may then be a die."""
         return any(
             not trail.rest_reported and not (trail.lost and t_us - trail.seen_us > BACK_US)
             for trail in self._trails
         )
 
-    def _released(self, way: Sequence[Sighting], now_us: int, die_px: float) -> list[Reading]:
-        """Follow another die; return its release and its sightings so far."""
-        first = way[0]
+    def _released(self, path: Sequence[Sighting], now_us: int, die_px: float) -> list[Reading]:
+        """Start following another die; return its release and its first points."""
+        first = path[0]
         place = np.array([first.spot.x, first.spot.y])
         trail = Trail(len(self._trails) + 1, first.t_us, place)
         together = [other for other in self._trails if _came_as_one(other, first.t_us, place, die_px)]
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
-                # A release that is dated later than it happened is placed where the one spot was by then.
+                # If the release is stamped later than it happened, its position is that of the spot then.
                 trail.hand = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
@@ -271,14 +274,14 @@ class Follower:
                     in_flight=not self.rig.file.hand_in_sight,
                 )
             )
-        for t_us, spot in way:
+        for t_us, spot in path:
             readings += self._seen(trail, t_us, spot, *place_in(spot, trail, (trail,), t_us, die_px))
         if trail.seen_us != now_us:
             trail.spot = None
         return readings
 
     def _found_again(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
-        """Return the readings of a lost die that reappears as this spot."""
+        """Resume following a lost die that reappears as this spot; return its readings."""
         trail.lost = False
         trail.t_us, trail.places = [], []
         return self._seen(trail, t_us, spot, np.array([spot.x, spot.y]), blur_error(spot, die_px))
@@ -293,7 +296,7 @@ class Follower:
         return readings
 
     def _forget_collected(self, t_us: int, spots: Sequence[Spot]) -> None:
-        """Forget a throw once nothing is seen where its dice lay."""
+        """Discard a throw once nothing is seen where its dice lay."""
         if not self._trails or not all(trail.rest_reported or trail.lost for trail in self._trails):
             return
         if any(t_us - trail.seen_us < GONE_US for trail in self._trails):
@@ -302,7 +305,7 @@ class Follower:
             self._trails = []
 
     def _rest(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
-        """Return the rests of dice on whose faces two frames agree, or that stayed unclear for too long."""
+        """Return the rests of dice on whose faces two frames agree, or which were unclear for too long."""
         readings: list[Reading] = []
         lying = [trail for trail in self._trails if self._lies(trail, t_us)]
         parts = {trail.die: still.around(trail.places[-1], LOOK_EDGES * die_px) for trail in lying}
@@ -329,7 +332,7 @@ class Follower:
                 shape = outlines.shape(self._background.beyond(part, low, still.zoom), seen, beside)
                 off = outlines.off(shape)
                 if off:
-                    self.why = f"its outline is not that of a die flat on the felt, by {off:.0%} of a face"
+                    self.why = f"its outline differs from a die flat on the felt by {off:.0%} of a face"
                     seen = None
             agreed = seen is not None and trail.read is not None and _agree(seen, trail.read)
             trail.read = seen
@@ -372,13 +375,13 @@ class Follower:
 
 
 def _left_together(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
-    """Return whether a die that comes into view at a place left the hand with one just before it."""
+    """Return whether a die that comes into view at a position left the hand together with another die."""
     soon = t_us - other.released_us < SAME_HAND_US
     return soon and float(np.hypot(*(other.hand - place))) < 6 * die_px
 
 
 def _came_as_one(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
-    """Return whether a die first seen at a place had formed one spot with another until then."""
+    """Return whether a die first seen at a position had formed one spot with another die until then."""
     then = bisect_right(other.t_us, t_us) - 1
     if then < 1 or t_us - other.t_us[then] > LOST_US:
         return False

@@ -1,4 +1,4 @@
-"""Differences from the empty table: spots of a picture, each one or more dice or a hand."""
+"""Differences from the empty table: spots in a picture, each of them a hand or one or more dice."""
 
 from dataclasses import dataclass
 
@@ -9,27 +9,28 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 
 DIFFERS = 38
-"""Grey levels in the channel that differs most; sensor noise and flicker stay under 20."""
+"""Least difference in the channel that differs most, in grey levels; noise and flicker stay under 20."""
 STILL_DIFFERS, SOFT_PX = 18, 1.0
-"""For a still the noise is smoothed away first: a dark flank differs little from a dark cloth."""
+"""The same for a still, whose noise is smoothed away first: a dark flank differs little from a dark cloth."""
 TABLE, OTHER, UNSURE = 0, 1, 2
-"""What a pixel of a still shows: the empty table, something else, or a print whose exact place is
+"""What a pixel of a still shows: the empty table, something else, or a print whose exact position is
 uncertain."""
 PRINTED = 36
-"""Grey levels between neighbouring pixels of the cloth that indicate a print."""
+"""Difference in grey levels between neighbouring pixels of the cloth that indicates a print."""
 SHADE = (0.1, 1.25)
-"""Light on the cloth of a still, as a share of the empty table's: a die may block light or reflect some."""
+"""Light on the cloth in a still, as a fraction of that on the empty table: a die may block or reflect light.
+"""
 SHADOW_RATIO = (0.35, 0.97)
-"""How dark a shadow makes the cloth; all channels darken alike, within SHADOW_SPREAD."""
+"""How dark a shadow makes the cloth. All channels darken alike, within SHADOW_SPREAD."""
 SHADOW_SPREAD = 0.13
 BAND_ROWS = 32
 HALF = 2
-"""Spots are searched for at half the picture's size: a quarter of the work, and edges accurate to a pixel."""
+"""Spots are searched for at half size: a quarter of the work, with edges accurate to a pixel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A connected spot that differs from the empty table. Lengths in pixels of the whole picture."""
+    """A connected spot that differs from the empty table. Lengths are in pixels of the full-size picture."""
 
     x: float
     y: float
@@ -40,18 +41,18 @@ class Spot:
     area: float
     at_border: bool
     mask: Array
-    """Its own pixels at half size, within its bounding box."""
+    """The spot's pixels at half size, within its bounding box."""
 
     @property
     def size(self) -> tuple[float, float]:
-        """Return the width and height of its bounding box."""
+        """The width and height of its bounding box."""
         return self.right - self.left, self.bottom - self.top
 
 
 def median_of(frames: list[Array]) -> Array:
-    """Return the empty table behind moving things: the median of each pixel."""
+    """Return the empty table behind moving objects: the median of each pixel."""
     middle: Array = np.empty_like(frames[0])
-    # Band by band, so that 31 large frames are not in memory once more.
+    # Band by band, to avoid a second copy of 31 large frames in memory.
     for top in range(0, len(middle), BAND_ROWS):
         band = slice(top, top + BAND_ROWS)
         middle[band] = np.median(np.stack([frame[band] for frame in frames]), axis=0)
@@ -59,10 +60,10 @@ def median_of(frames: list[Array]) -> Array:
 
 
 class Background:
-    """The empty table as it looks now: follows slow changes of light, not what lies on it."""
+    """The empty table as it looks now: it follows slow changes of light, but not objects on the table."""
 
     def __init__(self, picture: Array) -> None:
-        """Begin with a picture of the empty table."""
+        """Start with a picture of the empty table."""
         self._mean: Array = half(picture).astype(np.float32)
         self._now: Array = half(picture)
 
@@ -101,17 +102,20 @@ class Background:
         return found
 
     def beyond(self, part: Array, low: Array, zoom: float) -> Array:
-        """Return for each pixel of a part of a still, `zoom` times as fine as a frame, what it shows.
+        """Return what each pixel of a part of a still shows: TABLE, OTHER or UNSURE.
 
-        That is TABLE, OTHER or UNSURE; `low` is the part's upper left corner in the still.
+        Args:
+            part: The part of the still.
+            low: The part's upper left corner in the still.
+            zoom: The still's resolution, as a multiple of the frame's.
         """
         step = 1 / (zoom * HALF)
         start = ((np.asarray(low, float) + 0.5) / zoom) / HALF - 0.5
         to_now = np.array([[step, 0.0, start[0]], [0.0, step, start[1]]])
         size = (part.shape[1], part.shape[0])
         how = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-        # A print is coarser in the learned picture: a value between its lightest and darkest neighbour is no
-        # die.
+        # A print is coarser in the learned picture, so a value between the lightest and the darkest of its
+        # neighbours is not a die.
         beside = np.ones((3, 3), np.uint8)
         darkest, empty, lightest = (
             cv2.warpAffine(plane, to_now, size, flags=how, borderMode=cv2.BORDER_REPLICATE)
@@ -128,7 +132,7 @@ class Background:
         return kinds
 
     def _learn(self, small: Array, mask: Array) -> None:
-        """Follow the light where nothing is seen; the surroundings of a spot are left out too."""
+        """Follow the light wherever the table is free, excluding spots and their surroundings."""
         free = cv2.dilate(mask, np.ones((9, 9), np.uint8)) == 0
         cv2.accumulateWeighted(small, self._mean, 0.02, free.astype(np.uint8))
         self._now = cv2.convertScaleAbs(self._mean)
@@ -140,10 +144,9 @@ def half(picture: Array) -> Array:
 
 
 def _tinted(picture: Array, empty: Array) -> npt.NDArray[np.bool_]:
-    """Return where a picture shows the empty table in more or less light, as in the shadow right beside a
-    die.
+    """Return where a picture shows the empty table in more or less light, as in the shadow close to a die.
 
-    Deep in a shadow the channels are not darkened alike, but the remaining tint still identifies the cloth.
+    In a deep shadow the channels are not darkened alike, but the remaining tint still identifies the cloth.
     """
     now, cloth = picture.astype(np.float32), empty.astype(np.float32)
     light = (now * cloth).sum(axis=2) / np.maximum((cloth * cloth).sum(axis=2), 1.0)

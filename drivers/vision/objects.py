@@ -1,7 +1,7 @@
-"""Objects laid on the table between throws: chips, cards, a stick.
+"""Objects placed on the table between throws: chips, cards, a stick.
 
-A thrown die comes into view moving. So an object that is first seen lying still while no throw is under way
-is not a die, and is kept out of throws until it is removed or moved.
+A thrown die is moving when it comes into view. Therefore an object that is still when first seen, while no
+throw is under way, is not a die; it is excluded from throws until it is removed or moved.
 """
 
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from drivers.vision.arrivals import Sighting
 from drivers.vision.moving import Spot
 
 STAYS_EDGES = 0.1
-"""An object that moves less than this from frame to frame lies still; a die rolling at 10 cm/s does not."""
+"""An object that moves less than this from frame to frame is still; a die rolling at 10 cm/s moves more."""
 ALIKE_SHARE = 0.25
-"""A spot in the same place is the same object; light changes its area by less than this."""
+"""Largest relative difference in area between two views of one object: light changes it by less than this."""
 TAKEN_US = 1_000_000
-"""An object that is not seen for this long was removed; a passing hand hides it for a shorter time."""
+"""An object that has not been seen for this long was removed; a passing hand hides it for a shorter time."""
 
 
-def stays(way: Sequence[Sighting], die_px: float) -> bool:
-    """Return whether something seen in several frames lay still in them."""
-    return len(way) > 1 and all(
+def stays(path: Sequence[Sighting], die_px: float) -> bool:
+    """Return whether an object was seen in several frames and did not move."""
+    return len(path) > 1 and all(
         float(np.hypot(after.spot.x - before.spot.x, after.spot.y - before.spot.y))
         < max(1.0, STAYS_EDGES * die_px)
-        for before, after in pairwise(way)
+        for before, after in pairwise(path)
     )
 
 
@@ -33,11 +33,11 @@ class Objects:
     """The objects on the table that are not dice of a throw."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start without any objects."""
         self._known: list[Sighting] = []
 
     def add(self, seen: Sighting) -> None:
-        """Remember an object by where it was seen lying."""
+        """Remember an object by its position."""
         self._known.append(seen)
 
     def has(self, spot: Spot, die_px: float) -> bool:
@@ -45,7 +45,7 @@ class Objects:
         return any(_alike(spot, known.spot, die_px) for known in self._known)
 
     def see(self, t_us: int, spots: Sequence[Spot], die_px: float) -> None:
-        """Note which objects this frame shows, and forget those that were removed."""
+        """Note which objects this frame shows, and discard those that were removed."""
         there = [
             Sighting(t_us, known.spot) if any(_alike(spot, known.spot, die_px) for spot in spots) else known
             for known in self._known

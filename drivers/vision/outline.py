@@ -1,8 +1,8 @@
-"""Whether a die lies flat on the felt: its outline compared with that of a flat die in the same place.
+"""Whether a die lies flat on the felt: its outline is compared with that of a flat die at the same position.
 
-If the camera's own position is known, a cube that leans by 10 degrees shows a sixth of an edge more on one
-side than a flat one. Anything beyond a flat die's outline is a flank, a chip under it, the other die or a
-finger: these are not distinguished, but a die with such an outline is never reported as flat.
+If the camera's position is known, a cube that leans by 10 degrees shows a sixth of an edge more on one side
+than a flat cube. Anything beyond a flat die's outline is a flank, a chip under the die, the other die or a
+finger. These are not distinguished, but a die with such an outline is never reported as flat.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,52 +18,61 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 
 SOFT_EDGES = 0.07
-"""Blur and measuring error of an outline, in edges; a lean of 6 degrees shows no more."""
+"""Blur and measuring error of an outline, in edges; a lean of 6 degrees has no larger effect."""
 OFF_FACES = 0.05
-"""A larger share of a die's face than this beyond a flat die's outline, or missing in it, is not blur."""
+"""An area beyond a flat die's outline, or missing within it, is more than blur if it exceeds this fraction of
+a face."""
 AROUND_EDGES, UNSURE_SHARE = 0.3, 0.2
-"""If a fifth of the felt within this distance of a die is printed, a print may hide a flank of that width."""
+"""A print may hide a flank if more of the felt within AROUND_EDGES of a die is printed than UNSURE_SHARE."""
 TURNS_DEG = 4.0
-"""A face's pips show its turn within two of these steps; the pip of a 1 does not."""
+"""A face's pips show its turn to within two of these steps; the pip of a 1 does not show it."""
 SLOPE = 0.58
-"""If the lens is not known, a flank may show as it does at 30 degrees off the vertical: the mounting's
-limit."""
+"""If the lens is unknown, a flank may be visible as from 30 degrees off the vertical, the mounting's limit.
+"""
 TILTS_DEG = range(8, 45, 4)
 TILT_FIT = 0.88
-"""Overlap of a leaning cube's outline and the observed one, over their union, from which a tilt is
-reported."""
+"""A tilt is reported if the overlap of a leaning cube's outline with the observed one, over their union, is
+at least this.
+"""
 
 BESIDE = 3
-"""What another die covers; a fourth value beside TABLE, OTHER and UNSURE."""
+"""A pixel that another die covers: a fourth value in addition to TABLE, OTHER and UNSURE."""
 
 _CUBE = np.array(list(product((-0.5, 0.5), repeat=3)))
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A die's face in a still and what is seen around it, in the still's pixels."""
+    """A die's face in a still and what is visible around it, in the still's pixels."""
 
     middle: Array
     side: tuple[float, float] | None
     """The direction of one of the face's sides; None if unknown, as for a 1."""
     own: Array
-    """TABLE, OTHER, UNSURE or BESIDE for each pixel of this die and of what touches it."""
+    """TABLE, OTHER, UNSURE or BESIDE for each pixel of this die and of anything that touches it."""
 
 
 class Outlines:
-    """Outlines of dice as one rig sees them in a part of a still."""
+    """The outlines of dice as one rig sees them in a part of a still."""
 
     def __init__(self, rig: Rig, zoom: float, low: Array, die_px: float) -> None:
-        """Prepare for a part of a still: its zoom, upper left corner `low` and a die's edge, in pixels."""
+        """Prepare for a part of a still.
+
+        Args:
+            rig: The camera over the table.
+            zoom: The still's resolution, as a multiple of the frame's.
+            low: The part's upper left corner in the still.
+            die_px: A die's edge in the still's pixels.
+        """
         self._rig = rig
         self._zoom = zoom
         self._low = np.asarray(low, float)
         self._die_px = die_px
 
     def shape(self, differs: Array, seen: DieSeen, beside: Sequence[DieSeen]) -> Shape:
-        """Return the shape of a die that was read; `differs` is what each pixel of the part shows.
+        """Return the shape of a die whose face was read; `differs` is what each pixel of the part shows.
 
-        The dice `beside` it, which were read too, are excluded from its shape.
+        The other dice whose faces were read, `beside`, are excluded from the shape.
         """
         left = differs.copy()
         for other in beside:
@@ -74,10 +83,10 @@ class Outlines:
         return Shape(middle, seen.side, _around(left, middle))
 
     def off(self, shape: Shape) -> float:
-        """Return the share of a face's area by which a shape differs from a flat die's; 0 if it is only blur.
+        """Return how much a shape differs from a flat die's, as a fraction of a face; 0 if it is only blur.
 
-        Both what is seen beyond the outline and what is missing within it count: a die that leans towards the
-        camera hides the flank that a flat one shows there.
+        Areas beyond the outline count, and so do areas missing within it: a die that leans towards the camera
+        hides the flank that a flat die would show there.
         """
         least = float("inf")
         for outline in self._flat(shape.middle, shape.side):
@@ -164,7 +173,7 @@ class Outlines:
         return frame
 
     def _drawn(self, middle: Array, turn_deg: float, tilt_deg: float, towards_deg: float) -> Iterator[Array]:
-        """Yield each outline that a cube whose upper face is centred there may have for the camera."""
+        """Yield each outline that the camera may see of a cube whose upper face is centred at `middle`."""
         axes = _turned(turn_deg + towards_deg) @ _leaning(tilt_deg)
         cube = (_CUBE - np.array([0.0, 0.0, 0.5])) @ axes.T
         cube_mm = cube * self._rig.die_mm
@@ -192,7 +201,7 @@ def _largest(mask: Array) -> float:
 
 
 def _around(differs: Array, middle: Array) -> Array:
-    """Return only the connected part that contains a place; everything else becomes TABLE."""
+    """Return only the connected part that contains a position; everything else becomes TABLE."""
     _, labels = cv2.connectedComponents((differs != TABLE).astype(np.uint8), connectivity=4)
     x, y = np.clip(np.round(middle).astype(int), 0, np.array(differs.shape[::-1]) - 1)
     own: Array = np.where(labels == labels[y, x], differs, TABLE) if labels[y, x] else differs

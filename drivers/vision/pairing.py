@@ -1,8 +1,8 @@
-"""Two cameras over one end of a table: a die that both see is one point, and its height is known.
+"""Two cameras over one end of a table: for a die that both see, the position and the height are measured.
 
-Each camera follows the dice by itself and reports them as if they were on the felt. The die lies on the ray
-from the camera through that place; two rays of one die pass each other closely, and the point between them is
-the die's place. A die is reported under the first camera's number for it.
+Each camera follows the dice independently and reports them as if they were on the felt. A die lies on the ray
+from the camera through the reported position. Two rays to one die pass each other closely, and the point
+between them is the die's position. A die is reported under the first camera's number for it.
 """
 
 from bisect import bisect_left
@@ -27,16 +27,17 @@ REST_WAIT_US = 60_000
 POINT_AGE_US = 100_000
 """No point older than this is reported."""
 GAP_US = 60_000
-"""Between points of one camera farther apart than this, a die may have turned."""
+"""If two points of one camera are farther apart than this, the die may have changed direction in between."""
 FRESH_US = 60_000
 HEIGHT_MM_PER_US = 2.5e-3
 """How fast a known height becomes uncertain: the speed at which dice fall and bounce."""
 RECENT, FEWEST = 6, 3
-"""Of this many points, at least this many seen by both decide whether two tracks are one die."""
+"""Of the latest RECENT points, at least FEWEST must be seen by both cameras to decide whether two tracks are
+one die."""
 STILL_POINTS, STILL_MM = 4, 1.0
-"""A die with this many points in one place lies still."""
+"""A die is still if its latest STILL_POINTS points are within STILL_MM of each other."""
 NEAR_MM = 12.0
-"""How far apart two cameras place one die at rest, at most."""
+"""The largest distance between two cameras' positions of one die at rest."""
 
 
 @dataclass(slots=True)
@@ -53,14 +54,14 @@ class _Seen:
 
     @property
     def still(self) -> bool:
-        """Return whether it lies still, and so at its height on the felt."""
+        """Whether it is still, so that its height is that of a die on the felt."""
         last = self.points[-STILL_POINTS:]
         return len(last) == STILL_POINTS and all(
             float(np.hypot(*(_place(one) - _place(last[-1])))) < STILL_MM for one in last
         )
 
     def at(self, t_us: int) -> tuple[Array, float] | None:
-        """Return its place at a time between two frames, and the error; None if it may have turned."""
+        """Return its position at a time and the error; None if it may have changed direction meanwhile."""
         after = bisect_left(self.t_us, t_us)
         if after == len(self.t_us):
             return None
@@ -83,27 +84,27 @@ class _Seen:
 
 
 class Pair:
-    """Combines the readings of two cameras into those of one."""
+    """Combines the readings of two cameras into those of one device."""
 
     def __init__(self, first: Rig, second: Rig) -> None:
-        """Pair two rigs; raise RigError if the position of either camera is unknown."""
+        """Pair two rigs. Raises RigError if the position of either camera is unknown."""
         for rig in (first, second):
             if not rig.knows_its_place:
                 raise RigError(
-                    f"camera {rig.file.camera}: found no `lens`, expected one for each of two cameras;"
-                    " `tablectl camera calibrate` measures it by pictures of the board held in the air"
+                    f"camera {rig.file.camera}: found no `lens`, expected one for each of the two cameras;"
+                    " `tablectl camera calibrate` measures it from pictures of the board held in the air"
                 )
         self._rigs = (first, second)
         self._device = first.file.camera
         self._dice: tuple[dict[int, _Seen], dict[int, _Seen]] = ({}, {})
         self._partners: dict[int, int] = {}
-        """The second camera's number of a die, by the first camera's."""
+        """The second camera's number for a die, by the first camera's number."""
         self._rests: dict[int, tuple[int, DieRest]] = {}
         self._reported: dict[int, DieRest] = {}
         self._down: set[int] = set()
 
     def take(self, camera: int, t_us: int, readings: Sequence[Reading]) -> list[Reading]:
-        """Handle what camera 0 or 1 reports of its newest frame; return the readings that are due."""
+        """Handle the readings of camera 0 or 1 from its latest frame; return the readings that are due."""
         due: list[Reading] = []
         for reading in readings:
             if isinstance(reading, DieReleased):
@@ -152,7 +153,7 @@ class Pair:
     def _match(self) -> None:
         """Pair two tracks whose rays meet repeatedly, if no other pair fits as well.
 
-        Either camera may exchange two dice that flew as one: tracks whose rays no longer meet are unpaired.
+        Tracks whose rays no longer meet are unpaired: a camera may confuse two dice that formed one spot.
         """
         first, second = self._dice
         misses = {
@@ -172,7 +173,7 @@ class Pair:
                 self._partners[one] = two
 
     def _miss(self, seen: _Seen, other: _Seen) -> float | None:
-        """Return the distance at which two tracks' rays pass, over one die's limit; None while unknown."""
+        """Return the distance at which two tracks' rays pass, over the limit for one die; None if unknown."""
         off = [
             found.off if found.one_die else max(found.off, 1.5)
             for point in seen.points[-RECENT:]
@@ -189,7 +190,7 @@ class Pair:
         return solved((self._rigs[0].eye, self._rigs[1].eye), places, (_error(point), there[1]))
 
     def _points(self, t_us: int) -> list[Reading]:
-        """Return the first camera's points that need not wait, solved if the other camera saw the die."""
+        """Return the points that need not wait, combined if both cameras saw the die."""
         due: list[Reading] = []
         for die, seen in self._dice[0].items():
             other = self._dice[1].get(self._partners.get(die, 0))
@@ -216,7 +217,7 @@ class Pair:
         return _point_at(point, np.array([found.x, found.y]), found.error, self._device, point.die)
 
     def _alone(self, camera: int, point: DieAt, seen: _Seen, die: int) -> DieAt:
-        """Return a point that one camera saw, at the last known height or with an unknown height's error."""
+        """Return a point that only one camera saw, at the last known height or with a larger error."""
         rig = self._rigs[camera]
         if seen.still:
             height, off = rig.die_mm / 2, 0.0
@@ -245,7 +246,7 @@ class Pair:
         return self._at_rest(t_us, die, _agreed(reading, other.rest))
 
     def _match_by_place(self, camera: int, reading: DieRest) -> None:
-        """Pair two dice at rest that lie in one place, and unpair those that do not."""
+        """Pair two resting dice that are at the same position, and unpair those that are not."""
         for number, other in self._dice[1 - camera].items():
             if other.rest is None:
                 continue
@@ -258,7 +259,7 @@ class Pair:
                 del self._partners[one]
 
     def _waited(self, t_us: int) -> list[Reading]:
-        """Return rests that waited long enough for the other camera, and dice that only the second saw."""
+        """Return rests that have waited long enough, and dice that only the second camera saw."""
         due: list[Reading] = []
         for die, (since_us, reading) in list(self._rests.items()):
             if t_us - since_us >= REST_WAIT_US:
@@ -304,7 +305,7 @@ class Pair:
 
 
 def _agreed(one: DieRest, other: DieRest) -> DieRest:
-    """Return one die at rest as two cameras agree on it: with a face that neither contradicts."""
+    """Combine two cameras' rests of one die; the face is kept only if neither camera contradicts it."""
     leans = max(one, other, key=lambda rest: abs(rest.tilt_deg))
     if leans.tilt_deg or (one.up is not None and other.up is not None and one.up != other.up):
         return msgspec.structs.replace(leans, up=None, confidence=0.0, on="unknown")

@@ -1,7 +1,7 @@
-"""Find possible pips: round spots of one colour on another, in any channel, darker or lighter.
+"""Finds possible pips: round spots of one colour on another, darker or lighter, in any channel.
 
-Pictures are processed at one scale, at which a die's edge is `EDGE_PX` pixels long: all lengths are in those
-pixels.
+Pictures are processed at a fixed scale, at which a die's edge is `EDGE_PX` pixels long. All lengths are in
+those pixels.
 """
 
 import math
@@ -15,9 +15,7 @@ import numpy.typing as npt
 
 from drivers.vision.arrays import Array
 
-EDGE_PX = (
-    72.0  # pips are then 11 to 19 pixels wide: enough for a sub-pixel outline without more work than needed
-)
+EDGE_PX = 72.0  # pips are then 11 to 19 pixels wide, enough for a sub-pixel outline
 RADIUS_SHARE = (
     0.06,
     0.17,
@@ -39,7 +37,7 @@ class Pips:
     centre: Array  # (n, 2): x, y
     radius: Array  # mean radius
     aspect: Array  # shorter axis over longer one
-    fit: Array  # share of the rays from its centre that met its edge where the ellipse has it
+    fit: Array  # fraction of the rays from its centre that met its edge where the ellipse predicts it
     contrast: Array  # grey levels across the edge, in the best channel; positive: lighter than the face
     inside: Array  # (n, 3): colour of the spot
     around: Array  # (n, 3): colour just outside its edge
@@ -49,7 +47,7 @@ class Pips:
         return len(self.radius)
 
     def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "Pips":
-        """Return the spots of these rows."""
+        """Return the spots in these rows."""
         return Pips(
             self.centre[rows],
             self.radius[rows],
@@ -70,7 +68,7 @@ def find_pips(image: Array) -> Pips:
     if not len(spots):
         return _none()
     signs = np.repeat(np.array([-1.0, 1.0], np.float32), [len(dark), len(light)])
-    # A lamp's reflection may spoil an outline in one channel only: all three are tried.
+    # A lamp's reflection may spoil an outline in only one channel, so all three are tried.
     tried = _Spots(np.repeat(spots, 3, axis=0), np.repeat(signs, 3), np.tile(np.arange(3), len(spots)))
     look = _look(channels, tried, None)
     quality = np.where(look.hopeful(), look.quality(), -1.0).reshape(-1, 3)
@@ -108,7 +106,7 @@ def _squared_distances(ones: Array, others: Array) -> Array:
 
 
 def _peaks(plane: Array, sign: float) -> Array:
-    """Return (x, y) of spots of a pip's size that are darker (sign -1) or lighter (1) than around them."""
+    """Return (x, y) of pip-sized spots that are darker (sign -1) or lighter (1) than their surroundings."""
     small = cv2.resize(plane, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA).astype(np.float32)
     levels = [cv2.GaussianBlur(small, (0, 0), sigma / 2) for sigma in SCALE_SIGMAS_PX]
     found = []
@@ -121,7 +119,7 @@ def _peaks(plane: Array, sign: float) -> Array:
 
 
 def _stands_out(plane: Array, sign: float, places: Array) -> Array:
-    """Return by how many grey levels each spot stands out, in all but two of 12 directions."""
+    """Return by how many grey levels each spot stands out in all but two of 12 directions."""
     angles = np.arange(12, dtype=np.float32) * np.float32(math.pi / 6)
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     reach = np.array([6.0, 8.0, 10.0, 12.0], np.float32)
@@ -140,7 +138,7 @@ def _none() -> Pips:
 
 _ANGLES = np.arange(RAYS, dtype=np.float32) * np.float32(2 * math.pi / RAYS)
 _DIRECTIONS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
-# The radius of a small ellipse seen from slightly off its centre; rays misled by a reflection weigh less.
+# The radius of a small ellipse, measured from slightly off its centre.
 _BASIS = np.stack(
     [np.ones_like(_ANGLES), np.cos(_ANGLES), np.sin(_ANGLES), np.cos(2 * _ANGLES), np.sin(2 * _ANGLES)],
     axis=1,
@@ -149,10 +147,10 @@ _LOW, _HIGH = (share * EDGE_PX for share in RADIUS_SHARE)
 
 
 class _Channels:
-    """The three channels of a picture, stacked, so that rays in all of them are sampled at once."""
+    """The three channels of a picture, stacked so that rays in all of them can be sampled at once."""
 
     def __init__(self, planes: Sequence[Array]) -> None:
-        """Put a border between the channels, so that no ray reaches another channel."""
+        """Stack the channels with a border between them, so that no ray reaches another channel."""
         self.planes = planes
         bordered = [
             cv2.copyMakeBorder(plane, BORDER_PX, BORDER_PX, 0, 0, cv2.BORDER_REPLICATE) for plane in planes
@@ -169,14 +167,14 @@ class _Channels:
 
 @dataclass(frozen=True, slots=True)
 class _Spots:
-    """Where to look for outlines: n centres, each in one channel, darker (-1) or lighter (1) there."""
+    """Where to look for outlines: n centres, each in one channel, with spots darker (-1) or lighter (1)."""
 
     centre: Array  # (n, 2)
     sign: Array  # (n,)
     channel: npt.NDArray[np.intp]  # (n,)
 
     def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Spots":
-        """Return the spots of these rows."""
+        """Return the spots in these rows."""
         return _Spots(self.centre[rows], self.sign[rows], self.channel[rows])
 
 
@@ -190,29 +188,29 @@ class _Look:
     off: Array  # (n, RAYS): how far each ray is off that shape
 
     def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Look":
-        """Return the outlines of the spots of these rows."""
+        """Return the outlines of the spots in these rows."""
         return _Look(self.radii[rows], self.steps[rows], self.shape[rows], self.off[rows])
 
     def hopeful(self) -> npt.NDArray[np.bool_]:
-        """Return for each spot whether an edge of a pip's size may surround it."""
+        """Return, for each spot, whether an edge of a pip's size may surround it."""
         sized = (self.shape[:, 0] > 0.6 * _LOW) & (self.shape[:, 0] < 1.3 * _HIGH)
         edged = np.median(self.steps, axis=1) > 0.6 * MIN_CONTRAST
         near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.off, axis=1) < 1.6)
         return near
 
     def fit(self) -> Array:
-        """Return the share of each spot's rays that met its edge where the shape has it."""
+        """Return the fraction of each spot's rays that met its edge where the shape predicts it."""
         near = np.maximum(1.2, 0.2 * self.shape[:, :1])
         step = np.median(self.steps, axis=1)
         share: Array = ((self.off < near) & (self.steps > 0.35 * step[:, None])).mean(axis=1)
         return share
 
     def quality(self) -> Array:
-        """Return how clearly each spot is seen."""
+        """Return how clearly each spot can be seen."""
         return _quality(self.fit(), np.median(self.steps, axis=1))
 
     def moved(self) -> Array:
-        """Return by how much (x, y) each outline's centre is off the point from which it was measured."""
+        """Return how far (x, y) each outline's centre is from the point from which it was measured."""
         return np.clip(self.shape[:, 1:3], -4.0, 4.0).astype(np.float32)
 
     def expected(self) -> Array:
@@ -262,7 +260,7 @@ def _measured(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> 
 def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tuple[Array, Array]:
     """Return the radius of the sharpest step outward for each spot and ray, and its height in grey levels.
 
-    `expected` (n, RAYS) is the outline of the last fit: of several steps the one nearest to it counts.
+    `expected` (n, RAYS) is the outline of the previous fit; steps near it are preferred.
     """
     reach = spots.centre[:, None, None, :] + RADII_PX[None, None, :, None] * _DIRECTIONS[None, :, None, :]
     values = channels.sample(spots.channel, reach).astype(np.float32)
@@ -281,7 +279,10 @@ def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tupl
 
 
 def _fitted(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
-    """Return each spot's outline in terms of the basis, and how far each ray is off it."""
+    """Return each spot's outline in terms of the basis, and how far each ray is off it.
+
+    Rays misled by a reflection weigh less.
+    """
     clear = np.clip(steps / np.maximum(np.median(steps, axis=1), 1.0)[:, None], 0.02, 1.0)
     weight = clear
     size = basis.shape[1]
@@ -296,11 +297,11 @@ def _fitted(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
 
 
 def sample(plane: Array, places: Array) -> Array:
-    """Return the picture's values at positions (..., 2), bilinear; outside it, the border's values."""
+    """Return a picture's values at positions (..., 2), interpolated; its border pixels extend outwards."""
     flat = places.reshape(-1, 2)
     count = len(flat)
     lines = -(-count // LINE)
-    # OpenCV takes a map of two planes and works row by row: long rows are faster than single positions.
+    # OpenCV expects a map of two planes and works row by row: long rows are faster than single positions.
     maps = np.zeros((2, lines * LINE), np.float32)
     maps[:, :count] = flat.T
     xs, ys = maps.reshape(2, lines, LINE)

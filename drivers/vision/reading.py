@@ -1,8 +1,9 @@
-"""Read the upper faces in one picture of dice at rest: what is certain, or why the picture is refused.
+"""Reads the upper faces in one picture of dice at rest, or explains why the picture is refused.
 
-A face is accepted only if nothing speaks against it: the pips form a lattice, the face between them is even,
-its sides are where a die of this size has them, and no spot is left over. Anything uncertain is a doubt with
-its reason, and a doubt refuses the picture: a silent error is the worst fault a camera can have.
+A face is accepted only if nothing contradicts it: the pips form a lattice, the face between them is even, its
+sides are where a die of this size has them, and no spot is left over. Anything uncertain is recorded as a
+doubt with its reason. A picture with a doubt is refused, since an undetected misreading is the worst fault
+that a camera can have.
 """
 
 from collections.abc import Sequence
@@ -19,11 +20,11 @@ from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
 from drivers.vision.sizes import contradiction, straight_sides
 from drivers.vision.surfaces import larger_edge, of_a_grid
 
-MIN_PX = 45.0  # of a die's edge: a smaller die's pips are five pixels wide, and may vanish in noise
+MIN_PX = 45.0  # least edge of a die: a smaller die's pips are five pixels wide, and may vanish in noise
 SURE = 0.6  # least confidence at which a die is reported (design: `low_confidence`)
 APART = 0.82  # the centres of dice that touch are an edge apart; a die's own flank is nearer
-# Least share of the face, without its pips, that has its colour, by number; engraved numbers, glare and, on a
-# 6, the narrow gaps between its pips take the rest.
+# Least fraction of the face, without its pips, that has its colour, by number. The rest is engraved numbers,
+# glare and, on a 6, the narrow gaps between its pips.
 EVEN = {1: 0.85, 2: 0.85, 3: 0.8, 4: 0.7, 5: 0.7, 6: 0.55}
 OFF = {
     1: 0.0,
@@ -36,24 +37,23 @@ OFF = {
 SIDE = (
     0.37,
     0.76,
-)  # a side's distance from the centre over the edge: half of it, and what height and size add
-WIDTH = (0.78, 1.42)  # of a 1, 2 or 3, from side to side
+)  # a side's distance from the centre, over the edge: one half, plus the effects of height and size
+WIDTH = (0.78, 1.42)  # width of a 1, 2 or 3 from side to side, over the edge
 SIDE_STEP = 9.0  # grey levels, averaged along the side
 LOPSIDED = 0.17  # largest difference between the distances of two opposite sides
-OWN_SIDE = (0.45, 0.62)  # over the edge: about half, the distance of the sides of a 1 seen from above
-OWN_ALIKE = 0.07  # by how much these distances differ at most
+OWN_SIDE = (0.45, 0.62)  # distance of the sides of a 1 seen from above, over the edge: about one half
+OWN_ALIKE = 0.07  # largest difference between these distances
 CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; false sides on a larger face have 25
-FAR_SIDE = 0.7  # at least one side is this far from a pip of a 2
-BEYOND = np.linspace(
-    0.6, 0.9, 9, dtype=np.float32
-)  # beyond a 1's side, over the edge: where a die that touches it lies
-BEYOND_ALIKE = 0.6  # share of that area with the 1's colour; the rest is a pip, or the gap
-RIVAL = 0.72  # a second reading of the same die with this share of the first one's score is a doubt
+FAR_SIDE = 0.7  # at least one side is this far from a pip of a 2, over the edge
+# The area beyond a 1's side that a touching die would cover, over the edge.
+BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
+BEYOND_ALIKE = 0.6  # fraction of that area with the 1's colour; the rest is a pip or the gap
+RIVAL = 0.72  # a second reading of the same die with this fraction of the first one's score is a doubt
 
 
 @dataclass(frozen=True, slots=True)
 class DieSeen:
-    """One die of a picture: position in pixels, face up (None: unsure), confidence 0 to 1, and doubts."""
+    """One die in a picture: its position in pixels, its face (None if unsure), confidence 0 to 1, doubts."""
 
     x: float
     y: float
@@ -66,7 +66,7 @@ class DieSeen:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The dice that one picture shows, and why it is refused, if it is."""
+    """The dice in one picture, and the reason if the picture is refused."""
 
     dice: tuple[DieSeen, ...]
     refused: str | None
@@ -81,20 +81,23 @@ class _Weighed:
 
 
 def read_picture(image: Array, die_px: float, dice: int | None = None) -> Reading:
-    """Return the dice of a picture (height, width, 3) in which a die's edge is `die_px` pixels.
+    """Return the dice in a picture (height, width, 3) in which a die's edge is `die_px` pixels.
 
     `dice` is how many there must be; None accepts any number.
 
     Raises:
-        ValueError: die_px is not positive.
+        ValueError: If `die_px` is not positive.
     """
     if die_px <= 0:
-        raise ValueError(f"a die's edge of {die_px} pixels: must be more than 0")
+        raise ValueError(f"found a die's edge of {die_px} pixels, expected more than 0")
     if die_px < MIN_PX:
-        return Reading((), f"a die's edge of {die_px:g} pixels is too few to read: {MIN_PX:g} or more")
+        return Reading((), f"found a die's edge of {die_px:g} pixels, expected {MIN_PX:g} or more")
     height, width = image.shape[:2]
     if min(width, height) < die_px:
-        return Reading((), f"a die's edge of {die_px:g} pixels does not fit into {width} x {height} pixels")
+        return Reading(
+            (),
+            f"found a picture of {width} x {height} pixels, smaller than a die's edge of {die_px:g} pixels",
+        )
     scale = EDGE_PX / die_px
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     work = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
@@ -120,17 +123,17 @@ def _refusal(seen: list[DieSeen], dice: int | None) -> str | None:
         die = unsure[0]
         return f"unsure of the die at {die.x:.0f}, {die.y:.0f}: {die.doubts[0]}"
     if dice is not None and sure != dice:
-        return f"{sure} dice found, {dice} expected"
+        return f"found {sure} dice, expected {dice}"
     return None
 
 
 def _weigh(image: Array, scale: float) -> list[_Weighed]:
-    """Return the certain and possible dice of a picture that is scaled to an edge of `EDGE_PX`."""
+    """Return the certain and possible dice in a picture in which a die's edge is `EDGE_PX` long."""
     pips = find_pips(image)
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
     chosen: list[_Weighed] = []
     faces = find_faces(pips)
-    # First the faces with a whole lattice, then 3 and 2, then 1, from the spots that are left.
+    # First the faces with a complete lattice, then 3 and 2, then 1, each from the spots that are left.
     for least, most in ((4, 6), (2, 3), (1, 1)):
         taken = {row for one in chosen for row in one.face.rows}
         tier = single_faces(pips) if most == 1 else [face for face in faces if least <= face.up <= most]
@@ -168,7 +171,7 @@ def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
         min(1.0, quality * 1.1) * min(1.0, even / 0.95) * (0.7 + 0.075 * count) * (1 - 4 * min(0.2, face.off))
     )
     if _cut(image, face, body):
-        doubts.append("the picture's border cuts it")
+        doubts.append("the picture's border cuts it off")
     missed = _half_seen(image, pips, face, body)
     if missed:
         doubts.append(missed)
@@ -176,7 +179,7 @@ def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
     if any(_is_one(image, pips, one) for one in ones):
         return None
     if ones:
-        doubts.append("a 2, or a 1 beside another die's pip")
+        doubts.append("it is a 2, or a 1 beside another die's pip")
     if score < SURE:
         doubts.append(f"its {face.up} is not clear ({score:.2f})")
     return _Weighed(face, body, score, tuple(doubts))
@@ -188,7 +191,7 @@ def _ones_of(face: Face, pips: Pips) -> list[Face]:
 
 
 def _is_one(image: Array, pips: Pips, one: Face) -> bool:
-    """Return whether one pip of an apparent 2 is certainly a 1: no side is as far from it as on a 2."""
+    """Return whether one pip of an apparent 2 is certainly a 1: a 2 would have a side farther from it."""
     if float(find_body(image, pips, one).sides.max()) > FAR_SIDE:
         return False
     seen = _weighed(image, pips, one)
@@ -198,8 +201,8 @@ def _is_one(image: Array, pips: Pips, one: Face) -> bool:
 def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
     """Return whether a pip that forms a 2 with another may be the 1 of a die that touches the other's die.
 
-    It is then in the centre of an even face with sides of its own, while a pip of a 2 is near a corner. The
-    side at which the dice touch may not show.
+    Such a pip is in the centre of an even face with its own sides, while a pip of a 2 is near a corner. The
+    side at which the dice touch may not be visible.
     """
     return len(_own_sides(find_body(image, pips, one))) >= 3 and evenness(image, pips, one) > EVEN[1]
 
@@ -212,9 +215,9 @@ def _own_sides(body: Body) -> npt.NDArray[np.intp]:
 
 
 def _touched(image: Array, pips: Pips, face: Face, body: Body) -> Body:
-    """Return a 1's body; a side at which another die touches it is assumed to be like the opposite one.
+    """Return a 1's body; a side at which another die touches it is assumed to be like the opposite side.
 
-    There the step from top to top hardly shows, and what lies beyond it has the face's own colour.
+    There the step from one top to the other is hardly visible, and the area beyond has the face's colour.
     """
     own = _own_sides(body)
     if face.up != 1 or len(own) != 3:
@@ -234,7 +237,7 @@ def _touched(image: Array, pips: Pips, face: Face, body: Body) -> Body:
 
 
 def _strangers(pips: Pips, face: Face) -> bool:
-    """Return whether a pip that does not belong to the face's pattern lies on the face."""
+    """Return whether there is a pip on the face that does not belong to its pattern."""
     rows = list(face.rows)
     apart = pips.centre - face.centre
     if face.up == 1:
@@ -255,7 +258,7 @@ def _strangers(pips: Pips, face: Face) -> bool:
 
 
 def _half_seen(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
-    """Return a doubt if something like a pip is at a lattice place where none was found."""
+    """Return a doubt if something resembles a pip at a lattice position where none was found."""
     rows = list(face.rows)
     ink = np.median(pips.inside[rows], axis=0)
     paper = np.median(pips.around[rows], axis=0)
@@ -263,12 +266,12 @@ def _half_seen(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
     for name, places in _other_places(face, body).items():
         shares = [_inked(image, place, paper, towards, float(pips.radius[rows].mean())) for place in places]
         if min(shares) > 0.35:
-            return f"something like a pip makes its {face.up} a {name}"
+            return f"something that resembles a pip could make its {face.up} a {name}"
     return None
 
 
 def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
-    """Return the places at which pips would turn a face into another number, by that number."""
+    """Return the positions at which pips would turn a face into another number, by that number."""
     one, two = face.diagonals
     centre = face.centre
     if face.up == 1:
@@ -288,7 +291,7 @@ def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
 
 
 def _inked(image: Array, place: Array, paper: Array, towards: Array, radius: float) -> float:
-    """Return the median colour of a spot on the scale from the face's colour (0) to that of its pips (1)."""
+    """Return a spot's median colour on a scale from the face's colour (0) to that of its pips (1)."""
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     spots = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     places = np.concatenate([place[None], place + 0.35 * radius * spots, place + 0.65 * radius * spots])
@@ -297,7 +300,7 @@ def _inked(image: Array, place: Array, paper: Array, towards: Array, radius: flo
 
 
 def _cut(image: Array, face: Face, body: Body) -> bool:
-    """Return whether a possible pip place of the face lies beyond the picture's border."""
+    """Return whether a possible pip position of the face lies beyond the picture's border."""
     one, two = face.diagonals
     if face.up == 1:
         one, two = (
@@ -310,7 +313,7 @@ def _cut(image: Array, face: Face, body: Body) -> bool:
 
 
 def _completed(image: Array, face: Face, body: Body) -> Body:
-    """Return the body; a side beyond the picture's border is assumed to be like the opposite one."""
+    """Return the body; a side beyond the picture's border is assumed to be like the opposite side."""
     ways = np.stack([body.axes[0], -body.axes[0], body.axes[1], -body.axes[1]])
     places = face.centre + 0.55 * EDGE_PX * ways
     size = np.array([image.shape[1], image.shape[0]])
@@ -323,7 +326,7 @@ def _completed(image: Array, face: Face, body: Body) -> Body:
 
 
 def _chosen(chosen: list[_Weighed], seen: list[_Weighed]) -> list[_Weighed]:
-    """Return the readings chosen before and the best of the new ones, one for each die."""
+    """Return the readings already chosen and the best of the new ones, one for each die."""
     chosen = list(chosen)
     for one in sorted(seen, key=lambda each: -each.score * _area(each) * (1 + 0.15 * each.face.up)):
         near = [
@@ -338,12 +341,12 @@ def _chosen(chosen: list[_Weighed], seen: list[_Weighed]) -> list[_Weighed]:
             apart = not set(one.face.rows) & set(first.face.rows)
             rival = one.score * _area(one) > RIVAL * first.score * _area(first)
             if rival and apart and one.face.up != first.face.up and not first.doubts:
-                chosen[at] = replace(first, doubts=(f"a {first.face.up} or a {one.face.up}",))
+                chosen[at] = replace(first, doubts=(f"it is a {first.face.up} or a {one.face.up}",))
     return chosen
 
 
 def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
-    """Return a die, with a doubt if a clear spot like its pips lies on it but belongs to no face."""
+    """Return a die, with a doubt if a clear spot like its pips is on it but belongs to no face."""
     rows = list(one.face.rows)
     like = (
         (pips.fit * pips.aspect > 0.75)
@@ -357,34 +360,33 @@ def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
     for row in np.flatnonzero(like):
         nearest = np.hypot(*(pips.centre[list(taken)] - pips.centre[row]).T).min()
         if nearest > 1.2 * pips.radius[row]:
-            return replace(one, doubts=(*one.doubts, f"a spot beside its {one.face.up} fits no face"))
+            return replace(one, doubts=(*one.doubts, f"a spot beside its {one.face.up} belongs to no face"))
     return one
 
 
 def _in_whole(image: Array, one: _Weighed, pips: Pips, faces: Sequence[Face], scale: float) -> _Weighed:
-    """Return a die, with a doubt if its face is part of a larger one or of a grid, or of another size."""
+    """Return a die, with a doubt if its face is part of a larger one or of a grid, or has another size."""
     others = [face for face in faces if face is not one.face]
     whole = {row for face in faces if _whole_one(image, pips, face) for row in face.rows}
     edge_px = None if whole & set(one.face.rows) else larger_edge(image, pips, one.face, others, whole)
     if edge_px is not None:
-        measured = f"about {edge_px / scale:.0f} pixels, {EDGE_PX / scale:.0f} were given"
+        measured = f"about {edge_px / scale:.0f} pixels, not {EDGE_PX / scale:.0f} as given"
         return replace(
             one, doubts=(*one.doubts, f"its {one.face.up} is part of a face; a die's edge is {measured}")
         )
     if of_a_grid(image, pips, one.face, {row for face in faces for row in face.rows}):
-        return replace(one, doubts=(*one.doubts, f"its {one.face.up} goes on as a grid"))
+        return replace(one, doubts=(*one.doubts, f"its {one.face.up} continues as a grid"))
     against = contradiction(image, pips, one.face, one.body)
     if against is not None:
-        given = f"measure a die's edge in the picture, {EDGE_PX / scale:.0f} pixels were given"
-        return replace(one, doubts=(*one.doubts, f"its {one.face.up}'s {against}: {given}"))
+        given = f"measure a die's edge in the picture ({EDGE_PX / scale:.0f} pixels were given)"
+        return replace(one, doubts=(*one.doubts, f"its {one.face.up}'s {against}; {given}"))
     return one
 
 
 def _whole_one(image: Array, pips: Pips, face: Face) -> bool:
-    """Return whether a 1 has three clear sides of its own, so that another die may touch it flush at the
-    fourth.
+    """Return whether a 1 has three clear sides, so that another die may be flush with it at the fourth.
 
-    The edge between their tops hardly shows, and the other die's pips would appear to be on the same face.
+    The edge between their tops is hardly visible, and the other die's pips would seem to be on the same face.
     """
     if face.up != 1:
         return False
@@ -395,9 +397,9 @@ def _whole_one(image: Array, pips: Pips, face: Face) -> bool:
 
 
 def _area(one: _Weighed) -> float:
-    """Return a face's area over the edge's square, computed from the nearer of each two opposite sides.
+    """Return a face's area over the square of the edge, from the nearer side of each opposite pair.
 
-    Four pips of two dice that touch form a 4 across both, whose opposite sides differ.
+    Four pips of two touching dice may form a 4 across both, whose opposite sides differ.
     """
     widths = []
     for first, second in (one.body.sides[:2], one.body.sides[2:]):

@@ -1,7 +1,8 @@
-"""One camera over one table: where its pixels lie on the felt, and how large a die is in them.
+"""One camera over one table: where its pixels lie on the felt, and how large a die is in pixels.
 
-A rig is written by hand or by calibration. Points alone fix the felt's plane; with a lens the camera's own
-position follows from them, and a die's height over the felt is no longer mistaken for a distance along it.
+A rig file is written by hand or by calibration. Points alone determine the felt's plane. With a lens they
+also determine the camera's position, so that a die's height over the felt is not mistaken for a distance
+along it.
 """
 
 from collections.abc import Iterator
@@ -17,27 +18,28 @@ from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 
 UNKNOWN_HEIGHT_MM = 75.0
-"""One camera assumes that a die is on the felt. Within 60 mm of the wall a moving die is this much higher,
-root mean square, and 65 mm over the whole view, in 20,600 points of 230 drawn throws."""
+"""A single camera assumes that a die is on the felt. Within 60 mm of the wall a moving die is this much
+higher (root mean square), and 65 mm over the whole view, in 20,600 points from 230 drawn throws.
+"""
 MIN_POINTS = 4
-"""Fewer fix no plane."""
+"""Fewer points do not determine a plane."""
 SLOPES = 5
-"""Number of slopes per axis at which a camera of unknown position may see a die."""
+"""Number of slopes per axis that are tried for a camera whose position is unknown."""
 MISSES_MM = 10.0
-"""Largest error of a rig's own points, which lie on the felt and are measured with a ruler."""
+"""Largest error of a rig's points, which lie on the felt and are measured with a ruler."""
 
 
 Pixel = Annotated[float, Meta(ge=-100_000, le=100_000)]
 Millimetre = Annotated[float, Meta(ge=-100_000, le=100_000)]
 Focal = Annotated[float, Meta(ge=10, le=100_000)]
 Distortion = Annotated[float, Meta(ge=-1000, le=1000)]
-"""Larger numbers than these are slips of the pen, and overflow in the solution."""
+"""Numbers beyond these limits are typing errors, and would overflow in the computation."""
 DIE_MM = (5.0, 100.0)
-"""The edges of dice that a camera may follow."""
+"""The smallest and largest die edges that a camera may follow."""
 
 
 class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A lens as measured by calibration: focal lengths and centre in pixels, k1, k2, p1, p2, (k3)."""
+    """A lens as measured by calibration: focal lengths and centre in pixels; k1, k2, p1, p2 (and k3)."""
 
     focal_px: tuple[Focal, Focal]
     middle_px: tuple[Pixel, Pixel]
@@ -45,14 +47,14 @@ class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def matrix(self) -> Array:
-        """Return the camera matrix."""
+        """The camera matrix."""
         return np.array(
             [[self.focal_px[0], 0, self.middle_px[0]], [0, self.focal_px[1], self.middle_px[1]], [0, 0, 1.0]]
         )
 
 
 class CaptureFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The frames to request of a V4L2 device, which otherwise sends 640 x 480."""
+    """The frames to request from a V4L2 device, which otherwise sends 640 x 480."""
 
     width: Annotated[int, Meta(ge=160, le=16_384)]
     height: Annotated[int, Meta(ge=120, le=16_384)]
@@ -62,53 +64,57 @@ class CaptureFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where pictures of throws are kept, for how long, and how much of them."""
+    """Where pictures of throws are kept, for how long, and up to what size."""
 
     folder: str = "/var/lib/table-camera"
     days: Annotated[int, Meta(ge=1, le=3650)] = 90
-    """Records of the controlling computer are kept 90 days (NY 5319.60(b)); pictures of hands no longer."""
+    """Days for which pictures are kept. Records of the controlling computer are kept for 90 days
+    (NY 5319.60(b)); pictures, which show hands, are kept no longer.
+    """
     max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
-    """Megabytes of all files together (one has up to 12); the oldest are deleted first."""
+    """Megabytes of all files together (a file has up to 12); the oldest are deleted first."""
 
 
 class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The contents of a rig file."""
 
     camera: Annotated[str, Meta(min_length=1)]
-    """The camera's name: the device of its readings."""
+    """The camera's name, which is the device name in its readings."""
     table: DiceTable
     points: tuple[tuple[Pixel, Pixel, Millimetre, Millimetre], ...] = ()
-    """Places on the felt: x and y in the picture (pixels), x and y on the table (millimetres)."""
+    """Positions on the felt: x and y in the picture (pixels), x and y on the table (millimetres)."""
     dice: Annotated[int, Meta(ge=1, le=7)] = 2
     die_px: Annotated[float, Meta(ge=1, le=10_000)] | None = None
-    """A die's edge where it lies, in pixels; follows from the points if left out."""
+    """A die's edge in pixels; computed from the points if left out."""
     lens: LensFile | None = None
     hand_in_sight: bool = True
-    """Whether it sees the dice leave the hand. False for a camera over the far end: a die that comes into
-    view long after the other is then reported without a release, and a person rules."""
+    """Whether the camera sees the dice leave the hand. Set it to false for a camera over the far end: a die
+    that comes into view long after the other is then reported without a release, and a person rules.
+    """
     walls: Literal["ends", "all"] = "ends"
     """Which walls dice must hit. `error_mm` is the error towards these walls: a shift along an end wall does
-    not affect whether the die touched it."""
+    not affect whether the die touched it.
+    """
     ruleset: str = "craps-12-034"
     source: str = ""
     """The video source of `tablectl camera run`: a V4L2 device or a film."""
     capture: CaptureFile | None = None
-    """The frame size, rate and format to request of the device."""
+    """The frame size, rate and format to request from the device."""
     socket: str = ""
-    """Where it sends its readings: the `port` of the table's json-camera device, without `unix:`."""
+    """Where the camera sends its readings: the `port` of the table's json-camera device, without `unix:`."""
     evidence: EvidenceFile | None = None
-    """Where the pictures behind a call are kept; none are if it is left out."""
+    """Where the pictures behind a call are kept; if left out, no pictures are kept."""
 
 
 class RigError(ValueError):
-    """A rig whose points fix no plane; the message says what was found and expected."""
+    """Raised for a rig that can't be used; the message says what was found and what was expected."""
 
 
 class Rig:
-    """A rig, solved: from pixels to millimetres and back."""
+    """Converts between one camera's pixels and millimetres on the table."""
 
     def __init__(self, file: RigFile) -> None:
-        """Solve the points; raises RigError where they fix no plane."""
+        """Compute the felt's plane from the points. Raises RigError if they do not determine one."""
         self.file = file
         self.die_mm = file.table.die_mm
         if not DIE_MM[0] <= self.die_mm <= DIE_MM[1]:
@@ -125,26 +131,28 @@ class Rig:
         self._matrix = file.lens.matrix if file.lens else np.eye(3)
         self._camera: tuple[Array, Array] | None = None
         self._eye_z = 0.0
-        """The camera's height; negative if the points are solved from below, as in a mirrored picture."""
+        """The camera's height; negative if the solution is below the felt, as for a mirrored picture."""
         self._bent = np.array(file.lens.distortion if file.lens else (0.0, 0.0, 0.0, 0.0))
         corners = [len(cv2.convexHull(points.astype(np.float32))) for points in (pixels, places)]
         if min(corners) < 4:
-            raise RigError("points: found none that fix a plane, expected four or more, no three in a line")
+            raise RigError(
+                "points: found none that determine a plane, expected four or more, no three of them in a line"
+            )
         self._plane, _ = cv2.findHomography(self._straight(pixels), places)
         if self._plane is None:
             raise RigError(
-                "points: found none that fix a plane through this `lens`, expected four or more;"
+                "points: found none that determine a plane through this `lens`, expected four or more;"
                 " `tablectl camera calibrate` measures both"
             )
         self.misses_mm = max(
             float(np.hypot(*(np.array(self.to_table(float(seen[0]), float(seen[1]), 0.0)) - place)))
             for seen, place in zip(pixels, places, strict=True)
         )
-        """Distance of the worst point from its place in the plane."""
+        """Distance of the worst point from its computed position."""
         if not self.misses_mm <= MISSES_MM:
             raise RigError(
-                f"points: found them {self.misses_mm:.0f} mm off their plane, expected {MISSES_MM:g} at most;"
-                " measure them again"
+                f"points: found one {self.misses_mm:.0f} mm off their common plane, expected at most"
+                f" {MISSES_MM:g} mm; measure them again"
             )
         if file.lens is not None:
             flat = np.column_stack([places, np.zeros(len(places))])
@@ -155,7 +163,7 @@ class Rig:
                 self._eye_z = float((-rotation.T @ moved.reshape(3))[2])
 
     def reduced(self, times: int) -> "Rig":
-        """Return the rig of the same camera in pictures reduced by a whole factor."""
+        """Return the rig of the same camera for pictures reduced by a whole-number factor."""
         if times == 1:
             return self
         file, lens = self.file, self.file.lens
@@ -178,12 +186,12 @@ class Rig:
 
     @property
     def height_mm(self) -> float | None:
-        """Return the camera's height over the felt; None if the lens is unknown."""
+        """The camera's height over the felt; None if the lens is unknown."""
         return None if self._camera is None else float(self.eye[2])
 
     @property
     def eye(self) -> Array:
-        """Return the camera's position in millimetres on the table; valid only if it is known."""
+        """The camera's position in millimetres on the table; use it only if `knows_its_place`."""
         assert self._camera is not None
         rotation, moved = self._camera
         eye: Array = -rotation.T @ moved
@@ -196,7 +204,7 @@ class Rig:
         return cv2.undistortPoints(pixels.reshape(-1, 1, 2), self._matrix, self._bent).reshape(-1, 2)
 
     def to_table(self, x: float, y: float, height_mm: float | None = None) -> tuple[float, float]:
-        """Return the place on the table (mm) below what a pixel shows at this height over the felt."""
+        """Return the position on the table (mm) of a point at this height over the felt, given its pixel."""
         height = self.die_mm / 2 if height_mm is None else height_mm
         there = self._plane @ np.array([*self._straight(np.array([[x, y]], float))[0], 1.0])
         place = there[:2] / there[2]
@@ -207,13 +215,14 @@ class Rig:
 
     @property
     def knows_its_place(self) -> bool:
-        """Return whether the camera's own position is known, and with it the effect of a height."""
+        """Whether the camera's position is known, and therefore the effect of a die's height."""
         return self._camera is not None
 
     def shapes(self, middle: Array, points_mm: Array, height_mm: float, slope: float) -> Iterator[Array]:
-        """Yield the pixels of points (n, 3) around what is seen at `middle`, at this height over the felt.
+        """Yield the pixels of points (n, 3) around the point seen at pixel `middle` at this height.
 
-        Without a lens the camera may see them from any side, up to `slope` off the vertical.
+        Without a lens the camera may see them from any side, up to `slope` off the vertical; then several
+        possibilities are yielded.
         """
         x, y = self.to_table(float(middle[0]), float(middle[1]), height_mm)
         if self._camera is not None:
@@ -245,9 +254,9 @@ class Rig:
         return self.die_mm * self.px_per_mm(x, y)
 
     def height_error_mm(self, place_mm: Array, unknown_mm: float = UNKNOWN_HEIGHT_MM) -> float:
-        """Return the standard error of a place (x, y) that follows from a die's unknown height.
+        """Return the standard error of a position (x, y) that a die's unknown height causes.
 
-        It is the error towards the walls that dice must hit (`walls`); 0 if the lens is unknown.
+        It is the error towards the walls that dice must hit (`walls`), and 0 if the lens is unknown.
         """
         if self._camera is None:
             return 0.0
@@ -258,5 +267,5 @@ class Rig:
 
 
 def _reduced(pixel: float, times: int) -> float:
-    """Return where a pixel coordinate lies in a picture reduced by a whole factor."""
+    """Return where a pixel coordinate is in a picture reduced by a whole-number factor."""
     return (pixel + 0.5) / times - 0.5

@@ -11,25 +11,27 @@ from drivers.vision.reading import MIN_PX, DieSeen, read_picture
 from drivers.vision.rig import Rig
 
 NEAR_SHARE = 0.6
-"""Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadow shift the
-spot."""
+"""Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadows shift
+the spot's centre.
+"""
 SHARED_SHARE = 0.35
-"""The same if two dice form one spot: a false face across both lies farther from each die's part of it. A top
-face seen 26 degrees off the vertical is 0.24 from its die's centre."""
+"""The same if two dice form one spot: a false face across both is farther from each die's part of the spot. A
+top face seen 26 degrees off the vertical is 0.24 from its die's centre."""
 LOOK_EDGES = 1.25
-"""How far around a spot's centre its die is searched for, in die edges: the die lies within NEAR_SHARE, and
-its farthest corner within 0.71 more. A larger part would cost time."""
+"""How far around a spot's centre its die is searched for, in die edges: the die's centre is within
+NEAR_SHARE, and its farthest corner within another 0.71. A larger part would only cost time.
+"""
 
 
 FOLLOWED_PX = 15.0
-"""Least edge of a die, in pixels, in the frames in which throws are followed: more pixels only cost time."""
+"""Least edge of a die, in pixels, in the frames in which throws are followed; more pixels only cost time."""
 LEAST_WIDTH_PX = 640
 """Frames are not reduced below this width: a narrower view shows too little of a fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Reduces pictures to the frames in which throws are followed; faces are read in the pictures."""
+    """Reduces pictures to the frames in which throws are followed; faces are read in the full pictures."""
 
     times: int
     """A power of two."""
@@ -40,7 +42,7 @@ class Reduction:
             return picture
         height, width = (length // self.times * self.times for length in picture.shape[:2])
         frame = picture[:height, :width]
-        # By halves, for which OpenCV is faster than for a third or a quarter at once.
+        # Halve repeatedly: OpenCV does that faster than reducing to a third or a quarter at once.
         for _ in range(self.times.bit_length() - 1):
             frame = half(frame)
         return frame
@@ -50,7 +52,7 @@ class Reduction:
         return WholeStill(picture, float(self.times))
 
     def in_picture(self, x: float, y: float) -> tuple[float, float]:
-        """Return the pixel of the picture at a pixel of the frame."""
+        """Return the pixel in the picture that corresponds to a pixel in the frame."""
         return (x + 0.5) * self.times - 0.5, (y + 0.5) * self.times - 0.5
 
 
@@ -62,7 +64,7 @@ def reduction_for(rig: Rig, width_px: int, height_px: int) -> Reduction:
 
 
 class Still(Protocol):
-    """The picture that faces are read from: `zoom` times the frame's resolution."""
+    """The picture from which faces are read, at `zoom` times the frame's resolution."""
 
     zoom: float
 
@@ -73,7 +75,7 @@ class Still(Protocol):
 
 @dataclass(slots=True)
 class WholeStill:
-    """A still that is one whole picture: the frame itself, or a larger one."""
+    """A still that is a whole picture: the frame itself, or a larger picture."""
 
     picture: Array
     zoom: float = 1.0
@@ -88,23 +90,30 @@ class WholeStill:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The part of a still around a die at rest, from which its face was read or not."""
+    """The part of a still around a resting die, whether or not its face could be read from it."""
 
     t_us: int
     part: Array
 
 
 LOOKS = 2
-"""A face needs two still frames that agree."""
+"""A face is accepted only if two still frames agree on it."""
 
 
 def face_in(
     part: Array, low: Array, zoom: float, place: Array, die_px: float, *, near_share: float = NEAR_SHARE
 ) -> tuple[DieSeen | None, str]:
-    """Return the die at a position of the frame, or None and why: exactly one die with a certain face.
+    """Return the die at a position in the frame, or None and the reason.
 
-    `part` is the part of a still, `zoom` times as fine as the frame, around it; `low` is the part's upper
-    left corner in the still.
+    There must be exactly one die near the position, and its face must be certain.
+
+    Args:
+        part: The part of the still around the position.
+        low: The part's upper left corner in the still.
+        zoom: The still's resolution, as a multiple of the frame's.
+        place: The position in the frame.
+        die_px: A die's edge in the frame.
+        near_share: Maximum distance of the face's centre from the position, in die edges.
     """
     fine_px = die_px * zoom
     middle = (place + 0.5) * zoom - 0.5 - low
@@ -115,7 +124,7 @@ def face_in(
     if len(near) != 1:
         return (
             None,
-            f"{len(near)} dice found where one lies" if fine_px >= MIN_PX else reading.refused or "",
+            f"found {len(near)} dice, expected one" if fine_px >= MIN_PX else reading.refused or "",
         )
     die = near[0]
     if die.up is None:

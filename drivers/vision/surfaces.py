@@ -1,8 +1,9 @@
-"""Whether a face is whole, or part of a larger one: then a die's edge is longer than the given length.
+"""Whether a face is whole or part of a larger one, so that a die's edge is longer than the given length.
 
-Part of a large die's face may look like a whole smaller face: two of its 4 pips like a 2. Between two pips of
-one face only that face is seen, and they are arranged like a face's pips; between pips of two dice, or of a
-face and a flank, there is an edge. The holes of a grid are not pips: they continue beyond a face.
+A part of a large die's face may look like a whole smaller face: two pips of a 4 look like a 2. Between two
+pips of one face only that face is visible, and the pips are arranged like a face's pips. Between the pips of
+two dice, or of a face and a flank, there is an edge. The holes of a grid are not pips: they continue beyond a
+face.
 """
 
 from collections.abc import Sequence
@@ -15,33 +16,32 @@ from drivers.vision.arrays import Array
 from drivers.vision.faces import Face
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-REACH = 1.6  # edges: from corner to corner of a face twice as large as given
-LIKE = 0.45  # least fit times aspect of a possible pip, half hidden or at an angle
-FLATTER = 0.75  # of the aspect of a face's own pips: a spot flatter than this may lie on a flank
-SHADED, LEAST_SHADE = 0.2, 12.0  # of the pips' contrast, and grey levels: how much a flank differs at least
-ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # pixels: the width of the strip between two spots
+REACH = 1.6  # from corner to corner of a face twice as large as given, over the edge
+LIKE = 0.45  # least fit times aspect of a possible pip that is half hidden or seen at an angle
+FLATTER = 0.75  # aspect over that of the face's own pips: a flatter spot may be on a flank
+# How much a flank differs in colour, at least: as a fraction of the pips' contrast, and in grey levels.
+SHADED, LEAST_SHADE = 0.2, 12.0
+ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # the strip between two spots, across its width, in pixels
 APART_PX = 5  # an edge between two tops is a line thinner than this
-LINE_STEP = (
-    0.07  # of the pips' contrast: how much such a line, averaged across the strip, stands out at least
-)
-LEAST_STEP = 6.0  # grey levels
-OFF_PITCH = 0.16  # of two pips' distance along a side: foreshortening and perspective
+LINE_STEP = 0.07  # least height of such a line, averaged across the strip, over the pips' contrast
+LEAST_STEP = 6.0  # least height of such a line, in grey levels
+OFF_PITCH = 0.16  # effect of foreshortening and perspective, over two pips' distance along a side
 
 DIAGONAL = 0.72  # from corner pip to corner pip, over the edge: 0.57 to 0.77 on the dice that were measured
-SITE_REACH = 0.085 * EDGE_PX  # how far a hole may be from its place in a grid
+SITE_REACH = 0.085 * EDGE_PX  # how far a hole may be from its position in a grid
 
 _FIVE = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, 0j])
 _SIX = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, -1j, 1j])
-"""The pips of each face are at some of these sites; the pitch along a side is 2."""
+"""The pips of each face are at some of these positions; the pitch along a side is 2."""
 
 
 def larger_edge(
     image: Array, pips: Pips, face: Face, others: Sequence[Face], whole: set[int]
 ) -> float | None:
-    """Return a die's edge in pixels, measured on the larger face that `face` is part of; None if it is whole.
+    """Return a die's edge in pixels, measured on the larger face that contains `face`; None if it is whole.
 
-    `others` are the other accepted faces: each belongs to the same larger face only with all its pips. The
-    spots in the rows `whole` are left out: each is certainly a 1.
+    `others` are the other accepted faces: each belongs to the larger face either with all of its pips or not
+    at all. The spots in the rows `whole` are left out because each is certainly a 1.
     """
     rows = list(face.rows)
     if face.up == 6:
@@ -52,7 +52,7 @@ def larger_edge(
     near = (nearest < REACH * EDGE_PX) & (nearest > 1.5 * pips.radius[rows].max())
     like = _like(pips, rows) & near & (around < max(25.0, 0.4 * contrast))
     like[list(whole)] = False
-    # A pip on a flank is flat, and the flank has another shade; glare on a face does not cause both.
+    # A pip on a flank looks flat, and the flank has another shade; glare on a face does not cause both.
     flat = pips.aspect < FLATTER * pips.aspect[rows].min()
     like &= ~(flat & (around > max(LEAST_SHADE, SHADED * contrast)))
     spots = [
@@ -69,8 +69,8 @@ def larger_edge(
 def of_a_grid(image: Array, pips: Pips, face: Face, taken: set[int]) -> bool:
     """Return whether spots that belong to no face continue the lattice of a 4, 5 or 6 beyond it.
 
-    The pips of a die that lies flush beside it do so too, if the picture's border cuts its face; such places
-    are left out.
+    The pips of an adjacent die do so too if the picture's border cuts that die's face, so such positions are
+    left out.
     """
     if face.up < 4:
         return False
@@ -91,7 +91,7 @@ def of_a_grid(image: Array, pips: Pips, face: Face, taken: set[int]) -> bool:
 
 
 def _like(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:
-    """Return which other spots resemble a face's pips, if less clearly."""
+    """Return which other spots resemble a face's pips, even if less clearly."""
     like: npt.NDArray[np.bool_] = (
         (np.sign(pips.contrast) == np.sign(pips.contrast[rows[0]]))
         & (np.abs(pips.contrast) > 0.5 * np.abs(pips.contrast[rows]).min())
@@ -104,7 +104,7 @@ def _like(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:
 
 
 def _with(rows: list[int], row: int, others: Sequence[Face]) -> npt.NDArray[np.intp]:
-    """Return a face's rows and a spot's, or those of the whole face to which the spot belongs."""
+    """Return a face's rows and a spot's row, or the rows of the whole face to which the spot belongs."""
     its = next((face.rows for face in others if row in face.rows), (row,))
     return np.array([*rows, *its], np.intp)
 
@@ -117,7 +117,7 @@ def _in_a_lattice(places: Array) -> bool:
     z = z - z.mean()
     sites = _arranged(len(z))
     sites = sites - sites.mean(axis=1, keepdims=True)
-    # The best turn and size; no mirror image is needed, since the sites are symmetric.
+    # Find the best turn and size. Mirror images need not be tried, since the sites are symmetric.
     size = (sites.conj() @ z) / (np.abs(sites) ** 2).sum(axis=1)
     off = np.abs(z[None, :] - size[:, None] * sites).max(axis=1)
     return bool((off < 2 * OFF_PITCH * np.abs(size)).any())
@@ -134,7 +134,7 @@ _ARRANGED: dict[int, npt.NDArray[np.complex128]] = {}
 
 
 def _open(image: Array, pips: Pips, rows: list[int], spot: int) -> bool:
-    """Return whether only the face and pips are seen between a spot and the face's nearest pip."""
+    """Return whether only the face and its pips are visible between a spot and the face's nearest pip."""
     own = rows[int(np.hypot(*(pips.centre[rows] - pips.centre[spot]).T).argmin())]
     begin, way = pips.centre[own], pips.centre[spot] - pips.centre[own]
     long = float(np.hypot(*way))

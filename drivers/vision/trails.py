@@ -1,4 +1,4 @@
-"""The trail of one die through a film: where it was, its predicted place, and which spot belongs to it."""
+"""The trail of one die through a film: its positions, its predicted position, and the spot that it has."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,31 +14,31 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.stills import Look
 
 LOST_US = 250_000
-"""How long to search for a die at its predicted place before it is lost."""
+"""How long a die is searched for at its predicted position before it is lost."""
 MAX_SHARE = 5.0
-"""Limit of a spot's area, in die faces: a die blurred over three edges."""
+"""Largest area of a spot, in die faces: that of a die blurred over three edges."""
 TOGETHER_SHARE = 1.9
 """Two dice in one spot cover more than this many die faces, at rest or only slightly blurred."""
 BOTH_SHARE = 0.8
-"""Two dice that became one spot cover at least this share of their areas a frame before."""
+"""Two dice that became one spot cover at least this fraction of their areas in the previous frame."""
 SCRAP_SHARE = 0.5
-"""A spot of less than this share of a die's area, beside a spot of both dice, is a shadow or glare."""
+"""Beside a spot of both dice, a spot of less than this fraction of a die's area is a shadow or glare."""
 JOINED_SHARE = 1.4
 """A spot that a second die joins grows at least by this factor."""
 FASTEST_EDGES_PER_US = 8.0 / 19_000
-"""Throws of 19 mm dice have 1 to 7 m/s; high up, near the camera, a die appears faster still."""
+"""Thrown 19 mm dice move at 1 to 7 m/s; high up, near the camera, a die appears faster still."""
 PACE_FRAMES = 5
-"""After a bounce a die is no faster than within this many frames before it."""
+"""After a bounce, a die is no faster than it was within this many frames before the bounce."""
 CUT_EDGES = 2.5
-"""How far from its predicted place a die is seen, at most, just after it left the border, which cut off a
-part of it and of its blur."""
+"""How far a die may be from its predicted position just after it left the border, which cut off a part of it
+and of its blur."""
 AHEAD_US = 70_000
-"""How far ahead a die's motion is predicted from its path."""
+"""How far ahead a die's motion is extrapolated from its path."""
 
 
 @dataclass(slots=True)
 class Trail:
-    """One die of a throw and where it was seen. Positions in pixels."""
+    """One die of a throw and where it was seen. Positions are in pixels."""
 
     die: int
     released_us: int
@@ -50,7 +50,7 @@ class Trail:
     still_since_us: int = 0
     still_place: Array = field(default_factory=lambda: np.zeros(2))
     still_look: Array | None = None
-    """The part of the frame around that place."""
+    """The part of the frame around `still_place`."""
     seen_us: int = 0
     read: DieSeen | None = None
     looks: tuple[Look, ...] = ()
@@ -58,25 +58,26 @@ class Trail:
     lost: bool = False
     rest_reported: bool = False
     at_border: bool = False
-    """Whether it was last seen at the picture's border and so may have left the picture."""
+    """Whether it was last seen at the picture's border, and so may have left the picture."""
 
-    def led_to(self, t_us: int) -> Array:
-        """Return its predicted place at a time, in pixels."""
+    def predicted_at(self, t_us: int) -> Array:
+        """Return its predicted position at a time, in pixels."""
         if len(self.places) < 2 or self.t_us[-1] == self.t_us[-2]:
             return self.places[-1]
         speed = (self.places[-1] - self.places[-2]) / (self.t_us[-1] - self.t_us[-2])
         ahead = min(t_us - self.t_us[-1], AHEAD_US)
-        led: Array = self.places[-1] + speed * ahead
-        return led
+        predicted: Array = self.places[-1] + speed * ahead
+        return predicted
 
     def place_at(self, t_us: int) -> Array:
-        """Return where it was last seen by a time, in pixels; its first place for an earlier time."""
+        """Return its last position up to a time, in pixels; for an earlier time, its first position."""
         return self.places[max(0, bisect_right(self.t_us, t_us) - 1)]
 
     def came_by(self, one: Sighting, die_px: float) -> bool:
-        """Return whether a lone sighting is probably this die: cut by the border, or between two others.
+        """Return whether a single sighting is probably this die.
 
-        Before its first sighting the border cut it. Between two it was in a spot too large for one die.
+        Before the trail's first sighting, the border may have cut the die. Between two sightings, the die may
+        have been in a spot too large for one die.
         """
         after = bisect_right(self.t_us, one.t_us)
         elsewhere = after > 0 and self.t_us[after - 1] == one.t_us
@@ -86,13 +87,13 @@ class Trail:
             return False
         then = max(after, 1)
         speed = (self.places[then] - self.places[then - 1]) / (self.t_us[then] - self.t_us[then - 1])
-        led = self.places[then] + speed * (one.t_us - self.t_us[then])
-        return float(np.hypot(one.spot.x - led[0], one.spot.y - led[1])) < CUT_EDGES * die_px
+        predicted = self.places[then] + speed * (one.t_us - self.t_us[then])
+        return float(np.hypot(one.spot.x - predicted[0], one.spot.y - predicted[1])) < CUT_EDGES * die_px
 
     def reach(self, t_us: int, die_px: float) -> float:
-        """Return how far from its predicted place it may be, in pixels, as a bounce may turn it round.
+        """Return how far it may be from its predicted position, in pixels, since a bounce may reverse it.
 
-        A die that hit a wall between two frames may be seen where it was, as if it lay; it keeps its speed.
+        A die that hit a wall between two frames may seem not to have moved; its speed before that counts.
         """
         ahead_us = t_us - self.t_us[-1]
         if len(self.places) < 2:
@@ -106,23 +107,23 @@ class Trail:
 
 
 def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
-    """Return each trail's spot by the pairing with the least distance; two share one if there is no other."""
+    """Assign spots to trails so that the total distance is least; two trails may share a spot if need be."""
     costs: dict[tuple[int, int], float] = {}
     scraps = _scraps(trails, spots)
     for trail in trails:
-        led = trail.led_to(t_us)
+        predicted = trail.predicted_at(t_us)
         for at, spot in enumerate(spots):
             if spot.area > 2 * MAX_SHARE * die_px**2 or at in scraps:
                 continue
-            # A bounce may turn a die round within a frame: its last place counts as well as the predicted
+            # A bounce may reverse a die within a frame, so its last position counts as well as the predicted
             # one.
             away = min(
-                float(np.hypot(spot.x - led[0], spot.y - led[1])),
+                float(np.hypot(spot.x - predicted[0], spot.y - predicted[1])),
                 0.6 * die_px + float(np.hypot(*(np.array([spot.x, spot.y]) - trail.places[-1]))),
             )
             inside = (
-                spot.left - die_px / 2 < led[0] < spot.right + die_px / 2
-                and spot.top - die_px / 2 < led[1] < spot.bottom + die_px / 2
+                spot.left - die_px / 2 < predicted[0] < spot.right + die_px / 2
+                and spot.top - die_px / 2 < predicted[1] < spot.bottom + die_px / 2
             )
             if away < trail.reach(t_us, die_px) or inside:
                 costs[trail.die, at] = away
@@ -152,14 +153,14 @@ def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: 
 
 
 def _not_joined(spot: Spot, trails: Sequence[Trail]) -> Trail | None:
-    """Return the die that left the picture and so is not in the other die's spot, which has not grown."""
+    """Return the die that left the picture, if the other die's spot has not grown; None otherwise."""
     left = [trail for trail in trails if trail.spot is None and trail.at_border]
     before = sum(trail.spot.area for trail in trails if trail.spot is not None)
     return left[0] if len(left) == 1 and spot.area < JOINED_SHARE * before else None
 
 
 def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
-    """Return the spots that are not dice, beside a spot that both dice became."""
+    """Return the spots that are not dice because both dice have become one other spot."""
     before = {id(trail.spot): trail.spot.area for trail in trails if trail.spot is not None}
     both = sum(before.values())
     seen = len(trails) == 2 and all(trail.spot is not None for trail in trails)
@@ -171,13 +172,13 @@ def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
 def place_in(
     spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int, die_px: float
 ) -> tuple[Array, float]:
-    """Return a die's centre in a spot and its standard error, in pixels."""
+    """Return a die's centre within a spot and its standard error, in pixels."""
     middle = np.array([spot.x, spot.y])
     if len(sharers) > 1:
         return _split(spot, trail, sharers, t_us), 0.35 * die_px
     error = blur_error(spot, die_px)
     if spot.at_border:
-        # The part beyond the border is not seen: the centre lies half an edge behind the visible edge.
+        # The part beyond the border is not visible: the centre is half an edge behind the visible edge.
         width, height = spot.size
         size = np.array([width, height])
         short = np.maximum(0.0, 1.15 * die_px - size)
@@ -197,7 +198,7 @@ def _split(spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int) -> Arr
     ys, xs = np.nonzero(spot.mask)
     points = np.column_stack([xs, ys]) * HALF + (spot.left, spot.top)
     low, high = (spot.left, spot.top), (spot.right, spot.bottom)
-    middles = np.array([np.clip(other.led_to(t_us), low, high) for other in sharers])
+    middles = np.array([np.clip(other.predicted_at(t_us), low, high) for other in sharers])
     if float(np.hypot(*(middles[0] - middles[1]))) < 2.0:
         middles = middles + np.array([[-2.0, 0.0], [2.0, 0.0]])
     for _ in range(4):

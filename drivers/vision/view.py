@@ -1,8 +1,8 @@
 """Whether a camera still sees its table, or is covered, blinded, bumped, out of focus, flickering or frozen.
 
 Each frame is compared with the empty table at a quarter of its size. A deviation that lasts for `HOLDS_US` is
-a fault; while a fault is active nothing is followed: a view other than the calibrated one gives no face or
-track.
+a fault. While a fault is active no dice are followed, because faces and tracks are valid only in the
+calibrated view.
 """
 
 import math
@@ -16,43 +16,45 @@ from drivers.vision.arrays import Array
 
 SIZE = 0.25
 HOLDS_US = 100_000
-"""A hand that passes close under the camera covers it for a shorter time."""
+"""A hand that passes close to the camera covers it for a shorter time than this."""
 OVER_US = 500_000
 DARK = 14.0
-"""Mean grey level of a covered sensor: black level and noise."""
+"""Largest mean grey level of a covered sensor: black level and noise."""
 PLAIN_SHARE = 0.3
-"""A cloth over the camera leaves less than this share of the table's structure."""
+"""A cloth over the camera leaves less than this fraction of the table's structure visible."""
 CHANGED = 40
 CHANGED_SHARE = 0.6
-"""Share of the view that dice, hands and sticks never hide together."""
+"""A fraction of the view that dice, hands and sticks together never hide."""
 WHITE, WHITE_SHARE = 250, 0.2
 BLUR_SHARE = 0.35
-"""Sharpness over that of the calibrated view; a hand or dice add edges and hide few."""
+"""Least sharpness over that of the calibrated view; hands and dice add edges and hide few."""
 SURE_SHIFT = 0.15
-"""Response of the phase correlation below which a shift has no meaning."""
+"""Response of the phase correlation below which a shift is meaningless."""
 FLICKER = 0.06
-"""Standard deviation over mean of the light from frame to frame; people's shadows change it slowly."""
+"""Largest standard deviation of the light from frame to frame, over its mean; people's shadows change the
+light only slowly."""
 BANDS = 16
-"""Rows are exposed one after another: a lamp at 50 or 60 Hz makes about four dark stripes, which drift fast
-or slowly. Half of the bands must show them, so that a hand is not mistaken for stripes."""
+"""Rows are exposed one after another, so a lamp at 50 or 60 Hz causes about four dark stripes, which drift
+fast or slowly. They must appear in half of the bands, so that a hand is not mistaken for stripes.
+"""
 RECENT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The state of the view with this frame."""
+    """The state of the view as of one frame."""
 
     fault: str | None
     """The code of the active fault."""
     seen: str = ""
-    """What was measured."""
+    """What was seen or measured."""
 
 
 class View:
     """One camera's view of its table, frame after frame."""
 
     def __init__(self, empty: Array, bumped_px: float) -> None:
-        """Store the calibrated view, and the shift (pixels of a frame) that means a bump."""
+        """Store the calibrated view and the shift, in pixels of a frame, that counts as a bump."""
         self._empty = _small(empty)
         self._bumped = max(0.75, bumped_px * SIZE)
         self._window = cv2.createHanningWindow((self._empty.shape[1], self._empty.shape[0]), cv2.CV_32F)
@@ -62,31 +64,31 @@ class View:
         self._white = float((self._empty >= WHITE).mean())
         self._light: deque[Array] = deque(maxlen=RECENT)
         self._last: Array | None = None
-        self._standing: tuple[str, str] | None = None
+        self._active: tuple[str, str] | None = None
         self._suspect: tuple[str, int] | None = None
-        self._well_since_us: int | None = None
+        self._clear_since_us: int | None = None
 
     def look(self, t_us: int, picture: Array) -> Verdict:
-        """Return the fault that is active with this frame, or None."""
+        """Check a frame; return the verdict, which has the active fault if there is one."""
         found = self._found(_small(picture))
         if found is None:
             self._suspect = None
-            if self._standing is not None:
-                self._well_since_us = t_us if self._well_since_us is None else self._well_since_us
-                if t_us - self._well_since_us >= OVER_US:
-                    self._standing = None
+            if self._active is not None:
+                self._clear_since_us = t_us if self._clear_since_us is None else self._clear_since_us
+                if t_us - self._clear_since_us >= OVER_US:
+                    self._active = None
         else:
-            self._well_since_us = None
+            self._clear_since_us = None
             if self._suspect is None or self._suspect[0] != found[0]:
                 self._suspect = (found[0], t_us)
             if t_us - self._suspect[1] >= HOLDS_US:
-                self._standing = found
-        return Verdict(*(self._standing or (None, "")))
+                self._active = found
+        return Verdict(*(self._active or (None, "")))
 
     @property
     def doubtful(self) -> bool:
-        """Return whether the last frame must not be followed: a fault is active, or may be beginning."""
-        return self._standing is not None or self._suspect is not None
+        """Whether the latest frame must not be used, because a fault is active or may be beginning."""
+        return self._active is not None or self._suspect is not None
 
     def _found(self, now: Array) -> tuple[str, str] | None:
         frozen = self._last is not None and np.array_equal(self._last, now)
@@ -94,26 +96,29 @@ class View:
         mean = float(now.mean())
         self._light.append(_bands(now))
         if frozen:
-            return "frozen", "each frame is the one before; its cable or driver hangs"
+            return "frozen", "each frame is identical to the previous one; the camera's cable or driver hangs"
         white = float((now >= WHITE).mean())
         if white > self._white + WHITE_SHARE:
             return "blinded", f"{white:.0%} of the view is white"
         if mean < DARK or float(now.std()) < PLAIN_SHARE * self._structure:
-            return "covered", f"mean grey {mean:.0f}, structure {now.std():.0f} of {self._structure:.0f}"
+            return (
+                "covered",
+                f"mean grey level {mean:.0f}, contrast {now.std():.0f}, expected about {self._structure:.0f}",
+            )
         if len(self._light) == RECENT and (swing := _swing(self._light)) > FLICKER:
-            return "flickering", f"the light swings by {swing:.0%} from frame to frame"
+            return "flickering", f"the light varies by {swing:.0%} from frame to frame"
         if (striped := _striped(self._light[-1] / self._bands)) > FLICKER:
-            return "flickering", f"dark bands lie over the view, {striped:.0%} off its light"
+            return "flickering", f"bands across the view differ by {striped:.0%} from its mean light"
         changed = cv2.countNonZero((cv2.absdiff(now, self._empty) > CHANGED).astype(np.uint8)) / now.size
         if changed > CHANGED_SHARE:
             return "covered", f"{changed:.0%} of the view is not the table"
         shift, sure = cv2.phaseCorrelate(self._empty.astype(np.float32), now.astype(np.float32), self._window)
         away = math.hypot(*shift)
         if sure > SURE_SHIFT and away > self._bumped:
-            return "bumped", f"the view is {away / SIZE:.0f} pixels off"
+            return "bumped", f"the view has shifted by {away / SIZE:.0f} pixels"
         sharp = _sharpness(now)
         if sharp < BLUR_SHARE * self._sharpness:
-            return "out_of_focus", f"sharpness {sharp / self._sharpness:.0%} of the calibrated view's"
+            return "out_of_focus", f"the sharpness is {sharp / self._sharpness:.0%} of the calibrated view's"
         return None
 
 
@@ -123,7 +128,7 @@ def _small(picture: Array) -> Array:
 
 
 def _sharpness(small: Array) -> float:
-    """Return the gradient that the steepest hundredth of a picture exceeds: printed lines, not grain."""
+    """Return the 99th percentile of a picture's gradient, which printed lines reach and grain does not."""
     steep = np.absolute(
         np.asarray(cv2.Laplacian(cv2.GaussianBlur(small, (0, 0), 0.8), cv2.CV_32F), np.float32)
     )
@@ -131,18 +136,18 @@ def _sharpness(small: Array) -> float:
 
 
 def _bands(small: Array) -> Array:
-    """Return the mean light of bands of rows, from the top down."""
+    """Return the mean light of each band of rows, from the top down."""
     rows = np.asarray(small, np.float32).mean(axis=1)
     return np.array([band.mean() for band in np.array_split(rows, BANDS)])
 
 
 def _swing(light: deque[Array]) -> float:
-    """Return how much the light alternates from frame to frame in most bands, without slow changes."""
+    """Return how much the light varies from frame to frame in most bands, ignoring slow changes."""
     values = np.stack(light)
     steps = np.diff(values, 2, axis=0) / 4
     return float(np.median(steps.std(axis=0) / np.maximum(1.0, values.mean(axis=0))))
 
 
 def _striped(share: Array) -> float:
-    """Return by how much most bands are lighter or darker than the view as a whole."""
+    """Return how much lighter or darker most bands are than the view as a whole."""
     return float(np.median(np.abs(share / max(0.01, float(np.median(share))) - 1.0)))

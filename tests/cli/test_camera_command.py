@@ -51,7 +51,7 @@ def test_a_line_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_refused_picture_is_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = picture(tmp_path, "a.png", 2, 5)
     assert main(["camera", "read", str(path), "--die-px", str(EDGE_PX), "--dice", "3", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["refused"] == "2 dice found, 3 expected"
+    assert json.loads(capsys.readouterr().out)["refused"] == "found 2 dice, expected 3"
 
 
 def test_what_is_no_picture_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -156,7 +156,7 @@ def test_a_wrong_edge_with_which_no_die_is_found_is_told_with_the_one_that_would
     path = picture(tmp_path, "a.png", 2, 5)
     assert main(["camera", "read", str(path), "--die-px", str(1.8 * EDGE_PX), "--dice", "2"]) == 1
     told = capsys.readouterr().out
-    assert "0 dice found, 2 expected; with an edge of about " in told
+    assert "found 0 dice, expected 2; with an edge of about " in told
     assert int(told.split("about ")[1].split()[0]) == pytest.approx(EDGE_PX, rel=0.2)
 
 

@@ -26,7 +26,7 @@ def test_a_die_that_turned_at_a_wall_between_two_frames_is_looked_for_as_far_as_
     """It was 60 px a frame fast; turned between two frames it is seen 2 px on, and then 26 px back."""
     seen = trail(40.0, 100.0, 160.0, 162.0)
     next_us = 4 * FRAME_US
-    assert abs(136.0 - float(seen.led_to(next_us)[0])) < seen.reach(next_us, DIE_PX)
+    assert abs(136.0 - float(seen.predicted_at(next_us)[0])) < seen.reach(next_us, DIE_PX)
 
 
 def test_a_die_that_lies_is_not_looked_for_across_the_table() -> None:
