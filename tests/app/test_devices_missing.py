@@ -96,7 +96,7 @@ def test_a_wheel_that_waits_for_its_settings_is_reported_with_what_it_waits_for(
     daemon = one.open()
     play(daemon, [DeviceDown(t=1_000, dev="wheel", code="unchecked", reason="not read back yet")])
     (fault,) = [fault for fault in daemon.faults.present if fault.code == "device_down"]
-    assert "rotor has run down" in fault.kind.next_step
+    assert "rotor has stopped" in fault.kind.next_step
     t = daemon.clock.now_us()
     play(daemon, [DeviceDown(t=t, dev="wheel", code="configuration", reason="m is 20000, approved is 1.5")])
     assert [fault.code for fault in daemon.faults.present if fault.where == "wheel"] == [
