@@ -1,4 +1,4 @@
-"""An evening of Three Card Poker deal by deal: the cards, and what each position must have of it."""
+"""An evening of Three Card Poker, deal by deal: the cards, and what each position must win or lose."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ BEFORE_THE_CARDS = {"ante": ANTE, "pair_plus": PAIR_PLUS, "side": SIDE}
 
 
 class Hand(NamedTuple):
-    """A position's cards, whether it folds, and what it wins or loses, each wager in cents by its rule."""
+    """A position's cards, whether it folds, and what each wager wins or loses, in cents, by its rule."""
 
     cards: str
     won: dict[str, int]
@@ -20,7 +20,7 @@ class Hand(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """One deal: what happens to it, the dealer's cards, and the positions."""
+    """One deal: how it goes, the dealer's cards, and the positions."""
 
     kind: str
     dealer: str
@@ -28,7 +28,7 @@ class Scene(NamedTuple):
 
 
 NOTHING = Hand("Qh Jd Tc", {})
-"""A hand that would win much in a deal that does not count: all stakes go back."""
+"""A hand that would win well, in a deal that does not count: all stakes are returned."""
 DEALS = (
     Scene(
         "plain",
@@ -86,16 +86,16 @@ DEALS = (
 )
 SEATS = tuple(DEALS[0].hands)
 CUT_OFF = 5
-"""A deal whose power is cut before all have acted; it is void, and dealt again."""
+"""The deal in which the power fails before every position has acted; it is void, and dealt again."""
 
 
 def won(deals: int = len(DEALS)) -> int:
-    """Sum up what all positions win and lose in so many deals."""
+    """Sum what all positions win and lose in the first deals."""
     return sum(cents for deal in DEALS[:deals] for hand in deal.hands.values() for cents in hand.won.values())
 
 
 def feed() -> Feed:
-    """Let a shoe and people play it; the dealer calls no more bets before every other deal."""
+    """Play the evening with a shoe and people; before every other deal the dealer calls No More Bets."""
     table = three_card.Evening(1, directed=True)
     table.seats = list(SEATS)
     table.enter("seats", seats=SEATS)
@@ -120,7 +120,7 @@ class Punter:
         self._deal = -1
 
     def __call__(self, after: str, _made: int) -> list[Wager]:
-        """Bet Ante, Pair Plus and side when bets open, Play when they close."""
+        """Bet Ante, Pair Plus and the side bet when bets open, and Play when they close."""
         if after == "bets.opened":
             self._deal += 1
         if self._deal == len(DEALS) or after not in ("bets.opened", "bets.closed"):
@@ -135,6 +135,6 @@ class Punter:
         ]
 
     def again(self, evening: Evening) -> None:
-        """Bet for the same deal again: it was void, and the cards are dealt anew."""
+        """Bet on the same deal again: it was void, and new cards are dealt."""
         self._deal -= 1
         evening.bet("bets.opened")

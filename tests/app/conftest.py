@@ -15,14 +15,14 @@ from tests.app.rig import PATIENCE_S, Table
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return what runs in the test's own process as long as a busy machine may need."""
+    """Set the timeouts inside the test's own process to what a busy machine may need."""
     for module, limit in ((link, "TIMEOUT_S"), (running_module, "STOP_S"), (daemon_module, "STOP_S")):
         monkeypatch.setattr(module, limit, PATIENCE_S)
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Return a craps table with a folder of its own; whatever runs on it is ended."""
+    """Return a craps table with its own folder; end whatever still runs on it afterwards."""
     one = Table(tmp_path)
     yield one
     if one.process is not None:
@@ -31,12 +31,12 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[HouseMaker]:
-    """Return a maker of daemons inside the test; each is closed."""
+    """Return a maker of daemons inside the test; close each afterwards."""
     made: list[House] = []
 
     def make(**settings: object) -> House:
         given = {"table": "craps", "self_test_devices": False, **settings}
-        options = Options(journal=tmp_path / "journal", socket=tmp_path / "control", **given)  # type: ignore[arg-type]  # the tests' own settings
+        options = Options(journal=tmp_path / "journal", socket=tmp_path / "control", **given)  # type: ignore[arg-type]  # test settings
         made.append(House(tmp_path, options))
         return made[-1]
 

@@ -1,4 +1,4 @@
-"""A daemon with its real links and devices, and a virtual table behind pseudo-terminals, faster than life."""
+"""A daemon with real links and devices, and a virtual table behind pseudo-terminals, faster than life."""
 
 import json
 import sys
@@ -32,21 +32,21 @@ NOBODY_SETTLES = "publish: {to: socket}\n"
 
 
 class _LateRow(msgspec.Struct):
-    """A reading that came too late, as the journal holds it."""
+    """A reading that arrived too late, as the journal stores it."""
 
     reading: AnyReading
     behind_us: int
 
 
 class TableClock(SharedClock):
-    """The virtual table's clock as the daemon's."""
+    """The virtual table's clock, used as the daemon's clock."""
 
     def reach(self, now_us: int) -> None:
         """Do nothing: this clock runs by itself."""
 
 
 class Evening:
-    """One table, its virtual hardware, and the daemon on it with all its threads."""
+    """One table, its virtual hardware, and the daemon that runs it with all its threads."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Evening:
         mix: Mix | None = None,
         own: str = "",
     ) -> None:
-        """Prepare; `own` are lines that the table's file has beside what is shipped."""
+        """Prepare the table; `own` holds lines added to the shipped table file."""
         self.stories: list[Story] = []
         self.refused: list[str] = []
         self.ports = folder / "ports"
@@ -109,12 +109,12 @@ class Evening:
         until(self.unlocked, "the self-test to pass with all devices up")
 
     def unlocked(self) -> bool:
-        """Return whether the table plays."""
+        """Return whether the table is open and unlocked."""
         live = self.daemon.live
         return live is not None and live.core.view.state.lock == "unlocked"
 
     def stop(self) -> None:
-        """Stop the daemon in order, then switch the table off; a second time is fine."""
+        """Stop the daemon in order, then switch the table off; calling this twice is harmless."""
         if self._stopping.is_set():
             return
         self.daemon.stop()
@@ -126,29 +126,29 @@ class Evening:
         assert not any(thread.is_alive() for thread in self._threads)
 
     def order(self, fault: str, device: str) -> None:
-        """Have a fault, and wait until it has begun."""
+        """Order a fault, and wait until it has begun."""
         before = len(self.faults)
         with (self.ports / ORDERS).open("w", encoding="utf-8") as pipe:
             pipe.write(json.dumps({"fault": fault, "device": device}) + "\n")
         until(lambda: len(self.faults) > before, lambda: f"{fault} at {device}; refused: {self.refused}")
 
     def well(self) -> bool:
-        """Return whether no fault stands and every device is up again."""
+        """Return whether no fault is present and every device is up again."""
         missing = live_of(self.daemon).core.devices.missing(frozenset(self.settings.devices))
         return self.virtual.well and not missing
 
     @property
     def faults(self) -> list[Began]:
-        """Return the faults so far."""
+        """Return the faults that occurred so far."""
         return [story for story in list(self.stories) if isinstance(story, Began)]
 
     @property
     def played(self) -> list[Played]:
-        """Return the attempts so far with their truth."""
+        """Return the attempts played so far, with what really happened."""
         return [story for story in list(self.stories) if isinstance(story, Played)]
 
     def effects(self) -> Iterator[Effect]:
-        """Yield what the journal holds: every outcome, what its verdict rests on, and what came too late."""
+        """Yield the journal's contents: every outcome, what its verdict rests on, and what came too late."""
         outcomes = iter(self.house.outcomes())
         for row in self.house.rows():
             if row.name == LATE and row.body is not None:

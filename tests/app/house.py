@@ -1,4 +1,4 @@
-"""A daemon inside the test: driven turn by turn with a clock in hand, or with all its threads."""
+"""A daemon inside the test, driven turn by turn with a manual clock, or running all its threads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ NIGHT_US = 1_800_000_000_000_000
 
 
 class HandClock:
-    """Stands still until a reading arrives or the test sets it."""
+    """A clock that stands still until a reading arrives or the test sets it."""
 
     def __init__(self) -> None:
         self.us = 0
@@ -35,7 +35,7 @@ class HandClock:
         return self.us
 
     def reach(self, now_us: int) -> None:
-        """Go on to this arrival."""
+        """Advance to this arrival time."""
         self.us = max(self.us, now_us)
 
 
@@ -61,7 +61,7 @@ class House:
     publish: PublishSettings = field(default_factory=lambda: PublishSettings(to="socket"))
     engine: EngineMaker | None = None
     settings: TableSettings | None = None
-    """The table's, where its file was read before."""
+    """The settings of the table's file, where they have been loaded already."""
     daemons: list[Daemon] = field(default_factory=list)
 
     def open(self) -> Daemon:
@@ -81,7 +81,7 @@ class House:
         return daemon
 
     def restart(self, daemon: Daemon) -> Daemon:
-        """Stop one in order and open the next."""
+        """Stop a daemon in order and open the next one."""
         daemon.close()
         return self.open()
 
@@ -95,7 +95,7 @@ class House:
         return [outcome_of(row.body) for row in self.rows() if row.seq is not None and row.body]
 
     def types(self) -> list[str]:
-        """Name the types of the journal's outcomes."""
+        """Return the types of the journal's outcomes."""
         return [outcome.type for outcome in self.outcomes()]
 
 
@@ -106,7 +106,7 @@ def live_of(daemon: Daemon) -> RunningTable:
 
 
 def drain(daemon: Daemon) -> None:
-    """Let the core take all that waits, and wait until what it handed over is on the disk."""
+    """Let the core take everything that waits, then wait until its output is on the disk."""
     core = live_of(daemon).core
     while core.turn(0):
         pass
@@ -115,7 +115,7 @@ def drain(daemon: Daemon) -> None:
 
 
 def play(daemon: Daemon, readings: list[AnyReading]) -> None:
-    """Let readings arrive as they happen, and time run on a second behind the last."""
+    """Post readings at their own times, then let time run on by a second after the last."""
     for reading in readings:
         arrived = reading.t if reading.arrived is None else reading.arrived
         assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=arrived))

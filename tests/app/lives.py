@@ -1,4 +1,4 @@
-"""The lives of a table that is killed again and again, and what must hold after each death."""
+"""A table that is killed again and again, and what must be true after each kill."""
 
 import random
 import threading
@@ -31,41 +31,41 @@ from controller.replay.source import decode_reading
 from tests.app.rig import Table, lines_of, tick, until
 
 GAP_US = 30_000_000
-"""Between the last reading of one life and the first of the next."""
+"""The time between the last reading before a kill and the first one after it."""
 STEP = 40
-"""Readings fed at once, until an attempt is under way."""
+"""How many readings are fed at a time until an attempt is in progress."""
 LOOKS = 500
 """How often the file is polled before the daemon is asked whether there is more to come."""
 
 
 @dataclass
 class Lives:
-    """One table's lives, one evening after the other."""
+    """One table's runs, one evening after the other."""
 
     table: Table
     evening: list[tuple[int, AnyReading]]
     seed: int
     links: list[bytes] = field(default_factory=list)
-    """The chain as it was after the last death."""
+    """The chain links as they were after the last kill."""
     deaths: int = 0
     cut_off: int = 0
-    """Attempts that a death cut off."""
+    """How many attempts were cut off by kills."""
     _fed: list[bytes] = field(default_factory=list)
     _place: int = 0
     _shift_us: int = 0
     _last_us: int = 0
-    """When the last of what was fed arrived."""
+    """The arrival time of the last reading fed."""
 
     @property
     def name(self) -> str:
-        """Return the table's name, where its file may be given by a path."""
+        """Return the table's name, where its file may be given as a path."""
         return Path(self.table.name).stem
 
     def live_and_die(self) -> None:
-        """Start, play on for a while, be killed somewhere, and check what is left.
+        """Start, play for a while, kill the daemon at some point, and check what is left.
 
-        Of three deaths one falls into an attempt, one into play wherever it is, and one sometimes even
-        before: each waits for what the daemon says or writes, none for a time.
+        Of three kills, one falls into an attempt and one into play at any point; now and then one falls
+        before play. Each waits for something that the daemon reports or writes, never for a fixed time.
         """
         chance = random.Random(self.seed * 1000 + self.deaths)
         kind = self.deaths % 3
@@ -79,13 +79,13 @@ class Lives:
         self.check()
 
     def _die_while_starting(self, writes: int) -> None:
-        """Be killed before play: what the last life was fed is still what the last session stands on."""
+        """Kill before play: the last session still rests on what the run before it was fed."""
         self.table.start(ready=False)
         self._wait_for_writes(writes, self.table.answers)
         self.table.kill()
 
     def _die_in_an_attempt(self) -> None:
-        """Be killed when the readings have left an attempt open, and the journal knows of it."""
+        """Kill when the readings have left an attempt open, and the journal has recorded it."""
         self._begin_to_play()
         while not _in_flight(self.table.rows()):
             self.table.feed(self._next_lines(STEP))
@@ -93,7 +93,7 @@ class Lives:
         self.table.kill()
 
     def _die_in_play(self, chance: random.Random) -> None:
-        """Be killed while readings come, and most often between a write and its commit."""
+        """Kill while readings arrive, most often between a write and its commit."""
         self._begin_to_play()
         lines = self._next_lines(chance.randrange(1, 700))
         feeder = threading.Thread(target=self.table.feed, args=(lines,), daemon=True)
@@ -110,7 +110,7 @@ class Lives:
         self._go_on_after_a_gap()
 
     def _wait_for_writes(self, count: int, all_written: Callable[[], bool]) -> None:
-        """Wait until the WAL was written so often, or until there is nothing left to write."""
+        """Wait until the WAL was written `count` times, or until nothing is left to write."""
         left, last = count, self._last_write()
 
         def written() -> bool:
@@ -131,37 +131,37 @@ class Lives:
         return (0, 0) if found is None else (found.st_size, found.st_mtime_ns)
 
     def _taken(self) -> bool:
-        """Return whether the core has taken all that it was fed, and the disk what came of it."""
+        """Return whether the core has taken everything it was fed, and the results are on the disk."""
         status = self.table.status()
         journal = status["journal"]
         assert isinstance(journal, dict)
         return status["table_time_us"] == self._last_us and journal["waiting"] == 0
 
     def close(self) -> int:
-        """Live once more, and end in order; give the exit code."""
+        """Start once more and stop in order; return the exit code."""
         self.table.start()
         self._check_start()
         return self.table.terminate()
 
-    # --- what must hold ---
+    # --- checks ---
 
     def check(self) -> None:
-        """Check the journal of a dead table."""
+        """Check the journal of a killed table."""
         rows, recovered = self._read()
         links = [row.link for row in rows]
-        assert links[: len(self.links)] == self.links, "rows that were there have changed or gone"
+        assert links[: len(self.links)] == self.links, "rows written before have changed or are missing"
         self.links = links
         outcomes = [(row, outcome_of(row.body)) for row in rows if row.seq is not None and row.body]
         assert [outcome.seq for _, outcome in outcomes] == list(range(1, len(outcomes) + 1))
-        self._check_told(outcomes)
+        self._check_published(outcomes)
         self._check_ids(rows)
         self._check_state(rows, recovered)
 
     def _read(self) -> tuple[list[Row], Recovered]:
         """Read the rows, and the state that they recover to.
 
-        A commit that was cut off before it showed in the index of the WAL stays out of sight while a helper
-        process of the dead daemon still reads, and may come into sight between the two.
+        While a helper process of the killed daemon is still reading, a commit that was cut off before it
+        appeared in the WAL's index stays invisible; it may become visible between the two reads.
         """
         place = JournalLocation(self.table.journal / "journal.db", self.table.journal / "journal.head")
         key = load_key(self.table.journal / "table.key").public
@@ -178,7 +178,7 @@ class Lives:
         until(same_commits, "rows and state of the same commits")
         return rows, found[0]
 
-    def _check_told(self, outcomes: list[tuple[Row, Outcome]]) -> None:
+    def _check_published(self, outcomes: list[tuple[Row, Outcome]]) -> None:
         kept = {outcome.id: (row.body, row.link.hex()) for row, outcome in outcomes}
         for line in self.table.told:
             outcome = line["outcome"]
@@ -199,7 +199,7 @@ class Lives:
                 assert outcome_of(row.body).id == f"{self.name}/{session}/{row.seq}"
 
     def _check_state(self, rows: list[Row], recovered: Recovered) -> None:
-        """Run the engine on what was fed: the journal holds a first part of what it says, and its state."""
+        """Run the engine on what was fed: the journal holds its first outcomes, and the matching state."""
         start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
         unlocked = next((p for p in range(start, len(rows)) if rows[p].name == "table.unlocked"), None)
         if unlocked is None:
@@ -212,23 +212,27 @@ class Lives:
         )
 
     def _check_start(self) -> None:
-        """Whatever was in flight at the death is under review, with the power's loss as its cause.
+        """Check that whatever was in flight at the kill is under review, with the loss of power as its cause.
 
-        What the killed session wrote is known once the next has opened the journal: a commit that was cut off
-        before it showed in the index of the WAL is found by the next writer and by no reader before it.
+        What the killed session wrote is only known after the next session has opened the journal: a commit
+        that was cut off before it appeared in the WAL's index is found by the next writer, and by no reader
+        before that.
         """
         if not self.links:
             return
         session = int(str(self.table.status()["session"]))
-        # On a slow disk the daemon is ready before its session's first row is there.
+        # On a slow disk the daemon is ready before the first row of its session is written.
         until(
             lambda: _start_of(self.table.rows(), session) is not None, f"the first row of session {session}"
         )
         rows = self.table.rows()
         start = _start_of(rows, session)
-        owed = _in_flight(rows[:start])
-        self.cut_off += len(owed)
-        until(lambda: _reviews(self.table.rows()[start:]) == owed, f"reviews of {owed} in {rows[start:]}")
+        in_flight = _in_flight(rows[:start])
+        self.cut_off += len(in_flight)
+        until(
+            lambda: _reviews(self.table.rows()[start:]) == in_flight,
+            f"reviews of {in_flight} in {rows[start:]}",
+        )
 
     def _open_for_play(self) -> None:
         if self.table.status()["pending"]:
@@ -241,7 +245,7 @@ class Lives:
         self.table.unlock()
 
     def _next_lines(self, count: int) -> list[bytes]:
-        """Return so many more readings of the evening or a few more, and a tick that nothing arrives with."""
+        """Return at least the next `count` readings of the evening, and a tick that arrives on its own."""
         start = self._place
         end = min(start + count, len(self.evening))
         while end < len(self.evening) and self.evening[end][0] <= self.evening[end - 1][0] + 1:
@@ -258,12 +262,12 @@ class Lives:
         return lines
 
     def _go_on_after_a_gap(self) -> None:
-        """Let the clock run on where it was, as a machine's that was not switched off."""
+        """Continue on the same clock, as on a machine that was not switched off."""
         self._shift_us = self._last_us - self.evening[self._place][0] + GAP_US
 
 
 class _Model:
-    """The engine alone, on the lines that the daemon was fed."""
+    """The engine alone, given the lines that the daemon was fed."""
 
     def __init__(self, setup: Setup, lines: list[bytes]) -> None:
         self._session = Session(setup)
@@ -271,9 +275,9 @@ class _Model:
         self._readings: list[AnyReading] = [unlock, *(decode_reading(line) for line in lines)]
 
     def up_to(self, told: list[Outcome]) -> list[tuple[State, First]]:
-        """Return the state after these outcomes, and those to which it then changes without a word.
+        """Return the state after these outcomes, and the states that follow it without a further outcome.
 
-        The outcomes must be what the engine says.
+        The outcomes must be those of the engine.
         """
         said: list[Outcome] = []
         stands = [(self._session.state(), self._session.first())]
@@ -303,7 +307,7 @@ def _setup_before(rows: list[Row]) -> Setup:
 
 
 def _start_of(rows: list[Row], session: int) -> int | None:
-    """Return the place of a session's first row; None where it is not there yet."""
+    """Return the index of a session's first row; None if it is not there yet."""
     for place, row in enumerate(rows):
         started = row.name == SESSION_STARTED and row.body
         if started and msgspec.json.decode(started, type=Identity).session == session:
@@ -312,7 +316,7 @@ def _start_of(rows: list[Row], session: int) -> int | None:
 
 
 def _in_flight(rows: list[Row]) -> list[tuple[str, int]]:
-    """Name the attempts that had begun and neither ended nor were under review."""
+    """Return the attempts that had begun and were neither ended nor under review."""
     open_now: dict[tuple[str, int], None] = {}
     for row in rows:
         if row.name == ATTEMPT_BEGUN and row.body:

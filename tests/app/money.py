@@ -1,4 +1,4 @@
-"""An evening for money: a real daemon is fed what sensors saw, players bet over HTTP, and all is settled."""
+"""An evening for money: a real daemon is fed readings, players bet over HTTP, and everything is settled."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -31,21 +31,21 @@ KINDS = ("at_risk", "rake", "bonus_pot")
 TOKEN = "a secret of this test's own"
 Wager = dict[str, object]
 Punter = Callable[[str, int], list[Wager]]
-"""Says what is bet after an outcome of this type, when so many were made before."""
+"""Returns the wagers to place after an outcome of this type, given how many were placed before."""
 Mishap = Callable[["Evening"], None]
 TICKS = "clock"
-"""What is fed for the time alone: two ticks, so that the first is done when the second is taken."""
+"""A step that only advances time: two ticks, so that the first is done when the second is taken."""
 REST_US = 400_000
-"""After this long without a reading nothing waits in the engine, for its order or for a call."""
+"""After this long without a reading nothing waits in the engine, neither for its order nor for a call."""
 TO_THE_END_US = 20_000_000
 JUDGED_US = 121_000
-"""What was seen or said so long ago is judged: nothing earlier can still come."""
+"""Readings and inputs this old have been decided on: nothing earlier can still arrive."""
 
 
 class Part(NamedTuple):
-    """A part of an evening: readings with their arrival, and the outcomes that they come to.
+    """A part of an evening: readings with their arrival times, and the outcomes that follow from them.
 
-    `opens` are the counts of its readings and of its outcomes when it has begun an attempt.
+    `opens` is the number of readings and the number of outcomes at which the part has begun an attempt.
     """
 
     feed: Feed
@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 def with_rests(feed: Feed) -> Iterator[tuple[int, AnyReading]]:
-    """Let time run on to a rest wherever there is one, so that nothing of a part waits for the next."""
+    """Advance time to each rest, so that nothing of one part waits for the next."""
     ends = [arrived_us for arrived_us, _ in feed[1:]]
     for (arrived_us, reading), next_us in zip(feed, [*ends, NEVER_US], strict=True):
         yield arrived_us, reading
@@ -76,19 +76,19 @@ class Evening:
     length_mm: float | None = None
     broker: Mosquitto | None = None
     database: str = ""
-    """The URL of the engine's database; left out, the SQLite file beside the journal."""
+    """The URL of the engine's database; without it, the SQLite file beside the journal."""
     mishaps: dict[int, Mishap] = field(default_factory=dict)
-    """What goes wrong before a part of the evening, by its number."""
+    """What goes wrong before each part of the evening, by the part's number."""
     breaks: frozenset[str] = frozenset({"bets.opened"})
-    """The outcomes after which a part ends, as soon as the table is at rest."""
+    """The outcome types after which a part ends, as soon as the table is at rest."""
     breaks_at_once: frozenset[str] = frozenset({"bets.closed"})
     told: list[Outcome] = field(default_factory=list)
-    """What the readings come to by the engine alone."""
+    """The outcomes that the engine alone derives from the readings."""
     made: int = 0
     asked: int = 0
 
     def __post_init__(self) -> None:
-        """Make the table's file, its key, the database and a token."""
+        """Write the table's file and its key, and make the database and a token."""
         self.journal = self.folder / "journal"
         self.journal.mkdir()
         new_key(self.journal / "table.key")
@@ -127,13 +127,13 @@ class Evening:
         return text
 
     def house(self) -> House:
-        """Open the engine's database; nobody else may have it."""
+        """Open the engine's database, which no other process may have open."""
         return House(self.url)
 
     # --- the evening ---
 
     def play(self) -> None:
-        """Play it all, settle it all, and stop in order."""
+        """Play the whole evening, settle it, and stop in order."""
         if self.service is not None:
             self.service.start()
         self.start()
@@ -164,15 +164,15 @@ class Evening:
             self.table.feed([tick(now_us)])
             status = self.table.status()
             if "identity_changed" in str(status["faults"]):
-                self.table.ask(do="approve", what="identity")  # a program that was edited since is fine
+                self.table.ask(do="approve", what="identity")  # the program may have been edited since
             return status["lock"] == "unlocked"
 
         until(unlocked, "the table to unlock itself")
         until(lambda: self.ask("GET", "/health") is not None, "the engine's API")
-        until(self.agree, "the engine to have settled what was told before")
+        until(self.agree, "the engine to have settled all published outcomes")
 
     def happens(self, part: Part) -> None:
-        """Let it happen; wait until the table has told all that it comes to, and it is settled."""
+        """Feed a part; wait until the table has published its outcomes and they are settled."""
         following = self.next_seq() + len(part.told)
         self.table.feed(lines_of(part.feed))
         self.told += part.told
@@ -185,7 +185,7 @@ class Evening:
         self.settled()
 
     def settled(self) -> None:
-        """Wait until all that the table has decided is on the disk, and settled."""
+        """Wait until everything that the table has decided is on the disk and settled."""
 
         def written() -> bool:
             journal = self.status("journal")
@@ -193,11 +193,11 @@ class Evening:
             waiting = journal["waiting"]
             return isinstance(waiting, int) and not waiting
 
-        until(written, "the disk")
-        until(self.agree, "the engine to settle what was told")
+        until(written, "the rows to be on the disk")
+        until(self.agree, "the engine to settle all published outcomes")
 
     def status(self, word: str) -> object:
-        """Return one thing of the table's status."""
+        """Return one field of the table's status."""
         return self.table.status()[word]
 
     def next_seq(self) -> int:
@@ -208,14 +208,14 @@ class Evening:
         return following["seq"]
 
     def agree(self) -> bool:
-        """Whether the engine has settled the newest outcome, and the outbox is empty."""
+        """Return whether the engine has settled the newest outcome and the outbox is empty."""
         publish, tables = self.table.status()["publish"], self.ask("GET", "/tables")
         assert isinstance(publish, dict)
         settled = isinstance(tables, list) and [table["next_seq"] for table in tables] == [self.next_seq()]
         return settled and publish["unacknowledged"] == 0
 
     def bet(self, after: str) -> None:
-        """Let the punter bet."""
+        """Have the player place its wagers."""
         for wager in self.punter(after, self.made):
             self.made += 1
             bet = {"id": f"b{self.made}", "player": "ann", "amount": 100, **wager}
@@ -228,12 +228,12 @@ class Evening:
             assert "balance" in answer, answer
 
     def _time_runs_while(self, asks: Callable[[], object]) -> object:
-        """Ask, and let time run on once the table has heard: Play waits for what may have come before it."""
+        """Send a request, and advance time once the table has it: Play waits for anything earlier."""
         answers: list[object] = []
         heard = self._readings()
         asking = Thread(target=lambda: answers.append(asks()), daemon=True)
         asking.start()
-        until(lambda: bool(answers) or self._readings() > heard, "the table to hear of Play")
+        until(lambda: bool(answers) or self._readings() > heard, "the table to receive Play")
         at_us = self.status("table_time_us")
         assert isinstance(at_us, int)
         self.table.feed([tick(at_us + JUDGED_US)])
@@ -246,7 +246,7 @@ class Evening:
         return readings
 
     def ask(self, method: str, path: str, body: object = None) -> object:
-        """Ask the engine's API; None where nobody answers."""
+        """Send a request to the engine's API; return None if nothing answers."""
         try:
             self.asked += 1
             return ask(self.port, method, path, body, token=TOKEN, key=f"k{self.asked}")[1]
@@ -271,7 +271,7 @@ class Evening:
         )
 
     def _played_apart(self) -> Iterator[Part]:
-        """Return the evening in parts: each up to where bets close, or to a rest after one of `breaks`."""
+        """Split the evening into parts: each ends where bets close, or at a rest after one of `breaks`."""
         progress = OpenAttempts(First())
         part, due = Part([], []), False
         for arrived_us, reading in with_rests(self.feed):
@@ -295,7 +295,7 @@ class Evening:
     # --- what goes wrong ---
 
     def kill_table(self) -> None:
-        """Kill the daemon at a rest, and start it again: what was called before, nobody corrects any more."""
+        """Kill the daemon at a rest and restart it: calls made before can no longer be corrected."""
         self._session = self._session_from(self._session.first(), self._session.state())
         self._kill()
 
@@ -304,15 +304,15 @@ class Evening:
         self.start()
 
     def cut_off(self) -> None:
-        """Kill the daemon in the attempt that the coming part begins, and have that ruled void.
+        """Kill the daemon in the attempt that the coming part begins, and have that attempt ruled void.
 
-        Play goes on where the journal ends: what was entered before the last rest is known, the attempt is
-        made anew. Where the end of a void attempt opens the bets again, its first reading closes them again.
+        Play continues where the journal ends: inputs entered before the last rest are known, and the attempt
+        is made again. If the end of a void attempt opens bets again, its first reading closes them again.
         """
         part = self._next_part()
         assert part is not None
         feed, told, (readings, outcomes) = part
-        # A tick behind it: when that is taken, the journal has been told that the attempt has begun.
+        # A tick follows it: once that is taken, the journal has recorded that the attempt has begun.
         tick_us = feed[readings - 1][0] + 1
         last = Switch(t=tick_us, dev=TICKS, name="tick", open=False)
         self.happens(Part([*feed[:readings], (tick_us, last)], told[:outcomes]))
@@ -346,7 +346,7 @@ class Evening:
         self.broker.start()
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Stop and remove everything."""
         if self.table.process is not None:
             self.table.kill()
         if self.service is not None:
@@ -354,7 +354,7 @@ class Evening:
 
 
 def proved(evening: Evening) -> dict[str, int]:
-    """Prove the money; give the player's balance, and what is at risk, in the rake and in the Bonus Pot."""
+    """Check the money; return the balance, and the amounts at risk, in the rake and in the Bonus Pot."""
     house = evening.house()
     proof = house.proof()
     kinds = {"ann": "player:ann"} | {kind: f"{kind}:{evening.name}" for kind in KINDS}

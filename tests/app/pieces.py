@@ -16,7 +16,7 @@ from controller.replay.source import Source
 
 
 def last_session(rows: list[Row]) -> tuple[Setup, list[Row]]:
-    """Return the last session's setup, and its outcomes' rows."""
+    """Return the last session's setup and the rows of its outcomes."""
     start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
     body = rows[start].body
     assert body is not None
@@ -25,9 +25,9 @@ def last_session(rows: list[Row]) -> tuple[Setup, list[Row]]:
 
 
 def replayed(folder: Path, setup: Setup) -> list[bytes]:
-    """Replay every piece of a session, each alone by nothing but its own header; give the outcomes' bytes.
+    """Replay each recording of a session from its own header alone; return the bytes of the outcomes.
 
-    What was in flight where a piece is cut off goes to review: that word the next session tells.
+    An attempt in flight where a recording is cut off goes to review: the next session publishes that.
     """
     told: list[bytes] = []
     for path in sorted(folder.glob(f"{setup.table}-{int(setup.session):06d}-*.jsonl.gz")):
@@ -46,7 +46,7 @@ def _power_lost(outcome: Outcome) -> bool:
 
 
 def recorded_hashes(path: Path) -> Iterator[str]:
-    """Return the hash of a recording's lines after each of them."""
+    """Return the hash of a recording's lines after each line."""
     digest = sha256()
     with path.open("rb") as stream:
         for line in b"".join(Source(stream)).splitlines(keepends=True):
@@ -55,7 +55,7 @@ def recorded_hashes(path: Path) -> Iterator[str]:
 
 
 def recordings_named(rows: list[Row], folder: Path) -> bool:
-    """Return whether every row names a recording that is there, and its true hash at that place."""
+    """Return whether every row names an existing recording and its true hash at that point."""
     known = {path.name: set(recorded_hashes(path)) for path in folder.glob("*.jsonl.gz")}
     for row in rows:
         if row.after is None:

@@ -1,4 +1,4 @@
-"""A daemon in a process of its own, as a table runs it: fed through a FIFO, watched through its socket."""
+"""A daemon in its own process, as a table runs it: fed through a FIFO, watched through its socket."""
 
 import errno
 import os
@@ -25,23 +25,23 @@ from controller.settings.places import config_home
 from tests.processes import Forked
 
 PATIENCE_S = 300.0
-"""How long a test waits for a fact before it calls the daemon hung."""
+"""How long a test waits for a condition before it treats the daemon as hung."""
 Json = dict[str, object]
 encode = msgspec.json.Encoder().encode
 
 
 def until(fact: Callable[[], bool], what: str | Callable[[], str]) -> None:
-    """Ask for a fact until it holds; what it waits for is said at the end, with what was last found."""
+    """Poll a condition until it is true; on timeout, fail with what was awaited and what was last seen."""
     pause = threading.Event()
     deadline = time.monotonic() + PATIENCE_S
     while not fact():
         if time.monotonic() >= deadline:
-            pytest.fail(f"waited {PATIENCE_S:g} s in vain: {what if isinstance(what, str) else what()}")
+            pytest.fail(f"waited {PATIENCE_S:g} s for {what if isinstance(what, str) else what()}")
         pause.wait(0.005)
 
 
 def lines_of(feed: Iterable[tuple[int, AnyReading]], shift_us: int = 0) -> list[bytes]:
-    """Write readings as the daemon takes them, so much later."""
+    """Encode readings as the daemon reads them, shifted in time."""
     return [
         encode(msgspec.structs.replace(reading, t=reading.t + shift_us, arrived=arrived + shift_us)) + b"\n"
         for arrived, reading in feed
@@ -49,12 +49,12 @@ def lines_of(feed: Iterable[tuple[int, AnyReading]], shift_us: int = 0) -> list[
 
 
 def tick(t_us: int) -> bytes:
-    """Write a reading that means nothing but that it is this late."""
+    """Encode a reading whose only effect is to advance time."""
     return b'{"kind":"switch","t":%d,"arrived":%d,"dev":"feed","name":"tick","open":false}\n' % (t_us, t_us)
 
 
 def _says_ready(said: socket.socket) -> bool:
-    """Hear the daemon's next word to systemd, if there is one soon: is it that it is ready?"""
+    """Read the daemon's next message to systemd, if one comes soon; return whether it says READY."""
     said.settimeout(1.0)
     with suppress(TimeoutError):
         return said.recv(4096).startswith(b"READY=1")
@@ -63,15 +63,15 @@ def _says_ready(said: socket.socket) -> bool:
 
 @contextmanager
 def _way_into(fifo: Path) -> Iterator[int]:
-    """Open a FIFO for a writer of its own: the descriptor is nobody else's to close while it writes.
+    """Open a FIFO for one writer: no other code can close this descriptor while it writes.
 
-    Raises BrokenPipeError where nobody has it open for reading.
+    Raises: BrokenPipeError: Nothing has the FIFO open for reading.
     """
     try:
         descriptor = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
     except OSError as error:
         if error.errno == errno.ENXIO:
-            raise BrokenPipeError(errno.EPIPE, "nobody reads it", str(fifo)) from error
+            raise BrokenPipeError(errno.EPIPE, "nothing reads this FIFO", str(fifo)) from error
         raise
     try:
         yield descriptor
@@ -81,23 +81,23 @@ def _way_into(fifo: Path) -> Iterator[int]:
 
 @dataclass
 class Table:
-    """One table's folder, and the daemon that runs on it now."""
+    """One table's folder, and the daemon that currently runs on it."""
 
     folder: Path
     name: str = "craps"
     arguments: tuple[str, ...] = ("--data-time", "--no-self-test-devices", "--unlock", "person")
     environ: Mapping[str, str] = field(default_factory=dict)
     publish: str = "{to: socket}"
-    """Where its outcomes go, as its file says it; nobody settles unless the test does."""
+    """Where outcomes go, as the table's file states it; nothing settles them unless the test does."""
     control: Path | None = None
-    """The control socket, where it is not in the folder."""
+    """The control socket, if it is outside the folder."""
     told: list[Json] = field(default_factory=list)
-    """Every line of outcomes that a watcher heard, in all lives."""
+    """Every outcome line that a watcher received, over all runs."""
     anew: bool = False
-    """Each life is an interpreter of its own, with its own seed of hashes, and no fork of another."""
+    """Each run is a new interpreter with its own hash seed, not a fork."""
     process: subprocess.Popen[bytes] | Forked | None = None
     _fifo: int | None = None
-    """Both ways open, so that the daemon's readings have no end while nobody writes."""
+    """Open both ways, so that the daemon's input does not end while nothing is being written."""
     _watcher: threading.Thread | None = None
 
     @property
@@ -112,7 +112,7 @@ class Table:
 
     @property
     def log(self) -> str:
-        """Return what the daemon wrote to standard error in all lives."""
+        """Return what the daemon wrote to standard error over all runs."""
         return (self.folder / "log").read_text(encoding="utf-8")
 
     def command(self) -> list[str]:
@@ -136,7 +136,7 @@ class Table:
             return subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def _file(self) -> str:
-        """Return a copy of the shipped file with this name that publishes as told, else the name itself."""
+        """Return a copy of the shipped table file with `publish` set, or the name itself without it."""
         shipped = config_home() / "tables" / f"{self.name}.yaml"
         if not shipped.exists():
             return self.name
@@ -145,8 +145,8 @@ class Table:
         return str(file)
 
     def start(self, *, watch: bool = True, ready: bool = True) -> None:
-        """Start the daemon and (`ready`) wait until it says that it is, then watch it."""
-        assert self.process is None, "it runs already"
+        """Start the daemon; with `ready`, wait until it reports ready; then watch it."""
+        assert self.process is None, "the daemon is already running"
         (self.folder / "in").unlink(missing_ok=True)
         os.mkfifo(self.folder / "in")
         self._fifo = os.open(self.folder / "in", os.O_RDWR)
@@ -183,15 +183,15 @@ class Table:
                 hearing.set()
                 if "outcome" in line:
                     self.told.append(line)
-        except Exception:  # noqa: BLE001 a killed daemon may end a line in the middle; what came whole counts
+        except Exception:  # noqa: BLE001 a killed daemon may cut a line short; complete lines count
             return
 
     def ask(self, **request: object) -> Json:
-        """Ask over the control socket."""
+        """Send a request over the control socket."""
         return next(conversation(self.socket, request))
 
     def answers(self) -> bool:
-        """Return whether it answers by now."""
+        """Return whether the daemon answers yet."""
         try:
             self.status()
         except OutOfReachError:
@@ -199,7 +199,7 @@ class Table:
         return True
 
     def status(self) -> Json:
-        """Ask how it stands."""
+        """Request the status."""
         status = self.ask(do="status")["status"]
         assert isinstance(status, dict)
         return status
@@ -209,7 +209,7 @@ class Table:
         return self.ask(do="input", name=name, by=by, who="ann", **arguments)
 
     def unlock(self) -> None:
-        """Wait for the self-test, then unlock; a program that was edited since the last life is fine."""
+        """Wait for the self-test, then unlock; the program may have been edited since the last run."""
         refused = ""
 
         def unlocked() -> bool:
@@ -223,24 +223,24 @@ class Table:
         until(unlocked, lambda: f"the table to be unlocked; {refused}")
 
     def feed(self, lines: Iterable[bytes]) -> None:
-        """Write lines to the daemon, as fast as it takes them; what it does not live to take is lost."""
+        """Write lines to the daemon as fast as it accepts them; lines it does not live to read are lost."""
         data = memoryview(b"".join(lines))
         deadline = time.monotonic() + PATIENCE_S
         with suppress(BrokenPipeError), _way_into(self.folder / "in") as fifo:
             while data:
-                assert time.monotonic() < deadline, "the daemon does not take its readings"
+                assert time.monotonic() < deadline, "the daemon does not accept its readings"
                 _, ready, _ = select.select([], [fifo], [], 1.0)
                 if ready:
                     data = data[os.write(fifo, data[:4096]) :]
 
     def kill(self) -> None:
-        """Kill it, as a power cut would, and hear out what it had told."""
+        """Kill the daemon as a power cut would, and read the outcomes it had still published."""
         assert self.process is not None
         self.process.kill()
         self._over()
 
     def terminate(self) -> int:
-        """Stop it in order, as systemd does; give its exit code."""
+        """Stop the daemon in order, as systemd does; return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self._over()

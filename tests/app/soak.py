@@ -8,14 +8,14 @@ from pathlib import Path
 from tests.app.test_crash import craps, roulette
 
 EACH = 25
-"""Deaths of one table before the next, with another evening, takes its place."""
+"""How many kills one table goes through before the next table, with another evening, replaces it."""
 
 
 def main() -> int:
-    """Kill so often, and say what was proved."""
+    """Kill the table so many times, and print what was checked."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=300, help="how many deaths (default: 300)")
-    parser.add_argument("--seed", type=int, default=1, help="the first evening (default: 1)")
+    parser.add_argument("--kills", type=int, default=300, help="how many kills (default: 300)")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the first evening (default: 1)")
     arguments = parser.parse_args()
     left, seed, told, cut_off = arguments.kills, arguments.seed, 0, 0
     while left > 0:
@@ -31,7 +31,7 @@ def main() -> int:
         told += len(lives.table.told)
         cut_off += lives.cut_off
     sys.stdout.write(
-        f"daemon: {arguments.kills} kills, {told} outcomes told, none lost;"
+        f"daemon: {arguments.kills} kills, {told} outcomes published, none lost;"
         f" {cut_off} attempts cut off, each reviewed\n"
     )
     return 0

@@ -1,4 +1,4 @@
-"""Who enters an input and waits is told what came of it, once that is on the disk."""
+"""An input that a client waits on is answered with its result, once that is on the disk."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ def taken(inlet: Inlet) -> Input:
 
 
 class TestAnswers:
-    def test_two_equal_inputs_get_each_their_own_answer(self) -> None:
+    def test_two_equal_inputs_each_get_their_own_answer(self) -> None:
         inlet = Inlet(HandClock())
         answers = Answers(inlet)
         first, second = answers.enter(LOCK), answers.enter(LOCK)
@@ -34,7 +34,7 @@ class TestAnswers:
         assert second.says.startswith("the table is already locked")
         assert second.allowed == ("unlock",)
 
-    def test_nothing_is_reported_before_it_is_durable(self) -> None:
+    def test_an_input_is_not_answered_before_it_is_durable(self) -> None:
         inlet, ticket = Inlet(HandClock()), Ticket()
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
@@ -46,13 +46,13 @@ class TestAnswers:
         ticket.done(())
         assert asked.wait(0)
 
-    def test_an_input_without_room_is_not_waited_for(self) -> None:
+    def test_an_input_for_which_the_inlet_has_no_room_is_refused_at_once(self) -> None:
         inlet = Inlet(HandClock(), capacity=1)
         answers = Answers(inlet)
         assert answers.enter(LOCK) is not None
         assert answers.enter(LOCK) is None
 
-    def test_an_input_that_came_too_late_is_answered_too(self) -> None:
+    def test_an_input_that_arrives_too_late_is_answered(self) -> None:
         inlet = Inlet(HandClock())
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
@@ -63,7 +63,7 @@ class TestAnswers:
         assert asked.refused is not None
         assert asked.refused.code == "late"
 
-    def test_an_input_of_the_consoles_own_is_nobodys_answer(self) -> None:
+    def test_an_equal_input_from_a_console_does_not_answer_a_waiting_client(self) -> None:
         inlet = Inlet(HandClock())
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
@@ -73,7 +73,7 @@ class TestAnswers:
         assert not asked.wait(0)
 
 
-def test_the_core_answers_what_is_refused_and_what_is_obeyed(house: HouseMaker) -> None:
+def test_the_core_answers_refused_and_accepted_inputs(house: HouseMaker) -> None:
     daemon = house().open()
     unlocked(daemon)
     core = live_of(daemon).core
@@ -94,8 +94,8 @@ def test_the_core_answers_what_is_refused_and_what_is_obeyed(house: HouseMaker) 
     assert obeyed.refused is None
 
 
-def test_a_ruling_on_what_a_power_cut_left_is_answered(house: HouseMaker) -> None:
-    from tests.app.test_core import cut_off_in_flight  # noqa: PLC0415 the scene is that module's
+def test_a_ruling_on_a_throw_cut_off_by_a_power_failure_is_answered(house: HouseMaker) -> None:
+    from tests.app.test_core import cut_off_in_flight  # noqa: PLC0415 the scene belongs to that module
 
     daemon = cut_off_in_flight(house())
     asked = live_of(daemon).core.enter(says(0, "void", reason="power_lost"))
@@ -105,7 +105,7 @@ def test_a_ruling_on_what_a_power_cut_left_is_answered(house: HouseMaker) -> Non
     assert asked.refused is None
 
 
-def test_a_halted_core_says_so(house: HouseMaker) -> None:
+def test_a_halted_core_refuses_an_input_as_halted(house: HouseMaker) -> None:
     daemon = house().open()
     unlocked(daemon)
     core = live_of(daemon).core

@@ -1,4 +1,4 @@
-"""What waits for a person stands in the status, in the headline, on the lamp and with every watcher."""
+"""An attempt that waits for a person is shown in the status, the headline, the lamp and to every watcher."""
 
 import socket
 from collections.abc import Iterator
@@ -31,16 +31,16 @@ def under_review(house: HouseMaker, **settings: object) -> tuple[House, Daemon]:
     return one, daemon
 
 
-def told(daemon: Daemon) -> Json:
+def status_seen(daemon: Daemon) -> Json:
     """Return the status as a client reads it."""
     status = msgspec.json.decode(msgspec.json.encode(status_of(daemon)))
     assert isinstance(status, dict)
     return status
 
 
-def test_a_review_stands_in_the_status_with_what_is_missing_and_what_may_be_said(house: HouseMaker) -> None:
+def test_a_review_is_in_the_status_with_what_is_missing_and_the_allowed_inputs(house: HouseMaker) -> None:
     _, daemon = under_review(house)
-    awaited = told(daemon)["awaited"]
+    awaited = status_seen(daemon)["awaited"]
     assert isinstance(awaited, dict)
     assert (awaited["attempt"], awaited["number"], awaited["state"]) == ("roll", 1, "review")
     assert [reason["code"] for reason in awaited["reasons"]] == ["low_confidence", "low_confidence"]
@@ -49,23 +49,23 @@ def test_a_review_stands_in_the_status_with_what_is_missing_and_what_may_be_said
     assert live_of(daemon).core.lamps.shown["review"] == "on"
 
 
-def test_it_is_gone_once_somebody_has_ruled(house: HouseMaker) -> None:
+def test_a_review_leaves_the_status_once_a_person_has_ruled(house: HouseMaker) -> None:
     _, daemon = under_review(house)
     play(daemon, [says(15 * SECOND_US, "set_dice", dice=[3, 4], what="1")])
-    assert told(daemon)["awaited"] is None
+    assert status_seen(daemon)["awaited"] is None
     assert daemon.headline() == "table open, unlocked"
     assert live_of(daemon).core.lamps.shown["review"] == "off"
 
 
-def test_what_a_restart_cut_off_stands_there_too(house: HouseMaker) -> None:
+def test_a_throw_cut_off_by_a_restart_is_in_the_status(house: HouseMaker) -> None:
     one, daemon = under_review(house)
     daemon = one.restart(daemon)
     drain(daemon)
-    awaited = told(daemon)["awaited"]
+    awaited = status_seen(daemon)["awaited"]
     assert isinstance(awaited, dict)
     assert (awaited["number"], awaited["may"]) == (1, ["no_roll", "void"])
     play(daemon, [says(20 * SECOND_US, "no_roll")])
-    assert told(daemon)["awaited"] is None
+    assert status_seen(daemon)["awaited"] is None
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def lines_of(link: socket.socket) -> Iterator[Json]:
             yield msgspec.json.decode(line, type=Json)
 
 
-def test_a_watcher_that_comes_in_mid_game_hears_at_once_what_waits_and_then_that_it_is_over(
+def test_a_watcher_that_connects_during_a_review_receives_it_at_once_and_then_its_end(
     reviewed: tuple[Daemon, str],
 ) -> None:
     daemon, path = reviewed
@@ -101,10 +101,10 @@ def test_a_watcher_that_comes_in_mid_game_hears_at_once_what_waits_and_then_that
         assert next(line for line in heard if "awaited" in line) == {"awaited": None}
 
 
-def test_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
+def test_the_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
     _, daemon = under_review(house)
     daemon.faults.began(Fault("recording_failed", "recordings", "no space left"))
-    said = "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=False))
+    said = "\n".join(status_lines(Screen(StringIO(), {}), status_seen(daemon), everything=False))
     assert "under review: a person must rule" in said
     assert "enter " in said
     assert "do: free space on the recordings' disk" in said
@@ -112,7 +112,7 @@ def test_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
     assert len(said.splitlines()) <= 40
     assert "sha256" not in said
     assert "digests" not in said
-    assert "digests" in "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=True))
+    assert "digests" in "\n".join(status_lines(Screen(StringIO(), {}), status_seen(daemon), everything=True))
 
 
 def test_a_lock_is_reported_with_who_set_it_and_what_clears_it(house: HouseMaker) -> None:
@@ -121,7 +121,7 @@ def test_a_lock_is_reported_with_who_set_it_and_what_clears_it(house: HouseMaker
     unlocked(daemon)
     play(daemon, [says(10 * SECOND_US, "lock", "supervisor", who="ann", reason="the felt is torn")])
     for _ in range(2):
-        lock = told(daemon)["locked"]
+        lock = status_seen(daemon)["locked"]
         assert isinstance(lock, dict)
         assert (lock["by"], lock["who"], lock["cause"]) == ("supervisor", "ann", "the felt is torn")
         assert str(lock["clears"]).startswith("when a member of staff unlocks it")
@@ -145,7 +145,7 @@ def test_a_fault_that_a_person_must_clear_outlives_a_restart(house: HouseMaker) 
     assert "clock_stepped" not in [fault.code for fault in daemon.faults.present]
 
 
-def test_a_failed_test_outlives_restarts_until_that_sensor_passes(house: HouseMaker) -> None:
+def test_a_failed_sensor_test_outlives_restarts_until_that_sensor_passes(house: HouseMaker) -> None:
     one = house(table="roulette")
     daemon = one.open()
     failed = {"ball_beam 1": "nothing seen", "ball_drop": "nothing seen"}
@@ -169,7 +169,7 @@ def test_a_failed_test_outlives_restarts_until_that_sensor_passes(house: HouseMa
 
 
 def failed_tests(daemon: Daemon) -> list[tuple[str, str]]:
-    """Return where tests failed, and what each found."""
+    """Return the sensors whose tests failed, and what each test found."""
     return [(fault.where, fault.found) for fault in daemon.faults.present if fault.code == "test_failed"]
 
 
@@ -182,14 +182,14 @@ def test_an_open_door_is_a_fault_with_a_remedy_until_it_is_closed(house: HouseMa
     assert daemon.faults.present == ()
 
 
-def test_readings_that_come_late_are_a_fault_with_a_remedy_for_a_minute(house: HouseMaker) -> None:
+def test_late_readings_are_a_fault_with_a_remedy_for_a_minute(house: HouseMaker) -> None:
     daemon = house().open()
     unlocked(daemon)
     late = DieAt(t=10 * SECOND_US, dev="cam", die=1, x=1.0, y=1.0, arrived=11 * SECOND_US)
     daemon.clock.reach(11 * SECOND_US)
     drain(daemon)
     play(daemon, [late] * 4)
-    assert not daemon.faults.present, "a busy moment is no fault"
+    assert not daemon.faults.present, "a brief delay is not a fault"
     play(daemon, [late])
     assert [(f.code, f.where) for f in daemon.faults.present] == [("readings_late", "cam")]
     daemon.clock.reach(daemon.clock.now_us() + 61 * SECOND_US)
@@ -197,7 +197,7 @@ def test_readings_that_come_late_are_a_fault_with_a_remedy_for_a_minute(house: H
     assert daemon.faults.present == ()
 
 
-def test_devices_are_reported_in_words() -> None:
+def test_the_status_describes_each_device_in_words() -> None:
     well: dict[str, object] = {"up": True, "says": "", "readings_per_s": 90.0, "figures": {}, "do": ""}
     assert health(well) == "OK, 90 readings/s"
     away = {**well, "up": False, "last_seen_s": 12.0, "says": "device_down: unplugged", "do": "plug it in"}

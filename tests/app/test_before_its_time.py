@@ -28,14 +28,14 @@ TIMED = frozenset(kind.__struct_config__.tag for kind in TIMING)
 
 
 class Display:
-    """A players' display: it is subscribed to what players may see of one table."""
+    """A players' display: it subscribes to the topics of one table that players may see."""
 
     def __init__(self, broker: Mosquitto, table: str) -> None:
         self.table = table
         self.seen: list[Json] = []
         self._subscribed = False
         self._topic = f"tables/{table}/players"
-        # It turns only when it is asked: a broker that expects a sign of life meanwhile would hang up.
+        # The client runs only when a test polls it, so it must not owe the broker keep-alives.
         settings = MqttSettings(host="localhost", port=broker.port, keepalive_s=3600)
         self._link = MqttLink(settings, "display", None)
         self._link.open()
@@ -57,7 +57,7 @@ class Display:
         return True
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         self._link.drop()
 
 
@@ -69,7 +69,7 @@ def broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 @pytest.fixture
 def display(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Display]:
-    """Return a display of the table that the test names."""
+    """Return a display for the table that the test names."""
     display = Display(broker, request.param)
     yield display
     display.close()
@@ -77,7 +77,7 @@ def display(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Displ
 
 @pytest.fixture
 def table(tmp_path: Path, broker: Mosquitto, display: Display) -> Iterator[Table]:
-    """Return that table, at play."""
+    """Return that table, open and unlocked."""
     table = Table(tmp_path / "table", name=display.table)
     table.publish = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {broker.port}}}}}"
     table.folder.mkdir()
@@ -90,25 +90,25 @@ def table(tmp_path: Path, broker: Mosquitto, display: Display) -> Iterator[Table
 
 
 def fed(table: Table, readings: Sequence[AnyReading], after_us: int = 0) -> None:
-    """Let readings arrive at their own times, then time run on by so much."""
+    """Feed readings at their own times, then let time run on by `after_us`."""
     table.feed(lines_of((reading.t, reading) for reading in readings))
     table.feed([tick(readings[-1].t + after_us)])
 
 
 @pytest.mark.parametrize("display", ["three-card"], indirect=True)
-def test_T_DEAL_3_no_card_is_shown_before_its_deal_is_decided_and_a_folded_hand_never(
+def test_T_DEAL_3_no_card_is_published_before_its_deal_is_decided_and_a_folded_hand_never(
     table: Table, display: Display
 ) -> None:
     dealt = [card for _, hand in HANDS for card in hand.split()]
     fed(table, [SEATS, NO_MORE_BETS, *cards(), PLAYS], SECOND_US // 2)
-    until(lambda: "bets.closed" in display.types(), "the display to be told that bets are closed")
+    until(lambda: "bets.closed" in display.types(), "bets.closed at the display")
     until(
         lambda: "deal" in str(table.status()["next"]) and table.status()["attempt_open"] is True, "the deal"
     )
     assert not any(card in str(message) for message in display.seen for card in dealt)
 
     fed(table, [FOLDS], 2 * SECOND_US)
-    until(lambda: "deal.called" in display.types(), "the display to be told the deal")
+    until(lambda: "deal.called" in display.types(), "deal.called at the display")
     called = display.types().index("deal.called")
     assert not any(card in str(message) for message in display.seen[:called] for card in dealt)
     shown = str(display.seen[called]["data"])
@@ -118,7 +118,7 @@ def test_T_DEAL_3_no_card_is_shown_before_its_deal_is_decided_and_a_folded_hand_
 
 
 @pytest.mark.parametrize("display", ["roulette"], indirect=True)
-def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
+def test_R_SPIN_3_while_bets_are_open_the_timing_of_ball_and_rotor_is_not_published(
     table: Table, display: Display, capsys: pytest.CaptureFixture[str]
 ) -> None:
     heard: list[Json] = []
@@ -137,7 +137,7 @@ def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
     table.feed(lines_of(feed[:launched], 10 * SECOND_US))
     now_us = feed[launched - 1][0] + 10 * SECOND_US
     table.feed([tick(now_us + 1)])
-    until(lambda: any(told.get("t") == now_us + 1 for told in readings(heard)), "the last reading to be told")
+    until(lambda: any(told.get("t") == now_us + 1 for told in readings(heard)), "the last reading")
     assert table.status()["attempt_open"] is True
     assert "bets.closed" not in kinds(table)
     assert not [told for told in readings(heard) if told["kind"] in TIMED]
@@ -153,9 +153,10 @@ def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
 
     table.feed(lines_of(feed[launched:], 10 * SECOND_US))
     table.feed([tick(feed[-1][0] + 20 * SECOND_US)])
-    until(lambda: "spin.called" in display.types(), "the display to be told the spin")
+    until(lambda: "spin.called" in display.types(), "spin.called at the display")
     until(
-        lambda: any(told["kind"] == "ball_beam" for told in readings(heard)), "a technician to hear the ball"
+        lambda: any(told["kind"] == "ball_beam" for told in readings(heard)),
+        "the ball readings at the technician",
     )
     until(lambda: beams_in(RemoteJournal(table.socket).recording(name)) == len(beams), "the spin's recording")
     spins = [message for message in display.seen if str(message["type"]).startswith(("spin.", "bets."))]
@@ -164,7 +165,7 @@ def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
 
 
 def beams_in(log: Path) -> int:
-    """Count a recording's passes of the ball; it may not be there yet."""
+    """Count the ball passages in a recording; return 0 if the recording is not there yet."""
     try:
         with open_log(str(log)) as recorded:
             return sum(isinstance(reading, BallBeam) for reading in recorded)
@@ -173,5 +174,5 @@ def beams_in(log: Path) -> int:
 
 
 def readings(heard: Sequence[Json]) -> list[Json]:
-    """Return the readings among a watcher's lines."""
+    """Return the readings among the lines a watcher received."""
     return [msgspec.convert(line["reading"], Json) for line in list(heard) if "reading" in line]

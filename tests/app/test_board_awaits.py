@@ -1,4 +1,4 @@
-"""What waits for a person, as a bare MQTT client learns of it that connects while it waits."""
+"""What a plain MQTT client learns about an attempt that waits for a person when it connects meanwhile."""
 
 import subprocess
 import sys
@@ -40,11 +40,11 @@ class Display:
         self._client.loop_start()
 
     def awaited(self) -> BoardAwaited | None:
-        """Return what the next board that comes says is awaited."""
+        """Return the awaited attempt in the next board message."""
         return msgspec.json.decode(self.heard(), type=TableBoard).awaited
 
     def heard(self) -> bytes:
-        """Return the next message that comes."""
+        """Return the next message received."""
         return self._heard.get(timeout=PATIENCE_S)
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class Display:
 
 
 def plays(table: Table, mosquitto: Mosquitto, confidence: float) -> int:
-    """Unlock a table at this broker, throw, and return where its time has got to."""
+    """Unlock a table on this broker, throw the dice, and return the table's time."""
     table.publish = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {mosquitto.port}}}}}"
     table.start()
     table.unlock()
@@ -61,12 +61,12 @@ def plays(table: Table, mosquitto: Mosquitto, confidence: float) -> int:
     table.feed(lines_of([(reading.t, reading) for reading in readings]))
     now_us = readings[-1].t + 5 * SECOND_US
     table.feed([tick(now_us)])
-    until(lambda: table.status()["awaited"] is not None, "something to wait for a person")
+    until(lambda: table.status()["awaited"] is not None, "an attempt that waits for a person")
     return now_us
 
 
 def finds(port: int, state: str) -> BoardAwaited:
-    """Connect anew until the broker holds a board with something awaited in this state."""
+    """Reconnect until the broker holds a board with an awaited attempt in this state."""
     found: list[BoardAwaited] = []
 
     def look() -> bool:
@@ -83,7 +83,7 @@ def finds(port: int, state: str) -> BoardAwaited:
     return found[0]
 
 
-def test_a_client_that_connects_in_mid_review_finds_it_and_hears_that_it_is_over(
+def test_a_client_that_connects_during_a_review_receives_it_and_then_its_end(
     table: Table, mosquitto: Mosquitto
 ) -> None:
     now_us = plays(table, mosquitto, confidence=0.4)
@@ -92,7 +92,7 @@ def test_a_client_that_connects_in_mid_review_finds_it_and_hears_that_it_is_over
     assert [reason.code for reason in awaited.missing] == ["low_confidence", "low_confidence"]
     until(
         lambda: list(finds(mosquitto.port, "review").may) == status_says(table),
-        "the board to say what status says",
+        "the board to agree with the status",
     )
     display = Display(mosquitto.port)
     assert display.awaited() is not None
@@ -102,7 +102,9 @@ def test_a_client_that_connects_in_mid_review_finds_it_and_hears_that_it_is_over
     display.close()
 
 
-def test_a_client_that_connects_while_a_call_is_proposed_finds_it(table: Table, mosquitto: Mosquitto) -> None:
+def test_a_client_that_connects_while_a_call_is_proposed_receives_the_proposal(
+    table: Table, mosquitto: Mosquitto
+) -> None:
     table.name = "craps-v1"  # CV1-INV-3: a dealer or supervisor declares
     plays(table, mosquitto, confidence=1.0)
     awaited = finds(mosquitto.port, "proposed")
@@ -110,7 +112,7 @@ def test_a_client_that_connects_while_a_call_is_proposed_finds_it(table: Table, 
     assert "accept" in awaited.may
 
 
-def test_a_watcher_that_comes_back_after_a_kill_finds_what_was_cut_off(
+def test_a_watcher_that_reconnects_after_a_kill_finds_the_attempt_that_was_cut_off(
     table: Table, mosquitto: Mosquitto
 ) -> None:
     plays(table, mosquitto, confidence=0.4)
@@ -121,7 +123,7 @@ def test_a_watcher_that_comes_back_after_a_kill_finds_what_was_cut_off(
 
 
 def watched(table: Table) -> tuple[object, object]:
-    """Return how what waits stands and why, as the first that `tablectl watch` prints says it."""
+    """Return the awaited attempt's state and reasons, from the first line that `tablectl watch` prints."""
     command = [
         sys.executable,
         "-m",
@@ -139,15 +141,15 @@ def watched(table: Table) -> tuple[object, object]:
     return awaited["state"], awaited["reasons"][0]["code"]
 
 
-def test_a_table_that_was_stopped_in_order_stays_stopped(table: Table, mosquitto: Mosquitto) -> None:
+def test_a_table_stopped_in_order_leaves_the_status_stopped(table: Table, mosquitto: Mosquitto) -> None:
     plays(table, mosquitto, confidence=0.4)
-    until(lambda: status_at(mosquitto.port).state == "online", "the table to be on line")
+    until(lambda: status_at(mosquitto.port).state == "online", "the table to be online")
     assert table.terminate() == 0
     assert (status_at(mosquitto.port).state, status_at(mosquitto.port).headline) == ("offline", "stopped")
 
 
 def status_at(port: int) -> TableStatus:
-    """Return the status that the broker holds, as a client that connects now is told."""
+    """Return the status that the broker holds, as a newly connected client receives it."""
     display = Display(port, "tables/+/status")
     try:
         return msgspec.json.decode(display.heard(), type=TableStatus)
@@ -156,7 +158,7 @@ def status_at(port: int) -> TableStatus:
 
 
 def status_says(table: Table) -> object:
-    """Return what may be said, as the table's own status gives it."""
+    """Return the allowed inputs that the table's own status lists."""
     awaited = table.status()["awaited"]
     assert isinstance(awaited, dict)
     return awaited["may"]

@@ -1,4 +1,4 @@
-"""Compiled copies: Python runs them without a look at the source, so a planted one must be found."""
+"""Compiled copies: Python runs them without checking the source, so a planted one must be found."""
 
 import importlib.util
 import marshal
@@ -42,7 +42,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def plant(source: Path, mode: Flags = Flags.TIMESTAMP, optimize: int = 0) -> Path:
-    """Compile other words in the source's place, under a header that fits the source."""
+    """Compile different code under a header that matches the source, as a planted copy."""
     found, honest = source.stat(), source.read_bytes()
     source.write_text(EVIL, encoding="ascii")
     copy = py_compile.compile(str(source), optimize=optimize, invalidation_mode=mode, doraise=True)
@@ -60,7 +60,7 @@ def plant(source: Path, mode: Flags = Flags.TIMESTAMP, optimize: int = 0) -> Pat
 
 
 def what_runs(source: Path) -> str:
-    """Return what Python makes of the module: 9 where a planted copy ran."""
+    """Return the value that importing the module gives: 9 where a planted copy ran."""
     words = (sys.executable, "-c", "import controller.pays; print(controller.pays.pays(1))")
     done = subprocess.run(words, cwd=source.parents[1], capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -69,19 +69,21 @@ def what_runs(source: Path) -> str:
 @pytest.mark.parametrize("mode", list(Flags))
 def test_a_planted_copy_runs_and_is_found(mode: Flags, source: Path) -> None:
     copy = plant(source, mode)
-    assert what_runs(source) == "9", "else the test would prove nothing"
+    assert what_runs(source) == "9", "otherwise the test would prove nothing"
     assert list(planted(source)) == [copy]
 
 
 @pytest.mark.parametrize("optimize", [0, 1, 2])
 @pytest.mark.parametrize("mode", list(Flags))
-def test_what_python_made_of_the_source_itself_is_no_fault(mode: Flags, optimize: int, source: Path) -> None:
+def test_a_copy_that_python_compiled_from_the_source_is_not_a_fault(
+    mode: Flags, optimize: int, source: Path
+) -> None:
     py_compile.compile(str(source), optimize=optimize, invalidation_mode=mode, doraise=True)
     assert list(planted(source)) == []
 
 
-def test_copies_of_this_program_are_its_sources() -> None:
-    """Of a real interpreter's own making, whatever words the sources hold."""
+def test_compiled_copies_of_this_program_match_its_sources() -> None:
+    """Check copies made by a real interpreter, whatever the sources contain."""
     place = place_of()
     names = [path for _, path in place.files() if path.suffix == ".py"][::12]
     assert [copy for path in names for copy in planted(path)] == []
@@ -94,7 +96,9 @@ def test_a_copy_for_an_optimized_run_is_found_too(optimize: int, source: Path) -
 
 
 @pytest.mark.parametrize("part", ["co_filename", "co_stacksize", "co_exceptiontable", "co_consts"])
-def test_no_part_of_a_copy_can_be_changed_but_where_it_was_compiled(part: str, source: Path) -> None:
+def test_a_change_to_any_part_of_a_copy_but_the_path_it_was_compiled_at_is_found(
+    part: str, source: Path
+) -> None:
     copy = Path(py_compile.compile(str(source), doraise=True) or "")
     data = copy.read_bytes()
     code = marshal.loads(data[16:])
@@ -112,7 +116,7 @@ def test_no_part_of_a_copy_can_be_changed_but_where_it_was_compiled(part: str, s
 
 
 @pytest.mark.parametrize("found", ["cut", "no code", "a link", "a folder of links"])
-def test_what_is_no_copy_is_no_copy_of_the_source(found: str, source: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_compiled_copy_is_found(found: str, source: Path, tmp_path: Path) -> None:
     copy = Path(py_compile.compile(str(source), doraise=True) or "")
     data = copy.read_bytes()
     if found == "cut":
@@ -129,7 +133,7 @@ def test_what_is_no_copy_is_no_copy_of_the_source(found: str, source: Path, tmp_
     assert list(planted(source)) == [copy.parent if found == "a folder of links" else copy]
 
 
-def test_a_copy_that_python_would_not_run_is_nobodys_concern(source: Path) -> None:
+def test_a_copy_that_python_would_not_run_is_ignored(source: Path) -> None:
     copy = plant(source)
     os.utime(source, (1, 1))
     assert list(planted(source)) == []
@@ -147,7 +151,7 @@ def signed(source: Path, tmp_path: Path) -> Path:
     return tmp_path / "release.pub"
 
 
-def test_a_release_with_a_planted_copy_is_not_as_it_was_signed(source: Path, signed: Path) -> None:
+def test_a_release_with_a_planted_copy_fails_its_verification(source: Path, signed: Path) -> None:
     place, trusted = place_of(source.parents[1]), trusted_keys(signed)
     py_compile.compile(str(source), doraise=True)
     verify(place, trusted)
@@ -158,8 +162,8 @@ def test_a_release_with_a_planted_copy_is_not_as_it_was_signed(source: Path, sig
 
 
 @pytest.mark.live
-def test_the_controllers_check_runs_no_compiled_copy_and_its_word_locks(signed: Path) -> None:
-    """This checkout is no signed release, which is what it must say, from sources alone."""
+def test_the_controllers_check_runs_no_compiled_copy_and_its_finding_locks_the_table(signed: Path) -> None:
+    """This checkout is not a signed release: the check must say so, running from sources alone."""
     words = (
         sys.executable,
         "-B",

@@ -1,4 +1,4 @@
-"""Card tables cut off by the power at each state of a deal and of a game: all is as journaled, or void."""
+"""Card tables that lose power at each state of a deal and of a game: all is as journaled, or void."""
 
 import shutil
 from collections.abc import Callable
@@ -27,19 +27,19 @@ HANDS = (("1", "Qh Jd 2c"), ("2", "7s 7d 9h"), ("dealer", "3s Kc 8d"))
 PLAYS = says(30 * SECOND_US, "play", "player", seat="1")
 FOLDS = says(31 * SECOND_US, "fold", "player", seat="2")
 IN_HOLD = Switch(t=31_200_000, dev="console", name="bell", open=False)
-"""A fifth of a second after the last act: the deal is decided, and its call still held."""
+"""A fifth of a second after the last act: the deal is decided, and its call is still held."""
 POWER_LOST = ["power_lost"]
 SHIPPED = Path(__file__).parents[2] / "config" / "tables"
 
 
 def power_cut(one: House, to: Path) -> House:
-    """Copy what is on the disk at this instant, as a cut would leave it."""
+    """Copy what is on the disk at this instant, as a power cut would leave it."""
     shutil.copytree(one.options.journal, to)
     return House(to, replace(one.options, journal=to))
 
 
 def arrives(daemon: Daemon, readings: list[AnyReading]) -> None:
-    """Let readings arrive, and no time run on behind the last."""
+    """Post readings without advancing time past the last."""
     for reading in readings:
         assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
     drain(daemon)
@@ -78,7 +78,7 @@ def played(house: HouseMaker, table: str, readings: list[AnyReading]) -> tuple[H
 def started_again(one: House, tmp_path: Path) -> tuple[House, Daemon]:
     again = power_cut(one, tmp_path / "after the cut")
     daemon = again.open()
-    # A program that was edited while the test runs is no matter here.
+    # The program may be edited while the test runs; that does not matter here.
     daemon.approve_identity("technician", "ann")
     drain(daemon)
     return again, daemon
@@ -87,10 +87,10 @@ def started_again(one: House, tmp_path: Path) -> tuple[House, Daemon]:
 # --- Three Card Poker ---
 
 
-def test_T_DEAL_4_who_has_folded_is_told_with_the_word_that_play_is_taken(house: HouseMaker) -> None:
+def test_T_DEAL_4_while_play_is_accepted_the_folded_seats_are_published_with_it(house: HouseMaker) -> None:
     _, daemon = played(house, "three-card", [SEATS, NO_MORE_BETS, *cards()])
 
-    def taken_after(*acts: AnyReading) -> tuple[object, tuple[str, ...]]:
+    def accepted_after(*acts: AnyReading) -> tuple[object, tuple[str, ...]]:
         arrives(daemon, list(acts))
         daemon.clock.reach(daemon.clock.now_us() + SECOND_US // 5)
         drain(daemon)
@@ -98,9 +98,9 @@ def test_T_DEAL_4_who_has_folded_is_told_with_the_word_that_play_is_taken(house:
         return betting.takes, betting.folded
 
     folds = msgspec.structs.replace(FOLDS, t=PLAYS.t - SECOND_US)
-    assert taken_after() == ("play", ())
-    assert taken_after(folds) == ("play", ("2",))
-    assert taken_after(PLAYS) == (None, ())
+    assert accepted_after() == ("play", ())
+    assert accepted_after(folds) == ("play", ("2",))
+    assert accepted_after(PLAYS) == (None, ())
 
 
 IN_FLIGHT: dict[str, list[AnyReading]] = {
@@ -134,9 +134,7 @@ def test_T_IRR_1_a_deal_cut_off_is_reviewed_and_then_void_with_all_stakes_back(
     assert names_no_card(again.outcomes())
 
 
-def test_a_deal_cut_off_that_nobody_ruled_on_lapses_at_the_next_card(
-    house: HouseMaker, tmp_path: Path
-) -> None:
+def test_a_deal_cut_off_without_a_ruling_lapses_at_the_next_card(house: HouseMaker, tmp_path: Path) -> None:
     one, _ = played(house, "three-card", [SEATS, *cards()[:5]])
     again, daemon = started_again(one, tmp_path)
     unlocked(daemon)
@@ -147,7 +145,7 @@ def test_a_deal_cut_off_that_nobody_ruled_on_lapses_at_the_next_card(
     assert again.types()[-5:] == ["deal.void", "bets.opened", "bets.closed", "deal.called", "bets.opened"]
 
 
-def test_a_deal_that_lapses_does_so_no_later_than_the_card_that_shows_it_was_seen(
+def test_a_deal_lapses_no_later_than_the_time_of_the_card_that_ends_it(
     house: HouseMaker, tmp_path: Path
 ) -> None:
     one, _ = played(house, "three-card", [SEATS, *cards()[:5]])
@@ -204,7 +202,7 @@ def test_a_recording_never_ends_with_a_deal_in_flight(house: HouseMaker) -> None
     assert core.view.recording.endswith("-001")
 
 
-def test_an_orderly_stop_waits_for_the_call_of_a_deal_that_is_held(house: HouseMaker) -> None:
+def test_an_orderly_stop_waits_for_a_held_call_of_a_deal(house: HouseMaker) -> None:
     one, daemon = played(house, "three-card", [SEATS, *cards(), PLAYS, FOLDS])
     clock = daemon.clock
     core, turn = live_of(daemon).core, live_of(daemon).core.turn
@@ -213,7 +211,7 @@ def test_an_orderly_stop_waits_for_the_call_of_a_deal_that_is_held(house: HouseM
         clock.reach(clock.now_us() + round(timeout_s * SECOND_US))
         return turn(timeout_s)
 
-    core.turn = as_time_runs  # type: ignore[method-assign]  # the clock in hand runs on as it waits
+    core.turn = as_time_runs  # type: ignore[method-assign]  # the manual clock advances as it waits
     core.drain()
     drain(daemon)
     assert "deal.called" in one.types()
@@ -229,12 +227,12 @@ GAME: list[tuple[str, str | int | tuple[str, str | int]]] = [
     ("pitch", 9), ("pitch", 5), ("leaves", "3"), ("closes", 0), ("rolls", 7), ("rolls", 9), ("declines", "1"),
     ("rolls", 9), ("rolls", 3), ("rolls", 5),
 ]  # fmt: skip
-"""A final game: equal queens draw again, three players buy, two are left, and roll a tie."""
+"""A final game: equal queens draw again, three players buy, two remain, and they roll a tie."""
 ROLLS = [place for place, (what, _) in enumerate(GAME) if what == "rolls"]
 
 
 def happens(step: tuple[str, str | int | tuple[str, str | int]], t: int) -> list[AnyReading]:
-    """Return the readings of a step of the game."""
+    """Return the readings of one step of the game."""
     what, more = step
     seat, amount = more if isinstance(more, tuple) else (str(more), 0)
     by: Callable[..., Input] = says
@@ -256,14 +254,14 @@ def happens(step: tuple[str, str | int | tuple[str, str | int]], t: int) -> list
 
 
 def goes_on(daemon: Daemon, step: tuple[str, str | int | tuple[str, str | int]], t: int) -> None:
-    """Let a step happen, and time enough for what comes of it."""
+    """Play a step, and allow enough time for its consequences."""
     play(daemon, happens(step, t))
     daemon.clock.reach(t + 9 * SECOND_US)
     drain(daemon)
 
 
 def high_roller(folder: Path) -> str:
-    """Return the file of a High Roller table as long as the one on which the scenes are thrown."""
+    """Return the file of a High Roller table as long as the one in the simulated scenes."""
     shipped = (SHIPPED / "high-roller.yaml").read_text(encoding="utf-8")
     path = folder / "high-roller.yaml"
     path.write_text(shipped.replace("length_mm: 2400", f"length_mm: {TABLE.length_mm:g}"), encoding="utf-8")
@@ -280,7 +278,7 @@ def game_until(house: HouseMaker, tmp_path: Path, steps: int) -> tuple[House, Da
 
 
 def test_a_game_continues_after_a_cut_at_any_step(house: HouseMaker, tmp_path: Path) -> None:
-    """The button, the cards, who is owed some or has left, the order and the pot are as they were."""
+    """The button, the cards, the cards still due, who has left, the order and the pot are unchanged."""
     one, daemon = game_until(house, tmp_path, 0)
     for number, step in enumerate(GAME):
         goes_on(daemon, step, START_US + number * 10 * SECOND_US)
@@ -288,7 +286,7 @@ def test_a_game_continues_after_a_cut_at_any_step(house: HouseMaker, tmp_path: P
         assert state_of(daemon).high_roller == live_of(daemon).core._segment.session.state().high_roller
         again, after = started_again(one, tmp_path / str(number))
         assert before is not None
-        # A card that is owed may have been pitched while nobody looked.
+        # A card that is due may have been pitched while the controller was off.
         owed = sum(before.owed.values())
         assert state_of(after).high_roller == to_json_values(before.replace(missed=owed))
         assert live_of(after).core.view.pending == ()
@@ -302,10 +300,10 @@ def test_a_game_continues_after_a_cut_at_any_step(house: HouseMaker, tmp_path: P
     assert "input.refused" not in one.types()
 
 
-def test_H_DEAL_1_a_card_pitched_while_the_power_was_off_gives_nobody_the_next_ones(
+def test_H_DEAL_1_after_a_card_pitched_during_a_power_cut_the_next_cards_are_not_assigned(
     house: HouseMaker, tmp_path: Path
 ) -> None:
-    """Seat 1's second card was not seen: seat 2's must not lie in front of seat 1."""
+    """Seat 1's second card was not seen: seat 2's card must not be assigned to seat 1."""
     one, _ = game_until(house, tmp_path, 6)
     again, after = started_again(one, tmp_path)
     at_us = START_US + 100 * SECOND_US
@@ -319,7 +317,7 @@ def test_H_DEAL_1_a_card_pitched_while_the_power_was_off_gives_nobody_the_next_o
 
 
 @pytest.mark.parametrize("place", ROLLS)
-def test_H_LEGAL_4_a_roll_cut_off_in_flight_is_rolled_again_and_no_card_is_sold_meanwhile(
+def test_H_LEGAL_4_a_roll_cut_off_in_flight_is_rolled_again_and_no_card_is_sold_before(
     house: HouseMaker, tmp_path: Path, place: int
 ) -> None:
     one, daemon = game_until(house, tmp_path, place)
@@ -354,7 +352,7 @@ def test_gap_H_19_a_game_declared_void_after_a_cut_voids_the_roll_in_flight_firs
     assert again.types()[-3:] == ["roll.no_roll", "game.void", "bets.opened"]
 
 
-def test_a_card_that_is_pitched_ends_no_review_of_a_roll(house: HouseMaker, tmp_path: Path) -> None:
+def test_a_pitched_card_does_not_end_the_review_of_a_roll(house: HouseMaker, tmp_path: Path) -> None:
     one, daemon = game_until(house, tmp_path, ROLLS[0])
     t = START_US + ROLLS[0] * 10 * SECOND_US
     arrives(daemon, happens(GAME[ROLLS[0]], t)[:60])
@@ -365,7 +363,7 @@ def test_a_card_that_is_pitched_ends_no_review_of_a_roll(house: HouseMaker, tmp_
     assert "roll.no_roll" not in again.types()
 
 
-def test_what_changes_without_a_word_has_a_row_of_its_own_and_only_then(
+def test_a_state_change_without_an_outcome_gets_its_own_journal_row_and_only_then(
     house: HouseMaker, tmp_path: Path
 ) -> None:
     one, daemon = game_until(house, tmp_path, 1)

@@ -1,4 +1,4 @@
-"""A board that speaks for several of the table's devices: one cable, and all that it carries."""
+"""A board that reports for several of the table's devices over one cable."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,21 +51,21 @@ def written(folder: Path, text: str = TABLE) -> Path:
 
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Evening]:
-    """Return an evening at a table whose wall sensors hang on one board."""
+    """Return an evening at a table whose wall sensors are wired to one board."""
     one = Evening(tmp_path, str(written(tmp_path)), seed=7, attempts=8)
     one.start()
     yield one
     one.stop()
 
 
-def test_an_evening_at_a_board_with_channels_is_reported_as_it_happened(evening: Evening) -> None:
+def test_an_evening_at_a_board_with_channels_is_published_as_it_happened(evening: Evening) -> None:
     assert list(evening.virtual.cables) == ["cam", "walls", "console"]
     until(lambda: bool(evening.played) or evening.virtual.over, "the first throw")
     evening.order("unplug", "walls")
     until(evening.well, "the board to be found again")
     until(lambda: evening.virtual.over, "the end of the evening")
     ended_us = evening.clock.now_us()
-    until(lambda: live_of(evening.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last word")
+    until(lambda: live_of(evening.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")
     evening.stop()
     assert unfair(evening.played, list(evening.effects())) == []
     readings = list(recorded(evening))
@@ -82,7 +82,7 @@ def recorded(evening: Evening) -> Iterator[AnyReading]:
             yield from log
 
 
-def test_a_fault_at_a_board_is_one_of_all_its_devices(tmp_path: Path) -> None:
+def test_a_fault_of_a_board_is_a_fault_of_each_of_its_devices(tmp_path: Path) -> None:
     path = written(tmp_path)
     settings = load_table(str(path))
     boards = boards_in(parse_document(path), settings)
@@ -94,7 +94,7 @@ def test_a_fault_at_a_board_is_one_of_all_its_devices(tmp_path: Path) -> None:
         assert unseen(WallImpact(t=1, dev=dev, wall="left", pos_mm=500, peak=300)) is hidden
 
 
-def test_a_board_is_told_what_the_file_says_of_each_channel(tmp_path: Path) -> None:
+def test_a_board_is_sent_the_settings_of_each_channel_in_the_file(tmp_path: Path) -> None:
     path = written(tmp_path)
     assert boards_in(parse_document(path), load_table(str(path))) == {
         "walls": {
@@ -105,7 +105,7 @@ def test_a_board_is_told_what_the_file_says_of_each_channel(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("channel", ["1: {dev: wall-lfet}", "one: {dev: wall-left}", "1: wall-left"])
-def test_a_channel_that_is_no_devices_is_named(
+def test_a_channel_that_belongs_to_no_device_is_named(
     tmp_path: Path, channel: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path, TABLE.replace("1: {dev: wall-left, fields: {wall: left}}", channel))

@@ -1,4 +1,4 @@
-"""The wall clock is a label: set by hours it locks the table and is told, and durations do not notice."""
+"""The wall clock is a label: a step of hours locks the table and is reported; durations are unaffected."""
 
 from controller.app.clock import ClockStep, WallWatch, iso, system_wall
 from tests.app.house import NIGHT_US, HouseMaker, WallInHand, drain, live_of, unlocked
@@ -6,7 +6,7 @@ from tests.app.house import NIGHT_US, HouseMaker, WallInHand, drain, live_of, un
 HOUR_US = 3_600_000_000
 
 
-def test_a_step_is_reported_by_how_much_and_only_once() -> None:
+def test_a_clock_step_is_reported_once_with_its_size() -> None:
     wall = WallInHand()
     watch = WallWatch(wall, lambda: 0, 1_000_000)
     wall.us += 500_000
@@ -16,7 +16,7 @@ def test_a_step_is_reported_by_how_much_and_only_once() -> None:
     assert watch.step() is None
 
 
-def test_the_first_synchronization_is_no_alarm() -> None:
+def test_the_first_synchronization_raises_no_fault() -> None:
     wall = WallInHand(synced=False)
     watch = WallWatch(wall, lambda: 0, 1_000_000)
     wall.us, wall.synced = wall.us + HOUR_US, True
@@ -40,7 +40,9 @@ def test_a_clock_stepped_by_hours_locks_the_table_until_a_person_has_looked(hous
     unlocked(daemon)
 
 
-def test_a_clock_stepped_again_is_reported_by_its_last_step_and_how_many(house: HouseMaker) -> None:
+def test_a_clock_stepped_again_is_reported_with_its_last_step_and_the_number_of_steps(
+    house: HouseMaker,
+) -> None:
     one = house()
     daemon = one.open()
     for hours in (8, 4, -4):
@@ -56,7 +58,9 @@ def test_a_clock_stepped_again_is_reported_by_its_last_step_and_how_many(house: 
     assert "steps" not in fault.found
 
 
-def test_a_start_before_the_journals_last_row_locks_until_the_clock_is_right(house: HouseMaker) -> None:
+def test_a_start_with_a_clock_before_the_journals_last_row_locks_until_the_clock_is_right(
+    house: HouseMaker,
+) -> None:
     one = house()
     daemon = one.open()
     unlocked(daemon)

@@ -1,4 +1,4 @@
-"""The control socket's own corners: places, half a line, and bytes that are no request."""
+"""Edge cases of the control socket: connection limits, partial lines, and bytes that are not a request."""
 
 import os
 import select
@@ -25,7 +25,7 @@ from tests.app.rig import PATIENCE_S, Json, until
 FAULTS = b'{"do":"faults"}\n'
 WATCH = b'{"do":"watch","topics":["lamps"]}\n'
 CLIENTS = RESERVED_SLOTS["root"] + SHARED_SLOTS
-"""As many as the user can be that runs the controller, and these tests."""
+"""As many connections as one user may have: the controller and these tests run as the same user."""
 
 
 def good(answer: Json) -> bool:
@@ -33,7 +33,7 @@ def good(answer: Json) -> bool:
     return answer["ok"] is True and isinstance(answer["faults"], list)
 
 
-def test_a_watcher_that_says_nothing_is_still_there() -> None:
+def test_a_watcher_that_sends_nothing_stays_connected() -> None:
     ours, theirs = socket.socketpair()
     ours.settimeout(0.001)
     with ours, theirs:
@@ -47,7 +47,7 @@ def test_a_watcher_that_says_nothing_is_still_there() -> None:
 
 @pytest.fixture
 def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Return the control socket of a table; clients have all the time that a busy machine may need."""
+    """Return the control socket of a table; clients have as much time as a busy machine may need."""
     for module, limit in (
         (control_module, "FIRST_S"),
         (control_module, "LINE_S"),
@@ -62,7 +62,7 @@ def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def connected(path: str) -> socket.socket:
-    """Connect as a client that says nothing yet."""
+    """Connect as a client that has sent nothing yet."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(PATIENCE_S)
     link.connect(path)
@@ -70,28 +70,28 @@ def connected(path: str) -> socket.socket:
 
 
 def asked(link: socket.socket, line: bytes = FAULTS) -> Json:
-    """Ask once more on this connection."""
+    """Send one more request on this connection."""
     link.sendall(line)
     return msgspec.json.decode(link.makefile("rb").readline(), type=Json)
 
 
 def last_words(link: socket.socket) -> list[Json]:
-    """Hear a client's connection out."""
+    """Read everything left on a client's connection."""
     told: list[Json] = []
-    with suppress(ConnectionResetError):  # what the controller did not read any more
+    with suppress(ConnectionResetError):  # data that the controller did not read
         told.extend(msgspec.json.decode(line, type=Json) for line in link.makefile("rb"))
     return told
 
 
 def is_answered(path: str) -> bool:
-    """Return whether there is a place for one more client."""
+    """Return whether one more client is accepted."""
     try:
         return good(ask(path, {"do": "faults"}))
     except OutOfReachError:
         return False
 
 
-def test_who_finds_no_place_hears_that_the_controller_is_there_and_who_has_them(
+def test_a_client_without_a_place_is_answered_with_the_clients_that_hold_the_places(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ExitStack() as clients:
@@ -104,13 +104,13 @@ def test_who_finds_no_place_hears_that_the_controller_is_there_and_who_has_them(
                 f"tablectl: {path}: the controller is running, but all {SLOTS} connections"
             )
             assert f"processes {os.getpid()}" in said
-    until(lambda: is_answered(path), "a place once the others are gone")
+    until(lambda: is_answered(path), "a free connection once the others are gone")
 
 
 @pytest.mark.parametrize(
     ("limit", "says"), [("LINE_S", b'{"do":"sta'), ("LINE_S", b"{}\n{"), ("FIRST_S", b"")]
 )
-def test_clients_that_never_end_their_line_lose_their_places(
+def test_clients_that_never_finish_a_line_lose_their_places(
     path: str, monkeypatch: pytest.MonkeyPatch, limit: str, says: bytes
 ) -> None:
     monkeypatch.setattr(control_module, limit, 0.05)
@@ -120,10 +120,10 @@ def test_clients_that_never_end_their_line_lose_their_places(
             link.sendall(says)
         assert [last_words(link)[-1]["code"] for link in inside] == ["too_slow"] * CLIENTS
         monkeypatch.setattr(control_module, limit, PATIENCE_S)
-        until(lambda: is_answered(path), "a place while they still hold their ends")
+        until(lambda: is_answered(path), "a free connection while the clients still hold their ends")
 
 
-def test_a_line_that_comes_byte_by_byte_and_never_ends_has_no_longer(
+def test_a_line_sent_byte_by_byte_without_an_end_gets_no_extra_time(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(control_module, "LINE_S", 0.05)
@@ -153,7 +153,7 @@ LINES = st.one_of(
 
 @pytest.fixture
 def failed(monkeypatch: pytest.MonkeyPatch) -> list[threading.ExceptHookArgs]:
-    """Collect what ends a thread of the server's."""
+    """Collect the exceptions that end a thread of the server."""
     told: list[threading.ExceptHookArgs] = []
     hook: Callable[[threading.ExceptHookArgs], object] = told.append
     monkeypatch.setattr(threading, "excepthook", hook)
@@ -167,7 +167,7 @@ def failed(monkeypatch: pytest.MonkeyPatch) -> list[threading.ExceptHookArgs]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(LINES, max_size=12), st.lists(st.integers(0, 400), max_size=6), st.binary(max_size=20))
-def test_any_bytes_in_any_pieces_get_an_answer_a_line_and_no_request_is_invented(
+def test_any_bytes_in_any_pieces_get_one_answer_per_line_and_no_request_is_invented(
     path: str,
     failed: list[threading.ExceptHookArgs],
     lines: list[bytes],

@@ -1,4 +1,4 @@
-"""The core turn by turn: what is told and when, locks, overflow, what was cut off, and rotation."""
+"""The core, turn by turn: what is published and when, locks, overflow, cut-off attempts, and rotation."""
 
 import msgspec
 import pytest
@@ -18,7 +18,7 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def cut_off_in_flight(house: House) -> Daemon:
-    """Play until the dice are in the air, lose the power there, and start again."""
+    """Play until the dice are in the air, cut the power there, and start again."""
     daemon = house.open()
     unlocked(daemon)
     for reading in throw(10 * SECOND_US)[:60]:
@@ -44,7 +44,7 @@ def test_the_table_opens_locked_until_its_self_test_passes(house: HouseMaker) ->
     ]
 
 
-def test_a_table_whose_own_time_stops_in_mid_throw_rests(
+def test_a_table_whose_time_source_stops_during_a_throw_idles_without_busy_waiting(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon = house().open()
@@ -74,7 +74,7 @@ def test_the_self_test_waits_for_the_devices_that_the_table_names(house: HouseMa
     assert daemon.why_locked() is not None
 
 
-def test_who_unlocks_at_the_console_before_the_self_test_passed_is_refused_as_at_the_socket(
+def test_an_unlock_at_the_console_before_the_self_test_has_passed_is_refused(
     house: HouseMaker,
 ) -> None:
     one = house(self_test_devices=True)
@@ -88,7 +88,7 @@ def test_who_unlocks_at_the_console_before_the_self_test_passed_is_refused_as_at
     assert "wall-left" in (refused.says or "")
 
 
-def test_an_unlock_that_the_socket_lets_pass_is_refused_where_a_door_opens_before_it_counts(
+def test_an_unlock_accepted_by_the_socket_is_refused_if_a_door_opens_before_it_takes_effect(
     house: HouseMaker,
 ) -> None:
     one = house(unlock="person")
@@ -107,8 +107,8 @@ def test_an_unlock_that_the_socket_lets_pass_is_refused_where_a_door_opens_befor
     assert one.types() == ["table.locked", "input.refused"]
 
 
-def test_no_person_unlocks_a_table_whose_door_has_not_been_heard_of(house: HouseMaker) -> None:
-    """A board is up a moment before it says how its switches stand."""
+def test_an_unlock_is_refused_while_the_state_of_a_door_is_unknown(house: HouseMaker) -> None:
+    """A board is up a moment before it reports the state of its switches."""
     one = house(self_test_devices=True)
     daemon = one.open()
     devices = sorted(load_table("craps").devices)
@@ -123,7 +123,7 @@ def test_no_person_unlocks_a_table_whose_door_has_not_been_heard_of(house: House
     unlocked(daemon)
 
 
-def test_a_setting_leaves_unlocking_to_a_person(house: HouseMaker) -> None:
+def test_with_unlock_by_a_person_a_passed_self_test_does_not_unlock_the_table(house: HouseMaker) -> None:
     one = house(unlock="person")
     daemon = one.open()
     drain(daemon)
@@ -142,7 +142,7 @@ def test_an_open_door_keeps_the_table_locked_until_it_is_closed(house: HouseMake
     unlocked(daemon)
 
 
-def test_a_lock_that_a_person_asked_for_survives_a_restart(house: HouseMaker) -> None:
+def test_a_lock_set_by_a_person_survives_a_restart(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
     unlocked(daemon)
@@ -155,7 +155,7 @@ def test_a_lock_that_a_person_asked_for_survives_a_restart(house: HouseMaker) ->
     assert one.types() == ["table.locked", "table.unlocked", "table.locked"]
 
 
-def test_bets_that_were_closed_without_a_spin_are_told_open_at_the_next_start(house: HouseMaker) -> None:
+def test_bets_closed_without_a_spin_are_published_as_open_at_the_next_start(house: HouseMaker) -> None:
     one = house(table="roulette")
     daemon = one.open()
     unlocked(daemon)
@@ -168,7 +168,9 @@ def test_bets_that_were_closed_without_a_spin_are_told_open_at_the_next_start(ho
     assert live_of(daemon).core.view.first.round == getattr(opened.data, "round", 0)
 
 
-def test_a_lost_throw_is_reviewed_at_the_start_and_ruled_void_by_a_person(house: HouseMaker) -> None:
+def test_a_throw_cut_off_by_a_restart_is_reviewed_at_the_start_and_ruled_void_by_a_person(
+    house: HouseMaker,
+) -> None:
     one = house()
     daemon = cut_off_in_flight(one)
     play(daemon, [says(SECOND_US, "void", who="ann")])
@@ -182,7 +184,7 @@ def test_a_lost_throw_is_reviewed_at_the_start_and_ruled_void_by_a_person(house:
     assert opened.type == "bets.opened"
 
 
-def test_a_lost_throw_that_nobody_ruled_on_is_void_at_the_next_release(house: HouseMaker) -> None:
+def test_a_throw_cut_off_by_a_restart_without_a_ruling_is_void_at_the_next_release(house: HouseMaker) -> None:
     one = house()
     daemon = cut_off_in_flight(one)
     unlocked(daemon)
@@ -203,7 +205,7 @@ def test_a_lost_throw_that_nobody_ruled_on_is_void_at_the_next_release(house: Ho
     assert [outcome.seq for outcome in told] == list(range(1, len(told) + 1))
 
 
-def test_readings_lost_in_flight_are_a_fault_and_a_review_never_a_guess(house: HouseMaker) -> None:
+def test_readings_lost_in_flight_raise_a_fault_and_a_review_and_no_call(house: HouseMaker) -> None:
     one = house(capacity=60)
     daemon = one.open()
     unlocked(daemon)
@@ -221,7 +223,7 @@ def test_readings_lost_in_flight_are_a_fault_and_a_review_never_a_guess(house: H
     assert "fault.began" in [row.name for row in one.rows()]
 
 
-def test_each_outcome_names_its_recording_its_span_and_a_hash(house: HouseMaker) -> None:
+def test_each_outcome_names_its_recording_its_time_span_and_a_hash(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
     unlocked(daemon)
@@ -252,7 +254,7 @@ def test_a_recording_ends_only_at_rest_and_the_next_one_continues(house: HouseMa
     assert [call.call for call in calls] == ["point_set", "point_made"]
 
 
-def test_a_fault_during_test_mode_locks_once_it_is_over(house: HouseMaker) -> None:
+def test_a_fault_during_test_mode_locks_the_table_once_test_mode_ends(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
     unlocked(daemon)
@@ -265,7 +267,7 @@ def test_a_fault_during_test_mode_locks_once_it_is_over(house: HouseMaker) -> No
     assert one.types()[2] == "table.locked"
 
 
-def test_a_journal_that_takes_nothing_more_halts_the_table(house: HouseMaker) -> None:
+def test_a_journal_that_accepts_no_more_rows_halts_the_table(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
     unlocked(daemon)
@@ -280,13 +282,13 @@ def test_a_journal_that_takes_nothing_more_halts_the_table(house: HouseMaker) ->
     assert core.lamps.shown["lock"] == "locked"
 
 
-def test_a_defect_in_the_core_is_a_fault_and_ends_the_daemon_with_its_own_code(
+def test_an_exception_in_the_core_is_a_fault_and_ends_the_daemon_with_exit_code_70(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     daemon = house().open()
 
     def defect(_reading: object) -> None:
-        raise RuntimeError("as the test wants it")
+        raise RuntimeError("raised by the test")
 
     monkeypatch.setattr(live_of(daemon).core.devices, "note", defect)
     daemon.begin()
@@ -297,7 +299,7 @@ def test_a_defect_in_the_core_is_a_fault_and_ends_the_daemon_with_its_own_code(
 
 
 class GoingClock(HandClock):
-    """A clock that, once it goes, is a little later each time it is asked."""
+    """A clock that, once started, is a little later at every reading."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -309,7 +311,7 @@ class GoingClock(HandClock):
 
 
 def test_a_held_call_is_reported_before_an_orderly_stop(house: HouseMaker) -> None:
-    """Dice at rest an instant before the stop: the call is still made, by the machine's own clock."""
+    """The dice come to rest an instant before the stop: the call is still made by the machine's clock."""
     one, clock = house(), GoingClock()
     one.clock = clock
     daemon = one.open()

@@ -1,6 +1,6 @@
-"""A call corrected before one kill -9 and again after it: the books are as if it had been right at once.
+"""A call corrected before a kill -9 and again after it: the accounts are as if it had been right at once.
 
-The daemon and its settlement engine are a process, killed as soon as the ruling is answered.
+The daemon and its settlement engine run in one process, which is killed as soon as the ruling is answered.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from drivers.sim import dice, wheel
 from tests.app.house import HouseMaker
 from tests.app.money import Evening
 from tests.app.rig import lines_of, tick, until
-from tests.app.test_corrected_after_a_stop import CASES, Bet, Case, books, played_right
+from tests.app.test_corrected_after_a_stop import CASES, Bet, Case, accounts_of, played_right
 from tests.scenes import SECOND_US, says
 from tests.settlement_service.postgres import Cluster, needs_postgres
 
@@ -27,7 +27,7 @@ FIRST_RULINGS = {
     "three-card": says(0, "set_card", "dealer", card="9d", seat="1", what="1 Jd"),
     "high-roller": says(0, "set_dice", "dealer", dice=[5, 5], what="1"),
 }
-"""Wrong too: each is corrected once more after the kill."""
+"""These rulings are wrong too: each call is corrected once more after the kill."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 IN_SHORT = {("craps", "postgres"), ("high-roller", "sqlite")}
-"""What every run of the tests tries; `make soak` tries the other pairs too."""
+"""The pairs that every test run covers; `make soak` covers the others too."""
 PAIRS = [
     pytest.param(
         game,
@@ -55,7 +55,7 @@ PAIRS = [
 
 
 def database_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of a database of the test's own."""
+    """Return the URL of a database of this test."""
     if kind == "sqlite":
         return f"sqlite:///{tmp_path}/killed.db"
     cluster: Cluster = request.getfixturevalue("cluster")
@@ -63,7 +63,7 @@ def database_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> st
 
 
 @pytest.mark.parametrize(("game", "kind"), PAIRS)
-def test_a_correction_before_and_one_after_a_kill_leave_the_books_as_if_the_call_had_been_right(
+def test_a_correction_before_and_one_after_a_kill_leave_the_accounts_as_if_the_call_had_been_right(
     house: HouseMaker, tmp_path: Path, request: pytest.FixtureRequest, game: str, kind: str
 ) -> None:
     database = database_of(kind, request, tmp_path)
@@ -75,12 +75,12 @@ def test_a_correction_before_and_one_after_a_kill_leave_the_books_as_if_the_call
         straight: Bet = ("straight", 100, {"numbers": [spun.number]})
         bets = (straight, *case.bets[1:])
         case = replace(case, ruling=ruling, bets=bets)
-    right = books(told, case, f"sqlite:///{tmp_path}/right.db", tmp_path / "right")
+    right = accounts_of(told, case, f"sqlite:///{tmp_path}/right.db", tmp_path / "right")
     assert killed(case, FIRST_RULINGS[game], tmp_path / "killed", database) == right
 
 
 def case_of(game: str) -> Case:
-    """Return the game's case; the wheel shows the right number in another spin, for none can be made to."""
+    """Return the game's case; for the wheel, the right number comes from another simulated spin."""
     if game != "roulette":
         case = CASES[game]()
         return replace(case, ruling=msgspec.structs.replace(case.ruling, what=_named_then(case.ruling)))
@@ -91,12 +91,12 @@ def case_of(game: str) -> Case:
 
 
 def _named_then(ruling: Input) -> str | None:
-    """Return what the second ruling replaces: the card that the first one put there."""
+    """Return what the second ruling replaces: the card that the first ruling set."""
     return "1 9d" if ruling.name == "set_card" else ruling.what
 
 
 def killed(case: Case, first: Input, folder: Path, database: str) -> dict[str, int]:
-    """Play the wrong call, correct it, be killed, correct it again, be killed again; return every account."""
+    """Play the wrong call, correct it, kill, correct it again, kill again; return every account."""
     folder.mkdir()
     length = dice.TABLE.length_mm if case.table == "high-roller" else None
     evening = Evening(folder, case.table, [], lambda _after, _made: [], length_mm=length, database=database)
@@ -125,7 +125,7 @@ def killed(case: Case, first: Input, folder: Path, database: str) -> dict[str, i
 
 
 def plays(evening: Evening, readings: list[AnyReading]) -> None:
-    """Let it all happen, and be called and settled."""
+    """Feed the readings, and wait until they are called and settled."""
     since_us = evening.status("table_time_us")
     assert isinstance(since_us, int)
     evening.table.feed(lines_of([(reading.t, reading) for reading in readings], since_us))

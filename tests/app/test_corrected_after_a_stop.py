@@ -1,4 +1,4 @@
-"""A call that is corrected before or after a power cut: the books are as if it had been right at once."""
+"""A call that is corrected before or after a power cut: the accounts are as if it had been right at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ Bet = tuple[str, int, dict[str, object]]
 
 @dataclass(frozen=True)
 class Case:
-    """A game: what is played up to a wrong call, the same played right, and the ruling that puts it right."""
+    """A game: the readings of a wrong call, the same with the right call, and the ruling that corrects it."""
 
     table: str
     wrong: list[AnyReading]
@@ -91,7 +91,7 @@ CASES = {"craps": craps, "roulette": roulette, "three-card": three_card, "high-r
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster | None]:
-    """Return a PostgreSQL cluster, where PostgreSQL is installed."""
+    """Return a PostgreSQL cluster, if PostgreSQL is installed."""
     one = None if BINARIES is None else Cluster()
     yield one
     if one is not None:
@@ -99,7 +99,7 @@ def cluster() -> Iterator[Cluster | None]:
 
 
 def opened(house: HouseMaker, case: Case) -> House:
-    """Make the case's table, as long as the scenes' and called automatically."""
+    """Make the case's table, as long as the one in the scenes and with automatic calls."""
     made = house(table=case.table)
     settings = load_table(case.table)
     if settings.dice_table is not None:
@@ -109,7 +109,7 @@ def opened(house: HouseMaker, case: Case) -> House:
 
 
 def power_cut(house: House, daemon: Daemon, disk: Path) -> tuple[House, Daemon]:
-    """Lose the power, and start on what was on the disk."""
+    """Cut the power, and start on what was on the disk."""
     copy_at_rest(house.options.journal, disk)
     after = House(disk, replace(house.options, journal=disk), settings=house.settings)
     after.clock.reach(daemon.clock.now_us())
@@ -119,7 +119,7 @@ def power_cut(house: House, daemon: Daemon, disk: Path) -> tuple[House, Daemon]:
 
 
 def corrected(house: House, case: Case, disk: Path, *, cut_first: bool) -> list[Outcome]:
-    """Play the wrong call, correct it before or after a power cut, and play on to the journal's end."""
+    """Play the wrong call, correct it before or after a power cut, and return all outcomes."""
     daemon = house.open()
     unlocked(daemon)
     start = daemon.clock.now_us()
@@ -129,7 +129,7 @@ def corrected(house: House, case: Case, disk: Path, *, cut_first: bool) -> list[
     play(daemon, shifted([case.ruling], daemon.clock.now_us() + 5 * SECOND_US))
     if not cut_first:
         house, daemon = power_cut(house, daemon, disk)
-    assert live_of(daemon).core.view.state.call is not None, "it can be corrected again"
+    assert live_of(daemon).core.view.state.call is not None, "the call can no longer be corrected"
     told = house.outcomes()
     for each in house.daemons:
         each.close()
@@ -140,8 +140,8 @@ def shifted(readings: list[AnyReading], by_us: int) -> list[AnyReading]:
     return [msgspec.structs.replace(reading, t=reading.t + by_us) for reading in readings]
 
 
-def books(told: list[Outcome], case: Case, url: str, folder: Path) -> dict[str, int]:
-    """Let an engine settle it all; return every account."""
+def accounts_of(told: list[Outcome], case: Case, url: str, folder: Path) -> dict[str, int]:
+    """Have an engine settle the outcomes; return every account."""
     folder.mkdir(exist_ok=True)
     table = SealedTable(case.table, key_in(folder), first_seq=told[0].seq)
     bank = Bank(url)
@@ -158,22 +158,22 @@ def books(told: list[Outcome], case: Case, url: str, folder: Path) -> dict[str, 
 
 @pytest.mark.parametrize("game", CASES)
 @pytest.mark.parametrize("cut_first", [False, True], ids=["before the cut", "after the cut"])
-def test_a_correction_and_a_power_cut_leave_the_books_as_if_the_call_had_been_right(
+def test_a_correction_and_a_power_cut_leave_the_accounts_as_if_the_call_had_been_right(
     house: HouseMaker, tmp_path: Path, game: str, cluster: Cluster | None, cut_first: bool
 ) -> None:
     case = CASES[game]()
     told = corrected(opened(house, case), case, tmp_path / "disk", cut_first=cut_first)
     assert [o.type for o in told if o.type.endswith(".corrected")], [o.type for o in told]
     right = played_right(house, case, tmp_path)
-    by_hand = books(right, case, f"sqlite:///{tmp_path}/right.db", tmp_path / "right")
-    assert books(told, case, f"sqlite:///{tmp_path}/wrong.db", tmp_path / "wrong") == by_hand
+    by_hand = accounts_of(right, case, f"sqlite:///{tmp_path}/right.db", tmp_path / "right")
+    assert accounts_of(told, case, f"sqlite:///{tmp_path}/wrong.db", tmp_path / "wrong") == by_hand
     if cluster is not None:
         url = cluster.database(f"{game}_{cut_first}".replace("-", "_").lower())
-        assert books(told, case, url, tmp_path / "postgres") == by_hand
+        assert accounts_of(told, case, url, tmp_path / "postgres") == by_hand
 
 
 def played_right(house: HouseMaker, case: Case, tmp_path: Path) -> list[Outcome]:
-    """Play the same with the right call at once, at a table of its own."""
+    """Play the same with the right call at once, at another table."""
     one = opened(house, case)
     one.options = replace(one.options, journal=tmp_path / "another", socket=tmp_path / "another.sock")
     daemon = one.open()
@@ -186,7 +186,7 @@ def played_right(house: HouseMaker, case: Case, tmp_path: Path) -> list[Outcome]
 
 
 def right_at_once(told: list[Outcome]) -> list[Outcome]:
-    """Call what the ruling on a spin says, and leave it out: no wheel can be made to show a number."""
+    """Put the ruling's number into the call and drop the ruling: no wheel can be made to show a number."""
     rulings = [o for o in told if o.type == "spin.corrected"]
     if not rulings:
         return told

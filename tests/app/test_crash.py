@@ -1,4 +1,4 @@
-"""A table that is killed at any instant: nothing told is lost, nothing is guessed, play goes on."""
+"""A table killed at any instant loses no published outcome, guesses nothing, and continues to play."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ def three_card_poker(folder: Path, seed: int) -> Lives:
 
 
 def high_roller_12_005(folder: Path, seed: int) -> Lives:
-    """A High Roller table, as long as the simulated one."""
+    """A High Roller table as long as the simulated one."""
     _, feed, _ = high_roller.evening(seed, games=4)
     shipped = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
     table = folder / "high-roller.yaml"
@@ -42,12 +42,12 @@ def high_roller_12_005(folder: Path, seed: int) -> Lives:
     ("play", "seed", "deaths"),
     [(craps, 11, 9), (roulette, 12, 6), (three_card_poker, 13, 6), (high_roller_12_005, 14, 6)],
 )
-def test_a_killed_table_keeps_what_it_told_and_reviews_what_it_cut_off(
+def test_a_killed_table_keeps_its_published_outcomes_and_reviews_the_attempt_that_was_cut_off(
     tmp_path: Path, play: Callable[[Path, int], Lives], seed: int, deaths: int
 ) -> None:
     lives = play(tmp_path, seed)
     for _ in range(deaths):
         lives.live_and_die()
     assert lives.close() == 0
-    assert lives.table.told, "the table told nothing: the test would prove nothing"
+    assert lives.table.told, "the table published nothing: the test would prove nothing"
     assert lives.cut_off >= deaths // 3, "too few deaths fell into an attempt"

@@ -1,4 +1,4 @@
-"""A command that stops reading, or whose terminal is gone: the daemon and everybody else go on."""
+"""A command that stops reading, or whose terminal is gone: the daemon and all other clients continue."""
 
 import json
 import select
@@ -26,14 +26,14 @@ from controller.cli import input, link, main
 input.WAIT_S, link.TIMEOUT_S = {MAX_WAIT_S}, {PATIENCE_S}
 sys.exit(main.main())
 """
-"""The command line, with all the time for an answer that may be asked for."""
+"""A command line that waits as long for an answer as a command may."""
 MANY = 30_000
 """More lines than pipe, socket and the daemon's own backlog hold together."""
 
 
 @pytest.fixture
 def started() -> Iterator[list[subprocess.Popen[str]]]:
-    """Collect processes; whichever still runs in the end is killed."""
+    """Collect processes; any still running at the end is killed."""
     processes: list[subprocess.Popen[str]] = []
     yield processes
     for process in processes:
@@ -42,7 +42,7 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def tablectl(started: list[subprocess.Popen[str]], *words: str) -> subprocess.Popen[str]:
-    """Start a command with both its outputs in pipes that nobody reads yet."""
+    """Start a command with both its outputs in pipes that nothing reads yet."""
     command = [sys.executable, "-c", PATIENT, *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     started.append(process)
@@ -50,12 +50,12 @@ def tablectl(started: list[subprocess.Popen[str]], *words: str) -> subprocess.Po
 
 
 def has_printed(process: subprocess.Popen[str]) -> bool:
-    """Return whether something of its output can be read."""
+    """Return whether any of its output can be read."""
     assert process.stdout is not None
     return bool(select.select([process.stdout], [], [], 0)[0])
 
 
-def test_a_watch_whose_reader_stops_holds_up_nobody_and_is_told_that_lines_were_missed(
+def test_a_watch_whose_reader_stops_delays_nobody_and_reports_that_lines_were_missed(
     table: Table, started: list[subprocess.Popen[str]]
 ) -> None:
     table.start()
@@ -73,7 +73,9 @@ def test_a_watch_whose_reader_stops_holds_up_nobody_and_is_told_that_lines_were_
     _, feed, _ = dice.evening(5, {"valid": 1.0}, 3)
     table.feed(lines_of(feed, over_us))
     table.feed([tick(over_us + 200 * SECOND_US)])
-    until(lambda: table.status()["table_time_us"] == over_us + 200 * SECOND_US, "the core to take all")
+    until(
+        lambda: table.status()["table_time_us"] == over_us + 200 * SECOND_US, "the core to take all readings"
+    )
     until(lambda: sum("roll.called" in str(line) for line in table.told) >= 3, "the calls")
     assert json.dumps(table.status()["faults"]) == "[]"
     printed, said = blocked.communicate(timeout=PATIENCE_S)
@@ -83,7 +85,7 @@ def test_a_watch_whose_reader_stops_holds_up_nobody_and_is_told_that_lines_were_
 
 
 @pytest.mark.usefixtures("hears_signals")
-def test_a_hang_up_ends_a_watch_and_gives_its_place_back(
+def test_a_hang_up_ends_a_watch_and_frees_its_connection(
     house: HouseMaker, started: list[subprocess.Popen[str]]
 ) -> None:
     one = house()
@@ -95,13 +97,13 @@ def test_a_hang_up_ends_a_watch_and_gives_its_place_back(
     until(lambda: daemon.hub.wants("outcomes"), "the watcher")
     watch.send_signal(signal.SIGHUP)
     assert watch.wait(PATIENCE_S) == 128 + signal.SIGHUP
-    until(lambda: not daemon.hub.wants("outcomes"), "the watcher's place to be free")
+    until(lambda: not daemon.hub.wants("outcomes"), "the watcher's connection to be free")
     assert ask(path, {"do": "faults"})["ok"] is True
     control.stop()
 
 
 @pytest.mark.usefixtures("hears_signals")
-def test_a_hang_up_in_the_middle_of_an_input_leaves_it_entered_once_and_whole(
+def test_a_hang_up_during_an_input_command_leaves_the_input_entered_once_and_complete(
     table: Table, started: list[subprocess.Popen[str]]
 ) -> None:
     table.start()
@@ -113,7 +115,7 @@ def test_a_hang_up_in_the_middle_of_an_input_leaves_it_entered_once_and_whole(
         return table.status()["lock"] == "unlocked"
 
     until(unlocked, "the table to be unlocked")
-    # While dice fly a word waits for what was seen before it.
+    # While dice are in flight, an input waits for any reading from before it.
     released_us = next(ticks)
     table.feed(lines_of([(released_us, DieReleased(t=released_us, dev="cam", die=1, x=500.0, y=500.0))]))
     words = ("input", "lock", "the felt is torn", "--by", "supervisor", "--who", "ann")
@@ -135,5 +137,5 @@ def test_a_hang_up_in_the_middle_of_an_input_leaves_it_entered_once_and_whole(
 
     until(lambda: bool(locks()), "the lock on the disk")
     table.feed([tick(40 * SECOND_US)])
-    until(lambda: table.status()["table_time_us"] == 40 * SECOND_US, "the core to take all")
+    until(lambda: table.status()["table_time_us"] == 40 * SECOND_US, "the core to take all readings")
     assert [b'"who":"ann"' in body for body in locks()] == [True]

@@ -1,4 +1,4 @@
-"""The daemon as a process: started, asked, told, refused, and stopped, by the commands that people use."""
+"""The daemon as a process: the commands that people use start it, query it, enter inputs, and stop it."""
 
 import grp
 import json
@@ -22,7 +22,7 @@ from tests.app.rig import PATIENCE_S, Json, Table, lines_of, tick, until
 from tests.scenes import SECOND_US, throw
 
 MAKE_STRANGER = (
-    "import json, os, socket, sys;"  # while the interpreter's own files may still be read
+    "import json, os, socket, sys;"  # while the interpreter's own files can still be read
     "os.setgroups([]); os.setgid(int(sys.argv[2])); os.setuid(65534); exec(sys.argv[1])"
 )
 STRANGER_ASKS = """
@@ -34,7 +34,7 @@ print(link.makefile().readline())
 
 
 def play_a_throw(table: Table) -> None:
-    """Unlock, throw the dice once, and wait until the call is told."""
+    """Unlock, throw the dice once, and wait until the call is published."""
     table.unlock()
     readings = throw(5 * SECOND_US, (4, 6))
     table.feed([*lines_of([(reading.t, reading) for reading in readings]), tick(20 * SECOND_US)])
@@ -42,7 +42,7 @@ def play_a_throw(table: Table) -> None:
 
 
 def kinds(table: Table) -> list[str]:
-    """Name the types of what was told."""
+    """Return the types of the published outcomes."""
     outcomes = [line["outcome"] for line in table.told]
     return [str(outcome["type"]) for outcome in outcomes if isinstance(outcome, dict)]
 
@@ -50,7 +50,7 @@ def kinds(table: Table) -> list[str]:
 def tablectl(
     capsys: pytest.CaptureFixture[str], table: Table, command: str, *arguments: str
 ) -> tuple[int, str]:
-    """Run a command against the table; give its exit code and what it printed."""
+    """Run a command against the table; return its exit code and what it printed."""
     where = (
         ("--journal", str(table.journal)) if command in ("journal", "recall") else ("--socket", table.socket)
     )
@@ -61,7 +61,7 @@ def tablectl(
 
 
 def feed_once_entered(table: Table, name: str) -> None:
-    """Let time run on once this input was handed over."""
+    """Advance time once this input has been handed over."""
     entered = f"input {name}".encode()
     until(
         lambda: any(row.body is not None and entered in row.body for row in table.rows()), f"{name} entered"
@@ -69,7 +69,7 @@ def feed_once_entered(table: Table, name: str) -> None:
     table.feed([tick(40 * SECOND_US)])
 
 
-def test_the_commands_ask_a_running_table(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_query_a_running_table(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
     table.start()
     play_a_throw(table)
     code, said = tablectl(capsys, table, "status", "--json")
@@ -80,7 +80,7 @@ def test_the_commands_ask_a_running_table(table: Table, capsys: pytest.CaptureFi
     assert tablectl(capsys, table, "input", "no_roll", "do=settled")[0] == 2
     assert tablectl(capsys, table, "input", "set_dice", "three")[0] == 2
     with ThreadPoolExecutor() as meanwhile:
-        # The table's time runs as the readings say, and an input is decided on once time has passed it.
+        # The table's time follows the readings, and an input is decided on once time has passed it.
         fed = meanwhile.submit(feed_once_entered, table, "set_dice")
         code, said = tablectl(capsys, table, "input", "set_dice", "5", "5", "--who", "ann")
         assert (code, said.partition(",")[0]) == (0, "Roll 1: 5-5")
@@ -102,7 +102,7 @@ def test_the_commands_ask_a_running_table(table: Table, capsys: pytest.CaptureFi
     assert '"who":"ann"' in said
 
 
-def test_pictures_held_for_a_dispute_are_journaled_with_who_held_them(
+def test_pictures_held_for_a_dispute_are_journaled_with_the_person_who_held_them(
     table: Table, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     table.start()
@@ -120,14 +120,14 @@ def test_pictures_held_for_a_dispute_are_journaled_with_who_held_them(
         _, told = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
         return [line for line in told.splitlines() if closed.sha256 in line]
 
-    until(lambda: len(rows()) == 2, "both words to be in the journal")
+    until(lambda: len(rows()) == 2, "both requests to be in the journal")
     lines = rows()
     assert ["hold pictures" in lines[0], "release pictures" in lines[1]] == [True, True]
     assert all('"who":"ann"' in line and '"reason":"dispute"' in line for line in lines)
 
 
 def settled(capsys: pytest.CaptureFixture[str], table: Table, outcome_id: str, chain: str) -> tuple[int, str]:
-    """Acknowledge an outcome, again for as long as a slow disk makes the controller say that it should."""
+    """Acknowledge an outcome; repeat it while a slow disk makes the controller ask for that."""
     said = [tablectl(capsys, table, "outbox", "--settled", outcome_id, chain)]
 
     def taken() -> bool:
@@ -135,7 +135,7 @@ def settled(capsys: pytest.CaptureFixture[str], table: Table, outcome_id: str, c
             said.append(tablectl(capsys, table, "outbox", "--settled", outcome_id, chain))
         return "not_durable" not in said[-1][1]
 
-    until(taken, "the disk to take the acknowledgement")
+    until(taken, "the acknowledgement to be on the disk")
     return said[-1]
 
 
@@ -160,7 +160,7 @@ def test_settlement_closes_an_outcome_with_its_id_and_chain_hash(
     assert [json.loads(line) for line in said.splitlines()][: len(others)] == others
 
 
-def test_a_command_that_finds_nothing_to_do_says_so(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_with_nothing_to_do_says_so(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
     table.publish = "{}"
     table.start()
     table.unlock()
@@ -177,7 +177,9 @@ def test_a_command_that_finds_nothing_to_do_says_so(table: Table, capsys: pytest
     assert '"did":"approve' not in said
 
 
-def test_nobody_at_the_socket_is_exit_code_3(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_socket_that_nothing_answers_is_exit_code_3(
+    table: Table, capsys: pytest.CaptureFixture[str]
+) -> None:
     for command in ("status", "faults", "outbox", "watch"):
         code, said = tablectl(capsys, table, command)
         assert code == 3
@@ -195,7 +197,7 @@ def test_a_second_process_is_refused_with_the_holders_pid(table: Table) -> None:
     assert "control socket" in second.stderr
 
 
-def test_a_socket_that_another_controller_answers_is_not_taken_away(table: Table, tmp_path: Path) -> None:
+def test_a_socket_that_another_controller_answers_is_left_to_it(table: Table, tmp_path: Path) -> None:
     table.start(watch=False)
     other = [word if word != str(table.journal) else str(tmp_path / "other") for word in table.command()]
     second = subprocess.run(other, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
@@ -205,7 +207,7 @@ def test_a_socket_that_another_controller_answers_is_not_taken_away(table: Table
 
 
 @pytest.mark.parametrize("table_name", ["no-such-table"])
-def test_a_table_that_is_not_there_is_exit_code_2(table: Table, table_name: str) -> None:
+def test_an_unknown_table_is_exit_code_2(table: Table, table_name: str) -> None:
     table.name = table_name
     done = subprocess.run(table.command(), capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 2
@@ -213,7 +215,7 @@ def test_a_table_that_is_not_there_is_exit_code_2(table: Table, table_name: str)
 
 
 def test_at_the_end_of_standard_input_the_table_stops_once_the_throw_is_decided(table: Table) -> None:
-    """A file of readings, or a script that ends: no reading will come any more, and nobody waits for ever."""
+    """A file of readings, or a script, has ended: no further reading will come, so none is awaited."""
     table.arguments = ("--data-time", "--no-self-test-devices")
     words = ["-" if word == str(table.folder / "in") else word for word in table.command()]
     with (
@@ -226,7 +228,7 @@ def test_at_the_end_of_standard_input_the_table_stops_once_the_throw_is_decided(
 
         def unlocked() -> bool:
             nonlocal now_us
-            now_us += 1000  # the table's own word to unlock waits for what the time after it brings
+            now_us += 1000  # the table's own request to unlock waits for time to pass it
             assert process.poll() is None, table.log
             assert process.stdin is not None
             process.stdin.write(tick(now_us))
@@ -242,7 +244,7 @@ def test_at_the_end_of_standard_input_the_table_stops_once_the_throw_is_decided(
     assert "roll.called" in [row.name for row in table.rows()]
 
 
-def test_a_stop_in_mid_throw_is_in_order_and_the_throw_is_reviewed_at_the_next_start(table: Table) -> None:
+def test_a_stop_during_a_throw_is_orderly_and_the_throw_is_reviewed_at_the_next_start(table: Table) -> None:
     table.start()
     table.unlock()
     readings = throw(5 * SECOND_US)[:80]
@@ -259,7 +261,7 @@ def test_a_stop_in_mid_throw_is_in_order_and_the_throw_is_reviewed_at_the_next_s
     assert table.status()["pending"] == [{"attempt": "roll", "number": 1}]
 
 
-def test_systemd_hears_that_all_threads_turn_and_that_it_stops(table: Table) -> None:
+def test_systemd_is_notified_that_all_threads_run_and_of_the_stop(table: Table) -> None:
     table.start(watch=False)
     address = table.folder / "notify"
     address.unlink()
@@ -275,14 +277,14 @@ def test_systemd_hears_that_all_threads_turn_and_that_it_stops(table: Table) -> 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user can pass through; pytest's own are closed to others."""
+    """Return a folder that every user can enter; pytest's own folders are closed to others."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)
 
 
 def stranger_asks(table: Table, request: Json, group: int = 65534) -> Json:
-    """Ask as a user who is in this group, which is none of the table's unless said otherwise."""
+    """Send a request as a user in this group; by default the group is none of the table's."""
     asks = STRANGER_ASKS % (table.socket, request)
     told = subprocess.run(
         [sys.executable, "-c", MAKE_STRANGER, asks, str(group)],
@@ -295,7 +297,7 @@ def stranger_asks(table: Table, request: Json, group: int = 65534) -> Json:
     return answer
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can speak as another user")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
 def test_a_user_in_no_group_may_read_the_status_and_nothing_else(table: Table, open_folder: Path) -> None:
     path = table.control = open_folder / "control"
     table.start()
@@ -327,9 +329,9 @@ def groups_named(*names: str) -> bool:
 
 @pytest.mark.skipif(
     os.getuid() != 0 or not groups_named("games", "staff"),
-    reason="needs root, and the groups games and staff to play technicians and staff",
+    reason="needs root, and the groups games and staff to stand for technicians and staff",
 )
-def test_staff_rules_and_a_technician_tests_but_not_the_other_way_round(
+def test_staff_may_rule_and_a_technician_may_test_but_not_the_reverse(
     table: Table, open_folder: Path
 ) -> None:
     path = table.control = open_folder / "control"
@@ -346,7 +348,7 @@ def test_staff_rules_and_a_technician_tests_but_not_the_other_way_round(
         assert stranger_asks(table, may_not, number)["code"] == "not_allowed"
 
 
-def test_absurd_requests_are_refused_by_name(table: Table) -> None:
+def test_an_invalid_request_is_refused_with_its_mistake(table: Table) -> None:
     table.start(watch=False)
     for request in (
         b"not json\n",
@@ -385,6 +387,6 @@ def test_a_watcher_that_never_reads_is_dropped_and_play_continues(table: Table) 
         for evening in range(3):
             table.feed(lines_of(feed, evening * 200 * SECOND_US))
         table.feed([tick(3 * 200 * SECOND_US)])
-        until(lambda: table.status()["table_time_us"] == 3 * 200 * SECOND_US, "the core to take all")
+        until(lambda: table.status()["table_time_us"] == 3 * 200 * SECOND_US, "the core to take all readings")
         until(lambda: kinds(table).count("roll.called") >= 25, "the calls")
     assert json.loads(msgspec.json.encode(table.status()["faults"])) == []

@@ -1,6 +1,7 @@
-"""Every file of a table's folder emptied, cut, overwritten, replaced or gone: named, and well with it back.
+"""Each file of a table's folder is emptied, cut, overwritten, replaced or removed: the fault names it.
 
-One that nothing rests on does not matter. No outcome and no cent is lost with any of them.
+With the file restored the fault clears. A file on which nothing depends does not matter. No outcome and no
+cent is lost with any of them.
 """
 
 import shutil
@@ -26,9 +27,9 @@ STANDS = {
     "journal.db.lock": {"empty", "half", "overwritten", "gone"},
     "journal.head": {"half"},
 }
-"""What a file may suffer of which nothing depends: a lock's number, the older of two records."""
+"""Damage that needs no fault: to the lock file's number, or to the older of two records."""
 RECORDING = "recordings"
-"""Nothing that was told rests on a recording: each outcome's evidence is in the journal."""
+"""No published outcome depends on a recording: each outcome's evidence is in the journal."""
 
 
 def table_in(folder: Path) -> House:
@@ -41,7 +42,7 @@ def table_in(folder: Path) -> House:
 
 
 class Evening:
-    """What was told and paid in by the end of it."""
+    """The outcomes and payments at the end of the evening."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,7 +69,7 @@ class Evening:
 
     @property
     def files(self) -> list[Path]:
-        """Every file that it left, by its place in the folder; what SQLite makes anew is none of ours."""
+        """Return every file left, by its place in the folder; files that SQLite makes anew are left out."""
         left = (
             path
             for path in (self.folder / "journal").rglob("*")
@@ -79,7 +80,7 @@ class Evening:
 
 def engine_of(one: House) -> EmbeddedEngine:
     sink = live_of(one.daemons[-1])._publishing._sink
-    consumer = sink._consumer  # type: ignore[union-attr]  # it is the embedded one
+    consumer = sink._consumer  # type: ignore[union-attr]  # the embedded engine
     assert isinstance(consumer, EmbeddedEngine)
     return consumer
 
@@ -105,7 +106,7 @@ def damage(file: Path, how: str) -> None:
 
 
 def started(folder: Path) -> tuple[House, list[str]]:
-    """Start a table as far as its files let it; give what is wrong."""
+    """Start a table as far as its files allow; return what is wrong."""
     one = table_in(folder)
     daemon = one.open()
     if daemon.live is not None:
@@ -120,7 +121,7 @@ def troubled(one: House) -> bool:
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-def test_whatever_happens_to_a_file_it_is_named_and_with_it_back_nothing_is_lost(
+def test_a_damaged_file_is_named_and_with_the_file_restored_nothing_is_lost(
     how: str, evening: Evening, tmp_path: Path
 ) -> None:
     assert {"journal.db", "journal.head", "table.key", "settlement.db", "identity.json"} <= {

@@ -1,4 +1,4 @@
-"""A table's file names its hardware: every mistake at once, each with its line and what to write."""
+"""A table's file names its hardware: all mistakes are reported at once, each with its line and remedy."""
 
 import sys
 from pathlib import Path
@@ -64,12 +64,12 @@ def test_every_shipped_table_names_hardware_that_exists() -> None:
             assert device_type(device.type).make(dev, device.settings, bytes).name == dev
 
 
-def test_every_kind_of_device_can_stand_in_a_file() -> None:
+def test_every_type_of_device_can_be_in_a_table_file() -> None:
     assert set(Kinds()) == set(DEVICE_MODULES)
     assert all(Kinds()[name].settings for name in Kinds())
 
 
-def test_one_board_speaks_for_several_devices_and_is_told_where_they_are(tmp_path: Path) -> None:
+def test_one_board_that_reports_for_several_devices_is_sent_their_places(tmp_path: Path) -> None:
     devices = load(tmp_path, CAM + WALLS + CONSOLE).devices
     walls = node_of(devices["walls"])
     assert {number: (c.dev, c.fields) for number, c in walls.channels.items()} == {
@@ -80,21 +80,21 @@ def test_one_board_speaks_for_several_devices_and_is_told_where_they_are(tmp_pat
     assert (devices["walls"].reads, devices["wall-left"].settings) == ((), None)
 
 
-def test_a_wall_sensor_with_a_board_of_its_own_is_told_its_wall_too(tmp_path: Path) -> None:
+def test_a_wall_sensor_with_its_own_board_is_sent_its_wall(tmp_path: Path) -> None:
     one = "  wall-{0}: {{type: node, node: {0}, port: /dev/serial/by-id/{0}, reads: [wall_impact], "
     one += "wall: {0}}}\n"
     devices = load(tmp_path, CAM + one.format("left") + one.format("right") + CONSOLE).devices
     assert node_of(devices["wall-left"]).channels[0].fields == {"wall": "left"}
 
 
-def test_what_a_kind_tells_by_itself_need_not_be_written(tmp_path: Path) -> None:
+def test_settings_implied_by_the_device_type_may_be_left_out(tmp_path: Path) -> None:
     text = load_text("roulette-ss2").replace("    reads: [wheel_status]\n", "")
     path = tmp_path / "wheel.yaml"
     path.write_text(text, encoding="utf-8")
     assert load_table(str(path), kinds=Kinds()).devices["wheel"].reads == ("wheel_status",)
 
 
-def test_the_machines_own_lines_tell_which_sensor_is_at_which_wall(tmp_path: Path) -> None:
+def test_gpio_lines_may_say_which_sensor_is_at_which_wall(tmp_path: Path) -> None:
     line = "      {0}: {{line: {1}, kind: wall_impact, pull: up, active_low: true, debounce_us: 100, "
     line += "dev: wall-{0}, fields: {{wall: {0}, pos_mm: 500, peak: 300}}}}\n"
     lines = "  knocks:\n    type: gpio-beams\n    chip: pinctrl-rp1\n    inputs:\n"
@@ -135,7 +135,7 @@ def test_every_mistake_of_every_device_is_reported_at_once(tmp_path: Path) -> No
     ]
 
 
-def test_a_setting_that_its_kind_refuses_is_reported_at_its_own_key(tmp_path: Path) -> None:
+def test_a_setting_refused_by_its_device_type_is_reported_at_its_own_key(tmp_path: Path) -> None:
     panel = (
         "  console:\n    type: gpio-panel\n    chip: pinctrl-rp1\n    factory: gpiod\n    inputs:\n"
         "      door: {line: 33, pull: up, active_low: true, debounce_us: 10, kind: switch, name: door}\n"
@@ -147,14 +147,14 @@ def test_a_setting_that_its_kind_refuses_is_reported_at_its_own_key(tmp_path: Pa
 
 
 @pytest.mark.parametrize("port", ["/dev/ttyUSB0", "/dev/ttyACM3", "ttyS0", "unix:run/cam.sock"])
-def test_a_port_that_is_another_device_tomorrow_is_refused(tmp_path: Path, port: str) -> None:
+def test_a_port_name_that_can_change_at_the_next_boot_is_refused(tmp_path: Path, port: str) -> None:
     mistake = only_mistake(tmp_path, CAM.replace("/dev/serial/by-id/cam", port) + WALLS + CONSOLE)
     assert (mistake.line, mistake.key) == (5, "devices.cam.port")
     assert port in mistake.found
     assert "/dev/serial/by-" in str(mistake) or "such as unix:/" in str(mistake)
 
 
-def test_two_devices_can_not_share_a_port_or_a_name(tmp_path: Path) -> None:
+def test_two_devices_cannot_share_a_port_or_a_name(tmp_path: Path) -> None:
     same = CONSOLE.replace("by-id/con", "by-id/cam").replace("node: con", "node: cam")
     found = mistakes(tmp_path, CAM + WALLS + same)
     assert {(m.key, m.expected) for m in found} == {
@@ -163,7 +163,7 @@ def test_two_devices_can_not_share_a_port_or_a_name(tmp_path: Path) -> None:
     }
 
 
-def test_a_board_that_speaks_for_an_unknown_device_is_told_whom_it_may_mean(tmp_path: Path) -> None:
+def test_a_board_that_reports_for_an_unknown_device_is_refused_with_the_known_names(tmp_path: Path) -> None:
     found = mistakes(tmp_path, CAM + CONSOLE + WALLS.replace("dev: wall-right", "dev: wall-rigt"))
     assert [(m.key, m.hint) for m in found] == [
         ("devices.walls.channels.2.dev", "did you mean 'wall-right'?"),
@@ -171,7 +171,7 @@ def test_a_board_that_speaks_for_an_unknown_device_is_told_whom_it_may_mean(tmp_
     ]
 
 
-def test_a_device_that_nothing_speaks_for_could_never_be_up(tmp_path: Path) -> None:
+def test_a_device_that_no_board_reports_for_is_a_mistake(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, CAM + WALLS + CONSOLE + "  shoe: {reads: [card]}\n")
     assert (mistake.key, mistake.found) == (
         "devices.shoe.type",
@@ -179,7 +179,7 @@ def test_a_device_that_nothing_speaks_for_could_never_be_up(tmp_path: Path) -> N
     )
 
 
-def test_a_board_without_reads_is_asked_what_would_be_missing(tmp_path: Path) -> None:
+def test_a_board_without_reads_is_a_mistake(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, CAM + WALLS + CONSOLE.replace(", reads: [input, switch]", ""))
     assert (mistake.key, mistake.found) == ("devices.console.reads", "nothing")
 
@@ -194,14 +194,14 @@ def test_a_sensor_at_another_wall_than_the_file_says_is_reported(tmp_path: Path)
     )
 
 
-def test_a_kind_can_not_promise_what_it_never_sends(tmp_path: Path) -> None:
+def test_reads_may_not_name_a_reading_that_the_device_type_never_sends(tmp_path: Path) -> None:
     path = tmp_path / "wheel.yaml"
     path.write_text(load_text("roulette-ss2").replace("[wheel_status]", "[wheel_status, card]"))
     with pytest.raises(SettingsError, match=r"reads\[1\]: found 'card', expected a kind that it sends"):
         load_table(str(path), kinds=Kinds())
 
 
-def test_a_library_that_lines_need_is_asked_for_before_anything_is_opened(
+def test_a_missing_library_for_gpio_lines_is_reported_before_anything_is_opened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "gpiod", None)
@@ -210,7 +210,7 @@ def test_a_library_that_lines_need_is_asked_for_before_anything_is_opened(
         load_with_hardware("roulette-gpio")
 
 
-def test_a_chip_that_is_not_there_is_no_mistake_of_the_file() -> None:
+def test_an_absent_gpio_chip_is_not_a_mistake_in_the_file() -> None:
     pytest.importorskip("gpiod")
     pytest.importorskip("gpiozero")
     assert load_with_hardware("roulette-gpio").table == "roulette-gpio"
@@ -226,7 +226,7 @@ def keyed(folder: Path, text: str | None, mode: int = 0o600) -> str:
     return CAM.replace("reads:", "key_file: cam.key, reads:") + WALLS + CONSOLE
 
 
-def test_a_boards_key_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
+def test_a_boards_key_may_be_in_its_own_file(tmp_path: Path) -> None:
     key = "00112233445566778899aabbccddeeff"
     assert node_of(load(tmp_path, keyed(tmp_path, key + "\n")).devices["cam"]).key == key
 
@@ -239,7 +239,7 @@ def test_a_boards_key_may_stand_in_a_file_of_its_own(tmp_path: Path) -> None:
         ("00112233445566778899aabbccddeeff", 0o644, "mode 0644"),
     ],
 )
-def test_a_key_file_that_can_not_be_used_is_told_without_the_key(
+def test_a_key_file_that_cannot_be_used_is_reported_without_the_key(
     tmp_path: Path, text: str | None, mode: int, found: str
 ) -> None:
     mistake = only_mistake(tmp_path, keyed(tmp_path, text, mode))

@@ -1,4 +1,4 @@
-"""What goes out to devices: lamps at once and again, the buzzer with a ruling, a void to its wheel."""
+"""Commands to devices: lamps at once and after an absence, the buzzer with a ruling, a void to its wheel."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ FULL = 3
 
 
 class Bench:
-    """A station without links: what is asked of a device is done at once."""
+    """A station without links: work requested of a device is done at once."""
 
     def __init__(self, *devices: AttachedDevice) -> None:
         self.turns = 0
@@ -34,12 +34,12 @@ class Bench:
         return timeout_s > 0
 
     def ask(self, name: str, work: Work) -> None:
-        """Do it now."""
+        """Do the work now."""
         work(self._devices[name], 1_000)
 
 
 class Board:
-    """A board that takes a few commands at a time."""
+    """A board that accepts a few commands at a time."""
 
     def __init__(self, name: str = "console", does: tuple[str, ...] = ("lamp", "buzzer")) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class Board:
         self.waiting = 0
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Take a command where there is room."""
+        """Accept a command if there is room."""
         assert now_us
         if self.waiting == FULL:
             raise OverflowError
@@ -58,12 +58,12 @@ class Board:
         return len(self.told)
 
     def status(self) -> Mapping[str, object]:
-        """Say how it is."""
+        """Return the board's state."""
         return {"phase": self.phase, "does": list(self.does)}
 
     @property
     def lamps(self) -> dict[str, str]:
-        """Return what it was told to show."""
+        """Return the lamps it was commanded to show."""
         return {fields["name"]: fields["shows"] for verb, fields in self.told if verb == "lamp"}
 
 
@@ -76,11 +76,11 @@ class Wheel:
         self.voided = 0
 
     def void_game(self, now_us: int) -> None:
-        """Count it."""
+        """Count the call."""
         self.voided += now_us > 0
 
     def status(self) -> Mapping[str, object]:
-        """Say nothing."""
+        """Return an empty status."""
         return {}
 
 
@@ -138,7 +138,7 @@ def no_spin(by: str = "dealer", code: str = "called") -> Outcome:
     return Outcome(type="spin.no_spin", t=1, id="t/1/1", seq=1, data=data)
 
 
-def test_a_panel_shows_each_lamp_as_the_table_says() -> None:
+def test_a_panel_shows_each_lamp_in_the_tables_state() -> None:
     console = panel()
     hardware, _ = joined(console)
     hardware.show("lock", "locked")
@@ -148,7 +148,7 @@ def test_a_panel_shows_each_lamp_as_the_table_says() -> None:
     assert lit_on(console) == {"no_more_bets"}
 
 
-def test_a_no_roll_is_heard_and_seen_until_the_next_result() -> None:
+def test_a_no_roll_sounds_the_buzzer_and_lights_its_lamp_until_the_next_result() -> None:
     console, board = panel(), Board("crew")
     hardware, _ = joined(console, board)
     hardware.note_durable(no_roll())
@@ -159,7 +159,7 @@ def test_a_no_roll_is_heard_and_seen_until_the_next_result() -> None:
     assert board.lamps == {"no_roll": "off"}
 
 
-def test_a_lamp_is_reported_once_and_again_when_its_board_was_away() -> None:
+def test_a_lamp_is_commanded_once_and_again_after_its_board_was_away() -> None:
     board = Board()
     hardware, bench = joined(board)
     hardware.show("lock", "locked")
@@ -168,13 +168,13 @@ def test_a_lamp_is_reported_once_and_again_when_its_board_was_away() -> None:
     board.phase = "greeting"
     bench.hear(DeviceDown(t=1, dev="console", code="restarted"))
     hardware.show("lock", "unlocked")
-    assert len(board.told) == 1, "a board that is away is not spoken to"
+    assert len(board.told) == 1, "nothing is sent to a board that is away"
     board.phase = "up"
     bench.hear(DeviceUp(t=2, dev="console"))
     assert board.told[1:] == [("lamp", {"name": "lock", "shows": "unlocked"})]
 
 
-def test_what_a_board_did_not_acknowledge_is_reported_again() -> None:
+def test_a_lamp_command_that_a_board_did_not_acknowledge_is_sent_again() -> None:
     board = Board()
     hardware, bench = joined(board)
     hardware.show("lock", "locked")
@@ -183,7 +183,7 @@ def test_what_a_board_did_not_acknowledge_is_reported_again() -> None:
     assert board.told == [("lamp", {"name": "lock", "shows": "locked"})] * 2
 
 
-def test_a_board_that_takes_no_more_commands_gets_the_rest_later() -> None:
+def test_a_board_that_accepts_no_more_commands_gets_the_rest_later() -> None:
     board = Board()
     hardware, _ = joined(board)
     lamps = {f"lamp_{number}": "on" for number in range(FULL + 2)}
@@ -195,7 +195,7 @@ def test_a_board_that_takes_no_more_commands_gets_the_rest_later() -> None:
     assert board.lamps == lamps
 
 
-def test_a_board_without_lamps_is_not_asked_to_light_one() -> None:
+def test_a_board_without_lamps_is_sent_no_lamp_command() -> None:
     camera = Board("cam", does=("selftest",))
     hardware, _ = joined(camera)
     hardware.show("lock", "locked")
@@ -215,7 +215,7 @@ def test_a_board_without_lamps_is_not_asked_to_light_one() -> None:
         (3, no_roll(), 0),
     ],
 )
-def test_only_the_game_that_a_wheel_plays_now_is_voided(state: int, outcome: Outcome, voided: int) -> None:
+def test_only_the_game_in_progress_on_a_wheel_is_voided(state: int, outcome: Outcome, voided: int) -> None:
     wheel = Wheel()
     hardware, bench = joined(wheel)
     bench.hear(WheelStatus(t=1, dev="wheel", state=state))
@@ -223,7 +223,7 @@ def test_only_the_game_that_a_wheel_plays_now_is_voided(state: int, outcome: Out
     assert wheel.voided == voided
 
 
-def test_the_core_hears_first_how_each_device_and_switch_is() -> None:
+def test_the_core_receives_the_state_of_each_device_and_switch_first() -> None:
     board = Board()
     hardware, bench = joined(board)
     for reading in (

@@ -1,4 +1,4 @@
-"""A table with real links and devices: never a false outcome, every fault named, and replayed to the byte."""
+"""A table with real links and devices: no false outcome, every fault named, the same bytes in a replay."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,9 +31,9 @@ PLAYED_BY = {
 }
 WHAT_TO_DO = tuple(TROUBLES[code].do for code in ("unplugged", "no_port"))
 LAST_WORD_US = 12_000_000
-"""An attempt's call or review is out this long after its end."""
+"""An attempt's call or review is published within this time after its end."""
 OWN = "max_lateness_ms: 150\n"
-"""What the table changes of its rule set: a recorded piece must carry it."""
+"""The changes this table makes to its rule set: a recording must carry them."""
 
 
 def unwrapped(text: str) -> str:
@@ -43,11 +43,11 @@ def unwrapped(text: str) -> str:
 
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Maker]:
-    """Return a maker of evenings; each is switched off in the end."""
+    """Return a maker of evenings; each is switched off at the end."""
     made: list[Evening] = []
 
     def make(table: str, **settings: object) -> Evening:
-        made.append(Evening(tmp_path, table, **settings))  # type: ignore[arg-type]  # the tests' own settings
+        made.append(Evening(tmp_path, table, **settings))  # type: ignore[arg-type]  # test settings
         made[-1].start()
         return made[-1]
 
@@ -57,18 +57,18 @@ def evening(tmp_path: Path) -> Iterator[Maker]:
 
 
 @pytest.mark.parametrize("table", ["craps", "roulette"])
-def test_faults_at_the_cables_bring_no_false_word_and_all_is_replayed_to_the_byte(
+def test_faults_at_the_cables_cause_no_false_outcome_and_replay_gives_the_same_bytes(
     evening: Maker, table: str, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     one = evening(table, seed=7, attempts=8 if table == "craps" else 3, own=OWN)
     for fault, device in PLAYED_BY[table]:
         played = len(one.played)
-        until(lambda: len(one.played) > played or one.virtual.over, "the next attempt")  # noqa: B023 asked at once
+        until(lambda: len(one.played) > played or one.virtual.over, "the next attempt")  # noqa: B023 called at once
         one.order(fault, device)
         until(one.well, f"{fault} of {device} to heal")
     until(lambda: one.virtual.over, "the end of the evening")
     ended_us = one.clock.now_us()
-    until(lambda: live_of(one.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last word")
+    until(lambda: live_of(one.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")
     one.stop()
 
     rows = one.house.rows()
@@ -100,7 +100,7 @@ def readings_in(path: Path) -> list[AnyReading]:
         return list(log)
 
 
-def test_a_pulled_cable_is_named_with_what_to_do(
+def test_a_pulled_cable_is_named_with_its_remedy(
     evening: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = evening("craps", attempts=1)
@@ -131,13 +131,13 @@ def test_a_pulled_cable_is_named_with_what_to_do(
     assert (figures["phase"], figures["firmware"]) == ("up", "virtual-1")
     assert cli.main(["devices", "wall-left", *socket]) == 0
     assert "figures.firmware        virtual-1" in capsys.readouterr().out
-    until(lambda: cli.main(["faults", *socket]) == 0, "no fault to be left")
+    until(lambda: cli.main(["faults", *socket]) == 0, "all faults to clear")
     assert capsys.readouterr().out.endswith("no faults\n")
     control.stop()
 
 
 def device(one: Evening, name: str) -> dict[str, object]:
-    """Return what the status says of a device."""
+    """Return a device's part of the status."""
     devices = status_of(one.daemon)["devices"]
     assert isinstance(devices, dict)
     told: dict[str, object] = devices[name]
@@ -145,7 +145,7 @@ def device(one: Evening, name: str) -> dict[str, object]:
 
 
 def lamps_of(one: Evening, name: str) -> dict[str, str]:
-    """Return what a board's lamps show."""
+    """Return the lamps that a board shows."""
     board = one.virtual.cables[name].peer
     assert isinstance(board, Board)
     return board.lamps
@@ -157,11 +157,13 @@ def test_lamps_are_lit_on_the_boards_and_again_after_a_board_was_away(evening: M
     one.order("restart", "console")
     lamps_of(one, "console").clear()
     until(lambda: lamps_of(one, "console").get("lock") == "unlocked", "the lock lamp to be lit again")
-    until(lambda: lamps_of(one, "cam") == lamps_of(one, "console"), "the same on every board")
+    until(lambda: lamps_of(one, "cam") == lamps_of(one, "console"), "the same lamps on every board")
     until(lambda: lamps_of(one, "cam")["fault"] == "none", "the fault lamp to go out")
 
 
-def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_somebody_has_looked(evening: Maker) -> None:
+def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_a_person_has_inspected_it(
+    evening: Maker,
+) -> None:
     one = evening("roulette-ss2", mix={"valid": 1.0})
     until(lambda: len(one.played) > 0, "a spin")
     one.order("wheel_component", "wheel")
@@ -169,13 +171,13 @@ def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_somebody_has_l
     codes = [fault.code for fault in one.daemon.faults.locking]
     assert codes == ["device_component"]
     one.daemon.approve_devices()
-    until(one.unlocked, "play to go on")
+    until(one.unlocked, "play to continue")
     *_, locked = [outcome.data for outcome in one.house.outcomes() if outcome.type == "table.locked"]
     assert isinstance(locked, TableEvent)
     assert (locked.by, locked.cause, locked.says) == ("controller", "device_component", None)
 
 
-def test_a_void_spin_is_acknowledged_to_the_wheel_that_plays_it(
+def test_a_void_spin_is_sent_to_the_wheel_that_plays_it(
     evening: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = evening("roulette-ss2", mix={"valid": 1.0})
@@ -190,5 +192,5 @@ def test_a_void_spin_is_acknowledged_to_the_wheel_that_plays_it(
     until(lambda: bool(status_of(one.daemon)["attempt_open"]), "a ball in the rim")
     called = Input(t=0, dev="control", name="no_spin", by="dealer", who="ann")
     assert one.daemon.inlet.post(called, stamped=False)
-    until(lambda: b"*R" in b"".join(told), "the wheel to be told")
+    until(lambda: b"*R" in b"".join(told), "the void at the wheel")
     assert "spin.no_spin" in one.house.types()

@@ -1,4 +1,4 @@
-"""The self-test waits for the devices that the table's file names, and says which is missing, and why."""
+"""The self-test waits for the devices that the table's file names, and reports which is missing and why."""
 
 from controller.app.devices import FREE_AFTER_US, STUCK_AFTER, SWITCHES_WITHIN_US
 from controller.app.running import DEVICES_WITHIN_US
@@ -7,10 +7,10 @@ from tests.app.house import HouseMaker, drain, live_of, play, unlocked
 
 NAMES = ("cam", "wall-left", "wall-right", "console")
 DOOR = Switch(t=2_000, dev="console", name="door", open=False)
-"""A board says so as soon as the table listens."""
+"""The switch report that a board sends as soon as the table listens."""
 
 
-def test_play_waits_for_every_device_and_names_the_missing_one(house: HouseMaker) -> None:
+def test_the_table_stays_locked_until_every_device_is_up_and_names_the_missing_one(house: HouseMaker) -> None:
     one = house(self_test_devices=True)
     daemon = one.open()
     play(daemon, [*(DeviceUp(t=1_000, dev=name) for name in NAMES if name != "wall-right"), DOOR])
@@ -33,7 +33,7 @@ def test_play_waits_for_every_device_and_names_the_missing_one(house: HouseMaker
     unlocked(daemon)
 
 
-def test_a_device_that_goes_away_in_play_does_not_lock_the_table(house: HouseMaker) -> None:
+def test_a_device_lost_during_play_does_not_lock_the_table(house: HouseMaker) -> None:
     one = house(self_test_devices=True)
     daemon = one.open()
     play(daemon, [*(DeviceUp(t=1_000, dev=name) for name in NAMES), DOOR])
@@ -46,7 +46,9 @@ def test_a_device_that_goes_away_in_play_does_not_lock_the_table(house: HouseMak
     assert live_of(daemon).core.view.state.lock == "unlocked"
 
 
-def test_settings_that_are_not_the_approved_ones_lock_until_they_are(house: HouseMaker) -> None:
+def test_wheel_settings_other_than_the_approved_ones_lock_the_table_until_they_match(
+    house: HouseMaker,
+) -> None:
     one = house(table="roulette-ss2")
     daemon = one.open()
     play(daemon, [DeviceUp(t=1_000, dev="wheel")])
@@ -59,7 +61,7 @@ def test_settings_that_are_not_the_approved_ones_lock_until_they_are(house: Hous
     assert daemon.faults.locking == ()
 
 
-def test_a_failed_part_locks_until_a_person_has_looked(house: HouseMaker) -> None:
+def test_a_failed_part_locks_the_table_until_a_person_has_inspected_it(house: HouseMaker) -> None:
     one = house(table="roulette-ss2")
     daemon = one.open()
     play(daemon, [DeviceUp(t=1_000, dev="wheel")])
@@ -71,7 +73,7 @@ def test_a_failed_part_locks_until_a_person_has_looked(house: HouseMaker) -> Non
     assert daemon.faults.locking == ()
 
 
-def test_a_wheel_with_a_failed_part_stays_locked_when_another_of_its_troubles_ends(house: HouseMaker) -> None:
+def test_a_wheel_with_a_failed_part_stays_locked_when_another_of_its_faults_ends(house: HouseMaker) -> None:
     one = house(table="roulette-ss2")
     daemon = one.open()
     play(daemon, [DeviceUp(t=1_000, dev="wheel")])
@@ -91,7 +93,7 @@ def test_a_wheel_with_a_failed_part_stays_locked_when_another_of_its_troubles_en
     assert daemon.faults.present == ()
 
 
-def test_a_wheel_that_waits_for_its_settings_is_reported_with_what_it_waits_for(house: HouseMaker) -> None:
+def test_a_wheel_whose_settings_are_pending_is_reported_with_the_reason(house: HouseMaker) -> None:
     one = house(table="roulette-ss2")
     daemon = one.open()
     play(daemon, [DeviceDown(t=1_000, dev="wheel", code="unchecked", reason="not read back yet")])
@@ -113,8 +115,8 @@ def test_late_readings_are_reported_with_the_newest_figures(house: HouseMaker) -
     assert fault.found == "8 readings, the last 8 ms too late to count"
 
 
-def test_a_button_that_sticks_locks_the_table_until_it_is_free(house: HouseMaker) -> None:
-    """Its No Roll is nobody's word: it must void no throw after the other."""
+def test_a_stuck_button_locks_the_table_until_it_is_released(house: HouseMaker) -> None:
+    """No person calls its No Roll: it must not void one throw after the other."""
     daemon = house().open()
     unlocked(daemon)
     start = daemon.clock.now_us()
@@ -137,7 +139,7 @@ def test_a_button_that_sticks_locks_the_table_until_it_is_free(house: HouseMaker
     unlocked(daemon)
 
 
-def test_many_seats_that_press_at_once_are_no_stuck_button(house: HouseMaker) -> None:
+def test_many_seats_pressing_at_once_are_not_a_stuck_button(house: HouseMaker) -> None:
     daemon = house().open()
     unlocked(daemon)
     start = daemon.clock.now_us()
@@ -151,7 +153,7 @@ def test_many_seats_that_press_at_once_are_no_stuck_button(house: HouseMaker) ->
     assert daemon.faults.present == ()
 
 
-def test_a_person_who_presses_again_and_again_with_pauses_is_no_stuck_button(house: HouseMaker) -> None:
+def test_repeated_presses_with_pauses_are_not_a_stuck_button(house: HouseMaker) -> None:
     daemon = house().open()
     unlocked(daemon)
     start = daemon.clock.now_us()
@@ -165,7 +167,7 @@ def test_a_person_who_presses_again_and_again_with_pauses_is_no_stuck_button(hou
     assert daemon.faults.present == ()
 
 
-def test_a_device_that_names_its_switches_reports_each_that_locks(house: HouseMaker) -> None:
+def test_a_device_with_named_switches_reports_each_one_that_locks(house: HouseMaker) -> None:
     devices = live_of(house().open()).core.devices
     wanted = {"console": None, "panel": frozenset({"door", "tamper"}), "shoe": frozenset[str]()}
     assert devices.unreported_switches(wanted, 0) == {"console": "any", "panel": "door, tamper"}
@@ -175,8 +177,8 @@ def test_a_device_that_names_its_switches_reports_each_that_locks(house: HouseMa
     assert devices.unreported_switches(wanted, 3) == {"panel": "tamper"}
 
 
-def test_a_board_that_has_been_up_for_long_without_a_switch_has_none(house: HouseMaker) -> None:
-    """A table whose console has no switch could never be unlocked otherwise."""
+def test_a_board_that_stays_up_without_reporting_a_switch_has_none(house: HouseMaker) -> None:
+    """Otherwise a table whose console has no switch could never be unlocked."""
     devices = live_of(house().open()).core.devices
     wanted: dict[str, frozenset[str] | None] = {"console": None}
     devices.note(DeviceUp(t=5, dev="console"))

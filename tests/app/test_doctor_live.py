@@ -1,4 +1,4 @@
-"""`tablectl doctor` at a running daemon: what it sees of it, and that no secret gets into the archive."""
+"""`tablectl doctor` on a running daemon: what it finds, and that no secret gets into the archive."""
 
 import json
 import tarfile
@@ -23,7 +23,7 @@ def _no_units(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def examined(table: Table, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Json]:
-    """Run the doctor; give its findings by what they are about."""
+    """Run the doctor; return its findings by subject."""
     where = ("--journal", str(table.journal), "--socket", table.socket)
     code = main(["doctor", str(table.folder / "craps.yaml"), "--json", *where, *words])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -77,7 +77,7 @@ def test_no_secret_of_the_environment_the_credentials_or_the_journals_folder_get
         assert planted not in text
 
 
-def test_a_journal_that_is_still_being_read_is_reported_as_that() -> None:
+def test_a_journal_that_is_still_being_verified_is_reported_as_such() -> None:
     status = {"table": "craps", "headline": "open", "journal": {"verified": "from the last checkpoint"}}
     told = {finding.about: finding.says for finding in machine_checks.controller(status, "")}
     assert told["running journal"] == (

@@ -1,4 +1,4 @@
-"""`tablectl explain` and `tablectl cut` out of the journal and the recording that a daemon left."""
+"""`tablectl explain` and `tablectl cut` on the journal and the recording that a daemon left."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ def id_of(one: House, roll: int) -> str:
 
 
 @pytest.mark.parametrize("asked_by", ["number", "id"])
-def test_a_throw_of_the_journal_is_explained(asked_by: str, played: House, capsys: Told) -> None:
+def test_a_throw_in_the_journal_is_explained(asked_by: str, played: House, capsys: Told) -> None:
     which = "2" if asked_by == "number" else id_of(played, 2)
     assert main(["explain", which, *journal_of(played), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -58,13 +58,13 @@ def test_a_throw_of_the_journal_is_explained(asked_by: str, played: House, capsy
     assert {"die_released", "wall_impact", "die_rest"} <= {reading["kind"] for reading in told["readings"]}
 
 
-def test_without_a_word_it_is_the_journals_last(played: House, capsys: Told) -> None:
+def test_explain_without_an_id_explains_the_journals_last_outcome(played: House, capsys: Told) -> None:
     assert main(["explain", *journal_of(played), "--no-plot"]) == 0
     assert capsys.readouterr().out.startswith("Roll 3: called.")
 
 
 @pytest.mark.parametrize("asked_by", ["number", "id"])
-def test_a_throw_cut_out_of_the_recording_gives_what_was_reported(
+def test_a_throw_cut_out_of_the_recording_replays_to_the_published_outcome(
     asked_by: str, played: House, tmp_path: Path, capsys: Told
 ) -> None:
     which = "2" if asked_by == "number" else id_of(played, 2)
@@ -76,7 +76,7 @@ def test_a_throw_cut_out_of_the_recording_gives_what_was_reported(
 
 
 @pytest.mark.parametrize("which", ["99", "craps/1/9999"])
-def test_what_the_journal_has_not_is_stated_and_leaves_nothing(
+def test_an_attempt_missing_from_the_journal_is_reported_and_no_file_is_written(
     which: str, played: House, tmp_path: Path, capsys: Told
 ) -> None:
     case = tmp_path / "case.jsonl"

@@ -1,4 +1,4 @@
-"""The one catalogue of faults: every code is in it, says what to do, and is documented."""
+"""The catalogue of faults: every code is in it, says what to do, and is documented."""
 
 import io
 import re
@@ -35,7 +35,7 @@ def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
         assert all((kind.what, kind.cause, kind.next_step, kind.clears)), code
 
 
-def test_what_a_fault_is_is_a_sentence_and_not_its_code_with_blanks() -> None:
+def test_a_fault_is_described_by_a_sentence_and_not_by_its_code() -> None:
     assert set(WHAT) == set(JOURNAL_FAULTS)
     for code, kind in CATALOGUE.items():
         assert len(kind.what.split()) >= 5, f"{code}: {kind.what}"
@@ -48,8 +48,8 @@ PLACEHOLDER = re.compile(r"[A-Z]+")
 
 
 @pytest.mark.parametrize("code", sorted(CATALOGUE))
-def test_a_remedy_names_only_what_ships(code: str) -> None:
-    """A command with options it has, a page that is there, a target of the Makefile."""
+def test_a_remedy_names_only_commands_and_pages_that_ship(code: str) -> None:
+    """A command with options that it has, a page that exists, or a target of the Makefile."""
     says = " ".join(CATALOGUE[code][:-1])
     for command, *words in (match.split() for match in WORDS.findall(says)):
         assert command in COMMANDS
@@ -64,7 +64,7 @@ def test_a_remedy_names_only_what_ships(code: str) -> None:
 
 
 def helped(command: str, words: list[str]) -> str:
-    """Return the help of a command and of what it is asked to do."""
+    """Return the help of a command and its subcommand."""
     told = io.StringIO()
     for asked in ([command], [command, *words[:1]]):
         before = ["--database", "sqlite:///none"] if command == "settlement" else []
@@ -77,7 +77,7 @@ def test_the_manual_of_faults_is_what_the_catalogue_says() -> None:
     assert (DOCS / "faults.md").read_text(encoding="utf-8") == "\n".join(manual()) + "\n"
 
 
-def test_a_fault_is_reported_once_when_it_begins_and_once_when_it_is_over() -> None:
+def test_a_fault_is_reported_once_when_it_begins_and_once_when_it_ends() -> None:
     heard: list[Change] = []
     board = ActiveFaults(heard.append)
     fault = Fault("clock_stepped", "wall clock", "an hour")
@@ -91,7 +91,7 @@ def test_a_fault_is_reported_once_when_it_begins_and_once_when_it_is_over() -> N
     assert board.changes() == []
 
 
-def test_one_duty_that_is_well_again_leaves_the_faults_of_others() -> None:
+def test_a_recovered_duty_clears_its_own_faults_only() -> None:
     board = ActiveFaults()
     board.began(Fault("journal_disk_full", "journal", "no space"), "journal")
     board.began(Fault("recording_failed", "piece", "no space"), "recorder")
@@ -99,7 +99,7 @@ def test_one_duty_that_is_well_again_leaves_the_faults_of_others() -> None:
     assert [fault.code for fault in board.present] == ["recording_failed"]
 
 
-def test_a_fault_is_reported_as_it_is_now_and_journaled_as_it_began() -> None:
+def test_a_fault_is_reported_in_its_present_state_and_journaled_as_it_began() -> None:
     heard: list[Change] = []
     faults = ActiveFaults(heard.append)
     first = Fault("device_down", "wall-left", "its port went away")
@@ -112,7 +112,7 @@ def test_a_fault_is_reported_as_it_is_now_and_journaled_as_it_began() -> None:
     assert faults.present == (newer,)
 
 
-def test_a_device_that_is_away_has_the_cause_and_the_remedy_of_its_own_trouble() -> None:
+def test_a_device_that_is_away_is_reported_with_its_own_cause_and_remedy() -> None:
     faults = ActiveFaults()
     devices = Devices(Setup(table="t", ruleset=load_ruleset("craps-12-034")), faults)
     reason = reason_for("unplugged", "its port went away")

@@ -1,4 +1,4 @@
-"""From a film to a call and to its pictures: the camera's process, the daemon, the journal, `explain`."""
+"""From a film to a call and its pictures: the camera's process, the daemon, the journal, and `explain`."""
 
 import hashlib
 import json
@@ -44,7 +44,7 @@ def running_camera(folder: Path, socket_path: Path, source: Path) -> subprocess.
 
 
 def shipped_table(folder: Path, devices: str = "") -> Path:
-    """Write the shipped craps table with plain walls, as filmed, and these devices in place of its own."""
+    """Write the shipped craps table with plain walls, as in the film, and with these devices."""
     text = (config_home() / "tables" / "craps.yaml").read_text(encoding="utf-8")
     head, _, rest = text.replace("wall_relief_mm: 12 ", "wall_relief_mm: 0 ").partition("\ndevices:")
     shipped, _, below = rest.partition("\nswitches:")
@@ -71,7 +71,7 @@ def named(journal: Path) -> dict[str, tuple[str, ...]]:
 
 
 def heard(folder: Path, source: Path) -> list[AnyReading]:
-    """Return what a table's device makes of the lines that the camera's process sends."""
+    """Return the readings that a table's device makes of the lines sent by the camera's process."""
     path = folder / "cam.sock"
     with socket.socket(socket.AF_UNIX) as table:
         table.bind(str(path))
@@ -90,7 +90,7 @@ def heard(folder: Path, source: Path) -> list[AnyReading]:
 
 @pytest.fixture
 def called(tmp_path: Path) -> Iterator[Table]:
-    """Return a table that has called a filmed roll; its pictures lie in `kept`."""
+    """Return a table that has called a filmed roll; its pictures are in `kept`."""
     source = tmp_path / "throw.avi"
     impacts = film(source, 6, 3)
     told = [reading for reading in heard(tmp_path, source) if not isinstance(reading, DeviceUp | DeviceDown)]
@@ -110,7 +110,7 @@ def called(tmp_path: Path) -> Iterator[Table]:
     table.kill()
 
 
-def test_a_call_names_its_pictures_from_the_journal_to_the_file(
+def test_a_call_names_its_pictures_and_each_is_found_on_the_disk(
     called: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome = called.rows()[-1]
@@ -131,7 +131,7 @@ def test_a_call_names_its_pictures_from_the_journal_to_the_file(
     assert sorted(faces) == [3, 3, 6, 6]
 
 
-def test_a_flipped_byte_and_a_deleted_file_are_named_and_the_chain_stays_sound(
+def test_a_changed_picture_and_a_deleted_one_are_named_and_the_journal_stays_sound(
     called: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = named(called.journal)["roll.called"]
@@ -174,7 +174,7 @@ WALL = """
 
 
 def state_of(control: Path) -> str:
-    """Return how the table is locked, as it says itself."""
+    """Return the lock state that the table reports."""
     status = next(conversation(str(control), {"do": "table"}))["floor"]
     assert isinstance(status, dict)
     return str(status.get("lock"))
@@ -182,7 +182,7 @@ def state_of(control: Path) -> str:
 
 @contextmanager
 def live_table(folder: Path) -> Iterator[Path]:
-    """Run a table with a camera's socket and two walls; give its control socket."""
+    """Run a table with a camera's socket and two walls; yield its control socket."""
     ports = [pty.openpty() for _ in range(2)]
     devices = CAMERA.format(folder=folder)
     for (_, theirs), side in zip(ports, ("left", "right"), strict=True):
@@ -210,7 +210,7 @@ def live_table(folder: Path) -> Iterator[Path]:
         assert daemon.poll() is None, (folder / "log").read_text(encoding="utf-8")
         until(lambda: "unlocked" in state_of(control), "the table to be unlocked")
         yield control
-        assert daemon.poll() is None, "the table ran on"
+        assert daemon.poll() is None, "the table did not stop"
     finally:
         stopping.set()
         walls.join()
@@ -233,8 +233,8 @@ def test_a_throw_at_a_live_table_ends_with_its_pictures_in_the_journal(tmp_path:
             assert Folder(tmp_path / "kept").pictures(sha256).of("die")
 
 
-def told_by(control: Path, word: str) -> Json:
-    """Return a part of the table's status."""
+def status_of_table(control: Path, word: str) -> Json:
+    """Return one part of the table's status."""
     status = next(conversation(str(control), {"do": "status"}))["status"]
     assert isinstance(status, dict)
     part = status[word]
@@ -247,20 +247,20 @@ def outcomes_of(journal: Path) -> list[str]:
         return [row.name for row in reader.rows() if row.seq is not None and row.name.startswith("roll.")]
 
 
-def test_a_camera_killed_in_mid_throw_makes_no_outcome_and_the_next_throw_is_seen(tmp_path: Path) -> None:
-    """What it saw before is no throw that counts, and none that is void: a person rules, and play goes on."""
+def test_a_camera_killed_during_a_throw_causes_no_call_and_the_next_throw_is_seen(tmp_path: Path) -> None:
+    """The interrupted throw neither counts nor is void: a person rules, and play continues."""
     source, journal = tmp_path / "throw.avi", tmp_path / "journal"
     film(source, 6, 3)
     with live_table(tmp_path) as control:
 
         def camera_s(word: str) -> object:
-            return told_by(control, "devices")["cam"][word]  # type: ignore[index]  # a device's figures
+            return status_of_table(control, "devices")["cam"][word]  # type: ignore[index]  # a device's figures
 
         camera = running_camera(tmp_path, tmp_path / "cam.sock", source)
-        until(lambda: told_by(control, "next").get("roll") == 2, "the throw to have begun")
+        until(lambda: status_of_table(control, "next").get("roll") == 2, "the throw to have begun")
         camera.kill()
         camera.wait(PATIENCE_S)
-        until(lambda: camera_s("up") is False, "the camera to be missed")
+        until(lambda: camera_s("up") is False, "the camera to be reported missing")
         until(lambda: "review" in "".join(outcomes_of(journal)), "the throw to be under review")
         assert outcomes_of(journal) == ["roll.review"]
         ruled: Json = {"do": "input", "name": "no_roll", "by": "boxperson", "who": "ann"}

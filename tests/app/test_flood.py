@@ -1,4 +1,4 @@
-"""Whoever reaches the socket says as much as he likes: play goes on, and it comes to a few rows."""
+"""A client floods the control socket: play continues, and the flood leaves only a few journal rows."""
 
 import grp
 import os
@@ -41,7 +41,7 @@ from tests.publish.house import pinned
 from tests.scenes import SECOND_US, throw
 
 AT_ONCE = Rate(1e9, 1e9)
-"""As if nobody were slowed down: what is left must hold by itself."""
+"""With rate limits disabled: the remaining limits must be enough by themselves."""
 FLOOD = 8_000
 OUTSIDER = Peer(4711, 4711, "guest", frozenset())
 STAFF = Peer(4712, 4712, "dealer", frozenset({"staff"}))
@@ -50,7 +50,7 @@ SETTLEMENT = Peer(4713, 4713, "engine", frozenset({"settlement"}))
 
 @pytest.fixture
 def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
-    """Return a table with its socket, at which nobody is slowed down."""
+    """Return a table with its socket, without rate limits."""
     for name in ("LINES_PER_CONNECTION", "LINES_PER_USER", "ACTIONS_PER_USER"):
         monkeypatch.setattr(control_module, name, AT_ONCE)
     monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
@@ -60,7 +60,7 @@ def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
 
 
 class At:
-    """A table inside the test, and who speaks at its socket."""
+    """A table inside the test, and a client at its socket."""
 
     def __init__(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
         self.house = house
@@ -70,7 +70,7 @@ class At:
         self.control.start()
 
     def flood(self, peer: Peer, line: bytes, count: int = FLOOD) -> list[Json]:
-        """Say this so often, in one go, and hear every answer."""
+        """Send this line so often, in one go, and read every answer."""
         self.patch.setattr(control_module, "peer_of", lambda *_: peer)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(PATIENCE_S)
@@ -83,13 +83,13 @@ class At:
         return answers
 
     def used(self) -> list[Json]:
-        """Return the rows that tell who did what."""
+        """Return the rows that record who did what."""
         drain(self.daemon)
         rows = [row for row in self.house.rows() if row.name == "control.used"]
         return [msgspec.json.decode(row.body or b"", type=Json) for row in rows]
 
     def plays(self) -> None:
-        """Throw the dice: it must be called."""
+        """Throw the dice, and check that the throw is called."""
         before = self.house.types().count("roll.called")
         now = self.daemon.clock.now_us()
         play(self.daemon, throw(now + 5 * SECOND_US, (3, 4)))
@@ -106,8 +106,8 @@ class At:
         (b'{"do":"rows"}\n', "read past records"),
     ],
 )
-def test_forbidden_lines_come_to_a_few_rows_that_count_every_one(at: At, line: bytes, deed: str) -> None:
-    """8,000 of them filled the journal's queue, and the table was dead until it was restarted."""
+def test_refused_requests_leave_a_few_rows_that_count_every_one(at: At, line: bytes, deed: str) -> None:
+    """With a row for each, 8,000 of them would fill the journal's queue and halt the table."""
     unlocked(at.daemon)
     answers = at.flood(OUTSIDER, line)
     assert {answer["code"] for answer in answers} == {"not_allowed"}
@@ -119,16 +119,16 @@ def test_forbidden_lines_come_to_a_few_rows_that_count_every_one(at: At, line: b
     assert {row["uid"] for row in used} == {OUTSIDER.uid}
 
 
-def test_lines_that_are_no_requests_leave_no_row(at: At) -> None:
+def test_lines_that_are_not_requests_leave_no_row(at: At) -> None:
     unlocked(at.daemon)
     before = len(at.house.rows())
     assert {answer["code"] for answer in at.flood(OUTSIDER, b"no request\n")} == {"bad_request"}
     drain(at.daemon)
-    assert len(at.house.rows()) <= before + 1, "but the test's own"
+    assert len(at.house.rows()) <= before + 1, "only the row of the test itself may be added"
     at.plays()
 
 
-def test_acknowledgements_of_what_was_never_told_come_to_a_few_rows(at: At) -> None:
+def test_acknowledgements_of_unpublished_outcomes_leave_a_few_rows(at: At) -> None:
     unlocked(at.daemon)
     answers = at.flood(SETTLEMENT, b'{"do":"settled","id":"craps/9/999","chain":"00"}\n', 2_000)
     assert {answer["code"] for answer in answers} == {"no_match"}
@@ -138,8 +138,8 @@ def test_acknowledgements_of_what_was_never_told_come_to_a_few_rows(at: At) -> N
     at.plays()
 
 
-def test_answers_by_turns_unreadable_and_forged_come_to_a_few_rows(at: At) -> None:
-    """Each began a fault or ended it: 8,000 of them at the broker filled the journal's queue."""
+def test_alternating_unreadable_and_forged_answers_leave_a_few_rows(at: At) -> None:
+    """Each begins or ends a fault: with a row for each, 8,000 of them would fill the journal's queue."""
     unlocked(at.daemon)
     settings = MqttSettings(host="127.0.0.1")
     alarm = FaultAlarm(at.daemon.faults)
@@ -156,7 +156,7 @@ def test_answers_by_turns_unreadable_and_forged_come_to_a_few_rows(at: At) -> No
     at.plays()
 
 
-def test_a_fault_that_comes_and_goes_before_the_core_looks_is_a_few_rows(at: At) -> None:
+def test_a_fault_that_begins_and_ends_many_times_between_two_core_turns_leaves_a_few_rows(at: At) -> None:
     unlocked(at.daemon)
     board, fault = at.daemon.faults, Fault("settlement_lost", "settlement", "an old word, repeated")
     before = len(at.house.rows())
@@ -171,8 +171,8 @@ def test_a_fault_that_comes_and_goes_before_the_core_looks_is_a_few_rows(at: At)
     at.plays()
 
 
-def test_what_staff_enter_leaves_room_for_what_sensors_see(at: At) -> None:
-    """The core stands still: so much is taken from people, the rest is refused, and no reading is lost."""
+def test_inputs_from_staff_leave_room_in_the_inlet_for_readings(at: At) -> None:
+    """While the core stands still, excess inputs are refused, and no reading is lost."""
     unlocked(at.daemon)
     answers = at.flood(STAFF, b'{"do":"input","name":"no_roll","by":"boxperson"}\n', 6_000)
     refused = [answer for answer in answers if not answer["ok"]]
@@ -183,11 +183,11 @@ def test_what_staff_enter_leaves_room_for_what_sensors_see(at: At) -> None:
     at.plays()
 
 
-# --- how fast anybody is heard ---
+# --- rate limits ---
 
 
-class SilenceMonitor:
-    """Stands for the control socket's pause: notes how long somebody would have to wait, and never waits."""
+class PauseRecorder:
+    """Replaces the control socket's pause: records how long a client would have to wait, and never waits."""
 
     def __init__(self) -> None:
         self.waits_s: list[float] = []
@@ -204,7 +204,7 @@ class SilenceMonitor:
 
 
 class Still:
-    """A clock that stands still: whatever is said is said in one moment."""
+    """A clock that stands still: all lines arrive at the same time."""
 
     def now_us(self) -> int:
         return 1
@@ -226,16 +226,16 @@ LONG = (
     ],
     ids=["short lines", "whole statuses", "lines of 54,000 bytes", "pictures held, each a row"],
 )
-def test_what_is_asked_for_costs_what_it_takes(
+def test_a_request_is_charged_by_the_work_it_causes(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch, line: bytes, count: int, at_least_s: float
 ) -> None:
-    """200 lines a second of 64 KB each, full of escapes, took the whole processor from the core."""
+    """Without this, 200 lines a second of 64 KB each, full of escapes, would take the whole processor."""
     one = house()
     daemon = one.open()
     monkeypatch.setattr(daemon, "monotonic", Still())
     monkeypatch.setattr(control_module, "peer_of", lambda *_: OUTSIDER)
     monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
-    control, patience = Control(daemon, one.options.socket, Groups()), SilenceMonitor()
+    control, patience = Control(daemon, one.options.socket, Groups()), PauseRecorder()
     monkeypatch.setattr(control, "_pause", patience)
     control.start()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, link.makefile("rb") as heard:
@@ -248,10 +248,10 @@ def test_what_is_asked_for_costs_what_it_takes(
     assert max(patience.waits_s, default=0) >= at_least_s
 
 
-def test_who_connects_without_end_is_turned_away_before_he_costs_a_thread(
+def test_a_user_who_connects_too_fast_is_refused_before_a_thread_is_started(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of thousands a second was looked up and given a thread; the next status took 1.2 s."""
+    """Without this, thousands of connections a second would each be looked up and given a thread."""
     one = house()
     daemon = one.open()
     looked_up: list[int] = []
@@ -273,21 +273,21 @@ def test_who_connects_without_end_is_turned_away_before_he_costs_a_thread(
             link.shutdown(socket.SHUT_WR)
             answers.append(heard.readline())
     monkeypatch.setattr(control_module, "may_everything", lambda _uid: True)
-    assert ask(str(one.options.socket), {"do": "faults"})["ok"] is True, "root is never turned away"
+    assert ask(str(one.options.socket), {"do": "faults"})["ok"] is True, "root is never refused"
     control.stop()
     turned_away = [answer for answer in answers if b"opens connections too fast" in answer]
     assert len(turned_away) == 50
     assert len(looked_up) == CONNECTIONS_PER_USER.burst + 1
 
 
-def test_who_was_turned_away_owes_nothing_for_it() -> None:
+def test_a_refused_connection_does_not_count_against_the_limit() -> None:
     pace = RateLimiter(Rate(burst=1, per_s=1))
     assert [pace.spend(1, 0) for _ in range(1_000)] == [True] + [False] * 999
     assert pace.spend(1, 1_000_000)
     assert pace.spend(2, 1_000_000)
 
 
-def test_a_bucket_gives_so_many_at_once_and_so_many_a_second() -> None:
+def test_a_bucket_allows_a_burst_and_then_a_fixed_rate() -> None:
     bucket = Bucket(Rate(burst=3, per_s=10), 0)
     assert [bucket.wait_s(0) for _ in range(3)] == [0, 0, 0]
     assert [round(bucket.wait_s(0), 3) for _ in range(2)] == [0.1, 0.2]
@@ -296,7 +296,7 @@ def test_a_bucket_gives_so_many_at_once_and_so_many_a_second() -> None:
     assert bucket.full(2_000_000)
 
 
-def test_a_users_connections_share_his_pace_and_no_other_users() -> None:
+def test_all_connections_of_a_user_share_one_limit_and_other_users_have_their_own() -> None:
     pace = RateLimiter(ACTIONS_PER_USER)
     waits = [pace.wait_s(1, 0) for _ in range(6_000)]
     assert waits[59] == 0
@@ -304,7 +304,7 @@ def test_a_users_connections_share_his_pace_and_no_other_users() -> None:
     assert pace.wait_s(2, 0) == 0
 
 
-def test_users_who_were_silent_are_forgotten_and_none_who_owes_time() -> None:
+def test_silent_users_are_forgotten_but_not_those_who_must_still_wait() -> None:
     pace = RateLimiter(Rate(burst=1, per_s=1))
     for uid in range(1000):
         pace.wait_s(uid, uid * 10_000_000)
@@ -314,7 +314,7 @@ def test_users_who_were_silent_are_forgotten_and_none_who_owes_time() -> None:
 
 
 def keeping(told: list[Mapping[str, object]]) -> Note:
-    """Keep every row."""
+    """Return a note function that keeps every row."""
 
     def kept(row: Mapping[str, object]) -> bool:
         told.append(row)
@@ -323,7 +323,7 @@ def keeping(told: list[Mapping[str, object]]) -> Note:
     return kept
 
 
-def test_a_sum_that_finds_no_room_is_told_later_and_nothing_is_counted_twice() -> None:
+def test_a_sum_that_the_journal_refuses_is_written_later_and_nothing_is_counted_twice() -> None:
     tally, kind = RefusalTally(), RefusalKind(1, "guest", "rule")
     own_rows = sum(tally.gets_own_row(kind, 0) for _ in range(100))
     assert own_rows == MAX_OWN_ROWS
@@ -337,7 +337,7 @@ def test_a_sum_that_finds_no_room_is_told_later_and_nothing_is_counted_twice() -
     assert [row["count"] for row in told] == [100 - MAX_OWN_ROWS]
 
 
-def test_many_users_are_summed_without_a_name_rather_than_remembered_without_end() -> None:
+def test_beyond_a_limit_refusals_are_summed_without_a_user_name() -> None:
     tally = RefusalTally()
     own_rows = sum(tally.gets_own_row(RefusalKind(uid, "guest", "rule"), 0) for uid in range(1000))
     assert own_rows == RefusalTally.MAX_KINDS
@@ -367,11 +367,11 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="takes a process of another user, which root alone can start")
-def test_another_users_shouts_hold_up_nobody(table: Table, request: pytest.FixtureRequest) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a process of another user, which only root can start")
+def test_another_users_flood_delays_nobody(table: Table, request: pytest.FixtureRequest) -> None:
     group, user = grp.getgrnam("nogroup"), pwd.getpwnam("nobody")
     table.arguments = (*table.arguments, "--socket-group", group.gr_name)
-    # Not below pytest's own folder, which is closed to others.
+    # Not below pytest's own folder, which other users cannot enter.
     place = Path(tempfile.mkdtemp(prefix="table-"))
     place.chmod(0o711)
     request.addfinalizer(lambda: shutil.rmtree(place))
@@ -386,7 +386,7 @@ def test_another_users_shouts_hold_up_nobody(table: Table, request: pytest.Fixtu
             assert ask(table.socket, {"do": "faults"})["ok"] is True
         assert table.enter("lock")["ok"] is True
         table.feed([tick(SECOND_US), tick(2 * SECOND_US)])
-        until(lambda: any(row.name == "table.unlocked" for row in table.rows()), "what was entered")
+        until(lambda: any(row.name == "table.unlocked" for row in table.rows()), "the input to take effect")
         shouting.communicate()
     assert table.terminate() == 0
     rows = table.rows()

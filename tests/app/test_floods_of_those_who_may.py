@@ -1,4 +1,4 @@
-"""Whoever has a right to something uses it without end: it comes to few rows, and play goes on."""
+"""An authorized client repeats a permitted request without limit: it leaves few rows, and play continues."""
 
 import socket
 from collections import Counter
@@ -14,7 +14,7 @@ from tests.app.rig import PATIENCE_S, Json, Table, until
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """A daemon in a process of its own, unlocked."""
+    """A daemon in its own process, unlocked."""
     table = Table(tmp_path, arguments=("--no-self-test-devices",))
     table.start(watch=False)
     until(lambda: table.status()["lock"] == "unlocked", "the table to unlock itself")
@@ -24,7 +24,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 
 def all_said(table: Table, lines: list[bytes], *, first: bytes = b"") -> list[Json]:
-    """Send these lines over one connection without waiting; give the answer to each."""
+    """Send these lines over one connection without waiting; return the answer to each."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.settimeout(PATIENCE_S)
         link.connect(table.socket)
@@ -38,13 +38,13 @@ def all_said(table: Table, lines: list[bytes], *, first: bytes = b"") -> list[Js
                 link.sendall(b"".join(block))
                 while len(answers) < start + len(block):
                     answer = msgspec.json.decode(heard.readline(), type=Json)
-                    if "ok" in answer:  # Else it is a reading, which a test hears too.
+                    if "ok" in answer:  # Otherwise it is a reading, which a watcher of a test receives too.
                         answers.append(answer)
     return answers
 
 
-def test_who_reports_failed_sensors_without_end_fills_neither_the_journal_nor_the_list(table: Table) -> None:
-    """12,800 names of sensors in 5 s filled the journal's queue: the core halted until it was restarted."""
+def test_endless_reports_of_failed_sensors_fill_neither_the_journal_nor_the_fault_list(table: Table) -> None:
+    """Without a limit, 12,800 sensor names in 5 s would fill the journal's queue and halt the core."""
     failed = [{f"sensor-{number}-{each}": "never heard of" for each in range(64)} for number in range(200)]
     lines = [
         msgspec.json.encode({"do": "tested", "device": "console", "failed": one}) + b"\n" for one in failed
@@ -61,4 +61,4 @@ def test_who_reports_failed_sensors_without_end_fills_neither_the_journal_nor_th
     passed = sorted(failed[0])
     line = msgspec.json.encode({"do": "tested", "device": "console", "passed": passed}) + b"\n"
     until(lambda: all_said(table, [line], first=b'{"do":"test"}\n')[0]["ok"] is True, "the test to be noted")
-    until(lambda: table.status()["faults"] == [], "the faults to be over")
+    until(lambda: table.status()["faults"] == [], "the faults to clear")

@@ -1,4 +1,4 @@
-"""What the control socket tells screens: the table, the board, the picture of a review, and signed words."""
+"""What the control socket sends to screens: the table, the board, pictures of reviews, and signed inputs."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 
 
 def ask(daemon: Daemon, peer: Peer, **request: object) -> Json:
-    """Ask as this peer; what the core must do for it is done meanwhile."""
+    """Send a request as this peer, and let the core do its part meanwhile."""
     line = Requests(daemon).answer(decode_request(msgspec.json.encode(request)), peer)
     drain(daemon)
     told = msgspec.json.decode(line)
@@ -40,7 +40,7 @@ def floor(daemon: Daemon) -> Json:
     return floor
 
 
-def told_of(result: Json) -> list[Json]:
+def published_to(result: Json) -> list[Json]:
     told = result["told"]
     assert isinstance(told, list)
     return told
@@ -67,7 +67,7 @@ def token(monkeypatch: pytest.MonkeyPatch, role: str, *, now_us: int = 0, until_
     return tokens.issue(KEY, claims)
 
 
-def test_a_screen_is_told_what_each_role_may_enter(daemon: Daemon) -> None:
+def test_a_screen_receives_what_each_role_may_enter(daemon: Daemon) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
     told = floor(daemon)
     assert told["awaited"]["number"] == 1  # type: ignore[index]  # JSON
@@ -78,11 +78,11 @@ def test_a_screen_is_told_what_each_role_may_enter(daemon: Daemon) -> None:
     assert not {"set_dice", "no_roll", "unlock"} & set(may["technician"])
 
 
-def test_a_screen_is_told_the_last_results_with_their_corrections(daemon: Daemon) -> None:
+def test_a_screen_receives_the_last_results_with_their_corrections(daemon: Daemon) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4)))
     play(daemon, [says(20 * SECOND_US, "set_dice", dice=(2, 2), who="ann", what="1")])
     (result,) = results(daemon)
-    assert [word["type"] for word in told_of(result)] == ["roll.called", "roll.corrected"]
+    assert [word["type"] for word in published_to(result)] == ["roll.called", "roll.corrected"]
     told = ask(daemon, NOBODY, do="board")
     assert told["counts"] == {"4": 1}
     (shown,) = told["board"]["results"]  # type: ignore[index]  # JSON
@@ -90,14 +90,14 @@ def test_a_screen_is_told_the_last_results_with_their_corrections(daemon: Daemon
     assert "who" not in shown["data"]
 
 
-def test_the_counts_begin_anew_when_the_table_opens(daemon: Daemon) -> None:
+def test_the_counts_restart_when_the_table_opens(daemon: Daemon) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4)))
     assert ask(daemon, NOBODY, do="board")["counts"] == {"7": 1}
     play(daemon, [says(20 * SECOND_US, "close_table"), says(21 * SECOND_US, "open_table")])
     assert ask(daemon, NOBODY, do="board")["counts"] == {}
 
 
-def test_only_what_waits_for_a_person_is_drawn(daemon: Daemon) -> None:
+def test_a_picture_is_sent_only_for_an_attempt_that_waits_for_a_person(daemon: Daemon) -> None:
     assert ask(daemon, SCREEN, do="picture", number=1)["code"] == "not_now"
     play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
     svg = ask(daemon, SCREEN, do="picture", number=1)["svg"]
@@ -106,7 +106,7 @@ def test_only_what_waits_for_a_person_is_drawn(daemon: Daemon) -> None:
     assert ask(daemon, NOBODY, do="picture", number=1)["code"] == "not_allowed"
 
 
-def test_a_word_from_a_screen_is_entered_as_whom_the_token_names(
+def test_an_input_from_a_screen_is_entered_for_the_person_that_the_token_names(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
@@ -117,7 +117,7 @@ def test_a_word_from_a_screen_is_entered_as_whom_the_token_names(
     daemon.clock.reach(22 * SECOND_US)
     drain(daemon)
     (result,) = results(daemon)
-    last = told_of(result)[-1]["data"]
+    last = published_to(result)[-1]["data"]
     assert isinstance(last, dict)
     assert (last["by"], last["who"]) == ("boxperson", "ann")
 
@@ -126,7 +126,7 @@ def test_a_word_from_a_screen_is_entered_as_whom_the_token_names(
     ("role", "now_us", "code"),
     [("technician", 0, "not_allowed"), ("boxperson", 5_000_000, "signed_out")],
 )
-def test_a_word_that_the_token_does_not_cover_is_refused(
+def test_an_input_that_the_token_does_not_cover_is_refused(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, role: str, now_us: int, code: str
 ) -> None:
     signed = token(monkeypatch, role, now_us=now_us)
@@ -134,7 +134,7 @@ def test_a_word_that_the_token_does_not_cover_is_refused(
     assert (refused["ok"], refused["code"]) == (False, code)
 
 
-def test_a_changed_token_or_one_of_another_key_is_refused(
+def test_a_changed_token_or_one_signed_with_another_key_is_refused(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signed = token(monkeypatch, "boxperson")
@@ -146,16 +146,14 @@ def test_a_changed_token_or_one_of_another_key_is_refused(
         assert refused["code"] == "bad_token", forged
 
 
-def test_a_screen_without_a_token_and_a_token_without_a_screen_enter_nothing(
-    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_input_needs_both_a_screen_and_a_token(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask(daemon, SCREEN, do="input", name="lock", by="manager")["code"] == "not_allowed"
     signed = token(monkeypatch, "boxperson")
     assert ask(daemon, NOBODY, do="input", name="lock", by="boxperson", token=signed)["code"] == "not_allowed"
     assert ask(daemon, STAFF, do="input", name="lock", by="boxperson", token=signed)["code"] == "not_allowed"
 
 
-def test_a_screen_is_told_for_how_long_a_held_call_can_still_be_stopped(daemon: Daemon) -> None:
+def test_a_screen_receives_how_long_a_held_call_can_still_be_stopped(daemon: Daemon) -> None:
     scene = throw(10 * SECOND_US, (3, 4))
     assert floor(daemon)["hold_left_ms"] is None
     for reading in scene:
@@ -173,7 +171,7 @@ def test_a_screen_is_told_for_how_long_a_held_call_can_still_be_stopped(daemon: 
 
 
 def approvals(daemon: Daemon) -> dict[str, list[str]]:
-    """Return what each role is told that it may approve."""
+    """Return what each role may approve, as the screen receives it."""
     may = floor(daemon)["may"]
     assert isinstance(may, dict)
     return {role: [name for name in names if name.startswith("approve")] for role, names in may.items()}
@@ -229,7 +227,7 @@ def test_the_set_of_dice_in_play_is_named_between_two_rolls(daemon: Daemon) -> N
     assert "dice_set" not in floor(daemon)["may"]["boxperson"]  # type: ignore[index]  # JSON
 
 
-def test_no_word_of_a_screen_is_obeyed_that_the_role_was_not_told_it_may_say(
+def test_a_screen_input_that_is_not_listed_for_the_role_has_no_effect(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))

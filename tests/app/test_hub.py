@@ -1,9 +1,9 @@
-"""The hub: everybody hears their topics, and a slow watcher is dropped without holding up the others."""
+"""The hub: each watcher receives its topics, and a slow watcher is dropped without delaying the others."""
 
 from controller.app.hub import Hub
 
 
-def test_a_watcher_hears_its_topics_only() -> None:
+def test_a_watcher_receives_its_topics_only() -> None:
     hub = Hub()
     watcher = hub.watch(frozenset({"lamps"}))
     hub.publish("lamps", b"lamp")

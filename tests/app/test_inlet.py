@@ -1,4 +1,4 @@
-"""The inlet: order of arrival, no time ahead of it, and an overflow that owns up in the readings."""
+"""The inlet: order of arrival, time that never runs ahead, and an overflow that is marked in the readings."""
 
 import threading
 
@@ -28,7 +28,7 @@ def test_a_reading_is_stamped_with_its_arrival_and_keeps_its_own_time() -> None:
     assert [(reading.t, reading.arrived) for reading in taken(inlet)] == [(420, 500), (500, 500)]
 
 
-def test_the_time_is_given_only_when_nothing_waits_and_never_goes_back() -> None:
+def test_the_inlet_returns_the_time_only_when_nothing_waits_and_it_never_goes_back() -> None:
     clock = HandClock()
     inlet = Inlet(clock)
     clock.us = 900
@@ -38,7 +38,7 @@ def test_the_time_is_given_only_when_nothing_waits_and_never_goes_back() -> None
     assert inlet.take(0).now_us == 900
 
 
-def test_what_an_overflow_swallows_is_owned_up_to_where_it_was_lost() -> None:
+def test_an_overflow_marks_the_affected_device_down_where_readings_were_lost() -> None:
     clock = HandClock()
     heard: list[bool] = []
     inlet = Inlet(clock, capacity=2, overflowed=lambda: heard.append(True))
@@ -65,7 +65,7 @@ def test_what_an_overflow_swallows_is_owned_up_to_where_it_was_lost() -> None:
     assert taken(inlet) == []
 
 
-def test_a_device_whose_going_down_was_swallowed_stays_down() -> None:
+def test_a_device_whose_down_reading_was_lost_stays_down() -> None:
     clock = HandClock()
     inlet = Inlet(clock, capacity=1)
     inlet.post(beam(1))

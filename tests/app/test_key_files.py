@@ -1,4 +1,4 @@
-"""A board's key file that changes while the controller runs: taken at once, and never believed blindly."""
+"""A board's key file that changes while the controller runs: the new key is used at once, if it is usable."""
 
 import os
 import pty
@@ -25,7 +25,7 @@ from tests.app.rig import until
 
 OLD, NEW = "00" * 16, "11" * 16
 READS = ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact")
-"""Of the shipped table's camera."""
+"""The readings of the shipped table's camera."""
 
 
 def settings(file: Path, key: str = OLD) -> dict[str, object]:
@@ -46,7 +46,7 @@ def write(file: Path, text: str, mode: int = 0o600) -> None:
     draft.replace(file)
 
 
-def test_a_key_is_news_once(file: Path) -> None:
+def test_a_changed_key_is_reported_once(file: Path) -> None:
     files = KeyFiles(settings(file))
     assert list(files.changes()) == []
     write(file, NEW)
@@ -55,12 +55,12 @@ def test_a_key_is_news_once(file: Path) -> None:
     assert list(files.changes()) == []
 
 
-def test_a_key_that_changed_between_its_reading_and_the_first_look_is_news(file: Path) -> None:
+def test_a_key_changed_between_loading_and_the_first_check_is_reported(file: Path) -> None:
     files = KeyFiles(settings(file, NEW))
     assert list(files.changes()) == [NewKey("cam", OLD)]
 
 
-def test_the_same_key_in_other_letters_is_no_news(file: Path) -> None:
+def test_the_same_key_in_other_letter_case_is_not_reported(file: Path) -> None:
     write(file, "aB" * 16)
     files = KeyFiles(settings(file, "Ab" * 16))
     write(file, "AB" * 16)
@@ -68,7 +68,7 @@ def test_the_same_key_in_other_letters_is_no_news(file: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["gone", "empty", "others read it", "no key", "bytes", "a folder"])
-def test_a_file_that_can_not_be_used_leaves_no_key_and_says_so_once(way: str, file: Path) -> None:
+def test_an_unusable_key_file_leaves_no_key_and_is_reported_once(way: str, file: Path) -> None:
     files = KeyFiles(settings(file))
     assert list(files.changes()) == []
     match way:
@@ -89,11 +89,11 @@ def test_a_file_that_can_not_be_used_leaves_no_key_and_says_so_once(way: str, fi
     if way == "a folder":
         file.rmdir()
     write(file, OLD)
-    assert list(files.changes()) == [NewKey("cam", OLD)], "the old one again is news too: none was believed"
+    assert list(files.changes()) == [NewKey("cam", OLD)], "the old key is reported too: no key was in use"
 
 
 class KeyedBoard:
-    """A board behind a pseudo-terminal; flashing it anew gives it another key."""
+    """A board behind a pseudo-terminal; reflashing it gives it another key."""
 
     def __init__(self, port: Path, key: str) -> None:
         self.port, self.key = port, key
@@ -109,7 +109,7 @@ class KeyedBoard:
         self._thread.join()
 
     def _run(self) -> None:
-        from controller.app.clock import MonotonicClock  # noqa: PLC0415 - the daemon's own time
+        from controller.app.clock import MonotonicClock  # noqa: PLC0415 - the daemon's own clock
 
         clock, board = MonotonicClock(), Board("cam", READS, Random(1), key=self.key)
         end, port = pty.openpty()
@@ -161,10 +161,10 @@ def says(daemon: Daemon) -> tuple[bool, str]:
 
 
 @pytest.mark.live
-def test_a_boards_key_is_rotated_under_a_running_controller(
+def test_a_boards_key_is_rotated_while_the_controller_runs(
     daemon: Daemon, file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Once the file had the new key, the board was `wrong_key` until somebody restarted the controller."""
+    """The board must not stay at `wrong_key` until a restart once the file has the new key."""
     port = tmp_path / "usb-Cam-if00"
     board = KeyedBoard(port, OLD).start()
     until(lambda: says(daemon)[0], "the board to come up under its first key")

@@ -1,4 +1,4 @@
-"""C34-MK-1b through a whole table: lodged by its engine, confirmed at consoles, journaled, paid."""
+"""C34-MK-1b at a whole table: a wager is lodged by its engine, confirmed at consoles, journaled, paid."""
 
 from itertools import count
 from queue import SimpleQueue
@@ -66,7 +66,7 @@ class Table:
         return taker._engine
 
     def fly(self, after_ms: int) -> None:
-        """Let the dice fly so long since their release, and all that is written by then reach the disk."""
+        """Let the dice fly this long after release, and wait until all rows until then are on the disk."""
         until_us = THROWN_US + after_ms * MS
         while self.fed < len(THROW) and THROW[self.fed].t <= until_us:
             self._post(THROW[self.fed])
@@ -79,7 +79,7 @@ class Table:
         live_of(self.daemon).core.turn(0)
 
     def bet_late(self) -> None:
-        """Lodge a late wager in a thread of its own, as the API does."""
+        """Lodge a late wager in its own thread, as the API does."""
         until(lambda: self.closed, "the engine's close of bets")
         bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "field", "amount": 100, "late": True}
 
@@ -118,7 +118,7 @@ class Table:
             return work.balance("player:ann")
 
     def lands(self) -> None:
-        """Let the dice come to rest, the call be made, and the engine settle it."""
+        """Let the dice come to rest, the throw be called, and the engine settle it."""
         self.fly(3_000)
         drain(self.daemon)
         until(lambda: not self.closed, "the settled roll")
@@ -156,7 +156,7 @@ def test_one_person_at_two_roles_under_two_names_is_one_person(table: Table) -> 
     assert "same_person" in [getattr(outcome.data, "cause", "") for outcome in table.house.outcomes()]
 
 
-def test_screens_show_it_to_dealer_and_boxperson_alone_and_a_touch_is_their_word(table: Table) -> None:
+def test_screens_show_a_late_wager_to_dealer_and_boxperson_only_and_a_touch_confirms_it(table: Table) -> None:
     table.fly(200)
     table.bet_late()
     table.fly(400)
@@ -176,7 +176,7 @@ def test_screens_show_it_to_dealer_and_boxperson_alone_and_a_touch_is_their_word
     assert '"who":"cleo"' in table.said()
 
 
-def test_a_confirmation_after_the_dice_lie_comes_too_late(table: Table) -> None:
+def test_a_confirmation_after_the_dice_are_at_rest_is_too_late(table: Table) -> None:
     table.fly(200)
     table.bet_late()
     table.confirms(ADA, "dealer")
@@ -187,8 +187,8 @@ def test_a_confirmation_after_the_dice_lie_comes_too_late(table: Table) -> None:
     assert table.balance == 1_000
 
 
-def test_a_confirmation_that_was_not_on_the_disk_before_the_dice_lay_does_not_count(table: Table) -> None:
-    """Entered in flight, decided on with the watermark, written when a die had stopped moving."""
+def test_a_confirmation_not_on_the_disk_before_the_dice_came_to_rest_does_not_count(table: Table) -> None:
+    """It is entered in flight, decided on with the watermark, and written after a die has stopped moving."""
     table.fly(200)
     table.bet_late()
     table.confirms(ADA, "dealer")

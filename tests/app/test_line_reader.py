@@ -1,4 +1,4 @@
-"""A client's bytes become the same lines however they are cut, each within its time."""
+"""A client's bytes become the same lines however they are split, each within its time limit."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ LIMIT = 12
 
 
 def heard(data: bytes, cuts: list[int]) -> list[bytes | None]:
-    """Hear these bytes in pieces."""
+    """Read these bytes in pieces."""
     hearing = LineReader(0, LIMIT)
     edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     return [line for first, end in pairwise(edges) for line in hearing.feed(data[first:end], 0)]
@@ -24,14 +24,14 @@ def heard(data: bytes, cuts: list[int]) -> list[bytes | None]:
     st.binary(max_size=LIMIT + 4).filter(lambda line: b"\n" not in line),
     st.lists(st.integers(0, 500)),
 )
-def test_lines_are_the_same_in_any_pieces_and_none_is_made_of_an_unfinished_one(
+def test_lines_are_the_same_in_any_pieces_and_an_unfinished_one_is_not_a_line(
     lines: list[bytes], unfinished: bytes, cuts: list[int]
 ) -> None:
     data = b"".join(line + b"\n" for line in lines) + unfinished
     assert heard(data, cuts) == [line.removesuffix(b"\r") if len(line) <= LIMIT else None for line in lines]
 
 
-def test_a_client_that_says_nothing_has_its_time_and_one_that_has_asked_may_be_quiet() -> None:
+def test_a_client_must_send_its_first_line_in_time_and_may_be_silent_afterwards() -> None:
     hearing = LineReader(5, LIMIT)
     assert hearing.left_s(5) == FIRST_S
     assert hearing.left_s(5 + 61 * SECOND_US) == 0
@@ -40,7 +40,7 @@ def test_a_client_that_says_nothing_has_its_time_and_one_that_has_asked_may_be_q
     assert hearing.left_s(10**15) is None
 
 
-def test_a_line_that_was_begun_has_its_time_from_its_first_byte() -> None:
+def test_the_time_limit_of_a_line_runs_from_its_first_byte() -> None:
     hearing = LineReader(0, LIMIT)
     assert hearing.feed(b"sta", SECOND_US) == []
     assert hearing.feed(b"t", 3 * SECOND_US) == []

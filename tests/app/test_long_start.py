@@ -1,4 +1,4 @@
-"""A start that verifies for long says that it is at work, so that systemd does not end it for being slow."""
+"""A start that verifies for long reports its progress, so that systemd does not end it as hung."""
 
 import socket
 from contextlib import suppress
@@ -16,7 +16,7 @@ from tests.app.house import HouseMaker, unlocked
 
 
 def heard(said: socket.socket) -> list[list[str]]:
-    """Return all that was said to systemd so far, each message in its words."""
+    """Return all messages to systemd so far, each parsed."""
     told = []
     said.setblocking(False)
     with suppress(BlockingIOError):
@@ -25,10 +25,10 @@ def heard(said: socket.socket) -> list[list[str]]:
     return told
 
 
-def test_a_start_tells_systemd_how_far_it_has_come(
+def test_a_start_reports_its_progress_to_systemd(
     house: HouseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """0.1 said nothing until it was ready: one that took longer than TimeoutStartSec was never opened."""
+    """Without this, a start longer than TimeoutStartSec would never finish."""
     one = house()
     first = one.open()
     unlocked(first)
@@ -46,12 +46,12 @@ def test_a_start_tells_systemd_how_far_it_has_come(
     assert len(told) > 2
     assert all("EXTEND_TIMEOUT_USEC=60000000" in words for words in told)
     assert all("WATCHDOG=1" in words for words in told), (
-        "a journal that is opened again later is watched over"
+        "opening the journal again later must not extend the start timeout"
     )
     assert told[-1][-1].startswith("STATUS=verifying the journal: row ")
 
 
-def test_it_says_so_every_two_seconds_at_most(house: HouseMaker, tmp_path: Path) -> None:
+def test_progress_is_reported_every_two_seconds_at_most(house: HouseMaker, tmp_path: Path) -> None:
     one = house()
     daemon = one.open()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said:

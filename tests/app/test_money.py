@@ -1,6 +1,6 @@
-"""From what sensors saw to what players have: an evening of each rule set through the real daemon.
+"""From sensor readings to players' balances: an evening of each rule set through the real daemon.
 
-What the players must have is worked out here, from the dice, numbers and cards alone.
+What the players must have is computed here from the dice, numbers and cards alone.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Callable[[Evening], Evening]]:
-    """Return what plays an evening and leaves nothing behind."""
+    """Return a function that plays an evening and removes everything afterwards."""
     played: list[Evening] = []
 
     def one(evening: Evening) -> Evening:
@@ -52,7 +52,7 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 def results(told: list[Outcome]) -> list[object]:
-    """Return what each attempt that counts came to in the end, in order: dice or number."""
+    """Return the final result of each attempt that counts, in order: dice or number."""
     final: dict[int, object] = {}
     for outcome in told:
         match outcome.data:
@@ -71,7 +71,7 @@ def any_seven(after: str, _made: int) -> list[Wager]:
 
 
 def with_sevens(told: list[Outcome], made: int) -> tuple[int, int]:
-    """Any Seven pays 4 to 1 (C34-PAY-16, CV1-A7-1); a bet that a No Roll left up waits for the next roll."""
+    """Any Seven pays 4 to 1 (C34-PAY-16, CV1-A7-1); after a No Roll the bet stays up for the next roll."""
     rolls = results(told)
     opened = [outcome.type for outcome in told].count("bets.opened") + 1
     assert made == opened
@@ -154,9 +154,9 @@ def test_an_evening_of_roulette_adds_up(
 
 
 def test_an_evening_of_three_card_poker_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
-    """Every wager of every deal as the document pays it; stakes of deals that do not count go back.
+    """Every wager of every deal is paid by the rules; stakes of deals that do not count are returned.
 
-    The table is killed between two deals, and in one: that is void, and dealt again.
+    The table is killed between two deals, and during one: that deal is void, and dealt again.
     """
     punter = card_money.Punter()
 
@@ -178,7 +178,7 @@ def test_an_evening_of_three_card_poker_adds_up(tmp_path: Path, play: Callable[[
 
 
 def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
-    """10 % of each game's cards is the rake, and the Bonus Pot has its share before the prize (H-MONEY-1).
+    """10 % of each game's cards is the rake, and the Bonus Pot gets its share before the prize (H-MONEY-1).
 
     The table is killed while cards are pitched, in two rolls, between rolls, and when a game is won.
     """

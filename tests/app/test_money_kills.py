@@ -1,4 +1,4 @@
-"""An evening of High Roller whose table loses its power after every input and card, and in every throw."""
+"""An evening of High Roller whose table loses power after every input and card, and during every throw."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,22 +28,22 @@ from tests.settlement_service.rig import SealedTable, key_in
 
 SHIPPED = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
 GAP_US = 10 * SECOND_US
-"""Between a kill and what happens next; no timer of the game runs so long."""
+"""The time between a kill and the next step; no timer of the game runs so long."""
 NUMBERS = ("roll", "corrects")
-"""What differs in an evening with more attempts: all else must be the same."""
+"""The fields that differ in an evening with more attempts: everything else must be the same."""
 REST_US = 400_000
 """This long after a reading, and before the next step, its reordering and its call's hold are over."""
 GAMES = 4
 EVERYTHING = {"elimination", "roll_off", "tie", "in_a_row", "final_game"}
-"""How a roll that decides something can be called, and why the Bonus Pot is paid."""
+"""Every call of a roll that decides something, and every reason for paying out the Bonus Pot."""
 
 
 Step = Feed
-"""What happens at once: an input, a card, or a throw with what people say of it."""
+"""What happens at one time: an input, a card, or a throw with the inputs about it."""
 
 
 def with_everything() -> high_roller.Evening:
-    """Play the first short evening in which everything happens."""
+    """Play the first short evening in which every kind of event occurs."""
     for seed in count(1):
         evening = high_roller.Evening(seed)
         evening.draw_button()
@@ -58,7 +58,7 @@ def with_everything() -> high_roller.Evening:
 
 
 def kinds_of_event(told: Iterable[tuple[str, dict[str, object]]]) -> set[object]:
-    """Name the calls of all rolls, and the causes of what was paid out of the Bonus Pot."""
+    """Return the calls of all rolls, and the causes of the Bonus Pot's payouts."""
     word = {"roll.called": "call", "bonus.paid": "cause"}
     return {data[word[kind]] for kind, data in told if kind in word}
 
@@ -79,7 +79,7 @@ def steps_of(evening: high_roller.Evening) -> Iterator[Step]:
 
 
 def from_now(feed: Feed, now_us: int) -> list[AnyReading]:
-    """Let it all happen from now on."""
+    """Shift the readings so that they start now."""
     shift = now_us - feed[0][0]
     return [
         msgspec.structs.replace(reading, t=reading.t + shift, arrived=arrived + shift)
@@ -88,7 +88,7 @@ def from_now(feed: Feed, now_us: int) -> list[AnyReading]:
 
 
 def copy_at_rest(journal: Path, to: Path) -> None:
-    """Copy what is on the disk while nothing is written: a WAL that goes back into its file is no cut."""
+    """Copy what is on the disk while nothing is written: a WAL in mid-checkpoint is not a power cut."""
 
     def written() -> list[tuple[str, int, int]]:
         return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in journal.glob("*.*")]
@@ -101,7 +101,7 @@ def copy_at_rest(journal: Path, to: Path) -> None:
 
 
 class Doomed:
-    """A table that loses its power again and again, and is started on what was on the disk."""
+    """A table that loses power again and again, and is restarted on what was on the disk."""
 
     def __init__(self, house: House, folder: Path) -> None:
         self.house = house
@@ -113,26 +113,26 @@ class Doomed:
 
     @property
     def now_us(self) -> int:
-        """Return the time of what happens next."""
+        """Return the time of the next step."""
         return self.daemon.clock.now_us() + GAP_US
 
     @property
     def attempt_open(self) -> bool:
-        """Whether a throw waits for its call or for a ruling."""
+        """Return whether a throw waits for its call or for a ruling."""
         return live_of(self.daemon).core.view.attempt_open
 
     def happens(self, step: Step) -> None:
-        """Let it all happen, and be called."""
+        """Feed the whole step, and let it be called."""
         play(self.daemon, from_now(step, self.now_us))
 
     def begins(self, step: Step, place: int) -> None:
-        """Let the first so many readings of it arrive, and no time run on behind the last."""
+        """Feed the first `place` readings of the step, and advance no time past the last."""
         for reading in from_now(step[:place], self.now_us):
             assert self.daemon.inlet.post(reading)
         drain(self.daemon)
 
     def killed(self) -> None:
-        """Lose the power, and start on what was on the disk."""
+        """Cut the power, and start on what was on the disk."""
         before = read_memory(live_of(self.daemon).core.view.state.high_roller, as_high_roller_state)
         self.kills += 1
         disk = self.folder / str(self.kills)
@@ -143,16 +143,16 @@ class Doomed:
         self.house = House(disk, replace(self.house.options, journal=disk), settings=self.daemon.settings)
         self.house.clock.reach(now_us)
         self.daemon = self.house.open()
-        self.daemon.approve_identity("technician", "ann")  # a program that was edited meanwhile is fine
+        self.daemon.approve_identity("technician", "ann")  # the program may have been edited meanwhile
         drain(self.daemon)
         assert before is not None
-        # Whatever is owed may have been pitched meanwhile: it is what the table may have missed.
+        # Any card that is due may have been pitched meanwhile: the table may have missed it.
         assert live_of(self.daemon).core.view.state.high_roller == setup.to_json_values(
             missed(before, before.sold)
         )
 
     def killed_in(self, step: Step, place: int) -> None:
-        """Lose the power in a throw, and have it ruled or not, before the dice are thrown again."""
+        """Cut the power during a throw, and have it ruled or not, before the dice are thrown again."""
         self.begins(step, place)
         assert self.attempt_open
         self.killed()
@@ -164,16 +164,16 @@ class Doomed:
         unlocked(self.daemon)
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close everything."""
         for each in self.house.daemons:
             each.close()
 
 
 class Uninterrupted(NamedTuple):
-    """What the same engine tells of the same evening when nothing happens to it.
+    """The outcomes of the same engine for the same evening without interruption.
 
-    `steps` are the evening's, some joined so that none ends in a throw; `open_after` are, for each of them
-    with one throw, the counts of its readings after which that is open.
+    `steps` are the evening's steps, some joined so that none ends in a throw; for each step with one throw,
+    `open_after` holds the numbers of readings after which that throw is open.
     """
 
     told: list[Outcome]
@@ -216,10 +216,11 @@ def uninterrupted(daemon: Daemon, steps: Iterable[Step]) -> Uninterrupted:
 
 
 def of_play(told: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
-    """Return what concerns the game, without numbers: nothing of locks, nor of what was cut off.
+    """Return the outcomes that concern the game, without numbers, locks and what was cut off.
 
-    Nobody can correct what was called before a cut, so there is nothing to settle behind it. A throw that was
-    cut off is thrown again, and a cable that is pulled in it is pulled in each, as the table truly tells.
+    No call from before a cut can be corrected, so settlement has nothing to correct there. A throw that was
+    cut off is thrown again, and if a cable is pulled in it, it is pulled in each repeat, as the table
+    correctly publishes.
     """
     cut_off = {
         outcome.data.roll
@@ -240,7 +241,7 @@ def of_play(told: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 def money(told: list[Outcome], folder: Path) -> dict[str, int]:
-    """Let an engine settle it all; give every account."""
+    """Have an engine settle the outcomes; return every account."""
     folder.mkdir()
     key = key_in(folder)
     table = SealedTable("high-roller", key, first_seq=told[0].seq)
@@ -253,7 +254,7 @@ def money(told: list[Outcome], folder: Path) -> dict[str, int]:
     return dict(proof.accounts)
 
 
-def test_an_evening_of_high_roller_survives_a_power_cut_after_every_word_and_in_every_throw(
+def test_an_evening_of_high_roller_survives_a_power_cut_after_every_input_and_in_every_throw(
     house: HouseMaker, tmp_path: Path
 ) -> None:
     file = tmp_path / "high-roller.yaml"

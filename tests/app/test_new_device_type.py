@@ -1,4 +1,4 @@
-"""A new device type is its module and one line in the registry: nothing else knows it, and it works."""
+"""A new device type needs its module and one line in the registry, and no other change."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ def table_with(folder: Path, devices: str) -> str:
     return str(path)
 
 
-def test_its_readings_come_through_the_hub_as_any_others(tmp_path: Path) -> None:
+def test_the_readings_of_a_new_device_type_arrive_through_the_hub(tmp_path: Path) -> None:
     settings = load_with_hardware(table_with(tmp_path, BOX))
     assert settings.devices["doors"].reads == ("switch",)
     made: dict[str, tuple[AnyDevice, AnyPort]] = {}
@@ -57,10 +57,10 @@ def test_its_readings_come_through_the_hub_as_any_others(tmp_path: Path) -> None
 
     class Outlet:
         def send(self, data: bytes) -> bool:
-            raise AssertionError(f"a door box is not spoken to: {data!r}")
+            raise AssertionError(f"nothing is sent to a door box: {data!r}")
 
         def reopen(self) -> None:
-            raise AssertionError("nothing asks for it")
+            raise AssertionError("nothing asks for a reopen")
 
     hub = Hub([(device, Outlet())])
     told: list[AnyReading] = hub.start(0)
@@ -74,7 +74,7 @@ def test_its_readings_come_through_the_hub_as_any_others(tmp_path: Path) -> None
     assert told[2] == Switch(t=3, dev="doors", name="cash", open=True, arrived=3)
 
 
-def test_its_mistakes_are_reported_with_those_of_all_others(tmp_path: Path) -> None:
+def test_mistakes_in_the_settings_of_a_new_device_type_are_reported_with_all_others(tmp_path: Path) -> None:
     written = "  doors: {type: door-box, port: /dev/ttyUSB0, doors: []}\n  more: {type: door-box}\n"
     with pytest.raises(SettingsError) as caught:
         load_with_hardware(table_with(tmp_path, written))
@@ -83,7 +83,7 @@ def test_its_mistakes_are_reported_with_those_of_all_others(tmp_path: Path) -> N
     assert "more" in text
 
 
-def test_what_another_device_has_already_is_refused(tmp_path: Path) -> None:
+def test_a_new_device_type_may_not_use_a_port_that_is_taken(tmp_path: Path) -> None:
     written = "  doors: {type: door-box, port: /dev/serial/by-id/con, doors: [cash]}\n"
     with pytest.raises(SettingsError, match="console has it already"):
         load_with_hardware(table_with(tmp_path, written))

@@ -1,4 +1,4 @@
-"""A device is believed in what it is there for: no camera rules, and none speaks for another's sensors."""
+"""A device is believed only within its task: no camera rules, and none reports for another's sensors."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -53,7 +53,7 @@ class Station:
 
 
 class Wired:
-    """The devices of a table, and what comes of their readings."""
+    """The devices of a table, and the consequences of their readings."""
 
     def __init__(self) -> None:
         self.station, self.faults, self.inlet = Station(), ActiveFaults(), Inlet(HandClock())
@@ -61,7 +61,7 @@ class Wired:
         hardware.start(self.inlet)
 
     def says(self, reading: AnyReading) -> list[str]:
-        """Let a device say something; give the faults that hold then."""
+        """Let a device send a reading; return the faults then present."""
         self.station.hear(reading)
         return [f"{fault.where}: {fault.found}" for fault in self.faults.present]
 
@@ -81,14 +81,14 @@ def entered(dev: str, name: str = "set_dice", by: str = "boxperson") -> Input:
 
 @pytest.mark.parametrize("name", ["set_dice", "unlock", "no_roll", "played", "test_mode"])
 @pytest.mark.parametrize("dev", ["camera", "wall", "shoe", "light", "stranger"])
-def test_no_sensor_enters_a_person_s_word(name: str, dev: str, wired: Wired) -> None:
+def test_no_sensor_enters_an_input_of_a_person(name: str, dev: str, wired: Wired) -> None:
     assert wired.says(entered(dev, name)) == [f"{dev}: an input by boxperson"]
     assert wired.waiting == 0
 
 
 @pytest.mark.parametrize("by", ["settlement", "controller"])
-def test_no_console_speaks_for_the_settlement_engine_or_the_controller(by: str, wired: Wired) -> None:
-    """Who has which bet, and what the controller itself locks or unlocks, no button says."""
+def test_no_console_enters_an_input_of_the_settlement_engine_or_the_controller(by: str, wired: Wired) -> None:
+    """Line bets come from the engine, and the controller's own locks from itself: no button enters either."""
     assert wired.says(entered("console", "line_bet", by)) == [f"console: an input by {by}"]
     assert wired.waiting == 0
 
@@ -102,7 +102,7 @@ def test_no_console_speaks_for_the_settlement_engine_or_the_controller(by: str, 
         DieAt(t=1, dev="shoe", die=1, x=1.0, y=1.0),
     ],
 )
-def test_no_device_speaks_for_the_sensors_of_another(reading: AnyReading, wired: Wired) -> None:
+def test_no_device_reports_for_the_sensors_of_another(reading: AnyReading, wired: Wired) -> None:
     (found,) = wired.says(reading)
     assert found.startswith(f"{reading.dev}: a ")
     assert wired.waiting == 0
@@ -120,14 +120,16 @@ def test_no_device_speaks_for_the_sensors_of_another(reading: AnyReading, wired:
         entered("console"),
     ],
 )
-def test_what_a_device_is_there_for_and_what_no_other_is_counts(reading: AnyReading, wired: Wired) -> None:
-    """A camera may tell more than its entry asks of it, where nobody else is there for that."""
+def test_readings_a_device_is_there_for_or_that_no_other_device_provides_count(
+    reading: AnyReading, wired: Wired
+) -> None:
+    """A camera may report more than its entry lists, if no other device is there for that."""
     assert wired.says(reading) == []
     assert wired.waiting == 1
 
 
 def test_C34_MK_1b_a_board_that_names_two_people_is_one(wired: Wired) -> None:
-    """Else whoever wires two buttons confirms a late wager alone."""
+    """Otherwise a person who wires two buttons could confirm a late wager alone."""
     for by, who in (("dealer", "ann"), ("boxperson", "bob")):
         word = Input(t=1, dev="console", name="confirm_late", by=by, who=who, what="b7")
         assert wired.says(word) == []
@@ -144,16 +146,16 @@ def test_the_fault_is_over_when_the_device_starts_again(wired: Wired) -> None:
     assert wired.says(DeviceUp(t=2, dev="camera")) == []
 
 
-def test_a_button_of_a_panel_is_a_person_s_word_whatever_reads_leaves_out(tmp_path: Path) -> None:
-    """`reads` says what is missed when the panel is away; its inputs stand in the file line by line."""
+def test_a_panel_button_enters_a_persons_input_whatever_reads_leaves_out(tmp_path: Path) -> None:
+    """`reads` says what is missing when the panel is away; its inputs are listed line by line in the file."""
     text = config_file("tables", "roulette-gpio").read_text("utf-8")
     file = tmp_path / "table.yaml"
     file.write_text(text.replace("reads: [input, switch]", "reads: [switch]"), "utf-8")
     station, inlet = Station(), Inlet(HandClock())
     settings = load_table(str(file), kinds=Kinds(here=False))
-    hardware = hardware_of(settings, lambda: 0, lambda _pairs: station)  # type: ignore[arg-type, return-value]  # all that is used of one
+    hardware = hardware_of(settings, lambda: 0, lambda _pairs: station)  # type: ignore[arg-type, return-value]  # the parts of it that are used
     hardware.start(inlet)
     station.hear(entered("console", "no_spin", "dealer"))
     assert inlet.waiting == 1
     station.hear(entered("wheel", "no_spin", "dealer"))
-    assert inlet.waiting == 1, "the beams are there for none"
+    assert inlet.waiting == 1, "the beams must not be listed for any device"

@@ -1,4 +1,4 @@
-"""The settlement engine's word on Pair Plus, from the answer to the dealer's prompt."""
+"""The settlement engine's report on Pair Plus, from its message to the dealer's prompt."""
 
 from io import StringIO
 
@@ -9,11 +9,11 @@ from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import read_memory
 from controller.model.outcomes import Bets
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked
-from tests.app.test_awaited import told
+from tests.app.test_awaited import status_seen
 from tests.scenes import SECOND_US, says
 
 
-def test_T_DEAL_2b_it_is_journaled_shown_in_status_and_prompted_for_when_bets_close(
+def test_T_DEAL_2b_positions_without_pair_plus_are_journaled_and_prompted_for_when_bets_close(
     house: HouseMaker,
 ) -> None:
     one = house(table="three-card")
@@ -25,7 +25,7 @@ def test_T_DEAL_2b_it_is_journaled_shown_in_status_and_prompted_for_when_bets_cl
     assert "settlement.said" in [row.name for row in one.rows()]
     daemon.clock.reach(daemon.clock.now_us() + SECOND_US)
     drain(daemon)
-    shown = "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=False))
+    shown = "\n".join(status_lines(Screen(StringIO(), {}), status_seen(daemon), everything=False))
     assert "2, 5: name them before the cards (T-DEAL-2b)" in shown
     play(daemon, [says(daemon.clock.now_us() + SECOND_US, "no_more_bets", "dealer")])
     (closed,) = (outcome.data for outcome in one.outcomes() if outcome.type == "bets.closed")
@@ -35,4 +35,4 @@ def test_T_DEAL_2b_it_is_journaled_shown_in_status_and_prompted_for_when_bets_cl
     drain(daemon)
     seated = read_memory(live_of(daemon).core.view.state.three_card, as_three_card_state)
     assert seated is not None
-    assert seated.without_pair_plus == ("2", "5"), "a restart forgets nothing"
+    assert seated.without_pair_plus == ("2", "5"), "a restart must keep it"

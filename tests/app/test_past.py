@@ -1,4 +1,4 @@
-"""A technician who is not root reads journal and recordings, and nothing before its time."""
+"""A technician who is not root reads journal and recordings, and nothing that may not be known yet."""
 
 import grp
 import json
@@ -37,18 +37,18 @@ os.setuid(65534)
 sys.argv[:2] = []
 sys.exit(controller.cli.main.main(sys.argv))
 """
-"""Imports as root, for a checkout may be closed to others, then is another user to the end."""
+"""Imports as root, since a checkout may be closed to others, and then becomes another user."""
 
 
 @pytest.fixture
 def group() -> str:
-    """Return a group that is not root's own."""
+    """Return a group other than root's."""
     return next(one.gr_name for one in grp.getgrall() if one.gr_gid not in (0, NOBODY))
 
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """Return a folder that every user can get into."""
+    """Return a folder that every user can enter."""
     with tempfile.TemporaryDirectory(prefix="past-") as name:
         Path(name).chmod(0o777)
         yield Path(name)
@@ -56,7 +56,7 @@ def open_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def table(tmp_path: Path, open_folder: Path, group: str) -> Iterator[Table]:
-    """Return a craps table with a journal closed to others, after two throws."""
+    """Return a craps table after two throws, whose journal is closed to others."""
     arguments = ("--data-time", "--no-self-test-devices", "--unlock", "person")
     groups = ("--technician-group", group, "--socket-group", group)
     one = Table(tmp_path / "table", arguments=(*arguments, *groups), control=open_folder / "control")
@@ -71,7 +71,7 @@ def table(tmp_path: Path, open_folder: Path, group: str) -> Iterator[Table]:
 
 
 def another(gid: int, folder: Path, *words: str) -> tuple[int, str, str]:
-    """Run tablectl as a user who is neither root nor the controller, in this group alone."""
+    """Run tablectl as a user who is neither root nor the controller, and only in this group."""
     command = [sys.executable, "-c", AS_ANOTHER, str(gid), *words]
     path = os.pathsep.join(sys.path)
     done = subprocess.run(
@@ -111,7 +111,7 @@ def test_a_technician_who_is_not_root_explains_recalls_cuts_and_reads_the_journa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
-def test_who_is_no_technician_is_told_nothing_of_the_past(table: Table, open_folder: Path) -> None:
+def test_a_user_who_is_not_a_technician_may_not_read_past_records(table: Table, open_folder: Path) -> None:
     Path(table.socket).chmod(0o666)
     for words in (("explain", "2"), ("recall", "craps/1/2"), ("journal", "show"), ("cut", "2", "case.jsonl")):
         code, out, err = another(STRANGERS, open_folder, *words)
@@ -121,13 +121,13 @@ def test_who_is_no_technician_is_told_nothing_of_the_past(table: Table, open_fol
     assert another(STRANGERS, open_folder, "status")[0] == 0
 
 
-# --- nothing before its time ---
+# --- nothing early ---
 
 OPENED = Until(7, 700)
 
 
 def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: bool = False) -> View:
-    """Return a view of a table that is open, at time 900."""
+    """Return a view of an open table at time 900."""
     state = msgspec.convert({"table": "open", "lock": lock}, State)
     return View(
         now_us=900,
@@ -165,7 +165,7 @@ def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: boo
         ("three_card", view(bets_closed=True), Until(9, 900)),
     ],
 )
-def test_R_SPIN_3_T_DEAL_3_the_past_ends_where_bets_were_opened_on_what_may_not_be_known(
+def test_R_SPIN_3_T_DEAL_3_past_readings_end_where_bets_opened_on_a_result_not_yet_public(
     game: str, now: View, until: Until
 ) -> None:
     assert past_until(now, game, 9, OPENED) == until

@@ -1,6 +1,6 @@
-"""Play and fold at one position, through a whole table and its engine: what came first at the table stands.
+"""Play and fold at one position, through a whole table and its engine: the first one at the table is valid.
 
-A player with both would stop the table: its deal and its wager book would contradict each other.
+A position with both would stop the table: its deal and its wager book would contradict each other.
 """
 
 from itertools import count
@@ -33,7 +33,7 @@ ANTE = 200
 
 
 class Table:
-    """A Three Card Poker table with its engine, driven reading by reading; ann has her Ante at position 1."""
+    """A Three Card Poker table with its engine, driven reading by reading; ann has an Ante at position 1."""
 
     def __init__(self, house: House) -> None:
         self.within: list[EmbeddedEngine] = []
@@ -80,13 +80,13 @@ class Table:
         return self.daemon.clock.now_us()
 
     def comes(self, *readings: AnyReading) -> None:
-        """Let readings come, and no time run on behind the last."""
+        """Post readings without advancing time past the last."""
         for reading in readings:
             assert self.daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
             live_of(self.daemon).core.turn(0)
 
     def runs_to(self, t: int) -> None:
-        """Let time run on."""
+        """Advance time."""
         self.daemon.clock.reach(t)
         drain(self.daemon)
 
@@ -94,7 +94,7 @@ class Table:
         self.comes(says(self.now_us + after_ms * MS, act, by, seat=seat))
 
     def asks(self, wager: str) -> None:
-        """Ask for a wager at position 1 in a thread of its own, and wait until the table has heard."""
+        """Request a wager at position 1 in its own thread, and wait until the table has received it."""
         bet: dict[str, object] = {
             "id": wager, "player": "ann", "wager": wager, "amount": ANTE, "seat": "1",
         }  # fmt: skip
@@ -111,21 +111,21 @@ class Table:
         before = core.view.readings
         Thread(target=ask, daemon=True).start()
         if wager == "play":
-            until(lambda: core.turn(0) or core.view.readings > before, "the table to hear of Play")
+            until(lambda: core.turn(0) or core.view.readings > before, "the table to receive Play")
         else:
-            until(lambda: self.engine.gate.waiting > 0, "the question")
+            until(lambda: self.engine.gate.waiting > 0, "the request")
 
     def settles(self) -> list[tuple[str, ...]]:
-        """Let the deal be called and settled; give who folded."""
+        """Let the deal be called and settled; return who folded."""
         self.acts("play", "2", 200, by="dealer")
         self.runs_to(self.now_us + SECOND_US)
         until(lambda: self.betting != "closed", "the settled deal")
-        assert self.betting == "open", "the table waits for a person"
+        assert self.betting == "open", "the table must not wait for a person"
         return [o.data.folds for o in self.house.outcomes() if isinstance(o.data, DealCalled)]
 
     @property
     def said(self) -> list[object]:
-        """What the engine said of bets, by its input's name, as the journal has it."""
+        """Return the engine's inputs about bets by name, as the journal has them."""
         rows = (row.body for row in self.house.rows() if row.name == "settlement.said")
         return [msgspec.json.decode(body)["input"] for body in rows if body is not None]
 
@@ -141,13 +141,13 @@ def table(house: HouseMaker) -> Table:
 
 
 def test_T_DEAL_4_play_that_the_table_hears_first_stands_and_the_fold_is_refused(table: Table) -> None:
-    """The table's word comes only after the fold: it has waited for what may still be on its way."""
+    """The table answers only after the fold: it has waited for anything that may still be on its way."""
     table.asks("play")
     table.acts("fold", "1", 30)
-    assert table.answers.empty(), "no word was said before the fold came"
+    assert table.answers.empty(), "nothing must be answered before the fold comes"
     table.runs_to(table.now_us + SECOND_US)
     assert table.answers.get(timeout=PATIENCE_S) == "granted"
-    until(lambda: "played" in table.said, "the engine's word that Play lies there")
+    until(lambda: "played" in table.said, "the engine's report that Play is placed there")
     table.acts("fold", "1", 5_000)
     table.acts("fold", "1", 15_000, by="dealer")
     table.acts("play", "1", 100)
@@ -155,21 +155,21 @@ def test_T_DEAL_4_play_that_the_table_hears_first_stands_and_the_fold_is_refused
     assert table.refusals == ["play_asked", "played", "played"]
     table.acts("fold", "1", 1_000, by="dealer")
     table.runs_to(table.now_us + SECOND_US)
-    assert table.refusals[-1] == "played", "no correction folds it either"
+    assert table.refusals[-1] == "played", "no correction may fold it either"
     assert table.betting == "open"
 
 
 def test_T_DEAL_4_a_fold_that_the_table_hears_first_stands_and_play_is_refused(table: Table) -> None:
     table.acts("fold", "1", 30)
     table.asks("play")
-    assert table.answers.empty(), "no word was said before the fold counted"
+    assert table.answers.empty(), "nothing must be answered before the fold counts"
     table.runs_to(table.now_us + SECOND_US)
     assert table.answers.get(timeout=PATIENCE_S) == "T-DEAL-4: position 1 has folded"
     assert table.settles() == [("1",)]
     assert table.refusals == []
 
 
-def test_T_DEAL_4_an_old_question_for_play_that_somebody_repeats_binds_no_position(table: Table) -> None:
+def test_T_DEAL_4_a_repeated_old_request_for_play_binds_no_position(table: Table) -> None:
     first = live_of(table.daemon).core.view.first
     old = PlayQuery(table="three-card", round=first.round - 1, nonce="0" * 32, seats=("1",), by="settlement")
     assert not live_of(table.daemon)._ask_play(old)
@@ -177,10 +177,10 @@ def test_T_DEAL_4_an_old_question_for_play_that_somebody_repeats_binds_no_positi
     drain(table.daemon)
 
 
-def test_T_DEAL_4_a_fold_where_the_engines_word_on_play_was_lost_goes_to_review_and_stops_no_table(
+def test_T_DEAL_4_a_fold_after_the_engines_answer_on_play_was_lost_goes_to_review(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was called, contradicted the wager book, and the table waited for a person."""
+    """If the fold were called, it would contradict the wager book and stop the table."""
     monkeypatch.setattr(table.daemon.publishing, "_played", None)
     table.asks("play")
     table.runs_to(table.now_us + SECOND_US)

@@ -1,4 +1,4 @@
-"""The daemon publishes: what is durable goes to settlement, and play waits where it is too far behind."""
+"""The daemon publishes: durable outcomes go to settlement, and play waits if settlement is too far behind."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,11 +26,11 @@ def publish_of(table: Table) -> dict[str, object]:
     return publish
 
 
-def test_the_outbox_and_the_status_agree_on_what_nobody_settled(table: Table) -> None:
+def test_the_outbox_and_the_status_agree_on_the_unsettled_outcomes(table: Table) -> None:
     table.start()
     table.unlock()
     table.feed([tick(SECOND_US)])
-    until(lambda: "table.unlocked" in kinds(table), "the unlocking to be told")
+    until(lambda: "table.unlocked" in kinds(table), "table.unlocked to be published")
     waiting = table.ask(do="outbox")["outbox"]
     assert isinstance(waiting, list)
     assert len(waiting) > 1
@@ -51,7 +51,7 @@ def test_a_table_settles_within_its_own_process_by_default(table: Table) -> None
 
 
 @needs_mosquitto
-def test_too_many_unsettled_outcomes_lock_play_and_the_throw_under_way_is_still_called(
+def test_too_many_unsettled_outcomes_lock_the_table_and_the_throw_in_progress_is_still_called(
     table: Table, mosquitto: Mosquitto
 ) -> None:
     table.arguments = ("--data-time", "--no-self-test-devices")
@@ -75,7 +75,7 @@ def test_too_many_unsettled_outcomes_lock_play_and_the_throw_under_way_is_still_
     table.feed([tick(now_us)])
     until(lambda: "roll.called" in kinds(table), "the call")
     until(lambda: goes_on("locked"), "the table to lock itself")
-    until(lambda: "table.locked" in kinds(table)[-3:], "the lock to be told")
+    until(lambda: "table.locked" in kinds(table)[-3:], "table.locked to be published")
     faults = table.ask(do="faults")["faults"]
     assert "settlement_behind" in str(faults)
     locked = [line["outcome"] for line in table.told if "settlement_behind" in str(line)]
@@ -102,7 +102,7 @@ def test_play_goes_on_by_itself_once_settlement_has_caught_up(tmp_path: Path, mo
     try:
         table.start(watch=False)
         until(lambda: goes_on("unlocked") or "settlement_behind" in str(table.status()["faults"]), "a start")
-        until(lambda: goes_on("locked"), "the lock: nobody settles yet")
+        until(lambda: goes_on("locked"), "the lock, since nothing settles yet")
         evening.service.start()
         until(lambda: goes_on("unlocked"), "the table to unlock itself")
         until(evening.agree, "everything to be settled")

@@ -1,4 +1,4 @@
-"""`tablectl record` at a running daemon: what it writes replays to what the table told."""
+"""`tablectl record` on a running daemon: what it writes replays to what the table published."""
 
 import json
 import signal
@@ -18,7 +18,7 @@ Told = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Return a craps table whose time its readings tell, after one throw."""
+    """Return a craps table whose time follows its readings, after one throw."""
     one = Table(tmp_path / "table")
     one.folder.mkdir()
     one.start()
@@ -37,7 +37,7 @@ def plays(table: Table, *starts_s: int) -> None:
 
 
 def begins(table: Table, out: Path, *limit: str) -> subprocess.Popen[str]:
-    """Start recording, and wait until it says so."""
+    """Start recording, and wait until it reports that it has begun."""
     where = ("--socket", table.socket)
     command = [sys.executable, "-m", "controller.cli.main", "record", str(out), *limit, *where]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -46,7 +46,7 @@ def begins(table: Table, out: Path, *limit: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_what_was_recorded_replays_to_what_the_table_told(table: Table, tmp_path: Path, capsys: Told) -> None:
+def test_a_recording_replays_to_what_the_table_published(table: Table, tmp_path: Path, capsys: Told) -> None:
     out, expected = tmp_path / "two.jsonl.gz", tmp_path / "two.expected.jsonl"
     process = begins(table, out, "--attempts", "2")
     plays(table, 30, 50)
@@ -60,7 +60,7 @@ def test_what_was_recorded_replays_to_what_the_table_told(table: Table, tmp_path
     capsys.readouterr()
 
 
-def test_where_nothing_is_played_nothing_is_written(table: Table, tmp_path: Path) -> None:
+def test_a_recording_without_play_writes_nothing(table: Table, tmp_path: Path) -> None:
     process = begins(table, tmp_path / "none.jsonl", "--seconds", "1")
     _, said = process.communicate()
     assert (process.returncode, said) == (1, "tablectl: nothing was played; nothing was written\n")
@@ -68,14 +68,14 @@ def test_where_nothing_is_played_nothing_is_written(table: Table, tmp_path: Path
 
 
 @pytest.mark.usefixtures("hears_signals")
-def test_a_hang_up_in_mid_throw_leaves_no_log_and_the_throw_is_called(table: Table, tmp_path: Path) -> None:
+def test_a_hang_up_during_a_throw_leaves_no_log_and_the_throw_is_called(table: Table, tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     process = begins(table, folder / "cut.jsonl.gz", "--attempts", "1")
     thrown = throw(30 * SECOND_US)
     half = len(thrown) // 2
     table.feed(lines_of((reading.t, reading) for reading in thrown[:half]))
-    until(lambda: table.status()["attempt_open"] is True, "the throw under way")
+    until(lambda: table.status()["attempt_open"] is True, "the throw in progress")
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 128 + signal.SIGHUP

@@ -1,4 +1,4 @@
-"""The recorder: pieces that replay, a bound on them all, and a disk that refuses."""
+"""The recorder: recordings that replay, a limit on their total size, and a disk that refuses writes."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ HEADER = Header(version=1, table="roulette", ruleset="roulette")
 
 
 class Desk:
-    """A recorder and what it closed."""
+    """A recorder and the recordings it closed."""
 
     def __init__(self, folder: Path, keep_bytes: int = 10**9) -> None:
         self.folder = folder
@@ -31,18 +31,18 @@ class Desk:
         self.recorder.start()
 
     def piece(self, name: str, readings: int, *, whole: bool = True) -> None:
-        """Record one piece."""
+        """Write one recording."""
         self.recorder.put(RecordingStart(name, HEADER))
         for t in range(readings):
             self.recorder.put(BallBeam(t=t, dev="wheel", beam=t % 3, arrived=t))
         self.recorder.put(RecordingEnd(whole=whole))
 
     def has_closed(self, name: str) -> bool:
-        """Return whether this piece has ended."""
+        """Return whether this recording has ended."""
         return name in [piece.name for piece in self.closed]
 
     def path(self, name: str) -> Path:
-        """Return a piece's file."""
+        """Return a recording's file."""
         return self.folder / f"{name}.jsonl.gz"
 
 
@@ -58,7 +58,7 @@ def test_a_piece_holds_every_reading_and_reports_whether_it_was_cut_off(tmp_path
     assert desk.closed == [Closed("one", sha256(data).hexdigest(), len(data), 500)]
 
 
-def test_what_was_recorded_is_in_the_file_before_the_piece_ends(tmp_path: Path) -> None:
+def test_readings_are_in_the_file_before_the_piece_ends(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.recorder.put(RecordingStart("one", HEADER))
     desk.recorder.put(BallBeam(t=5, dev="wheel", beam=0))
@@ -73,10 +73,10 @@ def test_what_was_recorded_is_in_the_file_before_the_piece_ends(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_piece_is_on_the_disk_before_its_digest_is_told(
+def test_a_piece_is_on_the_disk_before_its_digest_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
-    """The journal's row would else say more than a power cut leaves of the file."""
+    """Otherwise the journal's row would claim more than a power cut leaves of the file."""
     on_disk: list[int] = []
     told: list[tuple[int, int]] = []
     real = os.fdatasync
@@ -94,7 +94,7 @@ def test_a_piece_is_on_the_disk_before_its_digest_is_told(
     assert synced == size
 
 
-def test_a_piece_that_the_disk_does_not_take_at_its_end_is_a_fault(
+def test_a_piece_that_cannot_be_synced_at_its_end_is_a_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_descriptor: int) -> None:
@@ -116,7 +116,7 @@ def test_the_oldest_pieces_make_room_for_new_ones(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.jsonl.gz"]
 
 
-def test_a_disk_that_refuses_is_a_fault_and_nothing_is_lost_when_it_heals(
+def test_a_disk_that_refuses_writes_is_a_fault_and_nothing_is_lost_once_it_recovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = Desk(tmp_path)
@@ -130,7 +130,7 @@ def test_a_disk_that_refuses_is_a_fault_and_nothing_is_lost_when_it_heals(
     desk.recorder.put(BallBeam(t=1, dev="wheel", beam=0))
     until(lambda: [fault.code for fault in desk.faults.locking] == ["recording_failed"], "the fault")
     monkeypatch.setattr(os, "write", real)
-    until(lambda: not desk.faults.present, "the disk to heal")
+    until(lambda: not desk.faults.present, "the disk to recover")
     desk.recorder.put(BallBeam(t=2, dev="wheel", beam=0))
     desk.recorder.put(RecordingEnd(whole=True))
     assert desk.recorder.stop(PATIENCE_S)
@@ -138,7 +138,7 @@ def test_a_disk_that_refuses_is_a_fault_and_nothing_is_lost_when_it_heals(
         assert [reading.t for reading in log] == [1, 2]
 
 
-def test_a_disk_that_refuses_for_too_long_costs_the_rest_of_the_piece_and_says_so(
+def test_a_disk_that_refuses_writes_for_too_long_costs_the_rest_of_the_piece_and_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_UNWRITTEN", 100)
@@ -152,10 +152,12 @@ def test_a_disk_that_refuses_for_too_long_costs_the_rest_of_the_piece_and_says_s
     desk.recorder.put(RecordingStart("one", HEADER))
     for t in range(1000):
         desk.recorder.put(BallBeam(t=t * 7919, dev="wheel", beam=t % 3))
-    until(lambda: "recording_lost" in [fault.code for fault in desk.faults.present], "the loss to be told")
+    until(
+        lambda: "recording_lost" in [fault.code for fault in desk.faults.present], "the loss to be reported"
+    )
     monkeypatch.setattr(os, "write", real)
     desk.piece("two", 3)
-    until(lambda: not desk.faults.present, "the next piece to be whole again")
+    until(lambda: not desk.faults.present, "the next piece to be complete")
     assert desk.recorder.stop(PATIENCE_S)
     with open_log(str(desk.path("two"))) as log:
         assert len(list(log)) == 3

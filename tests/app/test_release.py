@@ -1,4 +1,4 @@
-"""A release's signed list of its files: made, believed, and held against what is there."""
+"""A release's signed list of its files: made, verified, and compared with what is installed."""
 
 import shutil
 import subprocess
@@ -48,7 +48,7 @@ def trusted(key: Path) -> frozenset[str]:
 
 
 def installed(checkout: Path, to: Path) -> Path:
-    """Lay a checkout in as an installation does: packages apart, the configuration in them."""
+    """Install a checkout as an installation does: packages in their own folder, configuration inside."""
     packages = to / "lib" / "python3.13" / "site-packages"
     for name in ("controller", "drivers"):
         shutil.copytree(checkout / name, packages / name)
@@ -58,7 +58,7 @@ def installed(checkout: Path, to: Path) -> Path:
     return to
 
 
-def test_what_is_installed_is_what_was_signed_where_it_was_built(
+def test_an_installation_verifies_against_the_list_signed_where_it_was_built(
     checkout: Path, key: Path, tmp_path: Path
 ) -> None:
     signed(checkout, key)
@@ -68,7 +68,7 @@ def test_what_is_installed_is_what_was_signed_where_it_was_built(
     assert "controller/_config/rulesets/craps.yaml" in told.files
     (there / "lib/python3.13/site-packages/controller/__pycache__").mkdir()
     (there / "lib/python3.13/site-packages/controller/__pycache__/x.pyc").write_bytes(b"\0")
-    assert verify(place_of(there), trusted(key)) == told, "what Python makes of a file is on no list"
+    assert verify(place_of(there), trusted(key)) == told, "compiled copies are not on the list"
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -87,7 +87,7 @@ def test_every_file_that_differs_is_named(name: str, way: str, checkout: Path, k
 
 
 @pytest.mark.parametrize("name", ["controller/yaml.py", "drivers/x.so", "systemd/x.service", "config/x.yaml"])
-def test_a_file_that_nobody_signed_is_named(name: str, checkout: Path, key: Path) -> None:
+def test_a_file_missing_from_the_signed_list_is_named(name: str, checkout: Path, key: Path) -> None:
     signed(checkout, key)
     (checkout / name).write_bytes(b"")
     with pytest.raises(ReleaseFault, match="not on its list: "):
@@ -96,10 +96,10 @@ def test_a_file_that_nobody_signed_is_named(name: str, checkout: Path, key: Path
 
 @pytest.mark.parametrize("to", ["a file", "a folder", "nothing"])
 @pytest.mark.parametrize("name", ["controller/more", "controller/games/craps.py"])
-def test_a_link_is_no_file_of_a_release(
+def test_a_symbolic_link_is_not_a_file_of_a_release(
     name: str, to: str, checkout: Path, key: Path, tmp_path: Path
 ) -> None:
-    """One to a folder of modules, or to the same bytes that somebody changes later."""
+    """A link to a folder of modules, or to the same bytes that may change later."""
     signed(checkout, key)
     elsewhere = tmp_path / "elsewhere"
     if to == "a folder":
@@ -113,7 +113,7 @@ def test_a_link_is_no_file_of_a_release(
         verify(place_of(checkout), trusted(key))
 
 
-def test_no_bit_of_the_list_can_be_changed(checkout: Path, key: Path) -> None:
+def test_a_change_to_any_bit_of_the_list_is_found(checkout: Path, key: Path) -> None:
     signed(checkout, key)
     file = checkout / LIST_FILE
     whole = file.read_bytes()
@@ -130,14 +130,14 @@ def test_no_bit_of_the_list_can_be_changed(checkout: Path, key: Path) -> None:
         verify(place_of(checkout), trusted(key))
 
 
-def test_a_strangers_signature_is_named(checkout: Path, key: Path, tmp_path: Path) -> None:
+def test_a_signature_by_an_unknown_key_is_named(checkout: Path, key: Path, tmp_path: Path) -> None:
     keys.make("release", tmp_path / "strange.key")
     signed(checkout, tmp_path / "strange.key")
     with pytest.raises(ReleaseFault, match=f"expected that of {next(iter(trusted(key)))[:16]}"):
         verify(place_of(checkout), trusted(key))
 
 
-def test_a_rotated_key_is_believed_by_who_believes_an_earlier_one_and_old_releases_still_verify(
+def test_a_rotated_key_is_trusted_by_way_of_an_earlier_one_and_old_releases_still_verify(
     checkout: Path, key: Path, tmp_path: Path
 ) -> None:
     first = trusted(key)
@@ -146,13 +146,13 @@ def test_a_rotated_key_is_believed_by_who_believes_an_earlier_one_and_old_releas
         keys.rotate("release", key, who="ann", reason="yearly")
     signed(checkout, key)
     assert verify(place_of(checkout), first).key == next(iter(trusted(key)))
-    assert verify(place_of(old), first), "the release before, to which a machine may go back"
+    assert verify(place_of(old), first), "the previous release, to which a machine may return"
     with pytest.raises(ReleaseFault):
         verify(place_of(old), trusted(key))
 
 
 @pytest.mark.parametrize("way", ["lost", "left out", "forged"])
-def test_a_step_that_no_key_signed_leads_nowhere(way: str, checkout: Path, key: Path) -> None:
+def test_a_rotation_that_no_trusted_key_signed_is_refused(way: str, checkout: Path, key: Path) -> None:
     first = trusted(key)
     if way == "lost":
         key.unlink()
@@ -202,10 +202,10 @@ def test_the_command_signs_and_verifies_and_says_what_differs(
 def test_the_doctor_reports_it(tmp_path: Path, key: Path) -> None:
     assert release(tmp_path / "none").state == "unchecked"
     found = release(key.with_suffix(".pub"))
-    assert (found.state, LIST_FILE in found.says) == ("fault", True), "this checkout is no signed release"
+    assert (found.state, LIST_FILE in found.says) == ("fault", True), "this checkout is not a signed release"
 
 
-def test_a_table_that_trusts_a_release_key_locks_on_a_program_that_it_did_not_sign(
+def test_a_table_that_trusts_a_release_key_locks_on_a_program_that_the_key_did_not_sign(
     house: HouseMaker, key: Path
 ) -> None:
     one = house(release_key=key.with_suffix(".pub"))
@@ -214,7 +214,7 @@ def test_a_table_that_trusts_a_release_key_locks_on_a_program_that_it_did_not_si
     assert LIST_FILE in fault.found
 
 
-def test_a_table_whose_program_is_as_it_was_signed_is_not_kept_from_play(
+def test_a_table_whose_program_is_as_signed_is_not_locked(
     house: HouseMaker, checkout: Path, key: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = place_of(signed(checkout, key))
@@ -223,7 +223,7 @@ def test_a_table_whose_program_is_as_it_was_signed_is_not_kept_from_play(
     assert "release_unverified" not in [fault.code for fault in daemon.faults.present]
 
 
-def test_a_table_that_trusts_none_is_not_kept_from_play(house: HouseMaker, tmp_path: Path) -> None:
+def test_a_table_without_a_release_key_is_not_locked(house: HouseMaker, tmp_path: Path) -> None:
     daemon = house(release_key=tmp_path / "none.pub").open()
     assert "release_unverified" not in [fault.code for fault in daemon.faults.present]
 

@@ -18,25 +18,25 @@ from tests.app.rig import PATIENCE_S, until
 from tests.scenes import SECOND_US, throw
 
 FASTER = 10
-"""The table's clock runs so much faster than life, and so does every delay between the threads."""
+"""The table's clock runs this many times faster than real time, and so do delays between threads."""
 
 
 class FastClock:
-    """The machine's monotonic clock, faster."""
+    """The machine's monotonic clock, sped up."""
 
     def __init__(self) -> None:
         self._start = time.monotonic_ns()
 
     def now_us(self) -> int:
-        """Return the time since the test began, so much faster."""
+        """Return the sped-up time since the test began."""
         return (time.monotonic_ns() - self._start) * FASTER // 1000
 
     def reach(self, now_us: int) -> None:
-        """Take no notice."""
+        """Do nothing."""
 
 
 def post(daemon: Daemon, readings: list[tuple[int, AnyReading]], start_us: int) -> None:
-    """Post one device's readings as their time comes, a thread for each device."""
+    """Post each device's readings at their times, one thread per device."""
     pause = threading.Event()
     for arrived, reading in readings:
         due = start_us + arrived
@@ -46,13 +46,13 @@ def post(daemon: Daemon, readings: list[tuple[int, AnyReading]], start_us: int) 
 
 
 def by_device(feed: Feed) -> list[list[tuple[int, AnyReading]]]:
-    """Part an evening among its devices."""
+    """Split an evening by device."""
     ordered = sorted(feed, key=lambda item: item[1].dev)
     return [list(group) for _, group in groupby(ordered, key=lambda item: item[1].dev)]
 
 
 def stopped_in_flight(one: House, readings: list[tuple[int, AnyReading]], runs_on_us: int) -> list[bytes]:
-    """Let readings arrive, then only time run on, and stop in order; give the outcomes after the start."""
+    """Post readings, then only advance time, and stop in order; return the outcomes after the start."""
     daemon = one.open()
     unlocked(daemon)
     live_of(daemon).recorder.start()
@@ -69,7 +69,7 @@ def stopped_in_flight(one: House, readings: list[tuple[int, AnyReading]], runs_o
     return [row.body for row in rows if row.body and b'"cause":"self_test"' not in row.body]
 
 
-def test_dice_in_the_air_at_a_stop_are_left_to_the_next_session(house: HouseMaker) -> None:
+def test_dice_in_the_air_at_a_stop_are_reviewed_by_the_next_session(house: HouseMaker) -> None:
     one = house()
     dice = [(reading.t, reading) for reading in throw(10 * SECOND_US)[:60]]
     live = stopped_in_flight(one, dice, SECOND_US)
@@ -77,7 +77,7 @@ def test_dice_in_the_air_at_a_stop_are_left_to_the_next_session(house: HouseMake
     assert live == replayed(one.options.recordings, last_session(one.rows())[0])
 
 
-def test_a_piece_cut_off_in_flight_knows_how_far_time_had_run(house: HouseMaker) -> None:
+def test_a_piece_cut_off_in_flight_records_how_far_time_had_run(house: HouseMaker) -> None:
     """No More Bets is called by time alone, between the ball's last pulse and the stop."""
     one = house(table="roulette")
     _, feed, scenes = wheel.evening(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)

@@ -1,4 +1,4 @@
-"""What a table keeps no longer leaves its journal by itself, but never on a doubtful clock."""
+"""What a table no longer keeps leaves its journal by itself, but never on a doubtful clock."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def played(rig: Rig) -> Journal:
 
 
 def kept(rig: Rig) -> tuple[int, int, int]:
-    """Return how many rows hold evidence, how many outcomes a body, and how often something was dropped."""
+    """Return the numbers of rows with evidence, of outcomes with a body, and of removals."""
     with Reader(rig.place.journal) as reader:
         rows = list(reader.rows(evidence=True))
     return (
@@ -50,7 +50,7 @@ def wall(days: float, *, synced: bool = True) -> WallTime:
     return WallTime(NIGHT_US + round(days * DAY_US), synced)
 
 
-def test_evidence_goes_after_its_days_and_the_journal_is_sound(rig: Rig) -> None:
+def test_evidence_is_removed_after_its_days_and_the_journal_verifies(rig: Rig) -> None:
     with played(rig) as journal:
         Retention(journal, KEPT_90, lambda: wall(91)).drop_expired(0)
         until(lambda: kept(rig)[0] == 0, "the evidence is gone")
@@ -63,7 +63,7 @@ def test_evidence_goes_after_its_days_and_the_journal_is_sound(rig: Rig) -> None
     assert f'"by":"{PRUNED_BY}"' in pruned.body.decode()
 
 
-def test_outcomes_go_after_theirs(rig: Rig) -> None:
+def test_outcomes_are_removed_after_their_days(rig: Rig) -> None:
     settings = RetentionSettings(evidence_days=90, outcomes_days=365)
     with played(rig) as journal:
         Retention(journal, settings, lambda: wall(366)).drop_expired(0)
@@ -79,7 +79,9 @@ def test_outcomes_go_after_theirs(rig: Rig) -> None:
     ],
     ids=["too young", "clock not synchronized", "kept for ever"],
 )
-def test_nothing_goes(rig: Rig, settings: RetentionSettings, now: WallTime) -> None:
+def test_nothing_is_removed_early_or_on_a_doubtful_clock(
+    rig: Rig, settings: RetentionSettings, now: WallTime
+) -> None:
     with played(rig) as journal:
         before = kept(rig)
         Retention(journal, settings, lambda: now).drop_expired(0)
@@ -87,7 +89,7 @@ def test_nothing_goes(rig: Rig, settings: RetentionSettings, now: WallTime) -> N
         assert kept(rig) == before
 
 
-def test_it_is_looked_at_once_an_hour_and_noted_only_where_something_goes(rig: Rig) -> None:
+def test_retention_runs_once_an_hour_and_is_journaled_only_when_something_is_removed(rig: Rig) -> None:
     with played(rig) as journal:
         days = [89.0]
         retention = Retention(journal, KEPT_90, lambda: wall(days[0]))
@@ -112,7 +114,9 @@ def test_it_is_looked_at_once_an_hour_and_noted_only_where_something_goes(rig: R
         ("{evidence_days: 500, outcomes_days: 400}", "retention.evidence_days"),
     ],
 )
-def test_days_that_a_regulator_would_not_take_are_mistakes(tmp_path: Path, written: str, key: str) -> None:
+def test_retention_periods_below_the_legal_minimum_are_mistakes(
+    tmp_path: Path, written: str, key: str
+) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(
         "table: mine\nruleset: craps-12-034\ndice_table: {length_mm: 3600, width_mm: 1100, die_mm: 19}\n"

@@ -1,4 +1,4 @@
-"""A disk or a journal that is not well ends in a locked table that says why, and heals where it can."""
+"""A failing disk or journal leads to a locked table that reports why, and recovers where it can."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def codes(one: House) -> list[str]:
-    """Name the faults of the daemon that runs now."""
+    """Return the fault codes of the daemon that currently runs."""
     return [fault.code for fault in one.daemons[-1].faults.locking if fault.code != WAITS]
 
 
@@ -42,7 +42,7 @@ def test_a_damaged_page_locks_the_table_and_the_daemon_stays_up(house: HouseMake
     assert "copy" in daemon.headline() or "keep" in daemon.headline()
 
 
-def test_an_older_copy_of_the_journal_put_back_locks_and_the_newer_one_heals(
+def test_an_older_copy_of_the_journal_locks_the_table_and_the_newer_one_unlocks_it(
     house: HouseMaker, tmp_path: Path
 ) -> None:
     one = house(head=tmp_path / "elsewhere" / "head")
@@ -66,7 +66,7 @@ def test_an_older_copy_of_the_journal_put_back_locks_and_the_newer_one_heals(
     unlocked(daemon)
 
 
-def test_a_person_may_let_the_table_go_on_with_an_older_journal_and_no_number_comes_twice(
+def test_a_person_may_accept_an_older_journal_and_no_number_is_used_twice(
     house: HouseMaker, tmp_path: Path
 ) -> None:
     one = house(head=tmp_path / "elsewhere" / "head")
@@ -92,7 +92,7 @@ def test_a_person_may_let_the_table_go_on_with_an_older_journal_and_no_number_co
     assert not used & {row.seq for row in after}
 
 
-def test_a_journal_without_its_key_locks_and_the_key_put_back_heals(house: HouseMaker) -> None:
+def test_a_journal_without_its_key_locks_the_table_and_the_restored_key_unlocks_it(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
     daemon.close()
@@ -115,7 +115,7 @@ def test_a_changed_configuration_locks_until_a_person_approves_it(house: HouseMa
     mine.write_text(shipped.read_text(encoding="utf-8") + "\n# a word more\n", encoding="utf-8")
     for _ in range(2):
         daemon = one.open()
-        assert codes(one) == ["identity_changed"], "a start that nobody approved must not pass for one"
+        assert codes(one) == ["identity_changed"], "an unapproved start must not count as an approved one"
         daemon.close()
     daemon = one.open()
     assert daemon.why_locked() is not None
@@ -126,7 +126,7 @@ def test_a_changed_configuration_locks_until_a_person_approves_it(house: HouseMa
 
 
 def arrive(daemon: Daemon, readings: list[AnyReading]) -> None:
-    """Let readings arrive as they happen."""
+    """Post readings as they happen."""
     for reading in readings:
         daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
         live_of(daemon).core.turn(0)
@@ -146,7 +146,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def test_a_read_only_disk_locks_from_the_start_and_a_writable_one_heals(
+def test_a_read_only_disk_locks_the_table_from_the_start_and_a_writable_one_unlocks_it(
     small_disk: Path, house: HouseMaker, tmp_path: Path
 ) -> None:
     one = house()
@@ -175,7 +175,7 @@ def fill(disk: Path) -> Path:
     return ballast
 
 
-def test_a_full_disk_locks_tells_nothing_and_heals_without_a_lost_row(
+def test_a_full_disk_locks_the_table_publishes_nothing_and_recovers_without_a_lost_row(
     small_disk: Path, house: HouseMaker, tmp_path: Path
 ) -> None:
     one = house()
@@ -196,12 +196,12 @@ def test_a_full_disk_locks_tells_nothing_and_heals_without_a_lost_row(
         while live.core.turn(0):
             pass
     assert not live.core.view.attempt_open
-    assert heard.take(0) == [], "a result was told before it was on the disk"
+    assert heard.take(0) == [], "a result was published before it was on the disk"
     assert not ticket.durable
     assert live.core.lamps.shown["lock"] == "locked"
     assert live.core.lamps.shown["fault"] == "journal_disk_full"
     ballast.unlink()
-    until(lambda: not codes(one), "the disk to heal")
+    until(lambda: not codes(one), "the disk to recover")
     drain(daemon)
     assert b"roll.called" in b"".join(heard.take(0))
     assert live.core.view.state.lock == "locked"
@@ -211,7 +211,7 @@ def test_a_full_disk_locks_tells_nothing_and_heals_without_a_lost_row(
     unlocked(daemon)
 
 
-def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks(
+def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks_the_table(
     house: HouseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = house()
@@ -224,10 +224,10 @@ def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks(
     live = live_of(daemon)
     assert codes(one) == []
     live.verifier.start()
-    until(lambda: codes(one) == ["journal_row_changed"], "the verifier to find it")
+    until(lambda: codes(one) == ["journal_row_changed"], "the verifier to find the damage")
 
 
-def test_a_person_who_unlocks_at_the_console_while_a_fault_holds_finds_it_locked_again(
+def test_a_table_unlocked_at_the_console_during_a_fault_is_locked_again(
     house: HouseMaker,
 ) -> None:
     one = house()

@@ -1,4 +1,4 @@
-"""Editors complete and check the configuration's files by schemas made from the types."""
+"""Editors complete and check the configuration files with schemas generated from the types."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from controller.app.schemas import main, schemas, stale
 from controller.settings.places import config_home
 
 
-def test_the_schemas_are_those_of_the_types() -> None:
+def test_the_schemas_match_the_types() -> None:
     assert stale(config_home() / "schema") == []
 
 
@@ -24,7 +24,7 @@ def test_a_stale_schema_fails_the_check_and_is_written_again(
 
 
 @pytest.mark.parametrize("folder", ["rulesets", "tables", "paytables"])
-def test_every_file_names_the_schema_that_it_has(folder: str) -> None:
+def test_every_configuration_file_names_its_schema(folder: str) -> None:
     for file in (config_home() / folder).glob("*.yaml"):
         first = file.read_text(encoding="utf-8").splitlines()[0]
         marker = "# yaml-language-server: $schema="
@@ -32,13 +32,13 @@ def test_every_file_names_the_schema_that_it_has(folder: str) -> None:
         assert (file.parent / first.removeprefix(marker)).is_file(), file
 
 
-def test_a_schema_knows_limits_words_and_docstrings() -> None:
+def test_a_schema_contains_limits_allowed_values_and_docstrings() -> None:
     table = json.loads(schemas()["table.schema.json"])
     assert table["additionalProperties"] is False
     assert table["properties"]["calls"]["enum"] == ["automatic", "confirm"]
     throw = table["$defs"]["ThrowRules"]
     assert throw["properties"]["call_hold_ms"]["minimum"] == 0
     assert "spoken No Roll" in throw["properties"]["call_hold_ms"]["description"]
-    assert not throw["required"]  # a table changes what it likes
+    assert not throw["required"]  # a table may change any part
     rules = json.loads(schemas()["ruleset.schema.json"])
     assert rules["$defs"]["ThrowRules"]["required"] == ["wall"]

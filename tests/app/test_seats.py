@@ -1,4 +1,4 @@
-"""Places at the control socket: whoever holds as many as he likes, the others keep theirs."""
+"""Connections to the control socket: a user who holds as many as he can takes none from the others."""
 
 import socket
 from collections import Counter
@@ -46,7 +46,7 @@ def connection() -> Iterator[socket.socket]:
 
 
 def filled(seats: ConnectionSlots, connection: socket.socket, kind: Kind, *, busy: bool) -> None:
-    """Let one user of this kind take all that it can have."""
+    """Let one user of this kind take all the connections it can have."""
     for number in range(SLOTS):
         seat = seats.admit(connection, peer(kind), number)
         if isinstance(seat, ConnectionSlot):
@@ -56,34 +56,34 @@ def filled(seats: ConnectionSlots, connection: socket.socket, kind: Kind, *, bus
 @pytest.mark.parametrize("newcomer", list(RESERVED_SLOTS))
 @pytest.mark.parametrize("busy", [False, True], ids=["silent", "watching"])
 @pytest.mark.parametrize("holder", list(RESERVED_SLOTS))
-def test_no_user_locks_another_out(
+def test_no_user_shuts_another_out(
     holder: Kind,
     busy: bool,
     newcomer: Kind,
     connection: socket.socket,
 ) -> None:
-    """16 silent connections of a technician locked out root: whoever holds most gives one up."""
+    """Without this, a technician's 16 silent connections would shut out root: who holds most gives one up."""
     if holder == newcomer == "root" and busy:
-        pytest.skip("root is one user, who is told which of his processes have the places")
+        pytest.skip("root is one user, who is shown which of his processes hold the connections")
     seats = ConnectionSlots()
     filled(seats, connection, holder, busy=busy)
     other = peer(newcomer, uid=UIDS[newcomer] if newcomer == "root" else 2000)
     assert isinstance(seats.admit(connection, other, SLOTS), ConnectionSlot)
 
 
-def test_a_user_whose_own_connections_are_silent_is_always_heard(connection: socket.socket) -> None:
+def test_a_user_whose_own_connections_are_silent_is_always_admitted(connection: socket.socket) -> None:
     seats = ConnectionSlots()
     filled(seats, connection, "root", busy=False)
     assert isinstance(seats.admit(connection, peer("root"), SLOTS), ConnectionSlot)
 
 
-def test_a_user_who_watches_with_all_he_can_have_is_told_who_that_is(connection: socket.socket) -> None:
+def test_a_user_whose_connections_are_all_busy_is_refused_with_the_holders(connection: socket.socket) -> None:
     seats = ConnectionSlots()
     filled(seats, connection, "staff", busy=True)
     assert seats.admit(connection, peer("staff"), SLOTS) == (UIDS["staff"],)
 
 
-def test_the_place_of_the_one_who_was_silent_for_longest_is_given_away_and_he_is_told() -> None:
+def test_the_connection_that_was_silent_longest_is_closed_with_a_message() -> None:
     seats = ConnectionSlots()
     with ExitStack() as links:
         pairs = [tuple(links.enter_context(one) for one in socket.socketpair()) for _ in range(SHARED_SLOTS)]
@@ -95,7 +95,7 @@ def test_the_place_of_the_one_who_was_silent_for_longest_is_given_away_and_he_is
         assert oldest.recv(1000) == b""
 
 
-def test_who_is_in_every_group_is_staff_and_root_is_root() -> None:
+def test_a_user_in_every_group_counts_as_staff_and_uid_0_as_root() -> None:
     assert kind_of(peer("root")) == "root"
     assert kind_of(peer("root", uid=1001)) == "staff"
     assert kind_of(peer("others")) == "others"
@@ -107,7 +107,7 @@ def test_who_is_in_every_group_is_staff_and_root_is_root() -> None:
         max_size=120,
     )
 )
-def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
+def test_connections_never_exceed_the_slots_and_each_kind_keeps_its_reserved_ones(
     steps: list[tuple[Kind, int, bool, bool]],
 ) -> None:
     seats = ConnectionSlots()
@@ -128,5 +128,7 @@ def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
             assert len(inside) <= SLOTS
             assert sum(max(0, count - RESERVED_SLOTS[one]) for one, count in taken.items()) <= SHARED_SLOTS
             if not isinstance(seat, ConnectionSlot):
-                assert taken[kind] >= RESERVED_SLOTS[kind], "a kind's own places are nobody else's"
+                assert taken[kind] >= RESERVED_SLOTS[kind], (
+                    "the reserved slots of a kind must stay free for it"
+                )
     assert limits_module.SLOTS == 24

@@ -1,4 +1,4 @@
-"""Readings from a script: stamped or mapped, bad lines told and left out, whatever carries them."""
+"""Readings from a script: stamped or mapped, with bad lines reported and skipped, from any kind of source."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ BEAM = b'{"kind":"ball_beam","dev":"wheel","beam":1}\n'
 
 
 class Bench:
-    """A source on an inlet, with a clock in hand."""
+    """A source on an inlet, with a manual clock."""
 
     def __init__(self, path: Path, *, data_time: bool = False) -> None:
         self.clock = HandClock()
@@ -32,7 +32,7 @@ class Bench:
 
     @property
     def codes(self) -> list[str]:
-        """Name the faults."""
+        """Return the codes of the present faults."""
         return [fault.code for fault in self.faults.present]
 
 
@@ -58,7 +58,7 @@ def fifo(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def test_a_line_without_a_time_happened_when_it_arrived(tmp_path: Path) -> None:
+def test_a_line_without_a_time_is_stamped_with_its_arrival(tmp_path: Path) -> None:
     with bench(tmp_path / "in") as one, fifo(tmp_path / "in") as out:
         one.clock.us = 77_000
         os.write(out, BEAM)
@@ -91,7 +91,7 @@ def test_a_mapped_line_keeps_its_own_time_and_gets_its_arrival(tmp_path: Path) -
     assert (second.t, second.arrived) == (900_020_000, 900_060_000)
 
 
-def test_bad_lines_are_a_fault_and_the_next_good_one_counts(tmp_path: Path) -> None:
+def test_bad_lines_raise_a_fault_and_the_next_good_one_counts(tmp_path: Path) -> None:
     with bench(tmp_path / "in") as one, fifo(tmp_path / "in") as out:
         os.write(out, b'not json\n{"kind":"ball_beam"}\n\xff\n\n[]\n{"log":"table-readings"}\n' + BEAM)
         assert one.next().dev == "wheel"
@@ -103,21 +103,21 @@ def test_bad_lines_are_a_fault_and_the_next_good_one_counts(tmp_path: Path) -> N
         until(lambda: not one.codes, "the fault to clear")
 
 
-def test_a_line_without_end_does_not_eat_the_memory(tmp_path: Path) -> None:
+def test_a_line_without_end_does_not_exhaust_the_memory(tmp_path: Path) -> None:
     with bench(tmp_path / "in") as one, fifo(tmp_path / "in") as out:
         for _ in range(MAX_LINE // 4096 + 2):
             os.write(out, b"x" * 4096)
-        until(lambda: one.source.bad_lines == 1, "the endless line to be given up")
+        until(lambda: one.source.bad_lines == 1, "the endless line to be dropped")
         os.write(out, b"\n" + BEAM)
         assert one.next().dev == "wheel"
 
 
-def test_a_socket_that_is_not_there_yet_is_a_fault_until_it_is(tmp_path: Path) -> None:
+def test_a_socket_that_does_not_exist_yet_is_a_fault_until_it_does(tmp_path: Path) -> None:
     path = tmp_path / "readings"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         with bench(path) as one:
-            until(lambda: one.codes == ["source_failed"], "the refused connection to be told")
+            until(lambda: one.codes == ["source_failed"], "the refused connection to be reported")
             listener.listen()
             link, _ = listener.accept()
             with link:
@@ -126,7 +126,7 @@ def test_a_socket_that_is_not_there_yet_is_a_fault_until_it_is(tmp_path: Path) -
             assert one.codes == []
 
 
-def test_with_data_time_the_lines_tell_the_time_and_a_full_inlet_holds_up_the_sender(tmp_path: Path) -> None:
+def test_with_data_time_the_lines_set_the_time_and_a_full_inlet_holds_up_the_sender(tmp_path: Path) -> None:
     one = Bench(tmp_path / "in", data_time=True)
     one.inlet = Inlet(one.clock, capacity=2)
     one.source.start(one.inlet)

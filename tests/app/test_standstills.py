@@ -1,7 +1,8 @@
-"""Table, broker and engine, each a process of its own, stopped and started at bad moments around a throw.
+"""Table, broker and engine, each in its own process, stopped and resumed at bad moments around a throw.
 
-The cheat sees how the dice lie and bets on it, in many requests at once, before those who stand still have
-heard; he takes back what has lost. Whatever of it is granted is for the next roll, or goes back.
+A cheat sees how the dice came to rest and bets on it in many requests at once, before the stopped processes
+have heard of it, and takes back a bet that has lost. Any bet that is accepted is for the next roll, or is
+returned.
 """
 
 import json
@@ -34,12 +35,12 @@ DECIDED = ("roll.called", "roll.corrected")
 
 
 def now_us() -> int:
-    """Return the time as a table's clock has it."""
+    """Return the time of a table's clock."""
     return time.monotonic_ns() // 1000
 
 
 def posted(wager: dict[str, object], *, last: bool) -> bytes:
-    """Write a bet as it goes over HTTP; the connection ends after the last."""
+    """Encode a bet as an HTTP request; the connection ends after the last."""
     body = json.dumps(wager).encode()
     head = (
         f"POST /tables/craps/wagers HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {TOKEN}\r\n"
@@ -50,7 +51,7 @@ def posted(wager: dict[str, object], *, last: bool) -> bytes:
 
 
 class Hall:
-    """A craps table, its broker and its engine, each a process; an honest player and a cheat."""
+    """A craps table, its broker and its engine, each in its own process; an honest player and a cheat."""
 
     def __init__(self, folder: Path, broker: Mosquitto) -> None:
         self.broker = broker
@@ -76,7 +77,7 @@ class Hall:
         house.store.close()
 
     def begin(self) -> None:
-        """Start all three, and wait until the first bet is taken."""
+        """Start all three, and wait until the first bet is accepted."""
         self.engine.start()
         self.play()
 
@@ -86,14 +87,14 @@ class Hall:
         self.table.unlock()
         self.table.feed([tick(now_us())])
 
-    # --- who asks ---
+    # --- requests ---
 
     def ask(self, method: str, path: str, body: object = None) -> tuple[int, object]:
         self.asked += 1
         return ask(self.engine.port, method, path, body, token=TOKEN, key=f"k{self.asked}")
 
     def bets(self, player: str, wager: str) -> str:
-        """Bet a dollar, again and again until it is granted; give its id."""
+        """Bet a dollar, repeating until the bet is accepted; return its id."""
         granted: list[str] = []
 
         def taken() -> bool:
@@ -102,15 +103,15 @@ class Hall:
                 granted.append(str(bet["id"]))
             return bool(granted)
 
-        until(taken, "a bet to be granted")
+        until(taken, "a bet to be accepted")
         return granted[0]
 
     def wager(self, player: str, wager: str) -> dict[str, object]:
         self.asked += 1
         return {"id": f"b{self.asked}", "player": player, "wager": wager, "amount": 100}
 
-    def cheats(self, lost: str) -> list[Thread]:
-        """Bet on the seven that is shown, alone and in one piece, and take back what it has lost."""
+    def cheat(self, lost: str) -> list[Thread]:
+        """Bet on the seven that is shown, singly and pipelined, and take back the bet that has lost."""
         deeds: list[Callable[[], object]] = [
             lambda: self.pipelined([self.wager("cheat", "any7") for _ in range(4)]),
             *(
@@ -125,7 +126,7 @@ class Hall:
         return threads
 
     def pipelined(self, wagers: Sequence[dict[str, object]]) -> None:
-        """Send requests one behind the other without waiting for answers, and read all that comes."""
+        """Send requests one after the other without waiting for answers, and read all answers."""
         with self.connected() as link:
             for n, wager in enumerate(wagers, 1):
                 link.sendall(posted(wager, last=n == len(wagers)))
@@ -136,31 +137,31 @@ class Hall:
         return socket.create_connection(("127.0.0.1", self.engine.port), PATIENCE_S)
 
     def results(self, player: str) -> dict[str, str]:
-        """Return the status of each of a player's wagers that is decided."""
+        """Return the status of each of a player's decided wagers."""
         status, told = self.ask("GET", f"/players/{player}/results?limit=500")
         assert status == 200, told
         assert isinstance(told, list)
         lines = [one["line"] for one in told]
         return {str(line["id"]): str(line["status"]) for line in lines}
 
-    # --- what happens ---
+    # --- the game ---
 
     def throws(self, faces: tuple[Face, Face] = SEVEN) -> None:
-        """Throw the dice now, each reading at its time."""
+        """Throw the dice now, sending each reading at its time."""
         pause = Event()
         start_us = now_us() + SECOND_US // 10
         for reading in throw(start_us, faces):
             pause.wait(max(0.0, (reading.t - now_us()) / SECOND_US))
             self.table.feed(lines_of([(reading.t, reading)]))
 
-    def lies(self) -> list[bytes]:
-        """Return what a cable holds back of a throw of a seven, once the dice lie."""
+    def held_back(self) -> list[bytes]:
+        """Return the readings of a throw of a seven, held back by a cable until the dice are at rest."""
         readings = throw(now_us(), SEVEN)
         Event().wait((readings[-1].t - now_us()) / SECOND_US)
         return lines_of((reading.t, reading) for reading in readings)
 
     def decided(self, before: int, faces: tuple[Face, Face] = SEVEN) -> None:
-        """Wait until one more roll is decided: by the boxperson, where it went to review."""
+        """Wait until one more roll is decided; if it went to review, have the boxperson rule."""
 
         def is_over() -> bool:
             told = kinds(self.table)
@@ -177,7 +178,7 @@ class Hall:
         return sum(kinds(self.table).count(kind) for kind in DECIDED)
 
     def agree(self) -> None:
-        """Wait until the engine has settled all that was told."""
+        """Wait until the engine has settled every published outcome."""
 
         def settled() -> bool:
             status = self.table.status()
@@ -188,7 +189,7 @@ class Hall:
             assert isinstance(tables, list)
             return bool(tables[0]["next_seq"] == following["seq"] and publish["unacknowledged"] == 0)
 
-        until(settled, "the engine to settle what was told")
+        until(settled, "the engine to settle all published outcomes")
 
     def stop(self, who: str) -> None:
         os.kill(self._pid(who), signal.SIGSTOP)
@@ -207,7 +208,7 @@ class Hall:
         return process.pid
 
     def close(self) -> None:
-        """Leave nothing behind, and prove the money."""
+        """Stop and remove everything, and check the money."""
         if self.table.process is not None:
             self.table.kill()
         self.engine.close()
@@ -235,20 +236,20 @@ STANDSTILLS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def test_whoever_stands_still_around_a_throw_nobody_bets_on_dice_that_lie(hall: Hall) -> None:
+def test_whichever_process_stands_still_around_a_throw_no_bet_counts_on_dice_at_rest(hall: Hall) -> None:
     for who in STANDSTILLS:
         wins, loses = hall.bets("honest", "any7"), hall.bets("cheat", "any_craps")
         before = hall.rolls
         for one in who:
             hall.stop(one)
         if "table" in who:
-            hall.table.feed(hall.lies())
+            hall.table.feed(hall.held_back())
         else:
             hall.throws()
-        cheating = hall.cheats(loses)
+        cheating = hall.cheat(loses)
         for one in who:
             hall.go_on(one)
-        cheating += hall.cheats(loses)
+        cheating += hall.cheat(loses)
         hall.decided(before)
         for thread in cheating:
             thread.join(PATIENCE_S)
@@ -257,13 +258,13 @@ def test_whoever_stands_still_around_a_throw_nobody_bets_on_dice_that_lie(hall: 
         cheat = hall.results("cheat")
         assert cheat[loses] == "lose", (who, cheat)
         assert "win" not in cheat.values(), (who, cheat)
-        # What was granted is for the next roll, which loses it.
+        # Any bet that was accepted is for the next roll, which loses it.
         hall.throws(ELEVEN)
         hall.decided(before + 1, ELEVEN)
         hall.agree()
 
 
-def test_a_bet_whose_last_bytes_come_once_the_dice_lie_is_for_no_roll_that_they_show(hall: Hall) -> None:
+def test_a_bet_completed_once_the_dice_are_at_rest_does_not_count_for_that_roll(hall: Hall) -> None:
     before = hall.rolls
     request = posted(hall.wager("cheat", "any7"), last=True)
     with hall.connected() as link:
@@ -278,16 +279,16 @@ def test_a_bet_whose_last_bytes_come_once_the_dice_lie_is_for_no_roll_that_they_
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["the cable alone", "and the table restarts"])
-def test_a_throw_that_its_cable_held_back_pays_nobody_who_bet_after_it(hall: Hall, restarts: bool) -> None:
+def test_a_throw_held_back_by_a_cable_pays_no_bet_made_after_it(hall: Hall, restarts: bool) -> None:
     wins = hall.bets("honest", "any7")
-    before, held = hall.rolls, hall.lies()
+    before, held = hall.rolls, hall.held_back()
     late = hall.bets("cheat", "any7")
     if restarts:
         hall.table.kill()
         hall.play()
     hall.table.feed(held)
     if restarts:
-        until(lambda: "table_locked" in str(hall.table.told), "the throw to be turned away")
+        until(lambda: "table_locked" in str(hall.table.told), "the throw to be refused")
         assert hall.table.enter("set_dice", dice=list(SEVEN), wait_s=30)["ok"] is False
     else:
         hall.decided(before)

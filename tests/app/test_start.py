@@ -1,4 +1,4 @@
-"""A start that can't be right is refused before anything is made; one that is ended early ends in order."""
+"""A start that cannot succeed is refused before anything is made; one that is ended early ends in order."""
 
 import grp
 import os
@@ -24,7 +24,7 @@ HEAD, KEY = "elsewhere/table.head", "journal/table.key"
 
 
 def tree_of(folder: Path) -> Tree:
-    """Return everything below a folder with its mode, and the digest of what is in it."""
+    """Return everything below a folder with its mode and the digest of its contents."""
     found = {}
     for path in sorted(folder.rglob("*")):
         known = path.lstat()
@@ -34,7 +34,7 @@ def tree_of(folder: Path) -> Tree:
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
-    """Return the words of a start in this folder; a later option of the same name wins."""
+    """Return the arguments of a start in this folder; a later option of the same name wins."""
     return [
         *("run", "craps", "--readings", str(folder / "in"), "--no-self-test-devices"),
         *("--journal", str(folder / "journal"), "--socket", str(folder / "control"), *arguments),
@@ -42,7 +42,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 
 def ended(words: list[str], *, at: str = "") -> subprocess.CompletedProcess[str]:
-    """Run until it ends; it is sent SIGTERM when it first does what the words of `at` name."""
+    """Run until it ends; send SIGTERM when it first does what the words of `at` name."""
     return subprocess.run(
         [sys.executable, "-c", STOPS_ITSELF, at, *words],
         capture_output=True,
@@ -54,7 +54,7 @@ def ended(words: list[str], *, at: str = "") -> subprocess.CompletedProcess[str]
 
 
 READS = "open /in'"
-"""The moment when a controller begins to read, after all that a start makes."""
+"""The moment when a controller begins to read, after everything that a start makes."""
 STOPS_ITSELF = """
 import os, signal, sys
 name, _, part = sys.argv.pop(1).partition(" ")
@@ -67,12 +67,12 @@ from controller.cli.main import main
 sys.addaudithook(heard)
 sys.exit(main())
 """
-"""The program, and a hook that hears what the interpreter does: moments are those of its own deeds."""
+"""The program, with an audit hook on the interpreter: the moments are the program's own actions."""
 
 
 @pytest.fixture(scope="module")
 def once_played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a journal of a table that played before, whose head file lies elsewhere."""
+    """Return a folder with a journal of a table that has played, whose head file is elsewhere."""
     folder = tmp_path_factory.mktemp("played")
     (folder / "elsewhere").mkdir()
     words = command(folder, "--head", str(folder / HEAD))
@@ -83,7 +83,7 @@ def once_played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def played(once_played: Path, tmp_path: Path) -> Path:
-    """A copy of such a folder."""
+    """Return a copy of such a folder."""
     return shutil.copytree(once_played, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("in"))
 
 
@@ -118,11 +118,11 @@ WRONG = {
         [NOBODY, "{0}/rnu", "{0}/nokey", "{0}/boto"],
     ),
 }
-"""What is wrong, the options that say it, and what must be told of it."""
+"""What is wrong, the options that cause it, and what the message must contain."""
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_reported_at_once_and_nothing_is_made(
+def test_a_start_that_cannot_succeed_is_refused_and_nothing_is_made(
     what: str, played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options, told = WRONG[what]
@@ -156,7 +156,7 @@ def test_a_service_without_its_credential_is_refused(
     assert tree_of(tmp_path) == {}
 
 
-def test_the_very_first_start_in_an_empty_folder_is_fine(tmp_path: Path) -> None:
+def test_the_first_start_in_an_empty_folder_succeeds(tmp_path: Path) -> None:
     done = ended(command(tmp_path), at=READS)
     assert done.returncode == service.STOPPED, done.stderr
 
@@ -171,7 +171,7 @@ def test_a_first_start_that_was_cut_off_before_its_first_row_needs_no_head(tmp_p
 
 @pytest.fixture
 def listening(tmp_path: Path) -> Iterator[Path]:
-    """A socket that somebody else answers."""
+    """Return a socket that another process answers."""
     path = tmp_path / "control"
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(path))
@@ -179,7 +179,7 @@ def listening(tmp_path: Path) -> Iterator[Path]:
         yield path
 
 
-def test_a_socket_that_is_answered_is_refused(
+def test_a_socket_that_another_process_answers_is_refused(
     listening: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = tree_of(tmp_path)
@@ -201,11 +201,11 @@ os.setgroups([]); os.setgid(65534); os.setuid(65534)
 options = Options(table="craps", journal=Path("/etc"), socket=Path("/etc/control"), socket_group=sys.argv[1])
 print(*mistakes_in(options, {}), sep="\\n")
 """
-"""The look before a start by a user who may do nothing, once the interpreter's own files are read."""
+"""The check before a start, run by a user without any rights, once the interpreter's own files are read."""
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user is played by giving up root")
-def test_a_user_who_may_not_write_there_is_refused() -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which it drops to become another user")
+def test_a_user_who_may_not_write_to_the_folder_is_refused() -> None:
     mine = grp.getgrgid(os.getgid()).gr_name
     done = subprocess.run(
         [sys.executable, "-c", LOOKS, mine], capture_output=True, text=True, check=False, timeout=PATIENCE_S
@@ -234,7 +234,7 @@ MOMENTS = (
     "socket.sendto",
     READS,
 )
-"""What a start does, from its first import to the word that it is ready."""
+"""What a start does, from its first import to its ready message."""
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_stop_at_any_moment_of_the_start_is_in_order(
         systemd.bind(str(tmp_path / "notify"))
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         done = ended(command(tmp_path), at=moment)
-    assert "SIGTERM at" in done.stderr, "the start did nothing of the kind"
+    assert "SIGTERM at" in done.stderr, "the start never reached this moment"
     assert done.returncode == service.STOPPED, done.stderr
     assert "stopped" in done.stderr.partition("SIGTERM at")[2]
     assert "Traceback" not in done.stderr
@@ -261,8 +261,8 @@ def test_a_stop_at_any_moment_of_the_start_is_in_order(
         assert "sound" in capsys.readouterr().out
 
 
-def test_a_fault_that_is_found_again_is_reported_once(tmp_path: Path) -> None:
-    """A journal that can't be opened is retried every 5 s, and the log is not filled with it."""
+def test_a_fault_found_again_on_each_retry_is_reported_once(tmp_path: Path) -> None:
+    """A journal that cannot be opened is retried every 5 s, and the log must not fill with it."""
     told = subprocess.run(
         [sys.executable, "-c", OPENED_THRICE, str(tmp_path)],
         capture_output=True,

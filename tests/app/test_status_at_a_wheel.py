@@ -1,4 +1,4 @@
-"""A status that is asked for as often as anybody likes times no ball while bets can be placed (R-SPIN-3)."""
+"""However often it is polled, the status times no ball while bets can be placed (R-SPIN-3)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +14,7 @@ from tests.app.rig import Json
 from tests.scenes import SECOND_US, says
 
 MACHINE_FIELDS = frozenset({"wall", "process", "journal"})
-"""What changes by itself: the time of day, the CPU used, the rows written."""
+"""Fields that change by themselves: the time of day, the CPU used, the rows written."""
 EDGE = {"line": 17, "active": True, "since_us": 12_345_678, "edges": 41, "bounces": 3, "babbling": False}
 FIGURES: Mapping[str, object] = {
     "firmware": "7",
@@ -34,8 +34,8 @@ class FakeHardware:
         return {"wheel": FIGURES}
 
 
-def told(daemon: Daemon) -> Json:
-    """Return what a status tells that somebody could compare with the next."""
+def comparable_status(daemon: Daemon) -> Json:
+    """Return the fields of a status that could be compared with the next one."""
     status = msgspec.json.decode(msgspec.json.encode(status_of(daemon)), type=Json)
     return {name: value for name, value in status.items() if name not in MACHINE_FIELDS}
 
@@ -48,9 +48,9 @@ def see(daemon: Daemon, readings: Iterable[AnyReading]) -> None:
 
 @pytest.fixture
 def wheel(house: HouseMaker) -> Daemon:
-    """A wheel at which bets are open, and its rotor and ball were seen a moment ago."""
+    """Return a wheel at which bets are open, and whose rotor and ball were seen a moment ago."""
     daemon = house(table="roulette").open()
-    daemon.hardware = FakeHardware()  # type: ignore[assignment]  # all of it that a status asks
+    daemon.hardware = FakeHardware()  # type: ignore[assignment]  # the parts of it that a status uses
     unlocked(daemon)
     now_us = (daemon.clock.now_us() // SECOND_US + 2) * SECOND_US
     see(daemon, [RotorIndex(t=now_us, dev="wheel", direction="cw")])
@@ -67,30 +67,32 @@ def wheel(house: HouseMaker) -> Daemon:
     ],
     ids=["rotor", "ball", "a device that the file does not name"],
 )
-def test_no_passage_shows_in_a_status_while_bets_can_be_placed(wheel: Daemon, seen: object) -> None:
-    """Counts, the second of the last one, the table's time and a GPIO line's last edge told of each."""
+def test_R_SPIN_3_no_passage_of_ball_or_rotor_shows_in_a_status_while_bets_can_be_placed(
+    wheel: Daemon, seen: object
+) -> None:
+    """Counts, the last passage's second, the table's time and a GPIO line's last edge would reveal it."""
     assert callable(seen)
-    see(wheel, [seen(wheel.clock.now_us() + 1_000)])  # a spin that begins is no secret: everybody sees it
-    before = told(wheel)
+    see(wheel, [seen(wheel.clock.now_us() + 1_000)])  # a spin that begins is not secret: everybody sees it
+    before = comparable_status(wheel)
     now_us = wheel.clock.now_us()
     see(wheel, [seen(now_us + 200_000), seen(now_us + 413_000)])
-    assert told(wheel) == before
+    assert comparable_status(wheel) == before
     assert before["held_back"] is True
 
 
-def test_a_device_s_own_figures_keep_to_what_tells_no_time(wheel: Daemon) -> None:
-    devices = told(wheel)["devices"]
+def test_a_devices_own_figures_show_nothing_that_reveals_timing(wheel: Daemon) -> None:
+    devices = comparable_status(wheel)["devices"]
     assert isinstance(devices, dict)
     assert devices["wheel"]["figures"] == {"firmware": "7", "troubles": ["noise"]}
     assert health({**devices["wheel"], "figures": {}}) == "OK, counts wait until the bets are closed"
 
 
-def test_all_of_it_is_told_once_the_bets_are_closed(wheel: Daemon) -> None:
+def test_the_status_shows_every_figure_once_bets_are_closed(wheel: Daemon) -> None:
     now_us = wheel.clock.now_us()
     see(wheel, [says(now_us + 1_000, "no_more_bets", "dealer")])
     wheel.clock.reach(now_us + SECOND_US)
     drain(wheel)
-    status = told(wheel)
+    status = comparable_status(wheel)
     assert status["held_back"] is False
     assert status["readings"] == live_of(wheel).core.view.readings
     assert status["table_time_us"] == live_of(wheel).core.view.now_us
@@ -99,8 +101,8 @@ def test_all_of_it_is_told_once_the_bets_are_closed(wheel: Daemon) -> None:
     assert devices["wheel"]["figures"] == FIGURES
 
 
-def test_dice_hide_nothing(house: HouseMaker) -> None:
+def test_the_status_of_a_dice_table_hides_nothing(house: HouseMaker) -> None:
     daemon = house().open()
     unlocked(daemon)
-    status = told(daemon)
+    status = comparable_status(daemon)
     assert (status["held_back"], status["readings"]) == (False, live_of(daemon).core.view.readings)

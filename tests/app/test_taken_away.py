@@ -1,4 +1,4 @@
-"""A table whose journal somebody deletes or renames while it runs: it is told, and the table locks."""
+"""A table whose journal is deleted or renamed while it runs: this is reported, and the table locks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,14 +18,14 @@ def _renamed(file: Path) -> None:
 
 
 @pytest.mark.parametrize("deed", [_deleted, _renamed])
-def test_a_table_whose_journal_is_taken_away_locks_and_tells_nothing_more(
+def test_a_table_whose_journal_is_removed_locks_and_publishes_nothing_more(
     tmp_path: Path, deed: Callable[[Path], None]
 ) -> None:
     table = Table(tmp_path)
     table.start()
     try:
         table.unlock()
-        until(lambda: any("unlocked" in str(line) for line in table.told), "the unlocking to be told")
+        until(lambda: any("unlocked" in str(line) for line in table.told), "table.unlocked to be published")
         deed(table.journal / "journal.db")
         until(lambda: "journal_taken_away" in str(table.status()), "the fault")
         until(lambda: table.status()["lock"] == "locked", "the lock")

@@ -1,4 +1,4 @@
-"""A technician at a screen: what the token opens, and what stays shut while bets can be placed."""
+"""A technician at a screen: what the token permits, and what stays closed while bets can be placed."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def token(monkeypatch: pytest.MonkeyPatch, role: str) -> str:
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_a_technicians_token_opens_to_the_screen_what_technicians_may(
+def test_a_technicians_token_permits_what_technicians_may_do(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[LogRequest]
 ) -> None:
     request = asked(token=token(monkeypatch, "technician"))
@@ -49,7 +49,7 @@ def test_a_technicians_token_opens_to_the_screen_what_technicians_may(
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_a_staff_members_token_opens_neither_timing_nor_past_nor_test(
+def test_a_staff_members_token_permits_neither_timing_nor_past_records_nor_tests(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[LogRequest]
 ) -> None:
     request = asked(token=token(monkeypatch, "boxperson"))
@@ -59,12 +59,12 @@ def test_a_staff_members_token_opens_neither_timing_nor_past_nor_test(
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_without_a_token_a_screen_stays_a_screen(daemon: Daemon, asked: type[LogRequest]) -> None:
+def test_a_screen_without_a_token_gets_no_technicians_rights(daemon: Daemon, asked: type[LogRequest]) -> None:
     assert Requests(daemon).at_screen(asked(), SCREEN) == (SCREEN, None)
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_a_forged_token_and_one_in_other_hands_open_nothing(
+def test_a_forged_token_and_one_from_another_screen_permit_nothing(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[LogRequest]
 ) -> None:
     good = token(monkeypatch, "technician")
@@ -76,7 +76,7 @@ def test_a_forged_token_and_one_in_other_hands_open_nothing(
         assert msgspec.json.decode(told)["code"] == code
 
 
-def test_the_recordings_are_listed_and_the_one_at_work_without_its_size(daemon: Daemon) -> None:
+def test_the_recordings_are_listed_and_the_current_one_without_its_size(daemon: Daemon) -> None:
     assert daemon.live is not None
     folder = daemon.options.recordings
     folder.mkdir(exist_ok=True)

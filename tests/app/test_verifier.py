@@ -1,4 +1,4 @@
-"""The whole journal is verified beside the table, in a process that steps behind all others."""
+"""The whole journal is verified while the table runs, by a process of the lowest priority."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def rig(tmp_path: Path) -> Rig:
 
 
 class Heard:
-    """What the verifier says."""
+    """Collects what the verifier reports."""
 
     def __init__(self, journal: Path) -> None:
         self.faults = ActiveFaults()
@@ -42,11 +42,11 @@ class Heard:
 
     @property
     def codes(self) -> list[str]:
-        """Return the faults that hold."""
+        """Return the present faults."""
         return [fault.code for fault in self.faults.present]
 
 
-def test_a_sound_journal_is_said_to_be_so_with_all_that_was_found(rig: Rig) -> None:
+def test_a_sound_journal_is_reported_sound_with_all_findings(rig: Rig) -> None:
     heard = Heard(rig.place.journal)
     heard.verifier.start()
     assert heard.over.wait(PATIENCE_S)
@@ -75,9 +75,9 @@ def test_an_old_change_locks_the_table(rig: Rig, change: str, code: str) -> None
     assert heard.faults.locking
 
 
-def test_it_ends_with_a_controller_that_was_killed(tmp_path: Path) -> None:
+def test_the_verifier_ends_when_its_controller_is_killed(tmp_path: Path) -> None:
     journal = tmp_path / "journal.db"
-    os.mkfifo(journal)  # to open it for reading waits for ever
+    os.mkfifo(journal)  # opening it for reading waits forever
     program = (
         "import sys, threading; from pathlib import Path;"
         "from controller.app.faults import ActiveFaults; from controller.app.background import Verifier;"
@@ -99,14 +99,14 @@ def test_it_ends_with_a_controller_that_was_killed(tmp_path: Path) -> None:
     until(lambda: not verifying(), "the verification to end")
 
 
-def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_verifier_that_was_killed_is_started_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = Heard(rig.place.journal)
     popen = subprocess.Popen
     ends = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
     words = iter([ends])
 
     def first_one_ends(command: list[str], **given: int) -> "subprocess.Popen[bytes]":
-        return popen(next(words, command), **given)  # type: ignore[call-overload,no-any-return]  # as given
+        return popen(next(words, command), **given)  # type: ignore[call-overload,no-any-return]  # as passed in
 
     monkeypatch.setattr(background, "RESTART_S", 0.001)
     monkeypatch.setattr(subprocess, "Popen", first_one_ends)
@@ -117,13 +117,15 @@ def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest
     assert changes == [("verifier_ended", True), ("verifier_ended", False)]
 
 
-def test_it_is_left_off_at_once_when_the_controller_stops(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_verifier_ends_at_once_when_the_controller_stops(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     popen = subprocess.Popen
     begun = Event()
 
     def sleeps(_: list[str], **given: int) -> "subprocess.Popen[bytes]":
         begun.set()
-        return popen(["sleep", "10000"], **given)  # type: ignore[call-overload,no-any-return]  # as given
+        return popen(["sleep", "10000"], **given)  # type: ignore[call-overload,no-any-return]  # as passed in
 
     monkeypatch.setattr(subprocess, "Popen", sleeps)
     heard = Heard(rig.place.journal)
@@ -134,16 +136,16 @@ def test_it_is_left_off_at_once_when_the_controller_stops(rig: Rig, monkeypatch:
     assert (heard.found, heard.codes) == ([], [])
 
 
-def test_a_process_that_stands_still_is_told_of_and_what_it_finds_later_counts(
+def test_a_stopped_verifier_is_a_fault_and_what_it_finds_later_counts(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stopped, and not dead: play went on without a word on the journal that nobody had verified."""
+    """A process that is stopped, not dead, must not let play continue silently on an unverified journal."""
     tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
     heard = Heard(rig.place.journal)
     popen, made = subprocess.Popen, list[int]()
 
     def stopped(command: list[str], **given: int) -> "subprocess.Popen[bytes]":
-        process: subprocess.Popen[bytes] = popen(command, **given)  # type: ignore[call-overload]  # as given
+        process: subprocess.Popen[bytes] = popen(command, **given)  # type: ignore[call-overload]  # as passed in
         os.kill(process.pid, signal.SIGSTOP)
         made.append(process.pid)
         return process
@@ -151,7 +153,7 @@ def test_a_process_that_stands_still_is_told_of_and_what_it_finds_later_counts(
     monkeypatch.setattr(background, "OVERDUE_S", 0.01)
     monkeypatch.setattr(subprocess, "Popen", stopped)
     heard.verifier.start()
-    until(lambda: heard.codes == ["verifier_ended"], "the silence to be told")
+    until(lambda: heard.codes == ["verifier_ended"], "the silence to be reported")
     (fault,) = heard.faults.present
     assert f"process {made[0]} gave no result" in fault.found
     os.kill(made[0], signal.SIGCONT)
@@ -159,7 +161,7 @@ def test_a_process_that_stands_still_is_told_of_and_what_it_finds_later_counts(
     assert len(made) == 1
 
 
-def test_it_takes_what_processor_time_nobody_else_wants(rig: Rig) -> None:
+def test_the_verifier_uses_only_idle_processor_time(rig: Rig) -> None:
     program = (
         "import os, sys; from controller.app.background import main; main(sys.argv[1]);"
         " sys.exit(os.sched_getscheduler(0) != os.SCHED_IDLE)"

@@ -1,4 +1,4 @@
-"""The watchdog: fed only when every thread has turned, and a thread that is stuck is a fault."""
+"""The watchdog: systemd is notified only when every thread has run, and a stuck thread is a fault."""
 
 from controller.app.faults import ActiveFaults
 from controller.app.service import STUCK_S, Watchdog
@@ -7,7 +7,7 @@ SECOND_US = 1_000_000
 
 
 class Turns:
-    """A thread's count of turns."""
+    """Counts a thread's turns."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -16,7 +16,7 @@ class Turns:
         return self.count
 
 
-def test_every_thread_must_have_turned_before_systemd_hears_of_it_again() -> None:
+def test_systemd_is_notified_again_only_after_every_thread_has_run() -> None:
     core, recorder = Turns(), Turns()
     watchdog = Watchdog(ActiveFaults())
     watchdog.watch("core", core)
@@ -30,7 +30,7 @@ def test_every_thread_must_have_turned_before_systemd_hears_of_it_again() -> Non
     assert not watchdog.check(4 * SECOND_US)
 
 
-def test_a_thread_that_is_stuck_is_a_fault_until_it_turns_again() -> None:
+def test_a_stuck_thread_is_a_fault_until_it_runs_again() -> None:
     core, recorder = Turns(), Turns()
     board = ActiveFaults()
     watchdog = Watchdog(board)

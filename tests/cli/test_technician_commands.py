@@ -134,7 +134,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
 
     craps.restart()
     until(lambda: bool(craps.status().get("devices")), "the devices")
-    until(lambda: "identity_changed" in str(craps.status()["faults"]), "the other identity to be noticed")
+    until(lambda: "identity_changed" in str(craps.status()["faults"]), "the changed identity to be noticed")
     assert craps.does("approve", "identity")[0] == 0
     code, out = craps.does("test", "cam", "--only", "die_at", "--only", "die_rest")
     assert code == 0, out

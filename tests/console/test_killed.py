@@ -36,7 +36,7 @@ def test_a_console_killed_in_mid_throw_costs_no_outcome_and_comes_back_with_it(s
     out_us = screens.now_us + SECOND_US
     dice = throw(out_us, (2, 2))
     screens.happens(dice[:60], dice[59].t)
-    until(lambda: screens.table.status()["attempt_open"] is True, "the dice to be out")
+    until(lambda: screens.table.status()["attempt_open"] is True, "the dice to be in flight")
     screens.kill_console()
     with pytest.raises(OSError, match="refused"):
         shown(screens)

@@ -152,7 +152,7 @@ def test_a_writer_killed_at_any_moment_leaves_no_half_file_that_is_believed(tmp_
         )
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"begun\n"
-        until(lambda: len(list(tmp_path.iterdir())) > life, "something written")  # noqa: B023 - asked at once
+        until(lambda: len(list(tmp_path.iterdir())) > life, "any bytes written")  # noqa: B023 - asked at once
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()

@@ -51,7 +51,7 @@ def test_who_reads_without_end_is_named_and_rows_are_written_all_the_same(
             durable(journal.note("test.row", {}))
             return rig.alarms[-1] is None
 
-        until(written_back, "the WAL to be written back once nobody is in the way")
+        until(written_back, "the WAL to be checkpointed once no reader blocks it")
         assert wal.stat().st_size < 40 * 4096
 
 

@@ -86,15 +86,15 @@ def test_one_process_of_the_server_that_stands_still_is_said_and_nothing_is_book
     url: str, service: Service
 ) -> None:
     """The server takes new connections, and the one that stands still keeps the engine's lock."""
-    until(lambda: service.ask("GET", "/health")[0] == 200, "health to be well")
+    until(lambda: service.ask("GET", "/health")[0] == 200, "health to be good")
     stands = owner_of(url)
     os.kill(stands, signal.SIGSTOP)
     try:
-        until(lambda: service.ask("GET", "/health")[0] == 503, "health to tell")
+        until(lambda: service.ask("GET", "/health")[0] == 503, "health to report it")
         assert deposited(service, "while-it-stands") == 503
     finally:
         os.kill(stands, signal.SIGCONT)
-    until(lambda: service.ask("GET", "/health")[0] == 200, "health to be well again")
+    until(lambda: service.ask("GET", "/health")[0] == 200, "health to be good again")
     assert [deposited(service, "while-it-stands") for _ in range(2)] == [200, 200]
     account = service.ask("GET", "/players/ann", token="staff-secret")[1]
     assert isinstance(account, dict)

@@ -102,10 +102,10 @@ def test_a_stopped_server_is_said_at_the_next_asking_and_well_when_it_goes_on(
 
 @needs_postgres
 def test_a_server_that_turned_read_only_is_said_without_any_bet(cluster: Cluster, service: Service) -> None:
-    until(lambda: is_well(service), "health to be well")
+    until(lambda: is_well(service), "health to be good")
     tell(cluster, "ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
     try:
-        until(lambda: service.ask("GET", "/health")[0] == 503, "health to tell")
+        until(lambda: service.ask("GET", "/health")[0] == 503, "health to report it")
         _, told = service.ask("GET", "/health")
         assert "read-only" in told["reason"]  # type: ignore[index]  # a refusal
         assert deposit(service, "read-only")[0] == 503
@@ -118,7 +118,7 @@ def test_a_server_that_turned_read_only_is_said_without_any_bet(cluster: Cluster
             "ALTER SYSTEM RESET default_transaction_read_only",
             "SELECT pg_reload_conf()",
         )
-    until(lambda: is_well(service), "health to be well")
+    until(lambda: is_well(service), "health to be good")
     assert deposit(service, "read-only")[0] == 200
 
 

@@ -114,7 +114,7 @@ def test_a_database_that_takes_the_connection_and_never_speaks_holds_no_start_up
         service = Service(tmp_path, f"postgresql://settlement@127.0.0.1:{silent.getsockname()[1]}/books")
         service.start(ready=False)
         try:
-            until(lambda: "timeout expired" in service.log, "a word on it")
+            until(lambda: "timeout expired" in service.log, "a message about it")
             assert service.process is not None
             assert service.process.poll() is None, "it goes on trying"
         finally:

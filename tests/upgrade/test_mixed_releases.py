@@ -152,28 +152,36 @@ def test_a_table_of_0_1_0_is_settled_at_this_engine_and_takes_no_bets(old: Path,
     pair.enrol(THIS)
     pair.start_engine(THIS)
     pair.plays()
-    until(lambda: pair.waiting() == 0 and pair.table.status()["lock"] == "unlocked", "all to be settled")
+    until(
+        lambda: pair.waiting() == 0 and pair.table.status()["lock"] == "unlocked",
+        "all outcomes to be settled",
+    )
     status, says = pair.bets("b1")
     assert status == 409
     assert "0.1.0" in says
 
     assert pair.table.terminate() == 0
     pair.start_table(THIS)
-    until(lambda: "journal_old_layout" in pair.faults(), "the journal to wait for a person's word")
+    until(lambda: "journal_old_layout" in pair.faults(), "the journal to wait for a person")
     assert pair.table.ask(do="approve", what="journal", who="ann", reason="upgraded")["ok"] is True
     pair.plays()
-    until(lambda: pair.waiting() == 0 and pair.table.status()["lock"] == "unlocked", "all to be settled")
-    until(lambda: "0.1.0" not in pair.bets(f"b{next(numbers)}")[1], "the engine to hear of the update")
+    until(
+        lambda: pair.waiting() == 0 and pair.table.status()["lock"] == "unlocked",
+        "all outcomes to be settled",
+    )
+    until(lambda: "0.1.0" not in pair.bets(f"b{next(numbers)}")[1], "the engine to receive the update")
     assert pair.faults() <= {"settlement_absent"}
 
     assert pair.table.terminate() == 0
     pair.start_table(old)
-    until(lambda: "journal_newer" in pair.faults(), "0.1.0 not to go on with it")
+    until(lambda: "journal_newer" in pair.faults(), "0.1.0 to refuse to continue")
     assert pair.table.status()["lock"] == "locked"
     assert pair.table.terminate() == 0
     pair.start_table(THIS)
     pair.plays()
-    until(lambda: pair.waiting() == 0 and pair.table.status()["lock"] == "unlocked", "it to go on here")
+    until(
+        lambda: pair.waiting() == 0 and pair.table.status()["lock"] == "unlocked", "this release to continue"
+    )
 
 
 def test_this_table_stops_at_an_engine_of_0_1_0_and_goes_on_when_that_is_updated(
@@ -183,7 +191,7 @@ def test_this_table_stops_at_an_engine_of_0_1_0_and_goes_on_when_that_is_updated
     pair.plays()  # first: the old engine's first word locks a table
     pair.enrol(old)
     pair.start_engine(old)
-    until(lambda: "answer_unsigned" in pair.faults(), "the old engine to be told apart")
+    until(lambda: "answer_unsigned" in pair.faults(), "the old engine to be recognized")
     until(lambda: pair.table.status()["lock"] == "locked", "play to be locked")
     assert pair.waiting() > 0
     assert pair.table.enter("unlock")["code"] == "locked"
@@ -192,8 +200,8 @@ def test_this_table_stops_at_an_engine_of_0_1_0_and_goes_on_when_that_is_updated
     assert pair.engine.terminate() == 0
     shutil.copy(pair.engine.folder / "settlement.db", copy)
     pair.start_engine(THIS)
-    until(lambda: pair.waiting() == 0, "what waited to be acknowledged under a signature")
-    until(lambda: "answer_unsigned" not in pair.faults(), "the fault to be over")
+    until(lambda: pair.waiting() == 0, "the waiting outcomes to be acknowledged with a signature")
+    until(lambda: "answer_unsigned" not in pair.faults(), "the fault to clear")
     pair.plays()
 
     assert pair.engine.terminate() == 0

@@ -19,13 +19,13 @@ def test_a_table_goes_on_after_an_upgrade(tmp_path: Path, old_table: Path) -> No
     assert table.journal == old_table
     table.start()
     try:
-        until(lambda: "journal_old_layout" in faults(table), "the journal to wait for a person's word")
+        until(lambda: "journal_old_layout" in faults(table), "the journal to wait for a person")
         assert table.enter("unlock")["ok"] is False
         assert table.ask(do="approve", what="journal", who="ann", reason="upgraded")["ok"] is True
         table.unlock()
         table.feed([tick(1_000_000), tick(2_000_000)])
         until(lambda: unlocked_at(table) > 15, "the table to be unlocked in its new session")
-        until(lambda: table.ask(do="outbox")["outbox"] == [], "the engine to take what waits")
+        until(lambda: table.ask(do="outbox")["outbox"] == [], "the engine to take the waiting outcomes")
         assert faults(table) == set()
         told = [row.name for row in table.rows()]
         assert told.count("journal.accepted") == 1

@@ -158,7 +158,7 @@ class Place:
         self.table.start(watch=False)
         until(lambda: self.table.status()["lock"] == "unlocked", "the table to unlock with all boards up")
         until(lambda: self.ask("GET", "/health") is not None, "the engine's API")
-        until(lambda: all(cable.spoiled > 0 for cable in self.cables.values()), "sentences to be spoiled")
+        until(lambda: all(cable.spoiled > 0 for cable in self.cables.values()), "sentences to be corrupted")
         for cable in self.cables.values():
             cable.whole = True
         self.ask("POST", "/players", {"player": "ann"})
