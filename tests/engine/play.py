@@ -1,4 +1,4 @@
-"""Play readings through a session and keep what it tells."""
+"""Play readings through a session and keep what it publishes."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -17,7 +17,7 @@ D = TypeVar("D", bound=Data)
 
 
 class Played:
-    """A session and everything it has told so far."""
+    """A session and everything it has published so far."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Played:
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Every outcome so far."""
+        """Return every outcome so far."""
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
     def told(self, *types: str) -> list[str]:
-        """Return the outcomes' types, of all or of those that begin so."""
+        """Return the types of all outcomes, or of those that begin with `begins`."""
         return [o.type for o in self.outcomes if not types or o.type.startswith(types)]
 
     def data(self, kind: type[D]) -> list[D]:
@@ -74,5 +74,5 @@ class Played:
 def play(
     *scenes: AnyReading | Iterable[AnyReading], rules: str = "craps-12-034", state: State | None = None
 ) -> Played:
-    """Play these to the end."""
+    """Play these readings to the end."""
     return Played(rules, state).feed(*scenes).finish()

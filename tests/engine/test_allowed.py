@@ -1,4 +1,4 @@
-"""What a table lists as allowed is accepted, and what it accepts is listed, wherever a game stands."""
+"""At every stage a table accepts the inputs that it lists as allowed, and lists all that it accepts."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -62,24 +62,24 @@ WORDS: dict[str, tuple[dict[str, object], ...]] = {
     "leave": ({"seat": "1"}, {"seat": "2"}),
     "closing": ({}, {"count": 1}),
 }
-"""Every input, with arguments of which one makes sense where the input does."""
+"""Every input, with sets of arguments of which one makes sense where the input does."""
 
 
 def accepted(session: Session, at_us: int) -> set[str]:
-    """Try every input on a copy of the session, and name those that are taken."""
+    """Try every input on a copy of the session; return the names of those accepted."""
     found: set[str] = set()
     trial = deepcopy(session)
     for name, variants in WORDS.items():
         for arguments in variants:
             if taken(trial, at_us, name, arguments):
                 found.add(name)
-                trial = deepcopy(session)  # what was refused changed nothing
+                trial = deepcopy(session)  # a refused input changed nothing
                 break
     return found
 
 
 def taken(session: Session, at_us: int, name: str, arguments: dict[str, object]) -> bool:
-    """Enter this, as if nothing earlier could come any more."""
+    """Enter an input as if nothing earlier could still arrive."""
     answers: list[object] = []
     session._on_input = lambda _entered, refused, _answer: answers.append(refused)
     entered: Input = says(at_us, name.split(maxsplit=1)[0], "supervisor", **arguments)
@@ -187,6 +187,8 @@ STAGES = list(stages())
 
 
 @pytest.mark.parametrize(("session", "at_us"), [s[1:] for s in STAGES], ids=[s[0] for s in STAGES])
-def test_what_is_listed_is_accepted_and_what_is_accepted_is_listed(session: Session, at_us: int) -> None:
+def test_every_listed_input_is_accepted_and_every_accepted_input_is_listed(
+    session: Session, at_us: int
+) -> None:
     listed = set(session.allowed())
     assert listed == accepted(session, at_us)

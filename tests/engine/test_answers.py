@@ -1,4 +1,4 @@
-"""What came of an input: told for each one as it is decided on, with what makes sense instead."""
+"""The answer to an input: given for each as it is decided on, with the inputs that would be accepted."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,8 @@ from tests.scenes import SECOND_US, TABLE, in_order, says, throw
 from tests.wheels import AMERICAN
 
 
-class Told:
-    """A session, and the code of each input's refusal: None where it was obeyed."""
+class Answered:
+    """A session, and the code of each input's refusal: None where it was accepted."""
 
     def __init__(self, rules: str = "craps-12-034", state: State | None = None) -> None:
         self.answers: list[tuple[str, str | None]] = []
@@ -34,18 +34,18 @@ class Told:
         self.answers.append((entered.name, None if refused is None else refused.code))
 
     def arrives(self, reading: AnyReading, arrived: int | None = None) -> Sequence[Effect]:
-        """Let one reading arrive, now or later than it was seen."""
+        """Let one reading arrive, at its own time or later."""
         return self.session.feed(msgspec.structs.replace(reading, arrived=arrived or reading.t))
 
-    def play(self, *readings: AnyReading) -> "Told":
+    def play(self, *readings: AnyReading) -> "Answered":
         for reading in readings:
             self.session.feed(msgspec.structs.replace(reading, arrived=reading.t))
         self.session.advance(max(reading.t for reading in readings) + SECOND_US)
         return self
 
 
-def test_an_input_is_answered_once_whatever_came_of_it() -> None:
-    told = Told().play(says(1, "accept"), says(2, "lock"), says(3, "lock"), says(4, "shuffle"))
+def test_each_input_is_answered_once_whether_accepted_or_refused() -> None:
+    told = Answered().play(says(1, "accept"), says(2, "lock"), says(3, "lock"), says(4, "shuffle"))
     assert told.answers == [
         ("accept", "nothing_to_accept"),
         ("lock", None),
@@ -54,13 +54,13 @@ def test_an_input_is_answered_once_whatever_came_of_it() -> None:
     ]
 
 
-def test_equal_inputs_at_one_time_are_answered_one_by_one() -> None:
-    told = Told().play(says(5, "lock"), says(5, "lock"))
+def test_equal_inputs_at_the_same_time_are_answered_one_by_one() -> None:
+    told = Answered().play(says(5, "lock"), says(5, "lock"))
     assert told.answers == [("lock", None), ("lock", "already_locked")]
 
 
-def test_test_mode_answers_what_it_does_not_take_and_leaves_no_trace_of_it() -> None:
-    told = Told().play(says(1, "test_mode", on=True))
+def test_test_mode_answers_refused_inputs_and_leaves_no_trace_of_them() -> None:
+    told = Answered().play(says(1, "test_mode", on=True))
     told.session.feed(says(2 * SECOND_US, "no_roll", arrived=2 * SECOND_US))
     effects = told.session.advance(3 * SECOND_US)
     assert told.answers == [("test_mode", None), ("no_roll", "testing")]
@@ -70,25 +70,29 @@ def test_test_mode_answers_what_it_does_not_take_and_leaves_no_trace_of_it() -> 
 
 
 class TestAllowed:
-    """What would make sense now, in the words that are entered."""
+    """The inputs allowed at each stage, by the names under which they are entered."""
 
     def test_at_a_closed_table(self) -> None:
-        assert Told(state=State(table="closed")).session.allowed() == ("open_table", "lock", "test_mode on")
+        assert Answered(state=State(table="closed")).session.allowed() == (
+            "open_table",
+            "lock",
+            "test_mode on",
+        )
 
     def test_before_the_first_throw(self) -> None:
-        allowed = Told().session.allowed()
+        allowed = Answered().session.allowed()
         assert {"new_shooter", "pass_dice", "run_out", "close_table", "lock"} <= set(allowed)
         assert not {"no_roll", "set_dice", "accept", "unlock"} & set(allowed)
 
     def test_under_review(self) -> None:
-        told = Told().play(*throw(SECOND_US, (None, 4)), says(9 * SECOND_US, "settled"))
+        told = Answered().play(*throw(SECOND_US, (None, 4)), says(9 * SECOND_US, "settled"))
         assert told.answers == [("settled", "not_ruled_yet")]
         allowed = told.session.allowed()
         assert allowed[:2] == ("no_roll", "set_dice")
         assert "close_table" not in allowed
 
     def test_after_a_call(self) -> None:
-        told = Told().play(*throw(SECOND_US), says(9 * SECOND_US, "dice_collected"))
+        told = Answered().play(*throw(SECOND_US), says(9 * SECOND_US, "dice_collected"))
         assert {"no_roll", "set_dice", "settled", "new_shooter"} <= set(told.session.allowed())
 
     @pytest.mark.parametrize(
@@ -104,32 +108,32 @@ class TestAllowed:
         ],
     )
     def test_of_the_other_games(self, rules: str, some: set[str], none: set[str]) -> None:
-        allowed = set(Told(rules).session.allowed())
+        allowed = set(Answered(rules).session.allowed())
         assert some <= allowed
         assert not none & allowed
 
 
-def test_what_is_allowed_in_flight_is_obeyed() -> None:
-    """Of the inputs that need no argument, each that is allowed then is."""
+def test_inputs_listed_as_allowed_in_flight_are_accepted() -> None:
+    """Each input that needs no argument and is listed in flight is accepted then."""
     flight = in_order(throw(SECOND_US))[:60]
     plain = ("no_roll", "lock", "dice_collected", "pass_dice", "close_table", "unlock", "accept", "settled")
     for name in plain:
-        told = Told().play(*flight)
+        told = Answered().play(*flight)
         may = name in told.session.allowed()
         told.play(says(flight[-1].t + 2 * SECOND_US, name))
         assert (told.answers[0][1] is None) == may, name
 
 
 class TestAtOnce:
-    """A person's word waits for late readings only where an attempt is under way."""
+    """A person's input waits for late readings only while an attempt is in progress."""
 
-    def test_with_nothing_under_way_it_is_decided_as_it_comes(self) -> None:
-        told = Told()
+    def test_without_an_attempt_an_input_is_decided_on_arrival(self) -> None:
+        told = Answered()
         told.session.feed(says(SECOND_US, "new_shooter", seat=3))
         assert told.answers == [("new_shooter", None)]
 
-    def test_in_a_throw_it_waits_for_what_may_still_come(self) -> None:
-        told = Told()
+    def test_during_a_throw_an_input_waits_for_late_readings(self) -> None:
+        told = Answered()
         told.session.feed_all(throw(SECOND_US)[:40])
         flying = max(r.t for r in throw(SECOND_US)[:40])
         told.session.feed(says(flying, "new_shooter", seat=3))
@@ -137,20 +141,20 @@ class TestAtOnce:
         told.session.advance(flying + SECOND_US)
         assert told.answers == [("new_shooter", "under_way")]
 
-    def test_a_ruling_that_names_its_roll_is_decided_as_it_comes(self) -> None:
-        told = Told().play(*throw(SECOND_US))
+    def test_a_ruling_that_names_its_roll_is_decided_on_arrival(self) -> None:
+        told = Answered().play(*throw(SECOND_US))
         ruling = says(9 * SECOND_US, "no_roll", what="1")
         told.session.feed(msgspec.structs.replace(ruling, arrived=ruling.t))
         assert told.answers == [("no_roll", None)]
 
-    def test_one_that_names_none_is_decided_as_it_comes_too(self) -> None:
-        told = Told().play(*throw(SECOND_US))
+    def test_a_ruling_that_names_no_roll_is_decided_on_arrival(self) -> None:
+        told = Answered().play(*throw(SECOND_US))
         effects = told.arrives(says(9 * SECOND_US, "no_roll"))
         assert [effect.type for effect in effects if isinstance(effect, Outcome)] == ["roll.corrected"]
         assert told.answers == [("no_roll", None)]
 
-    def test_one_that_would_be_refused_waits_for_a_release_that_is_still_on_its_way(self) -> None:
-        told = Told()
+    def test_a_ruling_that_would_be_refused_waits_for_a_late_release(self) -> None:
+        told = Answered()
         assert not told.arrives(says(SECOND_US + 10_000, "no_roll"))
         assert told.answers == []
         release, *flight = throw(SECOND_US)
@@ -158,8 +162,8 @@ class TestAtOnce:
         told.play(*flight)
         assert told.answers == [("no_roll", None)]
 
-    def test_one_that_a_release_overtakes_leaves_that_throw_to_a_person(self) -> None:
-        told = Told().play(*throw(SECOND_US))
+    def test_a_ruling_overtaken_by_a_release_sends_that_throw_to_review(self) -> None:
+        told = Answered().play(*throw(SECOND_US))
         effects = [*told.arrives(says(11 * SECOND_US + 10_000, "no_roll"))]
         release, *flight = throw(11 * SECOND_US)
         effects += told.arrives(release, 11 * SECOND_US + 50_000)
@@ -174,8 +178,8 @@ class TestAtOnce:
         review = next(outcome.data for outcome in outcomes if isinstance(outcome.data, RollReview))
         assert "it had begun when a ruling was entered" in review.reasons[0].seen
 
-    def test_a_word_overtakes_no_release_that_has_arrived(self) -> None:
-        told = Told()
+    def test_an_input_never_overtakes_a_release_that_has_arrived(self) -> None:
+        told = Answered()
         flying = throw(SECOND_US)
         told.session.feed(flying[0])
         told.session.feed(says(SECOND_US + 50_000, "new_shooter", seat=3))
@@ -183,13 +187,13 @@ class TestAtOnce:
         told.session.advance(9 * SECOND_US)
         assert told.answers == [("new_shooter", "under_way")]
 
-    def test_a_replay_decides_on_it_as_the_live_table_did(self) -> None:
+    def test_a_replay_decides_on_an_input_as_the_live_table_did(self) -> None:
         readings = [
             says(1, "new_shooter", seat=3),
             *throw(SECOND_US),
             says(9 * SECOND_US, "run_out", on=True),
         ]
-        one_by_one, at_once = Told(), Told()
+        one_by_one, at_once = Answered(), Answered()
         apart = [effect for reading in readings for effect in one_by_one.session.feed(reading)]
         together = at_once.session.feed_all(readings)
         assert [*apart, *one_by_one.session.finish()] == [*together, *at_once.session.finish()]

@@ -1,4 +1,4 @@
-"""Clocks that go wrong: nothing is lost in silence, and what a wrong time touches goes to a person."""
+"""Clocks that go wrong: nothing is lost silently, and an attempt with a wrong time goes to a person."""
 
 from collections.abc import Sequence
 
@@ -42,25 +42,25 @@ def set_back(readings: Sequence[AnyReading], by_us: int) -> list[AnyReading]:
     return [replace(reading, t=reading.t - by_us) for reading in readings]
 
 
-# --- one time that is wrong ---
+# --- one wrong time ---
 
 
 @pytest.mark.parametrize("ahead_us", [1001 * MS, 20 * SECOND_US, 5 * MINUTE_US])
 @pytest.mark.parametrize("place", [30, 75, 150, 200])
-def test_one_stray_time_ahead_makes_nothing_else_late(place: int, ahead_us: int) -> None:
+def test_one_reading_with_a_time_in_the_future_makes_no_other_reading_late(place: int, ahead_us: int) -> None:
     stray = WallImpact(t=THREE_THROWS[place].t + ahead_us, dev="wall-left", wall="left", pos_mm=10, peak=99)
     played = play(THREE_THROWS[:place], stray, THREE_THROWS[place:])
     assert late(played) == [stray]
     assert called(played) == [(3, 3), (2, 4), (2, 5)]
 
 
-def test_a_stray_time_well_ahead_is_reported_as_a_fault_of_its_device() -> None:
+def test_a_reading_with_a_time_far_in_the_future_is_a_fault_of_its_device() -> None:
     stray = WallImpact(t=MINUTE_US, dev="wall-left", wall="left", pos_mm=10, peak=99)
     played = play(THREE_THROWS[:30], stray, THREE_THROWS[30:])
     assert faults(played) == [("clock_off", "wall-left")]
 
 
-def test_an_input_after_a_pause_counts_though_a_straggler_follows() -> None:
+def test_an_input_after_a_pause_counts_even_if_an_older_reading_follows() -> None:
     straggler = DieAt(t=rest_of(THREE_THROWS), dev="cam", die=1, x=1.0, y=1.0)
     end = rest_of(THREE_THROWS) + 5 * SECOND_US
     played = play(THREE_THROWS, says(end, "settled"), straggler, says(end + 1, "settled"))
@@ -98,7 +98,7 @@ def test_a_throw_in_which_the_clock_was_set_back_goes_to_a_person(back_s: int, p
     assert called(played)[3:] == [(6, 6)]
 
 
-def test_a_clock_set_back_where_arrivals_are_recorded_is_the_same() -> None:
+def test_a_clock_set_back_gives_the_same_result_where_arrivals_are_recorded() -> None:
     first = [replace(reading, arrived=reading.t + 5 * MS) for reading in THREE_THROWS]
     second = [
         replace(r, arrived=r.t + 5 * MS) for r in set_back(throw(25 * SECOND_US, (3, 4)), 20 * SECOND_US)
@@ -108,7 +108,7 @@ def test_a_clock_set_back_where_arrivals_are_recorded_is_the_same() -> None:
     assert faults(played) == [("clock_step", "cam")]
 
 
-def test_a_log_fed_in_reverse_decides_nothing_and_says_that_its_times_are_wrong() -> None:
+def test_a_log_fed_in_reverse_decides_nothing_and_reports_that_its_times_are_wrong() -> None:
     played = play(THREE_THROWS[::-1])
     assert called(played) == []
     assert played.data(RollNoRoll) == []
@@ -116,17 +116,17 @@ def test_a_log_fed_in_reverse_decides_nothing_and_says_that_its_times_are_wrong(
     assert faults(played)
 
 
-# --- lines that come too late ---
+# --- readings that arrive too late ---
 
 
 def held_up(readings: Sequence[AnyReading], index: int, by_us: int) -> list[AnyReading]:
-    """Let one reading arrive so much later than its time."""
+    """Let one reading arrive this much later than its time."""
     arrivals = [(r.t + (by_us if n == index else 0), n, r) for n, r in enumerate(readings)]
     return [replace(r, arrived=at) for at, _, r in sorted(arrivals, key=lambda arrival: arrival[:2])]
 
 
 @pytest.mark.parametrize("by_ms", [200, 600])
-def test_a_release_that_came_late_is_no_void_and_no_call(by_ms: int) -> None:
+def test_a_late_release_leads_to_neither_a_void_nor_a_call(by_ms: int) -> None:
     flight = throw(SECOND_US, (3, 4))
     for index, reading in enumerate(flight):
         if isinstance(reading, DieReleased):
@@ -137,22 +137,22 @@ def test_a_release_that_came_late_is_no_void_and_no_call(by_ms: int) -> None:
             assert played.told("roll") == ["roll.review"]
 
 
-def test_a_throw_whose_every_release_came_late_is_not_passed_over() -> None:
+def test_a_throw_whose_releases_were_all_late_goes_to_review() -> None:
     flight = throw(SECOND_US, (3, 4))
     readings = [replace(r, arrived=r.t + (500 * MS if isinstance(r, DieReleased) else 0)) for r in flight]
     played = play(sorted(readings, key=lambda r: r.arrived or 0))
     assert played.told("roll") == ["roll.review"]
 
 
-def test_a_throw_whose_release_is_the_first_reading_and_late_is_not_passed_over() -> None:
-    """The process stood still from before the release; nothing was seen since its recording began."""
+def test_a_throw_whose_late_release_is_the_first_reading_goes_to_review() -> None:
+    """The process had stopped since before the release, so its recording begins with nothing seen."""
     flight = throw(SECOND_US, (3, 4))
     readings = [replace(r, arrived=flight[-1].t + SECOND_US) for r in flight]
     played = play(readings)
     assert played.told("roll") == ["roll.review"]
 
 
-def test_a_track_point_that_came_late_changes_nothing_where_the_throw_is_certain_without_it() -> None:
+def test_a_late_track_point_changes_nothing_if_the_throw_is_certain_without_it() -> None:
     flight = throw(SECOND_US, (3, 4))
     index = next(n for n, r in enumerate(flight) if isinstance(r, DieAt) and r.t > SECOND_US + 200 * MS)
     played = play(held_up(flight, index, 200 * MS))
@@ -160,14 +160,14 @@ def test_a_track_point_that_came_late_changes_nothing_where_the_throw_is_certain
     assert called(played) == [(3, 4)]
 
 
-def test_a_certain_no_roll_stays_one_whatever_came_late() -> None:
+def test_a_certain_no_roll_stays_a_no_roll_whatever_arrives_late() -> None:
     flight = throw(SECOND_US, (3, 4), short_mm=(0, 300))
     index = next(n for n, r in enumerate(flight) if isinstance(r, DieAt) and r.t > SECOND_US + 200 * MS)
     played = play(held_up(flight, index, 200 * MS))
     assert played.told("roll") == ["roll.no_roll"]
 
 
-def test_a_reading_that_came_late_while_the_call_was_held_is_weighed_before_it() -> None:
+def test_a_late_reading_during_the_hold_is_considered_before_the_call() -> None:
     flight = throw(SECOND_US, (3, 4))
     impact = next(n for n, r in enumerate(flight) if isinstance(r, WallImpact))
     twice = DieRest(
@@ -187,7 +187,7 @@ def test_a_reading_that_came_late_while_the_call_was_held_is_weighed_before_it()
     assert played.told("roll") == ["roll.review"]
 
 
-def test_what_came_late_is_kept_and_judged_again_alike() -> None:
+def test_late_readings_are_kept_and_give_the_same_verdict_again() -> None:
     flight = throw(SECOND_US, (3, 4))
     played = play(held_up(flight, 0, 300 * MS))
     (judged,) = [effect for effect in played.effects if isinstance(effect, Judged)]
@@ -197,7 +197,7 @@ def test_what_came_late_is_kept_and_judged_again_alike() -> None:
     assert again.differences == ()
 
 
-def test_a_throw_that_the_clock_broke_is_judged_again_alike() -> None:
+def test_a_throw_with_a_clock_set_back_gives_the_same_verdict_again() -> None:
     flight = throw(30 * SECOND_US, (3, 4))
     played = play(THREE_THROWS, flight[:40], set_back(flight[40:], 10 * SECOND_US))
     judged = [effect for effect in played.effects if isinstance(effect, Judged)][-1]
@@ -207,7 +207,7 @@ def test_a_throw_that_the_clock_broke_is_judged_again_alike() -> None:
     assert again.differences == ()
 
 
-# --- whatever goes wrong with the lines of valid throws ---
+# --- any fault in the readings of valid throws ---
 
 spoiled = st.tuples(
     st.integers(0, len(THREE_THROWS) - 1),
@@ -218,7 +218,7 @@ spoiled = st.tuples(
 
 @given(st.lists(spoiled, min_size=1, max_size=3))
 @settings(derandomize=True, max_examples=100, deadline=None)
-def test_no_line_that_is_lost_late_or_wrong_in_time_makes_a_void_or_another_call(
+def test_lost_late_or_mistimed_readings_never_cause_a_void_or_a_different_call(
     faults_of_lines: list[tuple[int, str, int]],
 ) -> None:
     lines: list[AnyReading | None] = [*set_back(THREE_THROWS, -5 * MINUTE_US)]

@@ -1,4 +1,4 @@
-"""A correction changes the call it names and nothing else: what people entered since stays."""
+"""A correction changes the call that it names and nothing else: inputs entered since then are kept."""
 
 from collections.abc import Iterator
 
@@ -33,7 +33,7 @@ ROUND_US = 20 * SECOND_US
 FACES = tuple((one, other) for one in range(1, 7) for other in range(one, 7))
 
 
-# --- the cases by hand ---
+# --- single cases ---
 
 
 def test_a_run_out_started_since_outlasts_a_correction_to_the_same_total() -> None:
@@ -57,7 +57,7 @@ def test_a_shooter_named_since_keeps_the_dice_after_a_correction() -> None:
         says(6 * SECOND_US, "set_dice", dice=[3, 3]),
         throw(11 * SECOND_US, (1, 1)),
     )
-    assert played.data(RollCorrected)[0].shooter == 3, "who threw the roll stays who threw it"
+    assert played.data(RollCorrected)[0].shooter == 3, "the shooter of the roll must not change"
     last = played.data(RollCalled)[-1]
     assert (last.shooter, last.point) == (5, 6)
     assert played.data(ShooterChanged)[-1].shooter == 5
@@ -71,16 +71,18 @@ def test_a_run_out_lapses_where_the_corrected_roll_leaves_a_point_on() -> None:
         throw(11 * SECOND_US, (3, 3)),
     )
     last = played.data(RollCalled)[-1]
-    assert (last.call, last.run_out) == ("point_made", False), "C34-CONT-2b: a run-out is a come-out roll's"
+    assert (last.call, last.run_out) == ("point_made", False), (
+        "C34-CONT-2b: a run-out belongs to a come-out roll"
+    )
 
 
-def test_a_roll_left_out_since_stays_left_out_where_it_is_still_that_players() -> None:
+def test_a_declined_roll_stays_declined_if_the_corrected_roll_leaves_the_same_player_to_roll() -> None:
     night = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("set_dice", dice=[5, 5])
     assert night.state.roll_off is not None
     assert [card.player for card in night.state.roll_off.turns] == ["2"]
 
 
-def test_a_roll_left_out_since_lapses_where_the_corrected_roll_gives_the_turn_to_another() -> None:
+def test_a_declined_roll_lapses_if_the_corrected_roll_gives_the_turn_to_another_player() -> None:
     night = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("no_roll")
     assert night.state.roll_off is not None
     assert [card.player for card in night.state.roll_off.turns][:1] == ["1"]
@@ -103,7 +105,7 @@ def test_bets_that_the_dealer_closed_since_stay_closed_over_a_corrected_number()
     assert played.told("bets")[-1] == "bets.closed"
 
 
-def test_seats_named_since_outlast_a_corrected_card() -> None:
+def test_seats_named_since_are_kept_when_a_card_is_corrected() -> None:
     table = seated().deals().act(p1="play", p2="play").says("seats", seats=["1", "2", "4"])
     table.says("set_card", card="4h", seat="1", what="Jd")
     state = read_memory(table.quiet(1).played.session.state().three_card, as_three_card_state)
@@ -126,7 +128,7 @@ def test_a_ruling_that_names_an_earlier_roll_changes_nothing() -> None:
     assert (played.told("roll"), played.refusals()) == (["roll.called"] * 2, ["other_attempt"] * 3)
 
 
-def test_a_no_roll_meant_for_a_review_leaves_the_next_throw_in_the_air_alone() -> None:
+def test_a_no_roll_that_names_a_review_does_not_affect_the_next_throw_in_flight() -> None:
     unsure = throw(SECOND_US, (3, 3), confidence=0.4)
     flying = throw(11 * SECOND_US, (2, 2))
     word = says(11 * SECOND_US + 300_000, "no_roll", what="1")
@@ -135,7 +137,7 @@ def test_a_no_roll_meant_for_a_review_leaves_the_next_throw_in_the_air_alone() -
     assert played.refusals() == ["other_attempt"]
 
 
-def test_a_button_without_a_number_acts_on_the_throw_under_way_at_its_own_time() -> None:
+def test_a_button_press_without_a_number_acts_on_the_throw_in_progress_at_its_time() -> None:
     flying = throw(11 * SECOND_US, (2, 2))
     word = says(11 * SECOND_US + 300_000, "no_roll")
     played = Played().feed(throw(SECOND_US, (3, 3)))
@@ -158,7 +160,7 @@ def test_a_ruling_that_names_another_roll_of_a_high_roller_game_is_refused() -> 
     assert two_players().rolls(9).says("no_roll", what="4").end().refusals() == ["other_attempt"]
 
 
-# --- what the person who ruled hears ---
+# --- the answer to the person who ruled ---
 
 
 def answers(*scenes: AnyReading | list[AnyReading], rules: str = "craps-12-034") -> list[str]:
@@ -173,7 +175,7 @@ def answers(*scenes: AnyReading | list[AnyReading], rules: str = "craps-12-034")
     return heard
 
 
-def test_the_answer_says_what_was_ruled_and_what_stood_before() -> None:
+def test_the_answer_says_what_was_ruled_and_what_it_replaced() -> None:
     assert answers(
         throw(SECOND_US, (3, 4)),
         says(5 * SECOND_US, "no_roll", what="1"),
@@ -187,7 +189,7 @@ def test_the_answer_says_that_a_review_was_ruled_on() -> None:
     assert answers(unsure, says(6 * SECOND_US, "set_dice", dice=[5, 2])) == ["Roll 1: 5-2, was under review"]
 
 
-# --- whatever is thrown, said and corrected ---
+# --- random rolls, inputs and corrections ---
 
 
 WORDS = st.sampled_from(
@@ -213,7 +215,7 @@ ROUNDS = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(ROUNDS, st.sampled_from(["craps-12-034", "craps-v1"]))
-def test_a_corrected_evening_is_the_evening_that_was_called_right_at_once(
+def test_a_corrected_evening_equals_the_evening_called_right_at_once(
     rounds: list[tuple[tuple[Face, Face], tuple[Face, Face], list[object]]], rules: str
 ) -> None:
     corrected, right = Played(rules), Played(rules)
@@ -255,7 +257,7 @@ HIGH_ROLLER_ROUNDS = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(HIGH_ROLLER_ROUNDS)
-def test_a_corrected_high_roller_game_is_the_game_that_was_called_right_at_once(
+def test_a_corrected_high_roller_game_equals_the_game_called_right_at_once(
     rounds: list[tuple[tuple[Face, Face], tuple[Face, Face], list[object]]],
 ) -> None:
     corrected, right = (
@@ -272,7 +274,7 @@ def test_a_corrected_high_roller_game_is_the_game_that_was_called_right_at_once(
             corrected.feed(entered)
             corrected.effects += corrected.session.advance(entered.t + SECOND_US // 2)
             if "already_settled" in corrected.refusals():
-                return  # the hours ended on what stood then
+                return  # the hours ended on the basis of the first call
             if entered.name != "set_dice" and len(corrected.refusals()) == refused:
                 right.feed(entered)
         end = start + ROUND_US - SECOND_US
@@ -282,7 +284,7 @@ def test_a_corrected_high_roller_game_is_the_game_that_was_called_right_at_once(
 
 
 def three_players() -> Night:
-    """Three seats with every card from 5 to 9 twice, so that most rolls leave two players or more."""
+    """Return three seats with every card from 5 to 9 twice, so that most rolls leave two or more players."""
     ranks = (5, 6, 7, 8, 9)
     night = Night().button(s1="Q", s2="9", s3="8")
     return night.buys("1", *ranks, *ranks).buys("2", *ranks).buys("3", *ranks)
@@ -291,7 +293,7 @@ def three_players() -> Night:
 def inputs(
     words: list[object], t: int, wrong: tuple[Face, Face], right: tuple[Face, Face]
 ) -> Iterator[Input]:
-    """Return what people say, a second apart; the last correction enters the right dice."""
+    """Return people's inputs, a second apart; the last correction enters the right dice."""
     stands = wrong
     for word in words:
         t += SECOND_US
@@ -309,11 +311,11 @@ def game_of(played: Played) -> State:
     return msgspec.structs.replace(played.session.state(), call=None)
 
 
-# --- over a restart ---
+# --- across a restart ---
 
 
 def begun_anew(played: Played, rules: str, **changes: object) -> Session:
-    """Return the session that goes on from what the journal holds, through its bytes."""
+    """Return the session that continues from the bytes that the journal holds."""
     kept = msgspec.json.encode(played.session.state())
     state = msgspec.structs.replace(msgspec.json.decode(kept, type=State), **changes)
     setup = Setup(
@@ -329,13 +331,13 @@ def begun_anew(played: Played, rules: str, **changes: object) -> Session:
 
 
 def go_on(played: Played, rules: str = "craps-12-034", **changes: object) -> Played:
-    """Stop the table between two attempts, and begin it anew."""
+    """Stop the table between two attempts, and start it again."""
     played.effects += played.session.advance(10**9)
     played.session = begun_anew(played, rules, **changes)
     return played
 
 
-def test_a_roll_can_still_be_corrected_after_a_restart_and_what_was_entered_since_stays() -> None:
+def test_a_roll_can_still_be_corrected_after_a_restart_and_later_inputs_are_kept() -> None:
     played = Played().feed(
         says(1, "new_shooter", seat=3),
         throw(SECOND_US, (2, 2)),
@@ -357,12 +359,12 @@ def test_a_no_roll_can_still_be_overruled_after_a_restart() -> None:
     assert played.data(RollCorrected)[0].point_after == 6
 
 
-def test_what_is_settled_stays_settled_over_a_restart() -> None:
+def test_a_settled_roll_stays_settled_across_a_restart() -> None:
     played = Played().feed(throw(SECOND_US, (3, 3)), says(5 * SECOND_US, "settled"))
     assert go_on(played).feed(says(SECOND_US, "no_roll")).finish().refusals() == ["no_attempt"]
 
 
-def test_a_game_that_was_won_is_given_back_by_a_correction_after_a_restart() -> None:
+def test_a_win_is_undone_by_a_correction_after_a_restart() -> None:
     night = two_players().rolls(9)
     played = go_on(night.played, "high-roller-12-005")
     played.feed(says(SECOND_US, "set_dice", dice=[3, 4], what="1")).finish()
@@ -381,7 +383,7 @@ def test_a_card_can_still_be_corrected_after_a_restart() -> None:
 
 
 @pytest.mark.parametrize(("what", "told"), [("1", ["8"]), (None, [])])
-def test_a_number_can_still_be_corrected_after_a_restart_by_who_names_its_spin(
+def test_a_number_can_still_be_corrected_after_a_restart_by_a_ruling_that_names_its_spin(
     what: str | None, told: list[str]
 ) -> None:
     played = Played("roulette", wheel=WHEEL).feed(READINGS)

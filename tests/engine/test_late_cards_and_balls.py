@@ -1,4 +1,4 @@
-"""What comes too late at a card table or a wheel: never as if it had not been, and never a guess."""
+"""Late readings at a card table or a wheel: neither ignored nor guessed at."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ CARDS = ("Qh", "7s", "3s", "Jd", "7d", "Kc", "2c", "9h", "8d")
 
 
 def shoe(*texts: str, to: Sequence[str] = ()) -> list[AnyReading]:
-    """Let these cards leave the shoe, half a second apart, from the tenth second on."""
+    """Return these cards leaving the shoe half a second apart, from the tenth second on."""
     return [
         Card(
             t=10 * SECOND_US + n * SECOND_US // 2,
@@ -38,7 +38,7 @@ def shoe(*texts: str, to: Sequence[str] = ()) -> list[AnyReading]:
 
 
 def acting(*, shoe_gave: list[AnyReading], held_up: int, by_us: int) -> Played:
-    """Deal to positions 1 and 2, who play; one card comes so much too late."""
+    """Deal to positions 1 and 2, who play; one card arrives this much too late."""
     stamped = [
         replace(card, arrived=card.t + (by_us if n == held_up else 0)) for n, card in enumerate(shoe_gave)
     ]
@@ -53,7 +53,7 @@ def acting(*, shoe_gave: list[AnyReading], held_up: int, by_us: int) -> Played:
 
 @pytest.mark.parametrize("held_up", range(len(CARDS)))
 @pytest.mark.parametrize("to", [(), ("1", "2", "dealer")])
-def test_T_IRR_1_a_card_that_came_late_is_a_review_and_no_wrong_count(
+def test_T_IRR_1_a_late_card_leads_to_review_and_not_to_a_wrong_count(
     held_up: int, to: tuple[str, ...]
 ) -> None:
     played = acting(shoe_gave=shoe(*CARDS, to=to), held_up=held_up, by_us=700 * MS)
@@ -67,10 +67,10 @@ def test_T_IRR_1_a_card_that_came_late_is_a_review_and_no_wrong_count(
 
 @pytest.mark.parametrize("held_up", [1, 4, 9])
 @pytest.mark.parametrize("by_ms", [200, 700, 8_000])
-def test_T_DEAL_2_bets_close_when_the_first_card_left_the_shoe_however_late_that_is_told(
+def test_T_DEAL_2_bets_close_as_of_the_first_card_however_late_its_reading_arrives(
     held_up: int, by_ms: int
 ) -> None:
-    """Whoever looks at his cards meanwhile bets on a hand that he knows."""
+    """A player who looks at his cards meanwhile would bet on a hand that he knows."""
     cards = shoe(*CARDS, to=("1", "2", "dealer"))
     stamped = [
         replace(card, arrived=card.t + (by_ms * MS if n < held_up else 0)) for n, card in enumerate(cards)
@@ -83,7 +83,7 @@ def test_T_DEAL_2_bets_close_when_the_first_card_left_the_shoe_however_late_that
     assert played.data(DealCalled) == []
 
 
-def test_T_DEAL_2_a_late_card_of_a_deal_that_is_over_closes_no_bets_of_the_next() -> None:
+def test_T_DEAL_2_a_late_card_of_a_finished_deal_does_not_close_the_next_bets() -> None:
     played = acting(shoe_gave=shoe(*CARDS), held_up=0, by_us=0)
     straggler = Card(t=14 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=40 * SECOND_US)
     before = played.told("bets")
@@ -96,7 +96,7 @@ def test_T_IRR_1_cards_in_time_are_called() -> None:
     assert [called.dealer for called in played.data(DealCalled)] == [("Kc", "8d", "3s")]
 
 
-def test_H_DEAL_1_a_pitched_card_that_came_late_is_reported_and_entered_by_a_person() -> None:
+def test_H_DEAL_1_a_late_pitched_card_is_reported_and_entered_by_a_person() -> None:
     played = Played("high-roller-12-005")
     for n, (seat, rank) in enumerate((("1", "Q"), ("2", "9"))):
         played.feed(says(n + 1, "draw_button", "dealer", seat=seat, card=rank, arrived=n + 1))
@@ -114,8 +114,8 @@ def test_H_DEAL_1_a_pitched_card_that_came_late_is_reported_and_entered_by_a_per
 
 
 @pytest.mark.parametrize("name", ["no_roll", "dice_collected"])
-def test_C34_INV_2vi_a_persons_word_that_came_too_late_is_refused_aloud(name: str) -> None:
-    """Who called No Roll must hear that nobody took it: nothing that was told is changed by it."""
+def test_C34_INV_2vi_a_ruling_that_arrives_too_late_is_refused_with_an_outcome(name: str) -> None:
+    """A person who called No Roll must see the refusal; no published outcome changes."""
     readings = [replace(reading, arrived=reading.t) for reading in throw(SECOND_US, (3, 4))]
     spoken_us = readings[-1].t + 200 * MS
     at = spoken_us + 382 * MS
@@ -126,7 +126,7 @@ def test_C34_INV_2vi_a_persons_word_that_came_too_late_is_refused_aloud(name: st
 
 
 def spun(*late: Reading, without: type[Reading] | None = None) -> Played:
-    """Play a plain spin in which these readings came half a second too late, one of a kind never."""
+    """Play a plain spin in which these readings arrive half a second too late, and one kind never."""
     readings = [replace(reading, arrived=reading.t) for reading in SPIN.readings]
     held_up = [replace(reading, arrived=reading.t + 500 * MS) for reading in late]
     if without is not None:
@@ -147,7 +147,7 @@ MIDDLE_US = SPIN.readings[40].t
 @pytest.mark.parametrize(
     "late", [ForeignObject(t=MIDDLE_US, dev="wheel", where="track"), BallOut(t=MIDDLE_US, dev="wheel")]
 )
-def test_R_IRR_3_what_would_have_voided_the_spin_and_came_late_is_a_review(late: Reading) -> None:
+def test_R_IRR_3_a_late_reading_that_would_void_the_spin_leads_to_review(late: Reading) -> None:
     played = spun(late)
     assert played.data(SpinCalled) == []
     (review,) = played.data(SpinReview)
@@ -158,12 +158,12 @@ def test_R_IRR_3_what_would_have_voided_the_spin_and_came_late_is_a_review(late:
     assert again.differences == ()
 
 
-def test_R_SPIN_2_a_beam_that_came_late_is_one_that_missed() -> None:
+def test_R_SPIN_2_a_late_ball_passage_counts_as_missed() -> None:
     played = spun(without=BallBeam)
     assert len(played.data(SpinCalled)) == 1
 
 
-def test_R_SPIN_4_a_number_after_a_spin_that_came_too_late_whole_is_not_taken_for_the_spin_before() -> None:
+def test_R_SPIN_4_a_number_after_an_entirely_late_spin_is_not_assigned_to_the_spin_before() -> None:
     """The process stood still from before the launch until after the number was seen."""
     second = spin(
         Scene(wheel=WHEEL, revolutions=12.0, pocket=20, bounces=0, seed=2, begins_us=90 * SECOND_US)

@@ -1,4 +1,4 @@
-"""The order of readings: their own time counts, not their arrival; what comes too late is not used."""
+"""Readings are ordered by their own times, not by arrival; readings that arrive too late are not used."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,7 +49,7 @@ def test_the_time_of_arrival_moves_the_watermark_where_it_is_recorded() -> None:
     assert order.put(knock(279_000, arrived=401_000)) == 2000
 
 
-def test_a_reading_that_claims_to_be_seen_long_after_it_arrived_is_set_aside() -> None:
+def test_a_reading_dated_long_after_its_arrival_is_set_aside() -> None:
     order = ReorderBuffer(max_lateness_ms=120)
     assert order.put(knock(90_000_000, arrived=1_000_000)) == 89_000_000
     assert order.put(knock(1_000_500, arrived=1_001_000)) == 0
@@ -63,7 +63,7 @@ def test_one_reading_far_ahead_of_all_others_does_not_make_the_others_late() -> 
     assert [r.t for r in order.flush()] == [1_000_000, 1_050_000, 1_060_000]
 
 
-def test_a_table_that_stood_idle_for_hours_continues_when_a_second_reading_confirms_the_time() -> None:
+def test_a_table_idle_for_hours_continues_when_a_second_reading_confirms_the_time() -> None:
     order = ReorderBuffer(max_lateness_ms=120)
     day = 86_400_000_000
     assert [order.put(knock(t)) for t in (1_000_000, day, day + 5)] == [0, 0, 0]
@@ -72,14 +72,14 @@ def test_a_table_that_stood_idle_for_hours_continues_when_a_second_reading_confi
 
 @given(st.permutations([1, 2, 3, 4]))
 @settings(derandomize=True)
-def test_readings_of_one_time_come_in_an_order_that_arrival_does_not_change(places: list[int]) -> None:
+def test_readings_with_equal_times_are_ordered_independently_of_arrival(places: list[int]) -> None:
     order = ReorderBuffer(max_lateness_ms=0)
     for place in places:
         order.put(WallImpact(t=5, dev=f"w{place}", wall="left", pos_mm=1.0, peak=1.0))
     assert [r.dev for r in order.flush()] == ["w1", "w2", "w3", "w4"]
 
 
-def test_a_late_reading_is_reported_and_never_changes_what_was_reported() -> None:
+def test_a_late_reading_is_reported_and_never_changes_a_published_outcome() -> None:
     readings = throw(SECOND_US, (3, 3))
     late = DieRest(t=rest_of(readings), dev="cam", die=1, x=1.0, y=1.0, up=6, confidence=1.0, on="felt")
     played = play(readings, says(rest_of(readings) + 2 * SECOND_US, "settled"), late)
@@ -120,10 +120,10 @@ WORDS = (
     st.sampled_from([20, 70, 400]),
 )
 @settings(derandomize=True, max_examples=15, deadline=None)
-def test_how_often_time_is_told_between_arrivals_changes_no_outcome(
+def test_how_often_time_advances_between_arrivals_changes_no_outcome(
     delays_ms: list[int], words: list[tuple[int, int, dict[str, object]]], tick_ms: int
 ) -> None:
-    """A live table lets time run whenever it likes; its recording knows the arrivals alone."""
+    """A live table advances time whenever it likes; its recording holds the arrivals only."""
     seen = [
         replace(reading, arrived=reading.t + delay * MS)
         for delay, reading in zip(delays_ms, EVENING, strict=True)
@@ -155,7 +155,7 @@ def test_how_often_time_is_told_between_arrivals_changes_no_outcome(
     )
 )
 @settings(derandomize=True, max_examples=60, deadline=None)
-def test_whatever_the_times_every_reading_is_handed_on_or_told_and_none_twice(
+def test_whatever_the_times_every_reading_is_handed_on_or_reported_late_and_none_twice(
     claims: list[tuple[int, int, int | None]],
 ) -> None:
     order = ReorderBuffer(max_lateness_ms=120)
@@ -181,7 +181,7 @@ BACK_US = st.sampled_from([-5_000, -900_000, -1_200_000, -4_000_000])
 
 @given(st.lists(FORWARD_US | BACK_US, min_size=1, max_size=40), st.lists(st.integers(1, 6), max_size=8))
 @settings(derandomize=True, max_examples=60, deadline=None)
-def test_readings_with_pauses_are_lined_up_at_once_as_they_are_one_by_one(
+def test_readings_with_pauses_are_ordered_in_a_batch_as_one_by_one(
     steps_us: list[int], lengths: list[int]
 ) -> None:
     knocks: list[WallImpact] = []
@@ -191,19 +191,19 @@ def test_readings_with_pauses_are_lined_up_at_once_as_they_are_one_by_one(
     one_by_one: list[object] = []
     for reading in knocks:
         behind_us = single.put(reading)
-        one_by_one += _told(single, behind_us)
+        one_by_one += _handed_on(single, behind_us)
     at_once: list[object] = []
     for length in [*lengths, len(knocks)]:
         block, knocks = knocks[:length], knocks[length:]
         for _, behind in together.put_all(block):
-            at_once += _told(together, behind or 0)
+            at_once += _handed_on(together, behind or 0)
         at_once += together.ready()
     assert [*at_once, *together.flush()] == [*one_by_one, *single.flush()]
     assert together.set_aside == single.set_aside
 
 
-def _told(order: ReorderBuffer, behind_us: int) -> list[object]:
-    """Take what the order hands on and tells after a reading."""
+def _handed_on(order: ReorderBuffer, behind_us: int) -> list[object]:
+    """Return what the buffer hands on, and what it reports as late, after a reading."""
     told: list[object] = [
         *order.ready(),
         *([behind_us] if behind_us else []),

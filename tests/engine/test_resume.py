@@ -1,4 +1,4 @@
-"""What a table publishes before it goes on after a stop, and what becomes of an attempt that was cut off."""
+"""What a table publishes when it resumes after a stop, and what happens to an attempt that was cut off."""
 
 import pytest
 
@@ -53,13 +53,13 @@ def test_a_throw_cut_off_goes_to_review_and_the_table_locks() -> None:
     assert first == First(seq=22, roll=5, round=3)
 
 
-def test_a_review_that_was_told_is_not_reported_again() -> None:
+def test_a_published_review_is_not_published_again() -> None:
     told, first = opening(cut=(ROLL_4._replace(review_published=True),), lock="locked")
     assert told == []
     assert first == First(seq=20, roll=5, round=3)
 
 
-def test_bets_closed_with_nothing_in_flight_open_again() -> None:
+def test_bets_closed_without_an_attempt_in_flight_open_again() -> None:
     told, first = opening(CLOSED, lock="locked")
     assert [(o.type, o.data) for o in told] == [("bets.opened", Bets(round=4, cause="restart"))]
     assert first == First(seq=21, roll=4, round=4)
@@ -83,13 +83,13 @@ def test_bets_closed_with_nothing_in_flight_open_again() -> None:
     ],
     ids=["unknown", "its own", "a person's", "unreadable", "unlocked", "asked again by a person"],
 )
-def test_only_a_lock_that_is_known_to_be_its_own_is_undone_without_a_person(
+def test_only_a_lock_known_to_be_the_controllers_own_is_undone_without_a_person(
     last: tuple[LastRow, ...], held: bool
 ) -> None:
     assert resume(CRAPS, State(lock="locked"), First(), (), last).held is held
 
 
-def test_a_ruling_voids_what_was_cut_off_and_opens_the_bets() -> None:
+def test_a_ruling_voids_the_attempt_that_was_cut_off_and_opens_the_bets() -> None:
     cut = CutOffAttempts((ROLL_4,), setup(First()))
     assert cut.ruled_by(says(1, "no_roll"))
     assert not cut.ruled_by(says(1, "set_dice", dice=(1, 2)))
@@ -103,7 +103,7 @@ def test_a_ruling_voids_what_was_cut_off_and_opens_the_bets() -> None:
     assert cut.awaited is None
 
 
-def test_play_that_goes_on_without_a_ruling_voids_it_too() -> None:
+def test_play_that_resumes_without_a_ruling_voids_the_attempt_that_was_cut_off() -> None:
     cut = CutOffAttempts((InFlight("spin", 2, 0, review_published=True),), setup(First()))
     told, first = cut.close(None, First(seq=9, spin=3), 1, bets_closed=False)
     assert isinstance(told[0].data, SpinNoSpin)
@@ -111,7 +111,7 @@ def test_play_that_goes_on_without_a_ruling_voids_it_too() -> None:
     assert first.seq == 10
 
 
-def test_an_attempt_is_open_until_it_ends_and_undecided_until_its_review() -> None:
+def test_an_attempt_is_open_until_its_end_and_undecided_until_its_review() -> None:
     attempts, now = OpenAttempts(First(roll=4)), First(roll=5)
     assert begun_between(First(roll=4), now) == [("roll", 4)]
     assert (attempts.open_before(now), attempts.undecided_before(now)) == (True, True)

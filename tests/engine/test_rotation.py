@@ -1,4 +1,4 @@
-"""A recording that goes on from another: what is told is the same as if there had been one."""
+"""A recording that continues from another: the outcomes are the same as from one recording."""
 
 from collections.abc import Iterable
 
@@ -54,13 +54,13 @@ def outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 
 def whole(setup: Setup, readings: list[Reading]) -> list[Outcome]:
-    """Return what one session tells of it all."""
+    """Return the outcomes of one session for all readings."""
     session = Session(setup)
     return outcomes([*fed(session, readings), *session.finish()])
 
 
 def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome]:
-    """Return what two tell, the second begun from what a recording's header holds at this time."""
+    """Return the outcomes of two sessions, the second started from a recording's header at this time."""
     before = Session(setup)
     told = fed(before, (r for r in readings if came_us(r) < at_us))
     told += before.advance(at_us)
@@ -85,7 +85,7 @@ def in_order(*readings: Reading) -> list[Reading]:
 
 
 def numbered(readings: list[AnyReading]) -> int:
-    """Return when the number of the game was well past."""
+    """Return a time well after the number of the game."""
     return next(word.t for word in words(readings) if word.state == 5) + 3 * SECOND_US
 
 
@@ -100,8 +100,8 @@ def word_of(t: int, state: int, number: int, shown: int) -> WheelStatus:
     return WheelStatus(t=t, dev="ss2", state=state, spin=number, number=shown, flags=0)
 
 
-def test_a_game_played_while_the_wheel_was_away_is_not_lost_with_the_recording_before_it() -> None:
-    """The wheel counts its games: the last count heard is what tells that one was played unseen."""
+def test_a_game_played_while_the_wheel_was_away_is_found_in_the_next_recording() -> None:
+    """The wheel counts its games: the last count received shows that one was played unseen."""
     played = [r for r in FIRST if r.t < REST_US]
     back = REST_US + 200 * SECOND_US
     away = [
@@ -116,7 +116,7 @@ def test_a_game_played_while_the_wheel_was_away_is_not_lost_with_the_recording_b
     assert in_pieces(SMART, readings, REST_US + 100 * SECOND_US) == told
 
 
-def test_a_game_launched_while_the_table_did_not_play_counts_in_no_later_recording_either() -> None:
+def test_a_game_launched_while_the_table_was_not_in_play_counts_in_no_later_recording() -> None:
     lines = game(12, " 7", "23")
     second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
     rim_us = next(word.t for word in words(second) if word.state == 3)
@@ -128,7 +128,7 @@ def test_a_game_launched_while_the_table_did_not_play_counts_in_no_later_recordi
     assert in_pieces(SMART, readings, rim_us + SECOND_US) == told
 
 
-def test_a_device_that_is_down_is_named_with_its_own_word() -> None:
+def test_a_device_that_is_down_is_named_with_its_own_reason() -> None:
     second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
     readings = in_order(*(r for r in FIRST if r.t < AWAY[0].t), *AWAY, *words(second))
     told = whole(SMART, readings)
@@ -137,27 +137,27 @@ def test_a_device_that_is_down_is_named_with_its_own_word() -> None:
 
 
 @pytest.mark.parametrize("code", ["stuck", "babbling", "lost_edges"])
-def test_gap_R_8_a_pocket_reader_that_has_been_unwell_since_before_proves_no_ball_out(code: str) -> None:
-    """The recording begun since must know it, or the spin is void for nothing."""
+def test_gap_R_8_a_pocket_reader_faulty_since_the_last_recording_proves_no_ball_out(code: str) -> None:
+    """The new recording must know of the fault, or the spin would be void without cause."""
     unwell = DeviceFault(t=SECOND_US, dev="pockets", reason="its input does not change", code=code)
     before = spin(Scene(wheel=WHEEL, revolutions=12.0, pocket=3, bounces=0, begins_us=2 * SECOND_US))
     reads = [r for r in SHORT.readings if not isinstance(r, PocketBall)]
     turns = [r.t for r in reads if isinstance(r, RotorIndex)]
-    assert sum(t > SHORT.left_us for t in turns) >= 5, "turns enough without a read"
+    assert sum(t > SHORT.left_us for t in turns) >= 5, "enough turns without a read"
     scene = in_order(*before.readings, msgspec.structs.replace(unwell, t=before.end_us + SECOND_US), *reads)
     told = whole(BEAMS, scene)
     assert [o.type for o in told if o.type.startswith("spin")] == ["spin.called", "spin.review"]
     assert in_pieces(BEAMS, scene, before.end_us + 3 * SECOND_US) == told
 
 
-def test_a_fault_that_was_told_is_not_reported_again_by_the_next_recording() -> None:
+def test_a_published_fault_is_not_published_again_in_the_next_recording() -> None:
     fault = DeviceFault(t=SECOND_US, dev="pockets", reason="its input does not change", code="stuck")
     again = msgspec.structs.replace(fault, t=90 * SECOND_US)
     assert in_pieces(BEAMS, [fault, again], 50 * SECOND_US) == whole(BEAMS, [fault, again])
 
 
-def test_R_SPIN_3_bets_close_as_of_the_last_word_before_a_silence_also_in_the_next_recording() -> None:
-    """A cable stood still, and then gives all words in one go: the next recording begins among them."""
+def test_R_SPIN_3_bets_close_as_of_the_last_state_before_a_silence_also_in_the_next_recording() -> None:
+    """A cable stalls and then delivers all states at once: the next recording begins among them."""
     silent_us = REST_US + 100 * SECOND_US
     back_us = silent_us + 5 * SECOND_US
     readings = in_order(
@@ -189,7 +189,7 @@ def a_deal(begins_us: int) -> list[Reading]:
 CARDS = Setup(table="c", ruleset=load_ruleset("three-card-poker-12-014"))
 
 
-def test_T_DEAL_2_a_card_of_a_deal_before_the_recording_closes_no_bets_of_the_next() -> None:
+def test_T_DEAL_2_a_late_card_of_a_deal_before_the_recording_does_not_close_bets() -> None:
     straggler = Card(t=11 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=110 * SECOND_US)
     readings = in_order(*a_deal(10 * SECOND_US), straggler)
     told = whole(CARDS, readings)
@@ -197,8 +197,8 @@ def test_T_DEAL_2_a_card_of_a_deal_before_the_recording_closes_no_bets_of_the_ne
     assert in_pieces(CARDS, readings, 100 * SECOND_US) == told
 
 
-def test_what_was_begun_before_the_table_played_never_counts_in_a_later_recording_either() -> None:
-    """It is turned away, as if the recording had not been ended since the table was unlocked."""
+def test_an_attempt_begun_before_play_never_counts_in_a_later_recording() -> None:
+    """It is refused, as if there had been no new recording since the table was unlocked."""
     straggler = Card(t=11 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=110 * SECOND_US)
     readings = in_order(says(9 * SECOND_US, "lock"), says(20 * SECOND_US, "unlock"), straggler)
     told = whole(CARDS, readings)
@@ -206,7 +206,7 @@ def test_what_was_begun_before_the_table_played_never_counts_in_a_later_recordin
     assert in_pieces(CARDS, readings, 100 * SECOND_US) == told
 
 
-def test_a_state_that_is_journaled_holds_nothing_that_changes_with_every_word_of_a_wheel() -> None:
+def test_the_journaled_state_does_not_change_with_every_status_of_a_wheel() -> None:
     session = Session(SMART)
     fed(session, heard([frame(1, 12, " 7")] * 4, begins_us=START_US))
     before = session.state()

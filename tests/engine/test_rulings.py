@@ -70,7 +70,7 @@ def test_C34_PT_3_the_boxperson_decides_the_face_of_a_throw_under_review() -> No
     assert (called.dice, called.grade, called.by, called.roll) == ((5, 2), "person", "boxperson", 1)
 
 
-def test_a_review_that_nobody_ruled_on_is_closed_as_a_no_roll_by_the_next_release() -> None:
+def test_a_review_without_a_ruling_is_closed_as_a_no_roll_by_the_next_release() -> None:
     played = play(throw(START, confidence=0.4), throw(9 * SECOND_US))
     assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.called"]
     void = played.data(RollNoRoll)[0]
@@ -106,7 +106,7 @@ def test_a_ruling_after_the_call_corrects_it_and_the_round_continues_from_there(
     assert played.data(RollCalled)[1].call == "point_made"
 
 
-def test_a_seven_out_corrected_to_no_roll_gives_the_dice_and_the_point_back() -> None:
+def test_a_seven_out_corrected_to_no_roll_restores_the_shooter_and_the_point() -> None:
     seven = throw(START, (3, 4))
     played = Played(state=State(point=6, shooter="3"))
     played.feed(seven, says(rest_of(seven) + SECOND_US, "no_roll"), throw(9 * SECOND_US, (2, 4))).finish()
@@ -172,7 +172,7 @@ def test_with_calls_confirm_the_boxperson_accepts_the_proposal() -> None:
     assert next(o for o in played.outcomes if o.type == "roll.called").t == REST + 3 * SECOND_US
 
 
-def test_with_calls_confirm_nothing_is_called_until_somebody_confirms() -> None:
+def test_with_calls_confirm_nothing_is_called_until_a_person_confirms() -> None:
     assert Played(state=State(calls="confirm")).feed(THROW).finish().told("roll") == []
 
 
@@ -186,7 +186,7 @@ def test_with_calls_confirm_a_proposed_no_roll_is_accepted_or_overruled() -> Non
     assert overruled.data(RollCalled)[0].grade == "person"
 
 
-def test_with_calls_confirm_a_proposal_nobody_confirms_lapses_at_the_next_release() -> None:
+def test_with_calls_confirm_an_unconfirmed_proposal_lapses_at_the_next_release() -> None:
     played = Played(state=State(calls="confirm")).feed(THROW, throw(9 * SECOND_US)).finish()
     assert [r.code for r in played.data(RollNoRoll)[0].reasons] == ["unruled"]
 
@@ -226,7 +226,7 @@ def test_faces_entered_while_the_dice_fly_are_refused() -> None:
     assert played.data(RollCalled)[0].dice == (3, 3)
 
 
-def test_faces_entered_for_dice_that_the_camera_lost_are_a_ruling_at_once() -> None:
+def test_faces_entered_for_dice_that_the_camera_lost_count_as_a_ruling_at_once() -> None:
     lost = [r for r in THROW if r.t < REST - 200 * MS]
     ruled = says(REST + SECOND_US, "set_dice", dice=[5, 1])
     called = play(lost, ruled).data(RollCalled)[0]
@@ -241,7 +241,7 @@ def test_dice_collected_before_both_are_seen_at_rest_ends_the_throw_under_review
 
 
 def moving_off(t: int) -> list[AnyReading]:
-    """Return the track of the die that rested last, on its way from there, and no word of it after that."""
+    """Return the track of the die that came to rest last as it moves on, with no reading after that."""
     rest = max((reading for reading in THROW if isinstance(reading, DieRest)), key=lambda rest: rest.t)
     return [
         DieAt(t=t + i * FRAME_US, dev=rest.dev, die=rest.die, x=rest.x - 20.0 - 15.0 * i, y=rest.y)
@@ -249,7 +249,7 @@ def moving_off(t: int) -> list[AnyReading]:
     ]
 
 
-def test_a_die_that_moves_on_in_the_hold_and_is_lost_leaves_no_silence_but_a_review() -> None:
+def test_a_die_that_moves_on_during_the_hold_and_is_lost_leads_to_review() -> None:
     played = play(THROW, moving_off(REST + 100 * MS), throw(START + 20 * SECOND_US, (2, 2)))
     assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.called"]
     review = next(o for o in played.outcomes if o.type == "roll.review")
@@ -257,19 +257,19 @@ def test_a_die_that_moves_on_in_the_hold_and_is_lost_leaves_no_silence_but_a_rev
     assert {reason.code for reason in played.data(RollReview)[0].reasons} == {"missing_reading"}
 
 
-def test_dice_taken_away_within_the_hold_have_not_moved_on() -> None:
+def test_dice_collected_during_the_hold_have_not_moved_on() -> None:
     played = play(THROW, says(REST + 50 * MS, "dice_collected"), moving_off(REST + 100 * MS))
     assert played.told("roll") == ["roll.called"]
 
 
-def test_dice_thrown_again_within_the_hold_after_they_were_taken_away_are_the_next_throw() -> None:
+def test_dice_collected_and_thrown_again_during_the_hold_are_the_next_throw() -> None:
     again = throw(REST + 100 * MS, (2, 2))
     played = play(in_order([*THROW, says(REST + 50 * MS, "dice_collected"), *again]))
     assert [data.dice for data in played.data(RollCalled)] == [(3, 3), (2, 2)]
 
 
 @pytest.mark.parametrize("later_us", [1, 1000, SECOND_US])
-def test_what_opens_a_review_of_a_throw_never_closes_it(later_us: int) -> None:
+def test_the_reading_that_opens_a_review_of_a_throw_never_closes_it(later_us: int) -> None:
     without_rest = [r for r in THROW if not (isinstance(r, DieRest) and r.die == 2)]
     until = START + 8 * SECOND_US
     openings: list[tuple[int, list[AnyReading]]] = [
@@ -284,7 +284,7 @@ def test_what_opens_a_review_of_a_throw_never_closes_it(later_us: int) -> None:
         assert (rolls[0].t, rolls[1].t) == (opened, opened + later_us)
 
 
-def test_a_release_in_the_moment_that_opens_a_review_does_not_close_it() -> None:
+def test_a_release_at_the_moment_that_opens_a_review_does_not_close_it() -> None:
     unread = throw(START, (3, 3), confidence=0.4)
     assert play(in_order([*unread, *throw(REST, (2, 2))])).told("roll") == ["roll.review"]
 
@@ -296,7 +296,7 @@ def test_C34_PT_3_the_boxperson_decides_the_faces_and_the_dealer_does_not() -> N
 
 
 @pytest.mark.parametrize("by", ["boxperson", "supervisor", "manager"])
-def test_C34_PT_3_so_may_who_stands_above_him(by: str) -> None:
+def test_C34_PT_3_a_role_above_the_boxperson_may_decide_the_faces_too(by: str) -> None:
     unsure = throw(START, (3, 3), confidence=0.4)
     assert play(unsure, says(REST + SECOND_US, "set_dice", by, dice=[5, 2])).data(RollCalled)[0].by == by
 
@@ -310,6 +310,6 @@ def test_where_a_table_has_no_boxperson_the_dealer_decides_the_faces() -> None:
 
 
 @pytest.mark.parametrize("name", ["no_roll", "void", "accept", "set_dice"])
-def test_a_technician_rules_on_nothing(name: str) -> None:
+def test_a_technician_may_not_rule(name: str) -> None:
     played = play(throw(START, (3, 3), confidence=0.4), says(REST + SECOND_US, name, "technician"))
     assert (played.told("roll"), played.refusals()) == (["roll.review"], ["not_technicians"])

@@ -20,7 +20,7 @@ THROW = throw(SECOND_US, (3, 3))
 REST = rest_of(THROW)
 
 
-def test_a_throw_at_a_locked_table_does_not_count_and_is_stated_once() -> None:
+def test_a_throw_at_a_locked_table_does_not_count_and_is_reported_once() -> None:
     played = play(
         says(0, "lock", "supervisor", reason="camera moved"),
         THROW,
@@ -65,7 +65,7 @@ def test_an_opened_door_or_tamper_switch_locks_the_table(name: str) -> None:
     assert played.data(TableEvent)[0].cause == f"{name}_open"
 
 
-def test_devices_are_reported_once_when_they_go_and_once_when_they_come_back() -> None:
+def test_a_device_is_reported_once_when_it_goes_down_and_once_when_it_is_back() -> None:
     gone = DeviceDown(t=1, dev="wall-left", reason="unplugged")
     played = play(gone, msgspec.structs.replace(gone, t=2), DeviceUp(t=3, dev="wall-left"))
     assert played.told() == ["device.down", "device.up"]
@@ -95,7 +95,7 @@ def test_test_mode_leaves_no_trace_in_state_ids_and_outcomes() -> None:
     assert play(up, before, tested, after).outcomes == play(up, before, after).outcomes
 
 
-def test_a_device_that_is_still_gone_after_test_mode_is_reported_then() -> None:
+def test_a_device_still_down_after_test_mode_is_reported_then() -> None:
     played = play(
         says(1, "test_mode", on=True),
         DeviceDown(t=2, dev="cam", reason="unplugged"),
@@ -104,7 +104,7 @@ def test_a_device_that_is_still_gone_after_test_mode_is_reported_then() -> None:
     assert [(o.type, o.t) for o in played.outcomes] == [("device.down", 3)]
 
 
-def test_a_whole_recording_runs_on_until_no_timer_is_pending() -> None:
+def test_a_complete_recording_runs_on_until_no_timer_is_pending() -> None:
     assert play(THROW).told("roll") == ["roll.called"]
     released_only = [r for r in THROW if r.t == SECOND_US]
     assert play(released_only).told("roll") == ["roll.review"]
@@ -123,7 +123,7 @@ def test_a_call_that_was_still_held_when_the_recording_ends_was_never_reported()
     assert Played().feed(THROW).finish(cut=True).told("roll") == ["roll.review"]
 
 
-def test_what_a_cut_off_recording_told_is_what_the_whole_one_told_first() -> None:
+def test_outcomes_of_a_cut_off_recording_are_the_first_ones_of_the_complete_recording() -> None:
     evening = [*THROW, *throw(9 * SECOND_US, (2, 4), short_mm=(0, 300)), *throw(17 * SECOND_US, (2, 4))]
     whole = play(evening).outcomes
     chance = random.Random(5)
@@ -153,19 +153,19 @@ def test_a_table_without_its_measures_cannot_play() -> None:
         Session(Setup(table="t", ruleset=load_ruleset("craps-12-034"), first=First()))
 
 
-def test_dice_that_fly_without_a_release_are_never_overlooked() -> None:
+def test_dice_in_flight_without_a_release_are_never_overlooked() -> None:
     tracks = [r for r in THROW if r.t > SECOND_US]
     assert play(tracks).told("roll") == ["roll.review"]
 
 
-def test_dice_that_fly_without_a_release_after_a_review_do_not_vanish_in_it() -> None:
+def test_dice_in_flight_without_a_release_after_a_review_get_their_own_review() -> None:
     unsure = throw(SECOND_US, (3, 3), confidence=0.2)
     unseen = [r for r in throw(9 * SECOND_US) if r.t > 9 * SECOND_US]
     played = play(unsure, says(rest_of(unsure) + SECOND_US, "dice_collected"), unseen)
     assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.review"]
 
 
-def test_dice_moved_with_the_stick_are_no_throw() -> None:
+def test_dice_moved_with_the_stick_are_not_a_throw() -> None:
     pushed = [
         DieAt(t=9 * SECOND_US + 11_111 * i, dev="cam", die=1, x=1000 + 5.0 * i, y=500.0) for i in range(100)
     ]
@@ -211,7 +211,7 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
     st.lists(st.integers(1, 20), max_size=6),
 )
 @settings(derandomize=True, max_examples=100, deadline=None)
-def test_many_readings_at_once_tell_what_they_tell_one_after_the_other(
+def test_readings_fed_at_once_give_the_same_outcomes_as_one_by_one(
     claims: list[tuple[AnyReading, int, int | None]], lengths: list[int]
 ) -> None:
     arrivals: list[AnyReading] = []

@@ -1,4 +1,4 @@
-"""What was turned away while the table did not play is over before anything counts again."""
+"""An attempt refused while the table was not in play is over before anything counts again."""
 
 from collections.abc import Sequence
 
@@ -27,8 +27,8 @@ def types(table: Table) -> list[str]:
     return [outcome.type for outcome in table.played.outcomes]
 
 
-def test_cards_of_a_deal_that_began_while_the_table_was_locked_are_no_deal() -> None:
-    """T-IRR-1: half of it was not seen, so the next deal's cards must not fill it up."""
+def test_T_IRR_1_cards_of_a_deal_begun_while_the_table_was_locked_are_not_a_deal() -> None:
+    """Half of the deal was not seen, so the next deal's cards must not complete it."""
     table = Table().says("seats", seats=("1", "2")).says("lock", "supervisor")
     table.in_order(ROTATION[:4])
     table.says("unlock", "supervisor", after_s=0.2)
@@ -44,8 +44,8 @@ def test_cards_of_a_deal_that_began_while_the_table_was_locked_are_no_deal() -> 
     ]
 
 
-def test_a_card_after_all_have_acted_fills_no_hand_up() -> None:
-    """T-DEAL-4: who plays or folds has all his cards, and so has the dealer: one went unseen."""
+def test_T_DEAL_4_a_card_after_all_have_acted_completes_no_hand() -> None:
+    """A position that plays or folds has all its cards, and so has the dealer: one card went unseen."""
     table = Table().says("seats", seats=("1", "2"))
     table.in_order(ROTATION[:-1])
     table.says("play", seat="1").says("fold", seat="2")
@@ -57,8 +57,8 @@ def test_a_card_after_all_have_acted_fills_no_hand_up() -> None:
 
 
 @pytest.mark.parametrize("way", ["lock", "test_mode"])
-def test_the_second_die_of_a_throw_that_was_turned_away_begins_no_throw(way: str) -> None:
-    """C34-INV-3: two dice were thrown, the first from the hand at a table that did not play."""
+def test_C34_INV_3_the_second_die_of_a_refused_throw_begins_no_throw(way: str) -> None:
+    """Two dice were thrown, the first leaving the hand at a table that was not in play."""
     readings = throw(5 * SECOND_US, (3, 4))
     first, second = [reading for reading in readings if isinstance(reading, DieReleased)]
     later = msgspec.structs.replace(second, t=first.t + 100_000)
@@ -80,10 +80,10 @@ def test_the_second_die_of_a_throw_that_was_turned_away_begins_no_throw(way: str
 
 @pytest.mark.parametrize("way", ["lock", "test_mode"])
 @pytest.mark.parametrize("told_s", [6, 25])
-def test_a_throw_made_while_the_table_did_not_play_never_counts_however_late_it_is_told(
+def test_a_throw_made_while_the_table_was_not_in_play_never_counts_however_late_its_readings(
     way: str, told_s: int
 ) -> None:
-    """It may lie there for all to see: a close of bets as of then would be one of a session that was not."""
+    """All may see the dice, but a close of bets as of then would belong to a session that did not exist."""
     by = "supervisor" if way == "lock" else "technician"
     away = says(SECOND_US, way, by)
     plays = says(20 * SECOND_US, "unlock" if way == "lock" else "test_mode", by, on=False)
@@ -98,8 +98,8 @@ def test_a_throw_made_while_the_table_did_not_play_never_counts_however_late_it_
     assert played.refusals() == (["table_locked"] if way == "lock" else [])
 
 
-def test_a_throw_whose_releases_were_not_seen_is_found_after_one_that_was_turned_away() -> None:
-    """C34-INV-3: once those dice are back, what moves is the next throw; silence would lose it."""
+def test_C34_INV_3_a_throw_without_seen_releases_is_found_after_a_refused_throw() -> None:
+    """Once those dice are collected, whatever moves is the next throw and must not be lost."""
     unseen = [reading for reading in throw(25 * SECOND_US, (6, 6)) if not isinstance(reading, DieReleased)]
     locked, unlocked = says(SECOND_US, "lock", "supervisor"), says(12 * SECOND_US, "unlock", "supervisor")
     collected = says(15 * SECOND_US, "dice_collected", "stickperson")
@@ -113,10 +113,10 @@ def test_a_throw_whose_releases_were_not_seen_is_found_after_one_that_was_turned
     ("stop", "go_on"),
     [("lock", "unlock"), ("close_table", "open_table"), ("test_mode", "test_mode")],
 )
-def test_a_card_pitched_while_the_table_does_not_play_gives_nobody_the_next_ones(
+def test_H_DEAL_1_after_a_card_pitched_out_of_play_the_next_cards_are_not_assigned(
     stop: str, go_on: str
 ) -> None:
-    """H-DEAL-1: seat 1's second card was missed; seat 2's must not be taken for it."""
+    """Seat 1's second card was missed; seat 2's card must not be taken for it."""
     night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=2)
     night.pitched("7").says(stop, "supervisor").pitched("8").says(go_on, "supervisor", on=False)
     night.pitched("9")
@@ -127,8 +127,8 @@ def test_a_card_pitched_while_the_table_does_not_play_gives_nobody_the_next_ones
     assert night.end().refusals() == [*refused, "order_broken"]
 
 
-def test_a_card_that_was_not_read_gives_nobody_the_next_ones() -> None:
-    """H-DEAL-1: the order in which cards are pitched tells whose they are only while none is missed."""
+def test_H_DEAL_1_after_an_unreadable_card_the_next_cards_are_not_assigned() -> None:
+    """The pitching order shows whose card it is only while none is missed."""
     night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
     night.pitched(None, "9")
     assert night.state.cards == {}
@@ -136,8 +136,8 @@ def test_a_card_that_was_not_read_gives_nobody_the_next_ones() -> None:
     assert [call.player for call in night.end().data(GameWon)] == ["2"]
 
 
-def test_a_shoe_that_was_away_gives_nobody_the_cards_after_it() -> None:
-    """H-DEAL-1: what it pitched meanwhile nobody saw; a person enters what is owed."""
+def test_H_DEAL_1_after_a_shoe_was_away_the_next_cards_are_not_assigned() -> None:
+    """Cards pitched meanwhile were not seen; a person enters the cards that are due."""
     night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=1)
     night.pitched("7")
     for health in (DeviceDown, DeviceUp):
@@ -149,15 +149,15 @@ def test_a_shoe_that_was_away_gives_nobody_the_cards_after_it() -> None:
     assert night.end().refusals() == ["order_broken"]
 
 
-def test_bets_that_were_closed_open_again_with_the_table_at_cards() -> None:
-    """T-DEAL-2: who was told that bets are closed must be told that they open, or takes none all round."""
+def test_T_DEAL_2_closed_bets_open_again_when_a_card_table_opens() -> None:
+    """A client that received the close of bets must receive their opening, or it would accept none."""
     table = seated().says("no_more_bets").says("close_table", "supervisor").says("open_table", "supervisor")
     bets = [(o.type, o.data.round) for o in table.end().outcomes if isinstance(o.data, Bets)]
     assert bets == [("bets.closed", 1), ("bets.opened", 2)]
 
 
-def test_bets_that_were_closed_open_again_with_the_table_at_a_wheel() -> None:
-    """R-SPIN-3: the dealer ends the day with no more bets; the next day begins with bets."""
+def test_R_SPIN_3_closed_bets_open_again_when_a_wheel_table_opens() -> None:
+    """The dealer ends the day with No More Bets; the next day begins with bets."""
     names = ("no_more_bets", "close_table", "open_table")
     played = Played("roulette", wheel=wheel())
     for second, name in enumerate(names, 1):
@@ -166,8 +166,8 @@ def test_bets_that_were_closed_open_again_with_the_table_at_a_wheel() -> None:
     assert bets == [("bets.closed", 1), ("bets.opened", 2)]
 
 
-def test_H_START_1_dice_of_which_one_flew_before_the_last_card_lay_are_no_roll() -> None:
-    """The second release comes when a roll is due; the throw had begun before, and is none."""
+def test_H_START_1_a_throw_begun_before_the_last_card_was_dealt_is_not_a_roll() -> None:
+    """The second release comes when a roll is due, but the throw began before that, so it is not a roll."""
     night = two_players().says("buy", seat="1", count=0).says("buy", seat="2", count=1)
     night.now += 10 * SECOND_US
     readings = throw(night.now, FACES[7])
@@ -182,7 +182,7 @@ def test_H_START_1_dice_of_which_one_flew_before_the_last_card_lay_are_no_roll()
     assert told == ["roll.called"]
 
 
-def test_H_DEAL_1_a_card_that_came_late_while_the_table_was_locked_is_missed() -> None:
+def test_H_DEAL_1_a_late_card_from_while_the_table_was_locked_counts_as_missed() -> None:
     night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
     night.says("lock", "supervisor")
     at = night.now + SECOND_US
@@ -194,7 +194,7 @@ def test_H_DEAL_1_a_card_that_came_late_while_the_table_was_locked_is_missed() -
     assert night.end().told("card.pitched") == []
 
 
-# --- a ball launched while the table was not in play, whose pulses are reported late ---
+# --- a ball launched while the table was not in play, whose pulses arrive late ---
 
 WHEEL = wheel()
 SENT_OFF = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0, begins_us=20 * SECOND_US))
@@ -206,8 +206,8 @@ STOPS = {
 }
 
 
-def sent_off(stop: str, *, plays_at: int, late_ms: int, then: Sequence[Reading] = ()) -> Played:
-    """Stop play, send the ball off, and go on in its run; all that was seen before that comes so late."""
+def launched(stop: str, *, plays_at: int, late_ms: int, then: Sequence[Reading] = ()) -> Played:
+    """Stop play, launch the ball, and resume during its run; all earlier readings arrive this late."""
     go_on, by, _ = STOPS[stop]
     plays_us = PULSES_US[plays_at] - 1
     seen = [
@@ -225,31 +225,31 @@ def sent_off(stop: str, *, plays_at: int, late_ms: int, then: Sequence[Reading] 
 @pytest.mark.parametrize("stop", STOPS)
 @pytest.mark.parametrize("plays_at", [1, 3, 8, 20])
 @pytest.mark.parametrize("late_ms", [0, 300, 700])
-def test_R_SPIN_1_a_ball_sent_off_while_the_table_did_not_play_is_no_spin_however_late_that_is_told(
+def test_R_SPIN_1_a_ball_launched_out_of_play_is_not_a_spin_however_late_its_readings(
     stop: str, plays_at: int, late_ms: int
 ) -> None:
-    played = sent_off(stop, plays_at=plays_at, late_ms=late_ms)
+    played = launched(stop, plays_at=plays_at, late_ms=late_ms)
     assert played.told("spin", "bets") == []
     assert played.refusals() == STOPS[stop][2]
 
 
 @pytest.mark.parametrize("stop", STOPS)
 @pytest.mark.parametrize(("plays_at", "late_ms"), [(1, 2_000), (3, 6_000), (8, 6_000)])
-def test_R_SPIN_1_where_its_later_pulses_have_begun_a_spin_meanwhile_a_person_rules(
+def test_R_SPIN_1_if_its_later_pulses_have_begun_a_spin_a_person_rules(
     stop: str, plays_at: int, late_ms: int
 ) -> None:
-    played = sent_off(stop, plays_at=plays_at, late_ms=late_ms)
+    played = launched(stop, plays_at=plays_at, late_ms=late_ms)
     assert played.told("spin") == ["spin.review"]
     (review,) = played.data(SpinReview)
     assert "was interrupted before the table was in play" in review.reasons[0].seen
 
 
 @pytest.mark.parametrize(("plays_at", "late_ms"), [(1, 60_000), (3, 40_000), (8, 60_000)])
-def test_R_SPIN_1_where_they_have_been_called_meanwhile_a_person_is_told_what_to_do(
+def test_R_SPIN_1_if_that_spin_has_been_called_a_person_is_shown_what_to_do(
     plays_at: int, late_ms: int
 ) -> None:
-    """What was told stays as it is until a person changes it: the call must not seem to be refused."""
-    played = sent_off("lock", plays_at=plays_at, late_ms=late_ms)
+    """The published call stays as it is until a person changes it: it must not seem to be refused."""
+    played = launched("lock", plays_at=plays_at, late_ms=late_ms)
     assert played.told("spin") == ["spin.called"]
     (refused,) = (told for told in played.data(TableEvent) if told.cause == "table_locked")
     assert refused.says == (
@@ -260,7 +260,7 @@ def test_R_SPIN_1_where_they_have_been_called_meanwhile_a_person_is_told_what_to
 
 @pytest.mark.parametrize("late_ms", [0, 700])
 def test_R_SPIN_1_the_next_ball_is_a_spin(late_ms: int) -> None:
-    """What was told late binds the ball that it was of, and no other."""
+    """The late readings affect the ball that they belong to, and no other."""
     ball = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=4, bounces=0, begins_us=60 * SECOND_US))
-    played = sent_off("lock", plays_at=3, late_ms=late_ms, then=ball.readings)
+    played = launched("lock", plays_at=3, late_ms=late_ms, then=ball.readings)
     assert [called.number for called in played.data(SpinCalled)] == [ball.number]

@@ -1,7 +1,7 @@
-"""Over and Under Seven, a game of the fairs: two dice are thrown; what is bet on is under 7, 7, or over 7.
+"""Over and Under Seven, a fairground game: two dice are thrown, and players bet on under 7, 7, or over 7.
 
-The controller does not know it. It is here to show what a new game takes: a machine on the throws that there
-are, its wagers, and the value that says the rest.
+The controller does not contain this game. It shows what a new game needs: a machine that uses the existing
+throws, its wagers, and the value that describes the rest.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ class OverUnder(PlaysThrows):
         return None
 
     def restore(self, snapshot: object) -> None:
-        """A roll leaves nothing behind that a correction would have to take back."""
+        """Do nothing: a roll leaves no state that a correction would have to undo."""
 
     def began(self, t: int) -> None:
         self._machine.fire("thrown")
@@ -146,7 +146,7 @@ class OverUnder(PlaysThrows):
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """Bet on one of three sides."""
+    """A bet on one of three sides."""
 
     id: str
     player: str
@@ -161,7 +161,7 @@ class Roll(Request, frozen=True, kw_only=True, tag="roll"):
 
 
 class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
-    """A roll that does not count: bets stand."""
+    """A roll that does not count: bets stay up."""
 
     reason: str = ""
 
@@ -176,7 +176,7 @@ class OverUnderPayTable:
 
 
 def side_of(total: int) -> Side:
-    """Return the side that a total is on."""
+    """Return the side that a total belongs to."""
     return "seven" if total == 7 else "under" if total < 7 else "over"
 
 
@@ -212,7 +212,7 @@ class OverUnderBook(Book):
 
 
 def report(table: OverUnderPayTable) -> Report:
-    """Work out each side's edge over the 36 rolls."""
+    """Compute each side's edge over the 36 rolls."""
     ways = [side_of(one + other) for one in range(1, 7) for other in range(1, 7)]
     edges = [
         Edge(wager=side, edge=1 - Fraction(ways.count(side), 36) * (pays.ratio.exact + 1))
@@ -222,7 +222,7 @@ def report(table: OverUnderPayTable) -> Report:
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return what an outcome asks of the book."""
+    """Return the requests to the book that follow from an outcome."""
     match outcome.data:
         case RollCalled(dice=dice) | RollCorrected(dice=(int(), int()) as dice):
             return [{"do": "roll", "dice": dice}]

@@ -1,4 +1,4 @@
-"""A game that nobody outside its room has heard of is played, told, settled and checked like every other."""
+"""A game defined only in its own module is played, published, settled and checked like every other."""
 
 import json
 from collections.abc import Iterator
@@ -49,14 +49,14 @@ def _configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def night() -> Played:
-    """Play a 6, and a throw of which a person says No Roll."""
+    """Play a 6, and a throw on which a person calls No Roll."""
     said = says(11 * SECOND_US - 1, "no_roll")
     second = in_order([*throw(10 * SECOND_US, (5, 5)), said])
     return Played(RULES).feed(throw(SECOND_US, (3, 3)), second).finish()
 
 
 class Bettor:
-    """A table of this game that settlement hears, and a player who bets at it."""
+    """A table of this game as settlement receives it, and a player who bets at it."""
 
     def __init__(self, folder: Path) -> None:
         self.house = House(f"sqlite:///{folder}/settlement.db")
@@ -69,14 +69,14 @@ class Bettor:
         self.house.bets(self.table, "ann", id_, side, 100)
 
     def hears(self, outcomes: list[Outcome]) -> None:
-        """Settle what the table told, each twice: a delivery may come again."""
+        """Settle the table's outcomes, each twice: a delivery may be repeated."""
         for outcome in outcomes:
             event = self.table.sealed(outcome)
             self.house.takes(event, event)
 
     @property
     def balance(self) -> int:
-        """What the player has, in cents."""
+        """Return the player's balance in cents."""
         assert self.house.proof().faults == ()
         return self.house.balance("player:ann")
 
@@ -88,7 +88,7 @@ def bettor(tmp_path: Path) -> Iterator[Bettor]:
     bettor.house.store.close()
 
 
-def test_it_plays_and_publishes() -> None:
+def test_a_new_game_is_played_and_published() -> None:
     played = night()
     assert played.told("bets") == ["bets.closed", "bets.opened"] * 2
     assert played.told("roll") == ["roll.called", "roll.no_roll"]
@@ -97,25 +97,25 @@ def test_it_plays_and_publishes() -> None:
     assert [bets.round for bets in played.data(Bets)] == [1, 2, 2, 3]
 
 
-def test_a_wager_is_settled_by_what_the_table_told(bettor: Bettor) -> None:
+def test_a_wager_is_settled_by_the_tables_outcomes(bettor: Bettor) -> None:
     outcomes = night().outcomes
     bettor.bets("b1", "under")
     bettor.hears(outcomes[:3])
     assert bettor.balance == CHIPS + 100
     bettor.bets("b2", "over")
     bettor.hears(outcomes[3:])
-    assert bettor.balance == CHIPS, "after a No Roll the bet stands"
+    assert bettor.balance == CHIPS, "after a No Roll the bet must stay up"
     assert bettor.house.balance("at_risk:table-7") == 100
 
 
-def test_no_bet_is_taken_once_the_dice_are_out(bettor: Bettor) -> None:
+def test_no_bet_is_accepted_once_the_dice_are_out(bettor: Bettor) -> None:
     outcomes = night().outcomes
     bettor.hears(outcomes[:1])
     with pytest.raises(RequestRefused, match="the dice are out"):
         bettor.bets("b1", "under")
 
 
-def test_a_ruling_after_the_call_pays_anew(bettor: Bettor) -> None:
+def test_a_ruling_after_the_call_settles_the_bets_again(bettor: Bettor) -> None:
     ruled = says(5 * SECOND_US, "set_dice", dice=[3, 4])
     outcomes = Played(RULES).feed(throw(SECOND_US, (3, 3)), ruled).finish().outcomes
     bettor.bets("b1", "under")
@@ -134,7 +134,7 @@ def test_a_recording_continues_where_it_was_and_a_call_can_still_be_corrected() 
     assert played.data(RollCalled)[0].roll == 2
 
 
-def test_the_settle_command_the_board_and_the_check_of_its_pay_table_know_it() -> None:
+def test_the_settle_command_the_board_and_the_pay_table_check_support_a_new_game() -> None:
     asked = [
         b'{"do":"bet","id":"b1","player":"ann","wager":"seven","amount":500}',
         b'{"do":"roll","dice":[3,4]}',
@@ -151,7 +151,7 @@ def test_the_settle_command_the_board_and_the_check_of_its_pay_table_know_it() -
     assert "over-under-paytable.schema.json" in schemas.schemas()
 
 
-def test_a_rule_set_of_a_game_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_set_of_an_unknown_game_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_ruleset(RULES).game == "over_under"
     monkeypatch.delitem(GAMES, OVER_UNDER.name)
     expected = r"game: found 'over_under', expected one of 'craps', 'high_roller', 'roulette' or 'three_card'"

@@ -1,4 +1,4 @@
-"""A game is one room: what the rest needs of it is in its value, and nothing else asks for its name."""
+"""A game is one package: the rest of the code finds everything in its value and never compares its name."""
 
 import ast
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ OWN_WORDS = {
     "console": "screens know the controller through its socket alone, and have keys and words of their own",
 }
 CALLS = {("cli/words.py", "craps")}
-"""Words of the dealers' that are no game's name here: 2, 3 or 12 is called craps."""
+"""Dealers' words that are not a game's name here: 2, 3 or 12 is called craps."""
 
 
 def asked_for(file: Path) -> Iterator[str]:
-    """Yield each game's name that a module compares with, matches, or looks up in a table of its own."""
+    """Yield each game's name that a module compares with, matches, or uses as a dictionary key."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         match node:
             case ast.Compare(left=left, comparators=others):
@@ -40,7 +40,7 @@ def asked_for(file: Path) -> Iterator[str]:
                     yield str(part.value)
 
 
-def test_nothing_outside_the_rooms_asks_for_a_games_name() -> None:
+def test_no_module_outside_the_games_packages_compares_a_games_name() -> None:
     modules = [
         file for file in CONTROLLER.rglob("*.py") if file.relative_to(CONTROLLER).parts[0] not in OWN_WORDS
     ]
@@ -49,22 +49,22 @@ def test_nothing_outside_the_rooms_asks_for_a_games_name() -> None:
     assert asked - CALLS == set()
 
 
-def test_a_name_that_is_asked_for_is_found(tmp_path: Path) -> None:
+def test_a_compared_game_name_is_found(tmp_path: Path) -> None:
     written = tmp_path / "module.py"
     written.write_text('if game == "craps" or game in ("roulette",): ...\nWORDS = {"three_card": 1}\n')
     assert set(asked_for(written)) == {"craps", "roulette", "three_card"}
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=lambda game: game.name)
-def test_each_game_is_in_its_room_and_in_the_manual(game: Game) -> None:
+def test_each_game_is_in_its_package_and_in_the_manual(game: Game) -> None:
     assert (CONTROLLER / "games" / game.name / "game.py").is_file()
     assert game.table in TABLES
     assert game.table.name == game.name
 
 
 @pytest.mark.parametrize("name", config_names("rulesets"))
-def test_each_rule_set_is_of_a_game_and_has_its_pay_table(name: str) -> None:
+def test_each_rule_set_belongs_to_a_game_and_has_its_pay_table(name: str) -> None:
     game = GAMES[load_ruleset(name).game]
     assert game_for(name).vocabulary
     assert check(name).ruleset == name
-    assert not game.wagers().play_state().prelude(), "a table that begins needs nothing told"
+    assert not game.wagers().play_state().prelude(), "a starting table must need no state"

@@ -11,7 +11,7 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def rolls(*faces: tuple[Face, Face]) -> list[AnyReading]:
-    """Throw these one after the other, ten seconds apart, collected by the stick each time."""
+    """Throw these one after the other, ten seconds apart, with the stick collecting the dice each time."""
     readings: list[AnyReading] = []
     for number, up in enumerate(faces):
         start = (1 + 10 * number) * SECOND_US
@@ -77,7 +77,7 @@ def test_CV1_RND_7_a_made_point_keeps_the_shooter_and_a_seven_out_passes_the_dic
 
 
 @pytest.mark.parametrize("faces", [(1, 1), (1, 2), (5, 6), (6, 6), (4, 5)])
-def test_CV1_RND_8_other_totals_leave_the_point_alone(faces: tuple[Face, Face]) -> None:
+def test_CV1_RND_8_other_totals_leave_the_point_unchanged(faces: tuple[Face, Face]) -> None:
     assert calls(play(rolls((3, 3), faces)))[1] == (6, "no_decision", 6)
 
 
@@ -132,7 +132,7 @@ def test_C34_CONT_2b_a_run_out_sets_no_point_and_ends_with_a_seven() -> None:
     assert [roll.run_out for roll in played.data(RollCalled)] == [True, True, True, False]
 
 
-def test_C34_CONT_2b_a_corrected_roll_was_thrown_in_the_run_out_too() -> None:
+def test_C34_CONT_2b_a_corrected_roll_stays_part_of_the_run_out() -> None:
     ruled = says(8 * SECOND_US, "set_dice", dice=(2, 3))
     played = play(says(0, "run_out"), rolls((3, 3)), ruled)
     (corrected,) = played.data(RollCorrected)

@@ -23,18 +23,18 @@ def confirms(after_ms: int, by: str, who: str | None = None, wager: str = "b1") 
 
 
 def until(played: Played, us: int) -> Played:
-    """Let time run on to this moment."""
+    """Advance time to this moment."""
     played.effects += played.session.advance(us)
     return played
 
 
 def during(*words: Input, until_us: int = SECOND_US + 700 * MS) -> Played:
-    """Throw, say these words meanwhile, and look on while the dice fly."""
+    """Throw, enter these inputs meanwhile, and play on while the dice fly."""
     seen = [reading for reading in THROWN if reading.t < until_us]
     return until(Played().feed(in_order([*seen, *words])), until_us)
 
 
-def test_C34_MK_1b_a_wager_that_dealer_and_boxperson_confirm_in_flight_is_told_with_the_last_motion() -> None:
+def test_C34_MK_1b_a_wager_confirmed_by_dealer_and_boxperson_in_flight_is_published() -> None:
     out = during(lodged(), confirms(200, "dealer"), confirms(250, "boxperson")).session.dice_out
     assert out is not None
     assert out.confirmed == ("b1",)
@@ -63,14 +63,16 @@ def test_C34_MK_1b_a_wager_that_dealer_and_boxperson_confirm_in_flight_is_told_w
         ),
     ],
 )
-def test_anything_less_confirms_nothing(words: list[Input], refused: list[str]) -> None:
+def test_C34_MK_1b_a_wager_without_both_confirmations_is_not_confirmed(
+    words: list[Input], refused: list[str]
+) -> None:
     played = during(*words)
     assert played.refusals() == refused
     assert played.session.dice_out is not None
     assert played.session.dice_out.confirmed == ()
 
 
-def test_once_a_die_lies_nobody_confirms_any_more() -> None:
+def test_C34_MK_1b_once_a_die_is_at_rest_no_confirmation_is_accepted() -> None:
     after_ms = (REST - SECOND_US) // MS + 1
     played = Played().feed(in_order([*THROWN, lodged(), confirms(200, "dealer")]))
     until(played.feed(confirms(after_ms, "boxperson")), REST + 200 * MS)
@@ -79,7 +81,7 @@ def test_once_a_die_lies_nobody_confirms_any_more() -> None:
     assert played.session.dice_out is None or played.session.dice_out.confirmed == ()
 
 
-def test_the_next_throw_begins_without_the_wagers_of_the_last() -> None:
+def test_the_next_throw_begins_without_the_late_wagers_of_the_last() -> None:
     again = throw(9 * SECOND_US)
     seen = [reading for reading in again if reading.t < 9 * SECOND_US + 600 * MS]
     words = [confirms(8_200, "dealer"), confirms(8_250, "boxperson")]
@@ -108,7 +110,7 @@ def test_both_dice_move_until_the_first_of_them_slows_down() -> None:
     assert 270 * MS < found.until_us < 300 * MS
 
 
-def test_what_proves_no_motion() -> None:
+def test_readings_that_prove_no_motion() -> None:
     one, both = rolling(1, 300 * MS), [*rolling(1, 300 * MS), *rolling(2, 300 * MS)]
     assert motion_of(one) == Motion(None, over=False)
     assert motion_of([]) == Motion(None, over=False)
@@ -117,8 +119,8 @@ def test_what_proves_no_motion() -> None:
         assert motion_of([*both, over]).over
 
 
-def test_a_die_that_lay_and_is_pushed_on_moves_no_more() -> None:
-    """Its face is known: whoever pushes it would hold the window open."""
+def test_a_die_pushed_after_its_rest_is_not_in_motion() -> None:
+    """Its face is known: pushing it would otherwise hold the window open."""
     lay_us = STILL_US + 2 * FRAME_US
     pushed = [(300 * MS + lay_us + i * FRAME_US, 600.0 + 30 * i) for i in range(20)]
     found = motion_of([*rolling(2, 900 * MS), *rolling(1, 300 * MS), *track(1, pushed)])
@@ -127,7 +129,7 @@ def test_a_die_that_lay_and_is_pushed_on_moves_no_more() -> None:
     assert found.until_us < 300 * MS
 
 
-def test_a_die_that_is_shown_released_again_after_it_lay_moves_no_more() -> None:
+def test_a_die_reported_released_again_after_its_rest_is_not_in_motion() -> None:
     lies = DieRest(t=310 * MS, dev="cam", die=1, x=600, y=100, up=3, confidence=0.99)
     first = DieReleased(t=0, dev="cam", die=1, x=0, y=100)
     again = DieReleased(t=400 * MS, dev="cam", die=1, x=600, y=100)
@@ -135,7 +137,7 @@ def test_a_die_that_is_shown_released_again_after_it_lay_moves_no_more() -> None
     assert found.over
 
 
-def test_what_was_seen_in_the_hand_is_no_stop() -> None:
+def test_a_die_at_rest_in_the_hand_has_not_stopped() -> None:
     held = track(1, [(t, 5.0) for t in range(0, 200 * MS, FRAME_US)])
     flown = [DieReleased(t=200 * MS, dev="cam", die=1, x=5, y=100), *rolling(1, 500 * MS, 200 * MS)]
     assert not motion_of([*held, *flown, *rolling(2, 500 * MS)]).over

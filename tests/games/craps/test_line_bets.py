@@ -1,4 +1,4 @@
-"""The engine's word on the shooter's line bet: noted when he throws without one, and no reason to stop."""
+"""The engine's report on the shooter's line bet: noted when he throws without one, and no reason to stop."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def refusing(*scene: AnyReading) -> Played:
     return Played(ruleset=refuses).feed(NAMED, *scene)
 
 
-def test_where_it_is_refused_a_roll_that_would_count_is_a_review_and_never_void_by_itself() -> None:
+def test_where_it_is_refused_a_roll_that_would_count_goes_to_review_and_is_never_void_by_itself() -> None:
     played = refusing(MISSING, *THROWN).finish()
     (review,) = played.data(RollReview)
     assert [(reason.code, reason.rule) for reason in review.reasons] == [("no_line_bet", "C34-DICE-4")]
@@ -59,7 +59,7 @@ def test_the_boxperson_may_let_a_refused_roll_count_or_not() -> None:
     assert [roll.by for roll in void.data(RollNoRoll)] == ["boxperson"]
 
 
-def test_a_roll_that_does_not_count_anyway_needs_nobody() -> None:
+def test_a_roll_that_does_not_count_anyway_needs_no_ruling() -> None:
     played = refusing(MISSING, *throw(3 * SECOND_US, (2, 2), short_mm=(300.0, 0.0))).finish()
     assert len(played.data(RollNoRoll)) == 1
     assert played.data(RollReview) == []
@@ -72,7 +72,7 @@ def test_the_next_roll_with_a_line_bet_counts() -> None:
     assert [roll.roll for roll in played.data(RollCalled)] == [2]
 
 
-def test_a_refused_roll_is_judged_the_same_again_from_its_evidence() -> None:
+def test_a_refused_roll_gives_the_same_verdict_from_its_evidence() -> None:
     played = refusing(MISSING, *THROWN).finish()
     (judged,) = [effect for effect in played.effects if isinstance(effect, Judged)]
     again = judge_again(unpack(pack(evidence_of(judged))), played.session._setup)
@@ -80,7 +80,7 @@ def test_a_refused_roll_is_judged_the_same_again_from_its_evidence() -> None:
     assert again.differences == ()
 
 
-def test_the_lamp_tells_the_crew_before_the_throw() -> None:
+def test_the_lamp_warns_the_crew_before_the_throw() -> None:
     has = line_bet(2 * SECOND_US + 1, "3", True)
     played = play([NAMED, MISSING, has, *THROWN])
     shown = [
@@ -89,31 +89,31 @@ def test_the_lamp_tells_the_crew_before_the_throw() -> None:
     assert shown == ["missing", "off"]
 
 
-def test_a_shooter_who_has_one_is_not_noted() -> None:
+def test_a_shooter_with_a_line_bet_is_not_noted() -> None:
     told = [line_bet(2 * SECOND_US, "3", False), line_bet(2 * SECOND_US + 1, "3", True)]
     assert noted(play([NAMED, *told, *THROWN])) == []
 
 
-def test_where_the_engine_says_nothing_nothing_is_noted() -> None:
+def test_without_a_report_of_the_engine_nothing_is_noted() -> None:
     assert noted(play([NAMED, *THROWN])) == []
 
 
-def test_the_report_on_another_seat_says_nothing_of_this_shooter() -> None:
+def test_a_report_on_another_seat_does_not_concern_this_shooter() -> None:
     assert noted(play([NAMED, line_bet(2 * SECOND_US, "4", False), *THROWN])) == []
 
 
-def test_with_a_point_on_no_line_bet_is_asked_for() -> None:
+def test_with_a_point_on_no_line_bet_is_required() -> None:
     state = State(point=4, shooter="3", line_bet=("3", False))
     assert noted(play(list(THROWN), state=state)) == []
 
 
-def test_a_recording_continues_with_what_the_engine_said_before_it() -> None:
+def test_a_new_recording_keeps_the_engines_last_report_on_line_bets() -> None:
     before = play([NAMED, line_bet(2 * SECOND_US, "3", False)])
     assert before.session.state().line_bet == ("3", False)
     assert noted(play(list(THROWN), state=before.session.state())) == ["no_line_bet"]
 
 
-def test_no_person_may_say_it() -> None:
+def test_no_person_may_enter_a_report_on_line_bets() -> None:
     played = play([NAMED, line_bet(2 * SECOND_US, "3", False, by="dealer"), *THROWN])
     assert noted(played) == []
     assert [told.what for told in played.data(TableEvent)] == ["line_bet"]

@@ -1,4 +1,4 @@
-"""A night at a High Roller table, told step by step."""
+"""A night at a High Roller table, played step by step."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,13 +22,13 @@ FACES: dict[int, tuple[Face, Face]] = {
 
 
 def changed(**policies: object) -> RuleSet:
-    """Return the shipped rules with other policies of the table."""
+    """Return the shipped rules with changed policies."""
     assert RULES.high_roller is not None
     return replace(RULES, high_roller=replace(RULES.high_roller, **policies))  # type: ignore[arg-type]  # any key
 
 
 class Night:
-    """A High Roller table, told what happens step by step; ten seconds pass with each."""
+    """A High Roller table, played step by step; each step takes ten seconds."""
 
     def __init__(self, ruleset: RuleSet = RULES, state: HighRollerState | None = None) -> None:
         self.played = Played(
@@ -37,7 +37,7 @@ class Night:
         self.now = 0
 
     def says(self, name: str, by: str = "dealer", **arguments: object) -> "Night":
-        """Let a person enter something."""
+        """Enter a person's input."""
         self.now += 10 * SECOND_US
         self.played.feed(says(self.now, name, by, **arguments))
         return self
@@ -54,7 +54,7 @@ class Night:
         return self.pitched(*ranks)
 
     def pitched(self, *ranks: str | int | None, to: str | None = None) -> "Night":
-        """Let the shoe pitch cards."""
+        """Have the shoe pitch cards."""
         for rank in ranks:
             self.now += SECOND_US
             self.played.feed(Card(t=self.now, dev="shoe", rank=rank, to=to))
@@ -79,7 +79,7 @@ class Night:
 
     @property
     def state(self) -> HighRollerState:
-        """What the table remembers now."""
+        """Return the table's present state."""
         self.played.effects += self.played.session.advance(self.now + 5 * SECOND_US)
         state = read_memory(self.played.session.state().high_roller, as_high_roller_state)
         assert state is not None
@@ -89,7 +89,7 @@ class Night:
 def two_players(
     *, first: Iterable[str | int] = ("7", "8"), second: Iterable[str | int] = ("7", "9")
 ) -> Night:
-    """Seats 1 (the button) and 2 have bought their cards."""
+    """Return a night in which seats 1 (the button) and 2 have bought their cards."""
     return Night().button(s1="Q", s2="9").buys("1", *first).buys("2", *second)
 
 
@@ -98,7 +98,7 @@ def calls(played: Played) -> list[tuple[object, str, int]]:
 
 
 def won_in_a_row(games: int) -> Night:
-    """Seat 2 wins game after game; seats 1 and 2 have the button in turn."""
+    """Have seat 2 win game after game; seats 1 and 2 have the button in turn."""
     night = two_players(first=(7,), second=(9,)).rolls(9)
     for game in range(1, games):
         order = ("2", "1") if game % 2 else ("1", "2")

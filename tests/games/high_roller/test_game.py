@@ -1,4 +1,4 @@
-"""High Roller at the table: the button, buying cards, who leaves, what is corrected, a power cut."""
+"""High Roller at the table: the button, buying cards, players who leave, corrections, a power cut."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_H_EQ_1_aces_and_kings_are_in_no_deck(card: str | None) -> None:
     assert Night().says("draw_button", seat="1", card=card).end().refusals() == ["bad_argument"]
 
 
-def test_gap_H_9_equal_highest_cards_draw_again_and_nobody_else() -> None:
+def test_gap_H_9_only_players_with_equal_highest_cards_draw_again() -> None:
     night = Night().button(s1="Q", s2="9", s3="Q")
     night.says("buy", seat="1", count=1).says("draw_button", seat="2", card="Q")
     night.button(s1="8").says("buy", seat="1", count=1).button(s3="J").says("buy", seat="3", count=1)
@@ -43,7 +43,7 @@ def test_gap_H_9_equal_highest_cards_draw_again_and_nobody_else() -> None:
     assert night.end().refusals() == ["button_tied", "has_drawn", "button_tied"]
 
 
-def test_gap_H_9_the_card_for_the_button_is_no_bet() -> None:
+def test_gap_H_9_the_card_for_the_button_is_not_a_bet() -> None:
     night = two_players(first=("7",), second=("8",))
     assert night.says("start_roll").end().data(GameStarted)[0].cards == {"1": (7,), "2": (8,)}
 
@@ -67,7 +67,7 @@ def test_H_BTN_2_the_button_buys_first_or_passes() -> None:
     assert night.end().refusals() == ["button_first"]
 
 
-def test_H_BTN_2_the_option_goes_clockwise_and_does_not_come_back_in_the_buy_in() -> None:
+def test_H_BTN_2_the_option_goes_clockwise_once_in_the_buy_in() -> None:
     night = Night().button(s1="9", s2="Q", s3="8", s4="7").buys("2", 7).says("buy", seat="4", count=2)
     night.says("buy", seat="3", count=1)
     assert night.end().refusals() == ["turn_passed"]
@@ -80,7 +80,7 @@ def test_H_DEAL_1_pitched_cards_go_to_the_player_whose_turn_it_is() -> None:
     assert night.state.cards == {"1": (11, 4), "2": (12,)}
 
 
-def test_H_DEAL_1_a_shoe_that_knows_the_seat_is_believed_and_a_card_nobody_bought_is_not() -> None:
+def test_H_DEAL_1_a_shoe_that_knows_the_seat_is_believed_except_for_a_card_nobody_bought() -> None:
     night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
     night.pitched("J", to="2").pitched("5", to="2").pitched("4", to="1").pitched("8")
     assert night.state.cards == {"1": (4,), "2": (11,)}
@@ -94,7 +94,7 @@ def test_H_DEAL_1_an_unreadable_card_is_entered_at_the_console() -> None:
     assert night.end().refusals() == ["card_unread", "cards_owed"]
 
 
-def test_H_DEAL_1_every_purchase_and_every_card_is_reported_so_that_nothing_paid_for_is_lost() -> None:
+def test_H_DEAL_1_every_purchase_and_every_card_is_published() -> None:
     night = Night().button(s1="Q", s2="9").says("buy", "player", seat="1", count=2).pitched("J")
     played = night.says("set_card", card="4").says("set_card", seat="1", card="5", what="4").end()
     assert [(b.player, b.count, b.by) for b in played.data(CardsBought)] == [("1", 2, "player")]
@@ -105,7 +105,7 @@ def test_H_DEAL_1_every_purchase_and_every_card_is_reported_so_that_nothing_paid
     ]
 
 
-def test_H_DEAL_1_a_card_read_wrong_is_put_right_before_the_roll() -> None:
+def test_H_DEAL_1_a_misread_card_is_corrected_before_the_roll() -> None:
     night = (
         two_players()
         .says("set_card", seat="1", card="4", what="8")
@@ -146,7 +146,7 @@ def test_H_CAP_1_a_player_buys_at_most_the_configured_number_a_game() -> None:
     assert night.end().refusals() == ["over_limit", "over_limit"]
 
 
-def test_H_EQ_1_a_card_of_which_the_decks_hold_no_more_was_read_wrong() -> None:
+def test_H_EQ_1_a_card_beyond_those_in_the_decks_is_a_misread() -> None:
     night = Night(changed(decks=4)).button(s1="Q", s2="9").buys("1", *["J"] * 16).buys("2", "J", "T")
     assert night.state.cards == {"1": (11,) * 16, "2": (10,)}
     assert night.end().refusals() == ["sold_out"]
@@ -165,12 +165,12 @@ def test_H_START_1_a_game_needs_two_players_with_cards() -> None:
     assert played.told("roll", "bets", "game") == []
 
 
-def test_H_START_1_who_joins_between_games_sits_where_his_seat_is() -> None:
+def test_H_START_1_a_player_who_joins_between_games_is_ordered_by_his_seat() -> None:
     night = Night().button(s1="Q", s3="9").buys("1", 7).buys("2", 8).buys("3", 9)
     assert night.state.names == ("1", "2", "3")
 
 
-def test_buying_is_over_when_the_dice_roll() -> None:
+def test_buying_ends_when_the_dice_are_thrown() -> None:
     night = two_players().says("start_roll").says("buy", seat="1").says("start_roll")
     assert night.end().refusals() == ["buying_over", "buying_over"]
 
@@ -182,7 +182,7 @@ def test_gap_H_6_the_share_of_the_bonus_pot_is_entered_before_the_roll() -> None
     assert played.data(GameStarted)[0].bonus_take == 50
 
 
-def test_a_throw_closes_the_buying_where_nobody_said_so() -> None:
+def test_a_throw_closes_buying_if_no_input_closed_it() -> None:
     played = two_players().rolls(7).end()
     assert played.data(Bets)[0].cause == "dice_released"
     assert played.told("bets", "game", "roll") == ["bets.closed", "game.started", "roll.called"]
@@ -192,7 +192,7 @@ def test_a_throw_closes_the_buying_where_nobody_said_so() -> None:
 # --- leaving, void games, corrections, power ---
 
 
-def test_gap_H_19_a_leavers_cards_stay_in_and_the_dealer_rolls_for_him() -> None:
+def test_gap_H_19_the_cards_of_a_player_who_leaves_stay_in_and_the_dealer_rolls_for_him() -> None:
     night = two_players().rolls(7).says("leave", seat="1").rolls(11, 3)
     played = night.end()
     assert [n.code for n in played.data(RollCalled)[1].notices] == ["dealer_rolls"]
@@ -200,20 +200,20 @@ def test_gap_H_19_a_leavers_cards_stay_in_and_the_dealer_rolls_for_him() -> None
     assert Night(state=night.state).says("buy", seat="2").state.names == ("2",)
 
 
-def test_gap_H_19_a_house_may_void_the_game_of_a_leaver() -> None:
+def test_gap_H_19_a_house_may_void_the_game_of_a_player_who_leaves() -> None:
     night = Night(changed(leaver="void_game")).button(s1="Q", s2="9").buys("1", 7).buys("2", 8)
     night.says("start_roll").says("leave", seat="2")
     assert night.end().told("game", "bets") == ["bets.closed", "game.started", "game.void", "bets.opened"]
 
 
-def test_gap_H_19_a_supervisor_voids_the_game_and_all_stakes_go_back() -> None:
+def test_gap_H_19_a_supervisor_voids_the_game_and_all_stakes_are_returned() -> None:
     night = two_players().rolls(7).says("void", "supervisor", what="game", reason="a fire alarm")
     void = night.end().data(GameVoid)[0]
     assert (void.game, void.by, void.reasons[0].rule) == (1, "supervisor", "!H-19")
     assert (night.state.cards, night.state.button, night.state.game) == ({}, "1", 2)
 
 
-def test_a_player_who_leaves_between_games_takes_the_button_along() -> None:
+def test_the_button_moves_on_when_its_player_leaves_between_games() -> None:
     night = Night().button(s1="Q", s2="9", s3="8").says("buy", seat="1", count=0).says("leave", seat="1")
     assert night.state.button == "2"
     assert night.state.names == ("2", "3")
@@ -229,22 +229,22 @@ def test_a_ruling_after_the_call_undoes_what_followed_from_the_roll() -> None:
     corrected = played.data(RollCorrected)[0]
     assert (corrected.call, corrected.remaining, corrected.next_player) == ("elimination", ("1", "2"), "1")
     assert night.state.pot.cents == played.data(GameWon)[1].pot.bonus, (
-        "the undone game gave nothing to the pot"
+        "the undone game must give nothing to the pot"
     )
 
 
-def test_a_correction_forgets_neither_who_left_nor_that_the_hours_end() -> None:
+def test_a_correction_keeps_who_left_and_the_end_of_hours() -> None:
     night = two_players(first=(7, 7)).rolls(7, 4).says("leave", seat="1").says("closing")
     night.says("set_dice", dice=[5, 5])
     assert (night.state.gone, night.state.closing) == (("1",), True)
 
 
-def test_a_pot_recorded_as_rake_closes_the_last_game_for_good() -> None:
+def test_no_correction_of_the_last_game_is_accepted_once_the_pot_is_recorded_as_rake() -> None:
     night = two_players(first=(7,), second=(9,)).rolls(9).says("closing", count=1).says("no_roll")
     assert night.end().refusals() == ["already_settled"]
 
 
-def test_once_the_winner_is_paid_or_the_next_game_begins_nothing_changes_the_last() -> None:
+def test_no_correction_is_accepted_once_the_winner_is_paid_or_the_next_game_begins() -> None:
     assert two_players().rolls(9).says("settled").says("set_dice", dice=[3, 4]).end().refusals() == [
         "already_settled"
     ]
@@ -252,12 +252,12 @@ def test_once_the_winner_is_paid_or_the_next_game_begins_nothing_changes_the_las
     assert bought.end().refusals() == ["already_settled"]
 
 
-def test_nothing_of_craps_is_told_of_a_roll() -> None:
+def test_a_high_roller_roll_is_published_without_craps_fields() -> None:
     called = two_players().rolls(7).end().data(RollCalled)[0]
     assert (called.phase, called.point, called.point_after, called.shooter) == (None, None, None, None)
 
 
-def test_a_new_day_keeps_the_bonus_pot_and_a_game_that_is_being_played() -> None:
+def test_a_new_day_keeps_the_bonus_pot_and_a_game_in_progress() -> None:
     night = two_players(first=(7,), second=(9,)).rolls(9).says("close_table").says("open_table")
     assert (night.state.pot.cents, night.state.seats) == (180, ())
     playing = two_players().rolls(7).says("close_table").says("open_table").rolls(5, 9)
@@ -278,7 +278,7 @@ STAGES = {
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_the_game_comes_back_where_it_was_after_a_power_cut(stage: str) -> None:
+def test_the_game_resumes_where_it_was_after_a_power_cut(stage: str) -> None:
     before = STAGES[stage].state
     again = Night(state=before)
     assert again.state == before
@@ -288,4 +288,6 @@ def test_the_game_comes_back_where_it_was_after_a_power_cut(stage: str) -> None:
         cut = [r for r in throw(night.now, FACES[11]) if r.t < night.now + 400_000]
         played = night.played.feed(cut).finish(cut=True)
         assert [(r.code, r.rule) for r in played.data(RollReview)[0].reasons] == [("power_lost", "H-LEGAL-4")]
-        assert played.session.state().high_roller == to_json_values(before), "a throw cut off changes nothing"
+        assert played.session.state().high_roller == to_json_values(before), (
+            "a throw that was cut off changes nothing"
+        )

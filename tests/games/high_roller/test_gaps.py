@@ -1,4 +1,4 @@
-"""Where High Roller's text leaves something open, and a house reads it otherwise."""
+"""Where High Roller's text leaves a question open, and a house decides it otherwise."""
 
 import msgspec
 import pytest
@@ -16,10 +16,10 @@ from controller.settings.paytables import load_paytable
 from controller.settlement.run import settle
 from tests.games.high_roller.night import Night, changed
 
-# --- the gaps of the text, read otherwise ---
+# --- the gaps of the text, decided otherwise ---
 
 
-def test_gap_H_2_one_player_who_alone_matches_may_have_to_roll_all_the_same() -> None:
+def test_gap_H_2_a_house_may_require_a_roll_of_the_only_player_who_matches() -> None:
     night = Night(changed(lone_match="rolls")).button(s1="Q", s2="9").buys("1", 7, 7).buys("2", 8)
     played = night.rolls(7, 4, 9).end()
     assert [(won.player, won.total) for won in played.data(GameWon)] == [("1", 9)]
@@ -40,7 +40,7 @@ def test_gap_H_4_the_button_may_begin_the_roll_off_whatever_the_others_hold() ->
     assert [call.player for call in played.data(RollCalled)] == ["1", "1", "2", "2"]
 
 
-def test_gap_H_16_a_button_without_cards_may_pass_the_throw_to_the_next_who_has_some() -> None:
+def test_gap_H_16_a_button_without_cards_may_pass_the_throw_to_the_next_player_with_cards() -> None:
     night = Night(changed(button_without_cards="passes")).button(s1="Q", s2="9", s3="8")
     night.says("buy", seat="1", count=0).buys("2", 7).buys("3", 8)
     played = night.rolls(3, 7).end()
@@ -57,7 +57,7 @@ def test_gap_H_16_a_button_without_cards_may_pass_the_throw_to_the_next_who_has_
         {"button_without_cards": "passes"},
     ],
 )
-def test_gap_H_4_settlement_reads_the_text_as_the_table_does(policy: dict[str, str]) -> None:
+def test_gap_H_4_settlement_and_table_follow_the_same_policy(policy: dict[str, str]) -> None:
     ruleset = changed(**policy)
     assert ruleset.high_roller is not None
     night = Night(ruleset).button(s1="Q", s2="9", s3="8").says("buy", seat="1", count=0)

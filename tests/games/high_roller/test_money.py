@@ -57,21 +57,21 @@ def test_H_BONUS_1_the_bonus_pot_goes_to_the_winner_of_three_games_in_a_row() ->
     assert night.state.pot == BonusPot()
     played = night.end()
     assert [w.bonus_paid for w in played.data(GameWon)] == [0, 0, 540], (
-        "the third game's own share is in it (!H-12)"
+        "the third game's own share must be in it (!H-12)"
     )
     assert [(b.player, b.amount, b.cause) for b in played.data(BonusPaid)] == [("2", 540, "in_a_row")]
 
 
-def test_gap_H_12_the_row_begins_anew_after_the_pot_is_won() -> None:
+def test_gap_H_12_the_row_of_wins_restarts_after_the_pot_is_won() -> None:
     assert [w.bonus_paid for w in won_in_a_row(5).end().data(GameWon)] == [0, 0, 540, 0, 0]
 
 
-def test_H_CLOSE_1_gap_H_10_the_first_game_after_closing_is_said_is_the_final_one_and_pays_the_pot() -> None:
+def test_H_CLOSE_1_gap_H_10_the_first_game_after_closing_is_announced_is_final_and_pays_the_pot() -> None:
     night = two_players(first=(7,), second=(9,)).says("closing").rolls(9)
     night.buys("2", 9).buys("1", 7).rolls(7).says("buy", seat="1", count=1)
     played = night.end()
     assert [s.final for s in played.data(GameStarted)] == [False, True], (
-        "a running game is finished first (!H-10)"
+        "a game in progress must be finished first (!H-10)"
     )
     assert [(b.player, b.amount, b.cause) for b in played.data(BonusPaid)] == [("1", 360, "final_game")]
     assert played.refusals() == ["final_game_over"]
@@ -87,10 +87,10 @@ def test_H_CLOSE_2_gap_H_11_with_fewer_than_two_players_at_the_end_the_pot_is_re
     ]
 
 
-def test_H_CLOSE_2_the_dealer_may_say_how_many_are_left() -> None:
+def test_H_CLOSE_2_the_dealer_may_enter_how_many_players_are_left() -> None:
     night = two_players(first=(7,), second=(9,)).rolls(9).says("settled").says("closing", count=1)
     assert night.end().data(BonusPaid)[0].cause == "recorded_as_rake"
 
 
-def test_hours_do_not_end_over_a_game() -> None:
+def test_the_hours_do_not_end_during_a_game() -> None:
     assert two_players().says("closing", count=1).end().refusals() == ["game_running"]

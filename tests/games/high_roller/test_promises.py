@@ -1,4 +1,4 @@
-"""What always holds at a High Roller table, whatever is drawn, bought, thrown and pressed."""
+"""Properties of a High Roller table, whatever is drawn, bought, thrown and pressed."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -72,7 +72,7 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
 @given(st.integers(0, 10_000))
 @settings(derandomize=True, max_examples=12, deadline=None)
 def test_every_cent_of_every_game_is_rake_prize_or_bonus_pot(seed: int) -> None:
-    """Whatever is corrected on the way: gross = rake + bonus + prize, and the pot pays what it took in."""
+    """Whatever is corrected: gross = rake + bonus + prize, and the pot pays out what it took in."""
     outcomes = outcomes_of(*high_roller.evening(seed, 3)[:2], arrivals=True)
     cards: dict[int, int] = {}
     pot_cents = 0

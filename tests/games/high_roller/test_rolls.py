@@ -56,7 +56,7 @@ def test_gap_H_2_one_player_alone_wins_without_rolling() -> None:
     assert (won.player, won.total, played.data(RollCalled)[0].next_player) == ("2", 9, None)
 
 
-def test_gap_H_16_the_button_throws_without_a_card_of_his_own() -> None:
+def test_gap_H_16_the_button_throws_even_without_cards() -> None:
     night = Night().button(s1="Q", s2="9", s3="8").says("buy", seat="1", count=0).buys("2", 7).buys("3", 8)
     assert calls(night.rolls(7).end()) == [("1", "elimination", 7)]
 
@@ -91,7 +91,7 @@ def test_H_LEGAL_3_contact_with_anything_but_cards_is_illegal(touched: str) -> N
     assert [(r.code, r.rule) for r in reasons] == [("foreign_contact", "H-LEGAL-3")]
 
 
-def test_H_LEGAL_3_contact_with_cards_is_none() -> None:
+def test_H_LEGAL_3_contact_with_cards_is_legal() -> None:
     night = two_players()
     night.now += 10 * SECOND_US
     seen = throw(night.now, FACES[9])
@@ -99,7 +99,7 @@ def test_H_LEGAL_3_contact_with_cards_is_none() -> None:
     assert calls(night.end()) == [("1", "elimination", 9)]
 
 
-def test_gap_H_15_a_die_that_leans_on_two_things_is_rolled_again() -> None:
+def test_gap_H_15_a_die_that_leans_on_two_objects_is_rolled_again() -> None:
     night = two_players()
     night.now += 10 * SECOND_US
     leaning = [
@@ -152,7 +152,7 @@ def test_H_MULTI_1_a_player_rolls_once_for_each_matching_card() -> None:
     assert played.data(GameWon)[0].total == 6
 
 
-def test_gap_H_17_a_player_may_leave_out_a_roll_but_not_his_only_one() -> None:
+def test_gap_H_17_a_player_may_decline_a_roll_but_not_his_only_one() -> None:
     night = (
         two_players(first=(7, 7)).rolls(7, 4).says("decline", seat="2").says("decline", "player", seat="1")
     )
@@ -163,12 +163,12 @@ def test_gap_H_17_a_player_may_leave_out_a_roll_but_not_his_only_one() -> None:
     assert played.data(GameWon)[0].player == "2"
 
 
-def test_gap_H_17_the_last_roll_left_out_ends_the_game() -> None:
+def test_gap_H_17_declining_the_last_roll_ends_the_game() -> None:
     night = two_players(first=(7, 7), second=(7, 7)).rolls(7, 8, 3, 4).says("decline")
     assert [(w.player, w.total) for w in night.end().data(GameWon)] == [("1", 8)]
 
 
-def test_gap_H_17_a_house_may_ask_for_every_roll() -> None:
+def test_gap_H_17_a_house_may_require_every_roll() -> None:
     night = Night(changed(rolls_may_be_left_out=False)).button(s1="Q", s2="9").buys("1", 7, 7).buys("2", 7)
     assert night.rolls(7, 4).says("decline").end().refusals() == ["not_offered"]
 
@@ -184,10 +184,10 @@ def test_H_TIE_1_tied_players_roll_again_once_each_until_one_wins() -> None:
     assert played.data(GameWon)[0].player == "1"
 
 
-def test_gap_H_3_equal_best_rolls_of_one_player_are_no_tie() -> None:
+def test_gap_H_3_equal_best_rolls_of_one_player_are_not_a_tie() -> None:
     assert two_players(first=(7, 7)).rolls(7, 9, 9, 4).end().data(GameWon)[0].player == "1"
 
 
-def test_a_tie_roll_cannot_be_left_out() -> None:
+def test_a_tie_roll_cannot_be_declined() -> None:
     night = two_players(first=(7, 7)).rolls(7, 9, 9, 9).says("decline")
     assert night.end().refusals() == ["must_roll"]

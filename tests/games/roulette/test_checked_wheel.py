@@ -1,4 +1,4 @@
-"""A table with beams of its own beside a smart wheel: the beams judge, and the wheel's number must agree."""
+"""A table with its own beams beside a smart wheel: the beams decide, and the wheel's number must agree."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def word(t: int, state: int, number: str, *, flags: int = 0, spin_number: int = 
 
 
 def wheel_beside(of: Spin, number: str, *, number_us: int, flags: int = 0) -> list[WheelStatus]:
-    """Return the smart wheel's words on this spin, its number from `number_us` on."""
+    """Return the smart wheel's reports on this spin, with its number from `number_us` on."""
     said: list[WheelStatus] = []
     for t in range(of.launched_us - 3 * SECOND_US, number_us + 4 * SECOND_US, SECOND_US // 2):
         if t >= number_us:
@@ -48,7 +48,7 @@ def reviews(published: list[Outcome]) -> list[tuple[list[str], str | None]]:
 
 
 @pytest.mark.parametrize("after_s", [-1.0, 0.3, 4.0])
-def test_a_number_on_which_both_agree_is_called_on_the_beams_word(after_s: float) -> None:
+def test_a_number_on_which_both_agree_is_called_from_the_beams(after_s: float) -> None:
     number_us = THIRD_READ_US + round(after_s * SECOND_US)
     published = play(SPIN.readings, wheel_beside(SPIN, SPIN.number, number_us=number_us))
     assert called(published) == [(SPIN.number, "sensors")]
@@ -61,12 +61,12 @@ def test_numbers_that_differ_are_a_conflict(after_s: float) -> None:
     assert (called(published), reviews(published)) == ([], [(["conflict"], SPIN.number)])
 
 
-def test_a_number_that_the_wheel_gives_with_a_warning_is_a_conflict() -> None:
+def test_a_number_that_the_wheel_reports_with_a_warning_is_a_conflict() -> None:
     published = play(SPIN.readings, wheel_beside(SPIN, SPIN.number, number_us=THIRD_READ_US, flags=1))
     assert (called(published), reviews(published)) == ([], [(["conflict"], SPIN.number)])
 
 
-def test_a_wheel_that_gives_no_number_leads_to_review_after_a_while() -> None:
+def test_a_wheel_that_reports_no_number_leads_to_review_after_a_timeout() -> None:
     silent = [w for w in wheel_beside(SPIN, SPIN.number, number_us=THIRD_READ_US) if w.state != 5]
     published = play(SPIN.readings, silent)
     assert (called(published), reviews(published)) == ([], [(["missing_reading"], SPIN.number)])
@@ -79,7 +79,7 @@ def test_a_wheel_reader_lost_in_the_spin_leads_to_review() -> None:
     assert "missing_reading" in reviews(published)[0][0]
 
 
-def test_a_certain_cause_of_no_spin_needs_no_word_of_the_wheel() -> None:
+def test_a_certain_cause_of_no_spin_needs_no_report_of_the_wheel() -> None:
     short = spin(Scene(wheel=AMERICAN, revolutions=2.6, bounces=0))
     published = play(
         short.readings, wheel_beside(short, short.number, number_us=short.left_us + 3 * SECOND_US)
@@ -90,13 +90,13 @@ def test_a_certain_cause_of_no_spin_needs_no_word_of_the_wheel() -> None:
     assert (called(published), reviews(published)) == ([], [])
 
 
-def test_the_wheels_own_no_more_bets_closes_the_bets_where_it_comes_first() -> None:
+def test_the_wheels_own_no_more_bets_closes_the_bets_if_it_comes_first() -> None:
     published = play(SPIN.readings, wheel_beside(SPIN, SPIN.number, number_us=THIRD_READ_US))
     closed = next(o for o in published if isinstance(o.data, Bets))
     assert SPIN.left_us - closed.t == pytest.approx(5 * SECOND_US, abs=SECOND_US)
 
 
-def test_beams_that_see_nothing_leave_the_wheels_word_to_a_review() -> None:
+def test_a_number_of_the_wheel_without_any_beam_reading_leads_to_review() -> None:
     published = play(wheel_beside(SPIN, SPIN.number, number_us=THIRD_READ_US))
     assert called(published) == []
     codes, number = reviews(published)[0]

@@ -1,4 +1,4 @@
-"""R-PLACE-2: one colour a player, and none that looks like money, as the dealer sells chips."""
+"""R-PLACE-2: one colour for each player, none that looks like money, as the dealer sells chips."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def sold(*stacks: tuple[str, str | None], state: State | None = None) -> Played:
     return played.finish()
 
 
-def test_each_player_has_a_colour_of_his_own() -> None:
+def test_each_player_has_his_own_colour() -> None:
     assert sold(("1", "blue"), ("2", "pink")).refusals() == []
     assert sold(("1", "blue"), ("2", "Blue ")).refusals() == ["colour_taken"]
 
@@ -32,12 +32,12 @@ def test_no_chips_look_like_value_chips() -> None:
     assert sold(("1", "red"), ("1", "GREEN"), ("1", "blue")).refusals() == ["colour_taken", "colour_taken"]
 
 
-def test_a_colour_that_came_back_is_free_for_the_next_player() -> None:
+def test_a_returned_colour_is_free_for_the_next_player() -> None:
     assert sold(("1", "blue"), ("1", None), ("2", "blue")).refusals() == []
     assert sold(("1", "blue"), ("1", "pink"), ("2", "blue")).refusals() == []
 
 
-def test_chips_need_a_seat_and_only_who_has_some_gives_them_back() -> None:
+def test_chips_need_a_seat_and_only_a_player_with_chips_returns_them() -> None:
     assert sold(("", "blue"), ("3", None)).refusals() == ["bad_argument", "bad_argument"]
 
 

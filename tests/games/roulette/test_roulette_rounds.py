@@ -60,7 +60,7 @@ def no_spins(played: Played) -> list[tuple[list[str], str]]:
 
 
 def at(seconds: float) -> int:
-    """A time so long after the launch of SPIN."""
+    """Return a time this long after the launch of SPIN."""
     return SPIN.launched_us + round(seconds * SECOND_US)
 
 
@@ -110,7 +110,7 @@ def test_R_IRR_3_a_foreign_object_before_the_ball_rests_is_no_spin_at_once() -> 
     assert next(o for o in played.outcomes if o.type == "spin.no_spin").t == at(5)
 
 
-def test_a_ball_out_of_the_wheel_is_no_spin_and_must_be_inspected() -> None:
+def test_a_ball_out_of_the_wheel_is_no_spin_and_the_wheel_must_be_inspected() -> None:
     out = [r for r in SPIN.readings if not isinstance(r, PocketBall)]
     played = play(out, BallOut(t=SPIN.left_us + SECOND_US, dev="wheel"), NEXT)
     assert no_spins(played) == [(["ball_out"], "sensors")]
@@ -122,7 +122,7 @@ def test_a_ball_out_of_the_wheel_is_no_spin_and_must_be_inspected() -> None:
 
 @pytest.mark.parametrize("passes", [4, 5, 7])
 @pytest.mark.parametrize("beams_deg", [WHEEL.beams_deg, (138.0, 223.0, 276.0)])
-def test_gap_R_8_a_ball_that_jumps_out_of_the_track_early_is_no_spin_all_the_same(
+def test_gap_R_8_a_ball_that_jumps_out_of_the_track_early_is_no_spin(
     beams_deg: tuple[float, ...], passes: int
 ) -> None:
     made = spin(Scene(wheel=wheel(*beams_deg), bounces=0))
@@ -132,20 +132,20 @@ def test_gap_R_8_a_ball_that_jumps_out_of_the_track_early_is_no_spin_all_the_sam
     assert [void.reasons[0].code for void in played.data(SpinNoSpin)] == ["ball_out"]
 
 
-def test_gap_R_8_a_ball_that_jumps_out_after_a_pulse_of_dust_is_no_spin() -> None:
+def test_gap_R_8_a_ball_that_jumps_out_after_a_false_pulse_is_no_spin() -> None:
     pulses = SPIN.of(BallBeam)[:3]
     dust = BallBeam(t=pulses[1].t + 45 * MS, dev="wheel", beam=SPIN.scene.wheel.beams_deg.index(250.0))
     played = play([*pulses, dust, BallOut(t=pulses[-1].t + SECOND_US, dev="wheel")])
     assert no_spins(played) == [(["ball_out"], "sensors")]
 
 
-def test_a_ball_seen_outside_with_no_more_than_a_hands_pulses_is_no_spin_of_its_own() -> None:
+def test_a_ball_seen_outside_after_the_pulses_of_a_hand_only_is_not_a_spin() -> None:
     pulses = SPIN.of(BallBeam)[:2]
     played = play(list(pulses), BallOut(t=pulses[-1].t + SECOND_US, dev="wheel"))
     assert played.told("spin") == []
 
 
-def test_gap_R_8_a_rotor_turned_over_after_a_drop_not_seen_asks_a_person_for_the_number() -> None:
+def test_gap_R_8_a_rotor_reversed_after_an_unseen_drop_leaves_the_number_to_a_person() -> None:
     lost_us, back_us = SPIN.left_us - 2 * SECOND_US, SPIN.left_us + 6 * SECOND_US
     seen = [r for r in SPIN.readings if r.t < lost_us]
     lost: list[Reading] = [DeviceDown(t=lost_us, dev="wheel"), DeviceUp(t=back_us, dev="wheel")]
@@ -160,7 +160,7 @@ def test_gap_R_8_a_rotor_turned_over_after_a_drop_not_seen_asks_a_person_for_the
 
 
 @pytest.mark.parametrize("seconds", [0.3, 2.0, 6.0])
-def test_a_no_spin_called_in_the_track_ends_the_spin_and_the_balls_last_turns_begin_none(
+def test_a_no_spin_called_in_the_track_ends_the_spin_and_the_balls_last_turns_begin_no_other(
     seconds: float,
 ) -> None:
     played = play(SPIN, says(at(seconds), "no_spin", "dealer"), NEXT)
@@ -189,7 +189,7 @@ def test_a_void_ball_that_runs_on_with_bad_beams_never_begins_a_spin(seed: int) 
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(2, after.number)]
 
 
-def test_a_ball_launched_again_right_after_a_no_spin_is_a_new_spin() -> None:
+def test_a_ball_launched_right_after_a_no_spin_is_a_new_spin() -> None:
     again = spin(Scene(wheel=WHEEL, revolutions=12.0, pocket=20, bounces=0, seed=2, begins_us=at(9)))
     first = [r for r in SPIN.readings if r.t < at(7)]
     played = play(
@@ -217,7 +217,7 @@ def test_a_no_spin_spoken_within_the_hold_still_counts_and_after_it_corrects() -
 
 
 def rest_us(scene: Spin) -> int:
-    """When the index pass after the third agreeing read decided the spin."""
+    """Return when the index pass after the third agreeing read decided the spin."""
     third = scene.of(PocketBall)[2]
     return next(mark.t for mark in scene.of(RotorIndex) if mark.t > third.t)
 
@@ -261,14 +261,14 @@ def test_a_number_the_wheel_does_not_have_is_refused() -> None:
     assert play(unread, says(80 * SECOND_US, "set_number", number="37")).refusals() == ["bad_argument"]
 
 
-def test_a_review_nobody_ruled_on_is_closed_as_no_spin_at_the_next_launch() -> None:
+def test_a_review_without_a_ruling_is_closed_as_no_spin_at_the_next_launch() -> None:
     unread = [r for r in SPIN.readings if not isinstance(r, PocketBall)]
     played = play(unread, NEXT)
     assert no_spins(played) == [(["unruled"], "nobody")]
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(2, NEXT.number)]
 
 
-def test_paid_settles_the_spin_and_nothing_changes_it_then() -> None:
+def test_paid_settles_the_spin_and_nothing_changes_it_afterwards() -> None:
     paid = says(rest_us(SPIN) + 2 * SECOND_US, "paid", "dealer")
     played = play(SPIN, paid, says(rest_us(SPIN) + 3 * SECOND_US, "no_spin"), NEXT)
     assert played.refusals() == ["already_settled"]
@@ -371,11 +371,13 @@ def test_an_input_that_makes_no_sense_now_is_refused(name: str, cause: str) -> N
     assert all(isinstance(o.data, TableEvent) for o in played.outcomes)
 
 
-def test_a_spin_that_nothing_decided_is_no_spin_at_the_next_launch_and_does_not_swallow_it() -> None:
+def test_an_undecided_spin_is_no_spin_at_the_next_launch_and_the_launch_counts() -> None:
     blind = [r for r in SPIN.readings if not isinstance(r, RotorIndex)]
     soon = spin(Scene(wheel=WHEEL, pocket=20, bounces=0, seed=2, begins_us=SPIN.end_us + 3 * SECOND_US))
     played = play(blind, [r for r in soon.readings if r.t > SPIN.end_us + SECOND_US])
-    assert played.told("spin") == ["spin.no_spin", "spin.called"], "no review that nobody can rule on"
+    assert played.told("spin") == ["spin.no_spin", "spin.called"], (
+        "there must be no review that nobody can rule on"
+    )
     assert no_spins(played)[0][0][-1] == "unruled"
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(2, soon.number)]
 
@@ -397,7 +399,7 @@ def test_R_SPIN_3_a_ruling_on_the_last_spin_opens_no_bets_that_are_closed_for_th
     assert told == ["bets.closed", "spin.called", "bets.opened", "bets.closed", "spin.corrected"]
 
 
-def test_a_spin_is_given_up_by_the_turn_that_is_known_now_and_not_by_one_with_a_pass_missed() -> None:
+def test_a_spin_times_out_by_the_present_turn_and_not_by_one_with_a_missed_pass() -> None:
     """While the index sensor missed every other pass, a turn seemed twice as long as it is."""
     passes, reads = SPIN.of(RotorIndex), SPIN.of(PocketBall)
     last_us, turn_us = passes[-1].t, reads[-1].t - reads[-2].t

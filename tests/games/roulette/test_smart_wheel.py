@@ -1,4 +1,4 @@
-"""A table that takes its smart wheel at its word: what is called, what goes to review, what is No Spin."""
+"""A table that trusts its smart wheel: what is called, what goes to review, what is No Spin."""
 
 from itertools import pairwise
 
@@ -56,10 +56,10 @@ def test_R_SPIN_3_the_wheels_own_no_more_bets_closes_the_bets() -> None:
 
 @pytest.mark.parametrize("from_frame", [0, 3, 8, 12, 13])
 @pytest.mark.parametrize("seconds", [2, 4, 8, 30])
-def test_R_SPIN_3_what_a_cable_held_back_closes_the_bets_as_of_the_last_state_before_it(
+def test_R_SPIN_3_states_held_back_by_a_cable_close_the_bets_as_of_the_last_state_before(
     from_frame: int, seconds: int
 ) -> None:
-    """The wheel's states have no time of their own: whoever looked at the wheel meanwhile knew more."""
+    """The wheel's states carry no time: anyone who looked at the wheel meanwhile knew more."""
     stalled_from_us = words(GAME)[from_frame].t
     ends_us = stalled_from_us + seconds * 1_000_000
     held = [
@@ -73,7 +73,7 @@ def test_R_SPIN_3_what_a_cable_held_back_closes_the_bets_as_of_the_last_state_be
     assert closed.t == (stalled_from_us if closes_us < ends_us else closes_us)
 
 
-def test_R_SPIN_3_one_state_that_is_missed_moves_no_close() -> None:
+def test_R_SPIN_3_one_missed_state_does_not_change_the_time_of_the_close() -> None:
     lines = game(12, " 7", "23")
     at = next(n for n, line in enumerate(lines) if line.startswith("*X;4"))
     closed = next(o for o in outcomes(heard([*lines[: at - 1], "", *lines[at:]])) if o.type == "bets.closed")
@@ -85,20 +85,20 @@ def test_game_after_game_each_number_is_called_once_and_never_the_last_games() -
     assert numbers(outcomes(heard(lines))) == ["23", "00", "0"]
 
 
-def test_a_number_that_comes_twice_running_is_called_twice() -> None:
+def test_a_number_that_comes_twice_in_a_row_is_called_twice() -> None:
     assert numbers(outcomes(heard([*game(12, " 7", "23"), *game(13, "23", "23")]))) == ["23", "23"]
 
 
-def test_the_count_wraps_at_256_without_a_doubt() -> None:
+def test_the_spin_count_may_wrap_at_256() -> None:
     lines = [*game(256, " 7", "23"), *game(1, "23", "31"), *game(2, "31", " 4")]
     assert numbers(outcomes(heard(lines))) == ["23", "31", "4"]
 
 
-def test_a_number_that_was_not_announced_is_called_all_the_same() -> None:
+def test_a_number_that_was_not_announced_is_still_called() -> None:
     assert numbers(outcomes(heard(game(12, " 7", "23", announced=False)))) == ["23"]
 
 
-def test_a_spoken_no_spin_within_the_hold_stops_the_call() -> None:
+def test_a_no_spin_entered_within_the_hold_stops_the_call() -> None:
     published = outcomes(GAME, [says(NUMBER_US + 100_000, "no_spin", "dealer")])
     assert (numbers(published), no_spins(published)) == ([], [["called"]])
 
@@ -115,7 +115,7 @@ def test_the_dealer_confirms_with_grade_person_where_calls_are_confirmed() -> No
     assert (called.number, called.grade, called.by) == ("23", "person", "dealer")
 
 
-def test_nothing_can_be_set_while_the_ball_runs_and_only_a_pocket_after() -> None:
+def test_no_number_can_be_set_while_the_ball_runs_and_only_a_pocket_afterwards() -> None:
     early, bad = says(NUMBER_US - 1_000_000, "set_number", number="5"), "77"
     wrong = says(NUMBER_US + 1_000_000, "set_number", number=bad)
     refused = [o.data for o in outcomes(GAME, [early, wrong]) if o.type == "input.refused"]
@@ -131,7 +131,7 @@ def test_a_missed_state_5_is_a_review_that_shows_the_number_and_calls_nothing() 
     assert (numbers(published), reviews(published)) == ([], [(["missing_reading"], "22")])
 
 
-def test_a_bare_number_alone_calls_nothing() -> None:
+def test_a_number_without_the_states_before_it_is_not_called() -> None:
     lines = [*game(31, "18", "22")[:-8], *[frame(2, 32, "22")] * 4]
     assert numbers(outcomes(heard(lines))) == []
 
@@ -143,14 +143,14 @@ def test_a_number_that_follows_any_other_state_than_4_is_a_review(state: int) ->
     assert reviews(outcomes(heard(lines)))
 
 
-def test_a_game_found_in_mid_play_has_its_own_time_to_give_a_number() -> None:
+def test_a_game_first_seen_in_progress_gets_the_full_time_to_report_a_number() -> None:
     lines = [*game(16, "18", "22")[:-9], *[""] * 20, *game(46, "05", "22")[14:]]
     published = outcomes(heard(lines))
     assert numbers(published) == ["22"]
     assert min(o.t for o in published) >= START_US
 
 
-def test_a_number_of_another_game_than_the_one_before_it_is_a_review() -> None:
+def test_a_number_of_another_game_than_its_state_is_a_review() -> None:
     lines = [*game(67, "18", "22")[:-8], *[frame(5, 27, "22")] * 4]
     published = outcomes(heard(lines))
     assert numbers(published) == []
@@ -180,7 +180,7 @@ def test_a_wheel_whose_settings_are_not_the_approved_ones_calls_nothing() -> Non
     assert reviews(outcomes([down], GAME)) == [(["missing_reading"], "23")]
 
 
-def test_a_game_that_nobody_heard_is_a_review_and_closes_the_bets_late() -> None:
+def test_a_game_without_any_report_is_a_review_and_closes_the_bets_late() -> None:
     lines = [*[frame(2, 9, "24")] * 4, *[""] * 80, *[frame(2, 10, "34")] * 4]
     published = outcomes(heard(lines))
     assert reviews(published) == [(["missing_reading"], "34")]
@@ -188,7 +188,7 @@ def test_a_game_that_nobody_heard_is_a_review_and_closes_the_bets_late() -> None
     assert [n.code for n in closed.notices] == ["late_close"]
 
 
-def test_games_that_nobody_heard_show_no_number() -> None:
+def test_games_without_any_report_show_no_number() -> None:
     lines = [*[frame(2, 9, "24")] * 4, *[""] * 80, *[frame(2, 12, "34")] * 4]
     assert reviews(outcomes(heard(lines))) == [(["missing_reading"], None)]
 
@@ -199,20 +199,20 @@ def test_a_power_cycle_in_a_spin_is_a_review_without_a_number() -> None:
     assert (set(codes), number) == ({"missing_reading"}, None)
 
 
-def test_the_missing_state_3_is_noted_and_the_witnessed_number_still_counts() -> None:
+def test_a_missing_state_3_is_noted_and_the_witnessed_number_still_counts() -> None:
     published = outcomes(heard([*game(66, "11", "22")[:4], *game(66, "11", "22")[14:]]))
     called = next(o.data for o in published if isinstance(o.data, SpinCalled))
     assert (called.number, [n.code for n in called.notices]) == ("22", ["state_unseen"])
 
 
-# --- what contradicts it ---
+# --- contradictions ---
 
 
 @pytest.mark.parametrize(
     ("announced", "shown"),
     [(" 8", "18"), ("00", " 0"), (" 0", "00")],
 )
-def test_a_number_announced_otherwise_is_a_conflict(announced: str, shown: str) -> None:
+def test_a_number_that_differs_from_the_announced_one_is_a_conflict(announced: str, shown: str) -> None:
     lines = [*game(30, "18", "22")[:-9], announced, *[frame(5, 30, shown)] * 4]
     published = outcomes(heard(lines))
     assert (numbers(published), reviews(published)) == ([], [(["conflict"], shown.strip())])
@@ -243,12 +243,12 @@ def test_a_number_that_changes_before_state_5_is_a_conflict() -> None:
 
 
 @pytest.mark.parametrize("rpm", [0, 953])
-def test_a_number_read_with_an_encoder_that_is_not_to_be_believed_is_a_conflict(rpm: int) -> None:
+def test_a_number_read_with_an_implausible_encoder_speed_is_a_conflict(rpm: int) -> None:
     lines = [*game(30, "18", "22")[:-12], frame(4, 30, "18", rpm=rpm), *game(30, "18", "22")[-12:]]
     assert reviews(outcomes(heard(lines))) == [(["conflict"], "22")]
 
 
-# --- the maker's exception rules ---
+# --- the manufacturer's exception rules ---
 
 
 @pytest.mark.parametrize("flags", "2A")
@@ -258,19 +258,19 @@ def test_R_SPIN_1_flag_2_in_the_rim_is_no_spin_at_once(flags: str) -> None:
     assert next(o for o in published if o.type == "spin.no_spin").t == START_US + 9 * PERIOD_US
 
 
-def test_after_a_void_game_the_wheel_plays_the_same_game_anew_and_its_number_counts() -> None:
+def test_after_a_void_game_the_wheel_plays_the_same_game_again_and_its_number_counts() -> None:
     lines = [*game(20, "12", "22", in_rim="002", no_more_bets="")[:-9], *game(20, "12", "22")]
     published = outcomes(heard(lines))
     assert (no_spins(published), numbers(published)) == ([["same_direction"]], ["22"])
 
 
-def test_flag_2_once_no_more_bets_is_called_contradicts_the_state_and_is_a_review() -> None:
+def test_flag_2_after_no_more_bets_contradicts_the_state_and_is_a_review() -> None:
     published = outcomes(heard(game(20, "12", "22", no_more_bets="00200000")))
     assert [codes for codes, _ in reviews(published)] == [["conflict"]]
     assert numbers(published) == []
 
 
-def test_flag_8_before_the_ball_is_in_the_rim_means_nothing() -> None:
+def test_flag_8_before_the_ball_is_in_the_rim_is_ignored() -> None:
     lines = [
         *[frame(2, 12, " 7", flags="8")] * 4,
         *[frame(2, 12, " 7", flags="2")] * 2,
@@ -279,13 +279,13 @@ def test_flag_8_before_the_ball_is_in_the_rim_means_nothing() -> None:
     assert numbers(outcomes(heard(lines))) == ["23"]
 
 
-def test_flag_8_is_let_pass_for_three_seconds_in_the_rim() -> None:
+def test_flag_8_is_tolerated_for_three_seconds_in_the_rim() -> None:
     assert numbers(outcomes(heard(game(21, "12", "22", in_rim="888888")))) == ["22"]
     persists = outcomes(heard(game(21, "12", "22", in_rim="8888888")))
     assert (numbers(persists), [codes for codes, _ in reviews(persists)]) == ([], [["conflict"]])
 
 
-def test_flag_1_is_let_pass_for_less_than_five_seconds() -> None:
+def test_flag_1_is_tolerated_for_less_than_five_seconds() -> None:
     assert numbers(outcomes(heard(game(22, "12", "22", no_more_bets="1" * 9 + "0" * 9)))) == ["22"]
     persists = outcomes(heard(game(22, "12", "22", no_more_bets="1" * 11 + "0" * 9)))
     assert [codes for codes, _ in reviews(persists)] == [["missing_reading"]]
@@ -303,19 +303,19 @@ def test_flag_4_is_a_review_at_once_and_locks_the_bets() -> None:
     assert "device.fault" in [o.type for o in published]
 
 
-def test_the_rotor_turning_over_in_the_spin_is_no_spin() -> None:
+def test_a_rotor_that_reverses_during_the_spin_is_no_spin() -> None:
     lines = [frame(2, 33, "22", direction=1), *[frame(3, 33, "22", direction=1)] * 4]
     lines += [*[frame(4, 33, "22", direction=0)] * 8, *[frame(5, 33, "23", direction=0)] * 4]
     published = outcomes(heard(lines))
     assert (numbers(published), no_spins(published)) == ([], [["rotor_reversed"]])
 
 
-def test_the_rotor_turning_over_before_the_launch_is_what_this_wheel_does() -> None:
+def test_a_rotor_that_reverses_before_the_launch_is_normal_for_this_wheel() -> None:
     lines = [*[frame(2, 12, " 7", direction=1)] * 4, *game(12, " 7", "23", direction=0)]
     assert numbers(outcomes(heard(lines))) == ["23"]
 
 
-def test_R_IRR_3_other_sensors_of_the_table_are_heeded() -> None:
+def test_R_IRR_3_other_sensors_of_the_table_count_too() -> None:
     middle = NUMBER_US - 4_000_000
     assert no_spins(outcomes(GAME, [ForeignObject(t=middle, dev="cam", where="track")])) == [
         ["foreign_object"]
@@ -326,7 +326,7 @@ def test_R_IRR_3_other_sensors_of_the_table_are_heeded() -> None:
 # --- a table that does not trust its wheel ---
 
 
-def test_R_SPIN_2_without_trust_and_without_beams_a_wheels_word_leads_to_review() -> None:
+def test_R_SPIN_2_without_trust_and_without_beams_a_wheels_number_leads_to_review() -> None:
     published = outcomes(GAME, ruleset=load_ruleset("roulette"))
     assert numbers(published) == []
     codes, number = reviews(published)[0]
@@ -334,25 +334,25 @@ def test_R_SPIN_2_without_trust_and_without_beams_a_wheels_word_leads_to_review(
     assert number == "23"
 
 
-def test_a_locked_table_calls_nothing_even_when_it_is_unlocked_in_mid_game() -> None:
+def test_a_game_begun_at_a_locked_table_is_never_called_even_if_it_is_unlocked_meanwhile() -> None:
     unlock = says(NUMBER_US - 2_000_000, "unlock")
     published = outcomes(GAME, [unlock], state=State(lock="locked"))
     assert (numbers(published), reviews(published)) == ([], [])
     assert "input.refused" in [o.type for o in published]
 
 
-# --- whatever it says ---
+# --- random reports ---
 
 
 def witnessed(said: list[WheelStatus]) -> set[tuple[int, str]]:
-    """Find the numbers that were witnessed, by nothing but the two words of each change from 4 to 5."""
+    """Return the witnessed numbers, found only from the two reports of each change from state 4 to 5."""
     pairs = [(a, b) for a, b in pairwise(said) if (a.state, b.state) == (4, 5) and a.spin == b.spin]
     return {(b.t, str(b.number)) for _, b in pairs if not b.flags and not b.unheard_ms}
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(st.data())
-def test_nothing_is_called_that_was_not_witnessed_whatever_is_lost_or_damaged(data: st.DataObject) -> None:
+def test_only_witnessed_numbers_are_called_whatever_is_lost_or_damaged(data: st.DataObject) -> None:
     lines = [*game(12, " 7", "23"), *game(13, "23", " 0"), *game(14, " 0", "00")]
     for _ in range(data.draw(st.integers(0, 6))):
         at = data.draw(st.integers(0, len(lines) - 1))

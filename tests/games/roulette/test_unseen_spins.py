@@ -1,4 +1,4 @@
-"""What a wheel did not see: a launch in the dark, a whole spin, a ball of a table that does not play."""
+"""What a wheel did not see: an unseen launch, an unseen spin, a ball of a table that is not in play."""
 
 import pytest
 
@@ -23,7 +23,7 @@ LONG = spin(Scene(revolutions=20.0, pocket=9, bounces=0))
 
 
 def dark(scene: Spin, since_us: int, until_us: int, *, told: bool = True) -> list[Reading]:
-    """A spin with the wheel's board down for a time."""
+    """Return a spin with the wheel's board down for some time."""
     seen = [r for r in scene.readings if not since_us <= r.t < until_us]
     if not told:
         return seen
@@ -31,7 +31,7 @@ def dark(scene: Spin, since_us: int, until_us: int, *, told: bool = True) -> lis
 
 
 def turns_left_us(scene: Spin, turns: float) -> int:
-    """When the ball has so many turns left, within one: by the pulses of one beam."""
+    """Return when the ball has this many turns left, to within one turn, from the pulses of one beam."""
     pulses = [r.t for r in scene.of(BallBeam) if isinstance(r, BallBeam) and r.beam == 0]
     return pulses[-round(turns)]
 
@@ -40,22 +40,22 @@ def codes(played: Played) -> list[set[str]]:
     return [{reason.code for reason in review.reasons} for review in played.data(SpinReview)]
 
 
-# --- a launch that nobody saw ---
+# --- an unseen launch ---
 
 
-def test_R_SPIN_2_the_rest_of_a_run_whose_launch_was_in_the_dark_is_reviewed_not_void() -> None:
+def test_R_SPIN_2_the_rest_of_a_run_with_an_unseen_launch_is_reviewed_and_not_void() -> None:
     played = play(dark(SPIN, at(-1), turns_left_us(SPIN, 3) - SECOND_US // 10))
     assert played.told("spin") == ["spin.review"]
     assert codes(played) == [{"missing_reading", "revolutions_unclear"}]
     assert "was down or blind until" in played.data(SpinReview)[0].reasons[0].seen
 
 
-def test_R_SPIN_2_where_the_rest_alone_was_enough_the_number_is_called() -> None:
+def test_R_SPIN_2_if_the_rest_of_the_run_alone_is_enough_the_number_is_called() -> None:
     played = play(dark(LONG, at(-1), turns_left_us(LONG, 8)))
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, LONG.number)]
 
 
-def test_R_IRR_2_a_short_spin_long_after_the_wheel_came_back_is_no_spin_as_ever() -> None:
+def test_R_IRR_2_a_short_spin_long_after_the_wheel_came_back_is_no_spin() -> None:
     short = spin(Scene(revolutions=2.6, bounces=0))
     back: list[Reading] = [DeviceDown(t=at(-9), dev="wheel"), DeviceUp(t=at(-7), dev="wheel")]
     assert no_spins(play(short, back)) == [(["too_few_revolutions"], "sensors")]
@@ -63,23 +63,25 @@ def test_R_IRR_2_a_short_spin_long_after_the_wheel_came_back_is_no_spin_as_ever(
         DeviceDown(t=at(-0.3), dev="wheel"),
         DeviceUp(t=at(-0.2), dev="wheel"),
     ]
-    assert no_spins(play(short, blink)) == [(["too_few_revolutions"], "sensors")], "no time for four turns"
+    assert no_spins(play(short, blink)) == [(["too_few_revolutions"], "sensors")], (
+        "there must be no time for four turns"
+    )
 
 
-def test_one_ball_is_one_spin_however_long_the_wheel_was_away_within_it() -> None:
+def test_one_ball_is_one_spin_however_long_the_wheel_is_away_during_it() -> None:
     played = play(dark(LONG, at(2), at(10)))
     assert played.told("spin") == ["spin.review"]
     assert "missing_reading" in codes(played)[0]
 
 
-def test_a_void_ball_that_runs_on_in_the_dark_begins_no_spin_when_the_wheel_is_back() -> None:
+def test_a_void_ball_that_runs_on_unseen_begins_no_spin_when_the_wheel_is_back() -> None:
     void = spin(Scene(ball="cw", rotor="cw", revolutions=20.0, bounces=0))
     assert (
         no_spins(play(void)) == no_spins(play(dark(void, at(4), at(11)))) == [(["same_direction"], "sensors")]
     )
 
 
-# --- a spin that nobody saw ---
+# --- an unseen spin ---
 
 AWAY: list[Reading] = [
     DeviceDown(t=rest_us(SPIN) + 5 * SECOND_US, dev="wheel"),
@@ -100,12 +102,12 @@ def test_a_ruling_after_the_wheel_was_away_does_not_change_the_spin_before(rulin
     assert "what=1" in refused.says
 
 
-def test_a_ruling_while_the_wheel_is_away_does_not_either() -> None:
+def test_a_ruling_while_the_wheel_is_away_does_not_change_the_spin_before() -> None:
     played = play(SPIN, AWAY[0], says(RULED_US, "set_number", "dealer", number="8"))
     assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
-def test_a_ruling_that_names_its_spin_is_taken() -> None:
+def test_a_ruling_that_names_its_spin_is_accepted() -> None:
     played = play(SPIN, AWAY, says(RULED_US, "set_number", "dealer", number="8", what="1"))
     assert [(c.spin, c.number) for c in played.data(SpinCorrected)] == [(1, "8")]
 
@@ -115,7 +117,7 @@ def test_a_ruling_that_names_another_spin_than_the_last_is_refused() -> None:
     assert (played.told("spin"), played.refusals()) == (["spin.called"], ["other_attempt"])
 
 
-def test_a_wheel_that_was_away_too_short_for_a_spin_hides_none() -> None:
+def test_a_wheel_away_too_briefly_for_a_spin_leaves_the_last_spin_open_to_rulings() -> None:
     blink: list[Reading] = [
         DeviceDown(t=rest_us(SPIN) + 5 * SECOND_US, dev="wheel"),
         DeviceUp(t=rest_us(SPIN) + 6 * SECOND_US, dev="wheel"),
@@ -124,7 +126,7 @@ def test_a_wheel_that_was_away_too_short_for_a_spin_hides_none() -> None:
     assert [(c.spin, c.number) for c in played.data(SpinCorrected)] == [(1, "8")]
 
 
-def test_a_review_takes_its_ruling_though_the_wheel_is_still_away() -> None:
+def test_a_review_accepts_its_ruling_while_the_wheel_is_still_away() -> None:
     lost = [r for r in SPIN.readings if r.t < at(3)]
     ruled = says(at(60), "set_number", "dealer", number="8")
     corrected = says(at(61), "set_number", "dealer", number="9")
@@ -133,13 +135,13 @@ def test_a_review_takes_its_ruling_though_the_wheel_is_still_away() -> None:
     assert [c.number for c in played.data(SpinCorrected)] == ["9"]
 
 
-def test_a_ruling_after_the_dealer_closed_the_next_bets_is_not_for_the_spin_before() -> None:
+def test_a_ruling_after_the_dealer_closed_the_next_bets_does_not_change_the_spin_before() -> None:
     closed = says(RULED_US, "no_more_bets", "dealer")
     played = play(SPIN, closed, says(RULED_US + 9 * SECOND_US, "set_number", "dealer", number="8"))
     assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
-def test_a_number_entered_as_the_next_ball_is_launched_is_not_for_the_spin_before() -> None:
+def test_a_number_entered_as_the_next_ball_is_launched_does_not_change_the_spin_before() -> None:
     pulse = NEXT.of(BallBeam)[0]
     played = play(
         SPIN, [r for r in NEXT.readings if r.t <= pulse.t], says(pulse.t + 1, "set_number", number="8")
@@ -147,7 +149,7 @@ def test_a_number_entered_as_the_next_ball_is_launched_is_not_for_the_spin_befor
     assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
-def test_a_hand_in_a_beam_long_ago_hides_no_spin_and_begins_none() -> None:
+def test_an_old_pulse_of_a_hand_neither_hides_nor_begins_a_spin() -> None:
     hand = BallBeam(t=rest_us(SPIN) + 9 * SECOND_US, dev="wheel", beam=1)
     played = play(SPIN, hand, says(RULED_US, "no_spin", "dealer"))
     assert [c.ruling for c in played.data(SpinCorrected)] == ["no_spin"]
@@ -160,26 +162,26 @@ def test_a_hand_in_a_beam_long_ago_hides_no_spin_and_begins_none() -> None:
 @pytest.mark.parametrize(
     ("stop", "go_on"), [("lock", "unlock"), ("close_table", "open_table"), ("test_mode", "test_mode")]
 )
-def test_a_ball_launched_while_the_table_does_not_play_never_counts(stop: str, go_on: str) -> None:
+def test_a_ball_launched_while_the_table_is_not_in_play_never_counts(stop: str, go_on: str) -> None:
     before, after = says(1, stop, on=True), says(at(4), go_on, on=False)
     played = play(before, SPIN, after, NEXT)
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, NEXT.number)]
     assert played.told("spin") == ["spin.called"]
 
 
-def test_a_short_rest_of_such_a_ball_is_no_spin_of_its_own_either() -> None:
+def test_the_last_turns_of_such_a_ball_are_not_a_spin() -> None:
     played = play(SAME_WAY, state=State(lock="locked"))
     unlocked = says(SAME_WAY.left_us - 3 * SECOND_US, "unlock")
     assert played.told("spin") == play(SAME_WAY, unlocked, state=State(lock="locked")).told("spin") == []
 
 
-def test_a_hand_in_a_beam_before_the_unlocking_hides_no_launch_after_it() -> None:
+def test_a_hand_in_a_beam_before_the_unlock_does_not_hide_a_launch_after_it() -> None:
     hand = BallBeam(t=at(-2), dev="wheel", beam=1)
     played = play(hand, says(at(-1), "unlock"), SPIN, state=State(lock="locked"))
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, SPIN.number)]
 
 
-def test_a_ruling_after_such_a_ball_is_not_for_the_spin_before_it() -> None:
+def test_a_ruling_after_such_a_ball_does_not_change_the_spin_before() -> None:
     locked, unlocked = says(80 * SECOND_US, "lock"), says(NEXT.left_us, "unlock")
     ruled = says(NEXT.end_us, "set_number", "dealer", number="8")
     played = play(SPIN, locked, NEXT, unlocked, ruled)
@@ -189,24 +191,24 @@ def test_a_ruling_after_such_a_ball_is_not_for_the_spin_before_it() -> None:
 # --- edges that are known to be missing ---
 
 
-def test_R_SPIN_4_no_number_stands_on_a_turn_in_which_index_edges_were_lost() -> None:
+def test_R_SPIN_4_no_number_is_read_in_a_turn_with_lost_index_edges() -> None:
     reads = SPIN.of(PocketBall)
     marks = [r for r in SPIN.of(RotorIndex) if reads[0].t < r.t < reads[1].t]
     lost = DeviceFault(t=reads[0].t + 1000, dev="wheel", code="lost_edges")
     seen = [r for r in SPIN.readings if r not in marks]
     plain, doubted = play(SPIN), play(seen, lost)
     assert [c.number for c in doubted.data(SpinCalled)] == [SPIN.number]
-    assert called_us(plain) < called_us(doubted), "it took reads on turns that are sure"
+    assert called_us(plain) < called_us(doubted), "the reads must come from turns that are certain"
 
 
-def test_R_SPIN_4_a_loss_between_two_passes_one_turn_apart_costs_nothing_but_the_wait() -> None:
+def test_R_SPIN_4_a_loss_between_two_passes_one_turn_apart_only_delays_the_call() -> None:
     lost = DeviceFault(t=SPIN.of(PocketBall)[0].t + 1000, dev="wheel", code="lost_edges")
     played = play(SPIN, lost)
     assert [c.number for c in played.data(SpinCalled)] == [SPIN.number]
     assert called_us(played) == called_us(play(SPIN))
 
 
-def test_R_SPIN_4_a_loss_told_while_the_call_is_held_moves_no_read_that_passes_on_both_sides_placed() -> None:
+def test_R_SPIN_4_a_loss_reported_during_the_hold_moves_no_read_placed_by_passes_on_both_sides() -> None:
     lost = DeviceFault(t=rest_us(SPIN) + 1000, dev="wheel", code="lost_edges")
     assert [c.number for c in play(SPIN, lost).data(SpinCalled)] == [SPIN.number]
 
@@ -220,7 +222,7 @@ def called_us(played: Played) -> int:
 
 @pytest.mark.parametrize("drop_told", [True, False])
 @pytest.mark.parametrize("hand", [(0,), (0, 2), (1, 1)])
-def test_R_SPIN_2_a_ball_that_a_hand_lays_into_a_pocket_is_never_called(
+def test_R_SPIN_2_a_ball_placed_in_a_pocket_by_hand_is_never_called(
     hand: tuple[int, ...], drop_told: bool
 ) -> None:
     kept = SPIN.of(RotorIndex, PocketBall)

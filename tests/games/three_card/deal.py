@@ -1,4 +1,4 @@
-"""A Three Card Poker table, told step by step."""
+"""A Three Card Poker table, played step by step."""
 
 from dataclasses import replace
 
@@ -13,17 +13,17 @@ from tests.scenes import SECOND_US, says
 RULES = load_ruleset("three-card-poker-12-014")
 HANDS = {"1": "Qh Jd 2c", "2": "7s 7d 9h", "dealer": "3s Kc 8d"}
 ROTATION = ["Qh", "7s", "3s", "Jd", "7d", "Kc", "2c", "9h", "8d"]
-"""The same hands in the order in which a shoe that knows no positions gives them."""
+"""The same hands in the order in which a shoe that does not know positions deals them."""
 
 
 def changed(**policies: object) -> RuleSet:
-    """Return the shipped rules with other policies of the table."""
+    """Return the shipped rules with changed policies."""
     assert RULES.deal is not None
     return replace(RULES, deal=replace(RULES.deal, **policies))  # type: ignore[arg-type]  # any key
 
 
 class Table:
-    """A Three Card Poker table, told what happens step by step."""
+    """A Three Card Poker table, played step by step."""
 
     def __init__(
         self, ruleset: RuleSet = RULES, state: State | None = None, first: First | None = None
@@ -32,20 +32,20 @@ class Table:
         self.now = 0
 
     def says(self, name: str, by: str = "dealer", after_s: float = 5.0, **arguments: object) -> "Table":
-        """Let a person enter something."""
+        """Enter a person's input."""
         self.now += round(after_s * SECOND_US)
         self.played.feed(says(self.now, name, by, **arguments))
         return self
 
     def card(self, text: str | None, to: str | None = None, after_s: float = 0.5) -> "Table":
-        """Let a card leave the shoe; None is one that it could not read."""
+        """Let a card leave the shoe; None is a card that it could not read."""
         self.now += round(after_s * SECOND_US)
         rank, suit = (text[:-1], text[-1]) if text else (None, None)
         self.played.feed(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
         return self
 
     def deals(self, hands: dict[str, str] | None = None) -> "Table":
-        """Deal these hands from a shoe that knows the positions; a `?` could not be read."""
+        """Deal these hands from a shoe that knows the positions; `?` is a card that could not be read."""
         self.now += 10 * SECOND_US
         for position, hand in (hands or HANDS).items():
             for text in hand.split():
@@ -60,13 +60,13 @@ class Table:
         return self
 
     def act(self, **acts: str) -> "Table":
-        """Let positions act: `act(p1="play", p2="fold")`."""
+        """Have positions act: `act(p1="play", p2="fold")`."""
         for seat, act in acts.items():
             self.says(act, seat=seat[1:])
         return self
 
     def reads(self, kind: type[DeviceDown | DeviceUp | DeviceFault], dev: str = "shoe") -> "Table":
-        """Let a device speak of its health."""
+        """Have a device report its health."""
         self.now += SECOND_US // 10
         self.played.feed(kind(t=self.now, dev=dev, reason="unplugged"))
         return self
@@ -78,7 +78,7 @@ class Table:
         return self
 
     def quiet(self, seconds: float) -> "Table":
-        """Let nothing happen for so long."""
+        """Let this many seconds pass."""
         self.now += round(seconds * SECOND_US)
         self.played.effects += self.played.session.advance(self.now)
         return self
@@ -89,7 +89,7 @@ class Table:
 
 
 def seated(*seats: str) -> Table:
-    """A table with these positions named, 1 and 2 by default."""
+    """Return a table with these positions named, 1 and 2 by default."""
     return Table().says("seats", seats=list(seats or ("1", "2")))
 
 

@@ -18,7 +18,7 @@ def test_T_DEAL_2_no_more_bets_is_called_before_the_first_card() -> None:
     assert [lamp.shows for lamp in played.effects if isinstance(lamp, Lamp)] == ["on", "off"]
 
 
-def test_T_DEAL_2_else_the_first_card_out_of_the_shoe_closes_the_bets() -> None:
+def test_T_DEAL_2_without_a_call_the_first_card_out_of_the_shoe_closes_the_bets() -> None:
     table = seated().deals()
     assert table.played.told("bets") == ["bets.closed"]
     assert [b.cause for b in table.played.data(Bets)] == ["first_card"]
@@ -48,13 +48,13 @@ def test_T_DEAL_3_without_positions_from_the_shoe_cards_go_in_rotation_from_the_
     assert deal.hands == {"1": ("Qh", "Jd", "2c"), "2": ("7s", "7d", "9h")}
 
 
-def test_gap_T_13_a_shuffler_gives_stacks_of_three() -> None:
+def test_gap_T_13_a_shuffler_deals_stacks_of_three() -> None:
     table = Table(changed(order="stacks")).says("seats", seats=["1", "2"])
     stacks = " ".join(HANDS.values()).split()
     assert called(table.in_order(stacks).act(p1="play", p2="play").end()).hands["2"] == ("7s", "7d", "9h")
 
 
-def test_T_DEAL_3_a_shoe_that_knows_the_positions_names_those_that_nobody_named() -> None:
+def test_T_DEAL_3_a_shoe_that_knows_the_positions_adds_positions_that_nobody_named() -> None:
     assert set(called(Table().deals().act(p1="play", p2="play").end()).hands) == {"1", "2"}
 
 
@@ -64,14 +64,14 @@ def test_T_DEAL_4_the_call_waits_until_every_position_has_played_or_folded() -> 
     assert table.act(p2="play").end().told("deal") == ["deal.called"]
 
 
-def test_T_DEAL_4_a_player_cannot_take_back_his_word_but_the_dealer_can_put_it_right() -> None:
+def test_T_DEAL_4_a_player_cannot_change_play_or_fold_but_the_dealer_can_correct_it() -> None:
     table = seated().deals().says("fold", "player", seat="1").says("play", "player", seat="1")
     played = table.says("play", seat="1").says("play", seat="1").act(p2="play").end()
     assert played.refusals() == ["has_acted", "no_change"]
     assert called(played).folds == ()
 
 
-def test_play_and_fold_belong_to_a_position_of_the_deal() -> None:
+def test_play_and_fold_are_refused_for_a_position_not_in_the_deal() -> None:
     table = seated().says("play", seat="1").deals().says("fold", seat="7").says("play")
     assert table.act(p1="play", p2="play").end().refusals() == ["no_deal", "bad_argument", "bad_argument"]
 
@@ -87,14 +87,14 @@ def test_play_and_fold_belong_to_a_position_of_the_deal() -> None:
         ("Js 9h 3d", "Dealer doesn't play", False),
     ],
 )
-def test_T_DEAL_6_and_T_ANTE_1_the_dealer_announces_whether_he_plays(
+def test_T_DEAL_6_and_T_ANTE_1_the_call_says_whether_the_dealer_plays(
     hand: str, says_so: str, qualifies: bool
 ) -> None:
     deal = called(seated("1").deals({"1": "Qh Jd 2c", "dealer": hand}).act(p1="play").end())
     assert (deal.announcement, deal.qualifies) == (says_so, qualifies)
 
 
-def test_T_DEAL_6_the_dealers_cards_run_from_the_highest_down() -> None:
+def test_T_DEAL_6_the_dealers_cards_are_listed_from_the_highest_down() -> None:
     assert called(seated().deals().act(p1="play", p2="play").end()).dealer == ("Kc", "8d", "3s")
 
 
@@ -152,11 +152,11 @@ def test_T_DEAL_1d_a_house_may_allow_one_position_only() -> None:
 
 
 @pytest.mark.parametrize("seats", [None, [], ["1", "1"], ["dealer"], [""]])
-def test_seats_that_make_no_sense_are_refused(seats: list[str] | None) -> None:
+def test_invalid_seats_are_refused(seats: list[str] | None) -> None:
     assert Table().says("seats", seats=seats).end().refusals() == ["bad_argument"]
 
 
-def test_seats_are_not_changed_while_cards_are_out() -> None:
+def test_seats_cannot_be_changed_while_cards_are_out() -> None:
     assert seated().deals().says("seats", seats=["1"]).act(p1="play", p2="play").end().refusals() == [
         "under_way"
     ]
@@ -173,7 +173,7 @@ def test_a_deal_at_a_locked_table_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("stage", ["dealing", "acting", "held"])
-def test_a_power_cut_leaves_a_deal_in_flight_to_a_person_and_names_no_card(stage: str) -> None:
+def test_a_power_cut_sends_a_deal_in_flight_to_review_and_no_card_is_published(stage: str) -> None:
     table = seated().deals({"1": "Qh Jd 2c"} if stage == "dealing" else HANDS)
     if stage == "held":
         table.act(p1="play", p2="play")
@@ -193,7 +193,7 @@ def test_the_table_continues_from_its_recorded_state() -> None:
     assert again.told("bets") == ["bets.closed", "bets.opened"]
 
 
-def test_a_new_day_begins_with_nobody_seated() -> None:
+def test_a_new_day_begins_without_seated_players() -> None:
     table = seated().says("close_table").says("open_table").in_order(ROTATION).quiet(130)
     assert codes(table.played.data(DealReview)[0].reasons) == ["conflict"]
 
@@ -209,11 +209,11 @@ def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_th
     ]
 
 
-# --- Play and fold at one position: what came first stands ---
+# --- Play and fold at one position: the first one is valid ---
 
 
-def test_T_DEAL_4_a_position_at_which_play_was_asked_for_is_folded_by_no_player() -> None:
-    """Its word for Play is on the way: with both, the deal and the wager book would contradict each other."""
+def test_T_DEAL_4_a_player_cannot_fold_a_position_for_which_play_was_requested() -> None:
+    """Play may be on its way there: with both, the deal and the wager book would contradict each other."""
     table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
     table.says("fold", "player", seat="1").says("fold", "player", seat="2").says("play", "player", seat="1")
     played = table.end()
@@ -221,31 +221,31 @@ def test_T_DEAL_4_a_position_at_which_play_was_asked_for_is_folded_by_no_player(
     assert called(played).folds == ("2",)
 
 
-def test_T_DEAL_4_a_fold_that_came_first_stands() -> None:
+def test_T_DEAL_4_a_fold_that_came_first_is_valid() -> None:
     table = seated().deals().says("fold", "player", seat="1").says("play_asked", "settlement", seats=["1"])
     assert table.quiet(1).played.session.acted == {"1": "fold"}
     assert called(table.says("play", "player", seat="2").end()).folds == ("1",)
 
 
-def test_T_DEAL_4_play_that_is_asked_for_once_bets_are_closed_holds_before_a_card_is_out_too() -> None:
+def test_T_DEAL_4_play_requested_after_bets_closed_is_valid_before_a_card_is_out_too() -> None:
     table = seated().says("no_more_bets").says("play_asked", "settlement", seats=["1"]).deals()
     assert table.says("fold", "player", seat="1").quiet(1).played.refusals() == ["play_asked"]
 
 
-def asked(*, after_s: float = 5.0) -> Table:
-    """Deal, and let Play be asked for at position 1; `after_s` later the dealer folds it."""
+def requested(*, after_s: float = 5.0) -> Table:
+    """Deal, and have Play requested at position 1; `after_s` later the dealer folds it."""
     table = seated().deals().says("play_asked", "settlement", seats=["1"])
     return table.says("fold", "dealer", seat="1", after_s=after_s)
 
 
-def lies(table: Table, *seats: str, round: int = 1) -> Table:  # noqa: A002 - the wire's word
-    """Let the engine say where Play lies."""
+def placed(table: Table, *seats: str, round: int = 1) -> Table:  # noqa: A002 - the name on the wire
+    """Have the engine report where Play is placed."""
     return table.says("played", "settlement", seats=list(seats), what=str(round), after_s=0.5)
 
 
-def test_T_DEAL_4_a_fold_where_play_was_asked_for_and_never_answered_is_for_a_person_to_rule() -> None:
-    """Either the engine never heard the table's word, and nobody has Play, or its word on Play was lost."""
-    table = asked(after_s=9.5)
+def test_T_DEAL_4_a_fold_after_an_unanswered_request_for_play_goes_to_review() -> None:
+    """Either the engine never got the table's answer and there is no Play, or its report on Play was lost."""
+    table = requested(after_s=9.5)
     assert table.quiet(1).played.refusals() == ["play_asked"]
     (refused,) = table.played.data(TableEvent)
     assert refused.says == "Play was requested here and may still be granted; enter the fold again in 1 s"
@@ -255,9 +255,9 @@ def test_T_DEAL_4_a_fold_where_play_was_asked_for_and_never_answered_is_for_a_pe
     assert called(table.says("accept").end()).folds == ("1",)
 
 
-def test_T_DEAL_4_play_that_was_granted_is_heard_of_in_the_review_and_no_person_accepts_the_fold() -> None:
-    """The engine's word comes after the time at which the deal would have been called."""
-    table = lies(asked(after_s=10).act(p1="fold", p2="play").quiet(60), "1")
+def test_T_DEAL_4_a_report_of_accepted_play_during_the_review_rules_out_the_fold() -> None:
+    """The engine's report arrives after the time at which the deal would have been called."""
+    table = placed(requested(after_s=10).act(p1="fold", p2="play").quiet(60), "1")
     table.says("accept").says("set_card", card="Qh", seat="1", what="Qh")
     played = table.quiet(1).played
     assert "played" in played.refusals()
@@ -266,15 +266,15 @@ def test_T_DEAL_4_play_that_was_granted_is_heard_of_in_the_review_and_no_person_
     assert called(table.says("play", seat="1").end()).folds == ()
 
 
-def test_T_DEAL_4_an_unanswered_play_asks_nobody_where_the_position_plays_or_the_deal_is_void() -> None:
-    assert called(asked().act(p1="play", p2="fold").end()).folds == ("2",)
-    void = asked(after_s=10).act(p1="fold").card("4h", "1").quiet(1).played
+def test_T_DEAL_4_an_unanswered_request_for_play_needs_no_ruling_if_played_or_void() -> None:
+    assert called(requested().act(p1="play", p2="fold").end()).folds == ("2",)
+    void = requested(after_s=10).act(p1="fold").card("4h", "1").quiet(1).played
     assert [data.reasons[0].code for data in void.data(DealVoid)] == ["wrong_count"]
     assert not void.data(DealReview)
 
 
-def test_T_DEAL_4_who_repeats_the_question_holds_the_dealer_up_no_longer() -> None:
-    """The engine's own words, signed and true once, sent again by who may write to the broker."""
+def test_T_DEAL_4_a_repeated_request_for_play_does_not_delay_the_dealer_again() -> None:
+    """The engine's own signed message is sent again by a client that may write to the broker."""
     table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
     for _ in range(5):
         table.says("play_asked", "settlement", seats=["1"], what="5c", after_s=3)
@@ -282,58 +282,58 @@ def test_T_DEAL_4_who_repeats_the_question_holds_the_dealer_up_no_longer() -> No
     assert called(table.says("accept").end()).folds == ("1",)
     again = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
     again.says("play_asked", "settlement", seats=["1"], what="5d", after_s=8).act(p1="fold")
-    assert again.quiet(1).played.refusals() == ["play_asked"], "a new question may be granted"
+    assert again.quiet(1).played.refusals() == ["play_asked"], "a new request may be accepted"
 
 
 @pytest.mark.parametrize("by", ["dealer", "supervisor", "player"])
-def test_T_DEAL_4_where_play_lies_nobody_folds(by: str) -> None:
-    table = lies(asked(after_s=1), "1").says("fold", by, seat="1", after_s=60).act(p2="fold")
+def test_T_DEAL_4_a_position_with_play_cannot_be_folded(by: str) -> None:
+    table = placed(requested(after_s=1), "1").says("fold", by, seat="1", after_s=60).act(p2="fold")
     assert table.quiet(1).played.session.acted == {"2": "fold"}
     assert table.played.refusals() == ["play_asked", "played"]
     assert called(table.act(p1="play").end()).folds == ("2",)
 
 
-def test_T_DEAL_4_play_that_was_heard_of_without_its_question_is_not_folded_either() -> None:
-    """Another copy of the table's word may have been answered before a restart."""
-    table = lies(seated().deals(), "1").says("fold", "dealer", seat="1")
+def test_T_DEAL_4_a_position_with_play_reported_without_its_request_cannot_be_folded() -> None:
+    """Another copy of the table's answer may have been received before a restart."""
+    table = placed(seated().deals(), "1").says("fold", "dealer", seat="1")
     assert table.quiet(1).played.refusals() == ["played"]
 
 
-def test_T_DEAL_4_a_correction_folds_no_position_where_play_lay() -> None:
-    """Its wager book could not follow: Play was granted, and paid."""
-    table = lies(seated().deals(), "1").act(p1="play", p2="play").says("fold", "dealer", seat="1")
+def test_T_DEAL_4_no_correction_folds_a_position_that_had_play() -> None:
+    """The wager book could not follow it: Play was accepted and paid."""
+    table = placed(seated().deals(), "1").act(p1="play", p2="play").says("fold", "dealer", seat="1")
     table.says("no_more_bets").says("fold", "dealer", seat="1").says("fold", "dealer", seat="2")
     played = table.quiet(1).played
     assert played.refusals() == ["played", "played"]
     assert [corrected.folds for corrected in played.data(DealCorrected)] == [("2",)]
 
 
-def test_T_DEAL_4_a_recording_continues_with_where_play_lay() -> None:
-    before = lies(seated().deals(), "1").act(p1="play", p2="play").end().session
+def test_T_DEAL_4_a_new_recording_keeps_the_positions_with_play() -> None:
+    before = placed(seated().deals(), "1").act(p1="play", p2="play").end().session
     table = Table(state=before.state(), first=before.first())
     assert table.says("fold", "dealer", seat="1").quiet(1).played.refusals() == ["played"]
 
 
-def test_T_DEAL_4_a_position_that_was_folded_before_its_play_was_heard_of_goes_to_review() -> None:
-    """The engine's word took longer than the dealer waited: which of them is wrong is no guess."""
-    table = asked(after_s=20)
-    table = lies(table, "1").act(p2="play")
+def test_T_DEAL_4_a_position_folded_before_its_play_was_reported_goes_to_review() -> None:
+    """The engine's report took longer than the dealer waited: it is not guessed which of them is wrong."""
+    table = requested(after_s=20)
+    table = placed(table, "1").act(p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
     assert review.reasons[0].seen.endswith("position 1 was folded, and has a Play wager (T-DEAL-4)")
     assert called(table.says("play", seat="1").end()).folds == ()
 
 
-def test_T_DEAL_4_play_stays_where_the_dealer_took_bets_again_before_the_cards() -> None:
-    """The engine tells of it again in the new round, before its bets are closed."""
-    table = lies(seated().says("no_more_bets"), "1").says("open_bets")
-    table = lies(table, "1", round=2).says("no_more_bets").deals().says("fold", "dealer", seat="1")
+def test_T_DEAL_4_play_is_kept_if_the_dealer_reopens_bets_before_the_cards() -> None:
+    """The engine reports it again in the new round, before its bets close."""
+    table = placed(seated().says("no_more_bets"), "1").says("open_bets")
+    table = placed(table, "1", round=2).says("no_more_bets").deals().says("fold", "dealer", seat="1")
     assert table.quiet(1).played.refusals() == ["played"]
 
 
 def test_T_DEAL_4_play_of_another_round_binds_nobody() -> None:
-    table = lies(seated().deals(), "1", round=2).act(p1="fold", p2="play")
+    table = placed(seated().deals(), "1", round=2).act(p1="fold", p2="play")
     assert called(table.end()).folds == ("1",)
-    table = lies(seated().deals(), "1").says("misdeal").says("seats", seats=["1", "2"]).deals()
+    table = placed(seated().deals(), "1").says("misdeal").says("seats", seats=["1", "2"]).deals()
     assert table.act(p1="fold").quiet(1).played.session.acted == {"1": "fold"}
 
 
@@ -343,12 +343,12 @@ def test_T_DEAL_4_the_next_deal_begins_without_it() -> None:
     assert table.says("fold", "player", seat="1").quiet(1).played.session.acted == {"1": "fold"}
 
 
-def test_T_DEAL_4_while_bets_are_open_nobody_asks_for_play() -> None:
+def test_T_DEAL_4_while_bets_are_open_a_request_for_play_is_refused() -> None:
     table = seated().says("play_asked", "settlement", seats=["1"]).deals()
     assert table.says("fold", "player", seat="1").quiet(1).played.session.acted == {"1": "fold"}
 
 
-def test_T_DEAL_4_no_person_says_that_play_was_asked_for() -> None:
+def test_T_DEAL_4_no_person_may_enter_a_request_for_play() -> None:
     table = seated().deals().says("play_asked", "player", seats=["1"]).says("fold", "player", seat="1")
     assert table.quiet(1).played.refusals() == ["unknown_input"]
     assert table.played.session.acted == {"1": "fold"}

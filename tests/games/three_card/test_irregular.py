@@ -1,4 +1,4 @@
-"""What voids a deal of Three Card Poker, what goes to a person, and what can be put right."""
+"""What voids a deal of Three Card Poker, what goes to a person, and what can be corrected."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_T_IRR_1_a_position_with_four_cards_voids_all_hands_at_once() -> None:
     )
 
 
-def test_T_IRR_1_a_card_more_than_three_each_voids_the_deal() -> None:
+def test_T_IRR_1_one_card_more_than_three_each_voids_the_deal() -> None:
     table = seated().in_order([*ROTATION, "4c"])
     assert codes(table.end().data(DealVoid)[0].reasons) == ["wrong_count"]
 
@@ -44,7 +44,7 @@ def test_T_IRR_1_a_deal_that_never_gets_its_cards_goes_to_a_person() -> None:
     assert (deal.dealer, deal.grade, deal.by) == (("Kc", "8d", "3s"), "person", "dealer")
 
 
-def test_T_DECK_1_a_card_that_comes_twice_voids_the_deal_and_is_not_named() -> None:
+def test_T_DECK_1_a_card_dealt_twice_voids_the_deal_and_is_not_published() -> None:
     played = seated().deals({**HANDS, "2": "7s Qh 9h"}).end()
     void = played.data(DealVoid)[0]
     assert [(r.code, r.rule, r.seen) for r in void.reasons] == [
@@ -53,19 +53,19 @@ def test_T_DECK_1_a_card_that_comes_twice_voids_the_deal_and_is_not_named() -> N
 
 
 @pytest.mark.parametrize("name", ["shoe_lid", "shoe lid", "lid", "Shoe-Lid"])
-def test_T_IRR_1_a_shoe_that_is_opened_during_the_deal_voids_it(name: str) -> None:
+def test_T_IRR_1_opening_the_shoe_during_the_deal_voids_it(name: str) -> None:
     table = seated().lid(name=name).lid(name=name, is_open=False).deals().lid(name=name, is_open=False)
     table.act(p1="play").lid(name=name)
     assert codes(table.end().data(DealVoid)[0].reasons) == ["shoe_opened"]
 
 
-def test_T_IRR_1_after_a_void_deal_the_shoe_must_be_seen_to() -> None:
+def test_T_IRR_1_after_a_void_deal_the_shoe_must_be_inspected() -> None:
     table = seated().deals().lid().deals().act(p1="play", p2="play").says("inspected", what="shoe").deals()
     notices = [[n.code for n in b.notices] for b in table.act(p1="play", p2="play").end().data(Bets)]
     assert notices == [[], [], ["not_inspected"], [], [], []]
 
 
-def test_T_IRR_1_cards_that_follow_a_void_deal_at_once_are_still_its_own() -> None:
+def test_T_IRR_1_cards_that_follow_a_void_deal_at_once_belong_to_it() -> None:
     table = seated().deals({"1": "Qh Qh", "2": "7s 7d 9h", "dealer": "Kc 8d 3s"}).quiet(20)
     played = table.deals().act(p1="play", p2="play").end()
     assert played.told("deal") == ["deal.void", "deal.called"]
@@ -80,12 +80,12 @@ def test_T_IRR_1_the_dealer_calls_a_misdeal() -> None:
     assert void.by == "dealer"
 
 
-def test_after_a_misdeal_for_cheating_the_shoe_is_to_be_inspected_and_not_dice() -> None:
+def test_after_a_misdeal_for_cheating_the_shoe_must_be_inspected_and_not_the_dice() -> None:
     table = seated().deals().says("misdeal", reason="cheating").says("inspected", what="dice")
     assert table.says("inspected", what="shoe").end().refusals() == ["nothing_to_inspect"]
 
 
-def test_a_misdeal_spoken_with_the_dealers_hand_still_counts() -> None:
+def test_a_misdeal_called_as_the_dealers_hand_is_shown_still_counts() -> None:
     table = seated().deals().act(p1="play", p2="play").says("misdeal", after_s=0.2)
     assert table.end().told("deal") == ["deal.void"]
 
@@ -117,7 +117,7 @@ def test_gap_T_14_an_unreadable_card_goes_to_review_and_the_dealer_enters_it() -
 
 
 def still_open(table: Table) -> Awaited:
-    """Return what the deal under review waits for once time has run on."""
+    """Return what the deal under review still waits for."""
     table.played.session.advance(table.now + SECOND_US)
     awaited = table.played.session.awaited()
     assert awaited is not None
@@ -125,7 +125,7 @@ def still_open(table: Table) -> Awaited:
 
 
 @pytest.mark.parametrize("named", ["9h", "1 9h"])
-def test_gap_T_14_a_review_asks_for_the_cards_that_are_still_to_be_entered_and_for_no_others(
+def test_gap_T_14_a_review_lists_exactly_the_cards_still_to_be_entered(
     named: str,
 ) -> None:
     table = seated().deals(HANDS | {"2": "7s 7d ?", "dealer": "? Kc 8d"}).act(p1="play", p2="play")
@@ -136,12 +136,14 @@ def test_gap_T_14_a_review_asks_for_the_cards_that_are_still_to_be_entered_and_f
     awaited = still_open(table.says("set_card", card="9h", seat="dealer"))
     assert awaited.lacks == ()
     assert [one.code for one in awaited.reasons] == ["conflict"]
-    assert awaited.entered == (("2", "9h"), ("dealer", "9h")), "one of them is replaced, and the deal counts"
+    assert awaited.entered == (("2", "9h"), ("dealer", "9h")), (
+        "with one of them replaced, the deal must count"
+    )
     table.says("set_card", card="3s", seat="dealer", what=named)
     assert called(table.end()).dealer == ("Kc", "8d", "3s")
 
 
-def test_gap_T_14_no_card_that_was_entered_is_named_before_all_have_acted() -> None:
+def test_gap_T_14_no_entered_card_is_published_before_all_have_acted() -> None:
     table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).says("set_card", card="9h", seat="dealer")
     table.act(p1="play").quiet(700)
     assert still_open(table).entered == ()
@@ -152,7 +154,7 @@ def test_gap_T_14_the_dealer_may_enter_an_unreadable_card_as_soon_as_he_knows_it
     table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).says("set_card", card="8d", seat="dealer")
     played = table.act(p1="play", p2="play").end()
     assert played.told("deal") == ["deal.called"]
-    assert (called(played).grade, called(played).by) == ("person", "dealer"), "the shoe did not read it"
+    assert (called(played).grade, called(played).by) == ("person", "dealer"), "the shoe must not have read it"
 
 
 def test_gap_T_14_a_card_that_no_deck_holds_is_unreadable() -> None:
@@ -160,7 +162,7 @@ def test_gap_T_14_a_card_that_no_deck_holds_is_unreadable() -> None:
     assert codes(table.end().data(DealReview)[0].reasons) == ["unread_card"]
 
 
-def test_a_shoe_that_was_down_during_the_deal_leaves_it_to_a_person() -> None:
+def test_a_deal_during_which_the_shoe_was_down_goes_to_review() -> None:
     table = seated().deals({"1": "Qh Jd 2c"}).reads(DeviceDown).reads(DeviceUp)
     table.now -= 10 * SECOND_US
     table.deals({"2": "7s 7d 9h", "dealer": "Kc 8d 3s"}).act(p1="play", p2="play").says("accept")
@@ -169,7 +171,7 @@ def test_a_shoe_that_was_down_during_the_deal_leaves_it_to_a_person() -> None:
     assert (called(played).grade, called(played).by) == ("person", "dealer")
 
 
-def test_a_shoe_fault_leaves_the_deal_to_a_person_and_never_voids_it() -> None:
+def test_a_deal_with_a_shoe_fault_goes_to_review_and_is_never_void_by_itself() -> None:
     table = seated().deals({"1": "Qh Jd 2c", "2": "7s 7d 9h 9h"}).reads(DeviceFault).quiet(1)
     assert table.played.told("deal") == ["deal.void"], "four cards before the fault are certain"
     table = seated().deals({"1": "Qh Jd 2c"}).reads(DeviceFault)
@@ -178,7 +180,7 @@ def test_a_shoe_fault_leaves_the_deal_to_a_person_and_never_voids_it() -> None:
     assert table.played.told("deal") == ["deal.review"]
 
 
-def test_a_missed_card_of_a_shoe_that_knows_no_positions_cannot_be_entered() -> None:
+def test_a_card_missed_by_a_shoe_that_knows_no_positions_cannot_be_entered() -> None:
     table = (
         seated().in_order(ROTATION[:8]).act(p1="play", p2="play").says("set_card", card="8d", seat="dealer")
     )
@@ -187,7 +189,7 @@ def test_a_missed_card_of_a_shoe_that_knows_no_positions_cannot_be_entered() -> 
     assert played.told("deal") == ["deal.void"]
 
 
-def test_a_card_to_a_position_that_is_not_dealt_in_is_for_a_person_to_rule() -> None:
+def test_a_card_to_a_position_that_is_not_dealt_in_goes_to_review() -> None:
     table = seated().deals({"1": "Qh Jd 2c", "5": "4c"})
     table.now -= 10 * SECOND_US
     table.deals({"2": "7s 7d 9h", "dealer": "Kc 8d 3s"}).act(p1="play", p2="play")
@@ -196,13 +198,13 @@ def test_a_card_to_a_position_that_is_not_dealt_in_is_for_a_person_to_rule() -> 
     assert played.refusals() == ["nothing_to_accept"]
 
 
-def test_cards_without_any_position_named_are_for_a_person_to_rule() -> None:
+def test_cards_without_any_named_position_go_to_review() -> None:
     table = Table().in_order(ROTATION).quiet(130)
     assert codes(table.played.data(DealReview)[0].reasons) == ["conflict"]
     assert table.says("misdeal").end().told("deal") == ["deal.review", "deal.void"]
 
 
-def test_a_forgotten_fold_is_asked_for_and_then_calls_the_deal() -> None:
+def test_a_missing_fold_is_requested_and_its_entry_calls_the_deal() -> None:
     table = seated().deals().act(p1="play").quiet(310)
     review = table.played.data(DealReview)[0]
     assert [(r.code, r.seen) for r in review.reasons] == [
@@ -211,7 +213,7 @@ def test_a_forgotten_fold_is_asked_for_and_then_calls_the_deal() -> None:
     assert called(table.act(p2="fold").end()).folds == ("2",)
 
 
-def test_a_review_that_nobody_ruled_on_is_void_when_the_next_deal_begins() -> None:
+def test_a_review_without_a_ruling_is_void_when_the_next_deal_begins() -> None:
     table = seated().deals({**HANDS, "2": "7s ? 9h"}).act(p1="play", p2="play").quiet(1)
     played = table.deals().act(p1="play", p2="play").end()
     assert played.told("deal") == ["deal.review", "deal.void", "deal.called"]
@@ -219,7 +221,7 @@ def test_a_review_that_nobody_ruled_on_is_void_when_the_next_deal_begins() -> No
     assert (codes(void.reasons), void.by) == (["unruled"], "nobody")
 
 
-def test_a_card_read_wrong_is_corrected_after_the_call() -> None:
+def test_a_misread_card_is_corrected_after_the_call() -> None:
     table = seated().deals().act(p1="play", p2="play").says("set_card", card="4h", seat="1", what="Jd")
     table.says("set_card", card="4h", seat="1", what="Ad")
     played = table.end()
@@ -230,17 +232,17 @@ def test_a_card_read_wrong_is_corrected_after_the_call() -> None:
     assert played.refusals() == ["bad_argument"]
 
 
-def test_a_fold_entered_wrong_is_corrected_after_the_call_but_not_by_a_player() -> None:
+def test_a_wrong_fold_is_corrected_after_the_call_but_not_by_a_player() -> None:
     table = seated().deals().act(p1="play", p2="fold").says("play", "player", seat="2").says("play", seat="2")
     played = table.end()
     assert played.refusals() == ["has_acted"]
     assert played.data(DealCorrected)[0].folds == ()
 
 
-def test_a_dealers_word_makes_a_void_deal_count() -> None:
+def test_a_dealers_ruling_makes_a_void_deal_count() -> None:
     hands = {**HANDS, "2": "7s Qh 9h"}
     table = seated().deals(hands).act().quiet(5).says("set_card", card="7d", seat="2", what="Qh")
-    # Nobody has acted yet, so the deal is not whole.
+    # Nobody has acted yet, so the deal is not complete.
     assert table.end().refusals() == ["bad_argument"]
 
 
@@ -254,6 +256,6 @@ def test_with_calls_confirm_the_dealer_confirms_the_proposal() -> None:
     assert (called(played).by, called(played).grade) == ("dealer", "person")
 
 
-def test_T_IRR_1_a_misdeal_is_never_a_technicians_word() -> None:
+def test_T_IRR_1_a_technician_may_not_call_a_misdeal() -> None:
     played = seated().deals().says("misdeal", "technician").end()
     assert (played.told("deal.void"), played.refusals()) == ([], ["not_technicians"])

@@ -1,4 +1,4 @@
-"""The engine's word on positions without Pair Plus: the dealer's prompt, and no reason to stop."""
+"""The engine's report on positions without Pair Plus: a prompt for the dealer, and no reason to stop."""
 
 from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import read_memory
@@ -10,7 +10,7 @@ ACTED = {"p1": "play", "p2": "play"}
 
 
 def prompts(played: Played) -> list[list[str]]:
-    """Return what the dealer is prompted with at each close and opening of the bets."""
+    """Return the dealer's prompts at each close and opening of bets."""
     return [[notice.seen for notice in bets.notices] for bets in played.data(Bets)]
 
 
@@ -24,24 +24,24 @@ def test_T_DEAL_2b_the_dealer_is_prompted_to_name_them_when_bets_close() -> None
     assert [notice.rule for bets in played.data(Bets) for notice in bets.notices] == ["T-DEAL-2b"]
 
 
-def test_the_first_card_prompts_where_nobody_called_no_more_bets() -> None:
+def test_T_DEAL_2b_the_first_card_prompts_the_dealer_if_no_more_bets_was_not_called() -> None:
     played = without("2").deals().act(**ACTED).end()
     assert prompts(played) == [["name the positions without Pair Plus: 2"], []]
-    assert len(played.data(DealCalled)) == 1, "the deal counts all the same"
+    assert len(played.data(DealCalled)) == 1, "the deal must still count"
 
 
-def test_where_everybody_has_it_or_nothing_is_said_nobody_is_prompted() -> None:
+def test_T_DEAL_2b_without_a_report_or_with_pair_plus_everywhere_there_is_no_prompt() -> None:
     assert prompts(seated().says("no_more_bets").end()) == [[]]
     has = without("2").says("pair_plus", by="settlement", seats=[]).says("no_more_bets").end()
     assert prompts(has) == [[]]
 
 
-def test_bets_that_open_again_before_a_card_are_prompted_for_again() -> None:
+def test_T_DEAL_2b_bets_reopened_before_a_card_lead_to_another_prompt() -> None:
     played = without("2").says("no_more_bets").says("open_bets").says("no_more_bets").end()
     assert prompts(played) == [["name the positions without Pair Plus: 2"], [], prompts(played)[0]]
 
 
-def test_the_next_deal_begins_without_what_was_said_of_the_last() -> None:
+def test_T_DEAL_2b_the_next_deal_begins_without_the_last_report() -> None:
     called = without("2").deals().act(**ACTED).says("settled").says("no_more_bets").end()
     assert prompts(called)[-1] == []
     void = without("2").deals().says("misdeal").says("no_more_bets").end()
@@ -49,7 +49,7 @@ def test_the_next_deal_begins_without_what_was_said_of_the_last() -> None:
     assert prompts(void)[-1] == []
 
 
-def test_a_recording_continues_with_what_the_engine_said_before_it() -> None:
+def test_a_new_recording_keeps_the_engines_last_report_on_pair_plus() -> None:
     state = without("2").end().session.state()
     seated = read_memory(state.three_card, as_three_card_state)
     assert seated is not None
@@ -58,7 +58,7 @@ def test_a_recording_continues_with_what_the_engine_said_before_it() -> None:
     assert prompts(played) == [["name the positions without Pair Plus: 2"]]
 
 
-def test_no_person_may_say_it() -> None:
+def test_no_person_may_enter_a_report_on_pair_plus() -> None:
     played = without("2", by="dealer").says("no_more_bets").end()
     assert prompts(played) == [[]]
     assert [told.what for told in played.data(TableEvent)] == ["pair_plus"]

@@ -1,4 +1,4 @@
-"""What always holds at a Three Card Poker table, whatever is dealt, pressed and broken."""
+"""Properties of a Three Card Poker table, whatever is dealt, pressed and broken."""
 
 import re
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from tests.scenes import SECOND_US, in_order, says
 
 RULES = load_ruleset("three-card-poker-12-014")
 A_CARD = re.compile(r"(?<![\w/])([2-9TJQKA]|10)[cdhs](?![\w/])|\"(rank|suit)\":|\"what\":\"[2-9TJQKA]")
-"""A card's face in what is told, or a key that could hold one."""
+"""A card's face in what is published, or a key that could hold one."""
 SEATS = ("1", "2", "3")
 DECK = [rank + suit for rank in "23456789TJQKA" for suit in "cdhs"]
 
 
 def faces_in(effects: Sequence[Effect]) -> list[str]:
-    """Find every card in what people, lamps and proposals show, but in a call of the hands."""
+    """Find every card in what people, lamps and proposals show, except in a call of the hands."""
     shown = [
         msgspec.json.encode(effect).decode()
         for effect in effects
@@ -49,12 +49,12 @@ class Chance:
         self.deck = self.rng.sample(DECK, 52)
 
     def step(self, reading: AnyReading) -> None:
-        """Let a reading come, a moment after the last."""
+        """Add a reading a moment after the last."""
         self.t += self.rng.randint(1, 800_000)
         self.readings.append(msgspec.structs.replace(reading, t=self.t))
 
     def card(self, to: str | None) -> Card:
-        """Take the next card; now and then it can't be read, or is one that was there before."""
+        """Draw the next card; sometimes it cannot be read, or was dealt before."""
         text = self.deck.pop()
         if self.rng.random() < 0.01:
             text = self.rng.choice(DECK)
@@ -63,7 +63,7 @@ class Chance:
         return Card(t=0, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
 
     def trouble(self) -> AnyReading:
-        """Let something go wrong, or somebody press something."""
+        """Make something go wrong, or have a person press something."""
         seat = self.rng.choice((*SEATS, "dealer", None))
         face = self.rng.choice(DECK)
         choices: list[AnyReading] = [
@@ -81,7 +81,7 @@ class Chance:
         return self.rng.choice(choices)
 
     def deal(self, *, directed: bool) -> list[AnyReading]:
-        """Deal once, with people acting in between and troubles here and there."""
+        """Deal once, with people acting in between and occasional faults."""
         for number in range(3 * (len(SEATS) + 1)):
             to = (*SEATS, "dealer")[number % (len(SEATS) + 1)]
             self.step(self.card(to if directed else None))
@@ -98,7 +98,7 @@ class Chance:
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from(["automatic", "confirm"]))
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_no_card_is_reported_before_every_position_has_acted(seed: int, directed: bool, calls: Calls) -> None:
-    """Reading by reading: outcomes, lamps and proposals show no card before the hands are called."""
+    """Reading by reading, outcomes, lamps and proposals show no card before the hands are called."""
     readings = Chance(seed).deal(directed=directed)
     played = Played(ruleset=RULES, state=State(calls=calls)).feed(says(0, "seats", "dealer", seats=SEATS))
     acted: set[str] = set()
@@ -114,7 +114,7 @@ def test_no_card_is_reported_before_every_position_has_acted(seed: int, directed
             assert faces_in(new) == []
     played.finish()
     outcomes_only = [effect for effect in played.effects if not isinstance(effect, Proposed)]
-    assert faces_in(outcomes_only) == [], "and no void, review or refusal names one afterwards"
+    assert faces_in(outcomes_only) == [], "no void, review or refusal may name a card afterwards"
 
 
 def test_the_search_for_cards_finds_them() -> None:
@@ -174,13 +174,13 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
     played.feed(in_order(readings) if tidy else readings).finish(cut=cut)
     assert [o.seq for o in played.outcomes] == list(range(1, len(played.outcomes) + 1))
     waits = played.told("deal")[-1:] == ["deal.review"] or calls == "confirm"
-    assert cut or waits or not played.session._game.open_attempt, "nothing hangs in silence"
+    assert cut or waits or not played.session._game.open_attempt, "nothing must hang silently"
 
 
 @given(st.integers(0, 2**32), st.booleans())
 @settings(derandomize=True, max_examples=80, deadline=None)
-def test_what_is_called_is_what_lay_on_the_felt(seed: int, directed: bool) -> None:
-    """Never a guess: a hand called on the sensors' word has exactly the cards that were dealt to it."""
+def test_called_hands_are_the_hands_on_the_felt(seed: int, directed: bool) -> None:
+    """A hand called from the sensors' readings has exactly the cards that were dealt to it."""
     readings = Chance(seed).deal(directed=directed)
     played = Played(ruleset=RULES).feed(says(0, "seats", "dealer", seats=SEATS), readings).finish()
     for called in played.data(DealCalled):
@@ -196,8 +196,8 @@ def test_what_is_called_is_what_lay_on_the_felt(seed: int, directed: bool) -> No
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
-def test_every_verdict_is_given_again_by_what_it_rests_on(seed: int, calls: Calls) -> None:
-    """From the readings kept, people's words among them, and the basis alone."""
+def test_every_verdict_follows_again_from_its_evidence(seed: int, calls: Calls) -> None:
+    """From the readings kept, people's inputs among them, and the basis alone."""
     assert RULES.deal is not None
     _, feed, _ = three_card.evening(seed, directed=seed % 2 == 0)
     played = Played(ruleset=RULES, state=State(calls=calls)).feed([reading for _, reading in feed]).finish()

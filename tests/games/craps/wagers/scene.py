@@ -1,13 +1,13 @@
-"""Scenes at a craps table, written as the table would say them.
+"""Scenes at a craps table, written in a short notation for the table's requests.
 
-A scene is steps parted by semicolons: `b1 pass 500`, `b2 place 6 500`, `b3 pass_odds b1 500`,
-`b4 hop 3-4 100`, `3-4` (a roll), `no roll`, `off b3`, `on b3`, `reduce b1 300`, `increase b1 700`,
-`remove b1`, `no action b7`, `shooter p2`, `passed` (the dice, to nobody named yet), `run out on`,
-`default b3` (as the rules have it), `on b3 stands`. A bet's player is p1 unless it says `by p2`; `off`,
-`on`, `ride`, `late` and `confirmed` may follow it.
+A scene is a list of steps separated by semicolons: `b1 pass 500`, `b2 place 6 500`, `b3 pass_odds b1 500`,
+`b4 hop 3-4 100`, `3-4` (a roll), `no roll`, `off b3`, `on b3`, `reduce b1 300`, `increase b1 700`, `remove
+b1`, `no action b7`, `shooter p2`, `passed` (the dice pass, to a shooter not yet named), `run out on`,
+`default b3` (back to what the rules prescribe), `on b3 stands`. A bet's player is p1 unless it says `by p2`;
+`off`, `on`, `ride`, `late` and `confirmed` may follow it.
 
-What is told comes back one line each: `b1 win 500 1000` (payout, returned), `b1 lose`, `b1 pending`,
-`b1 rejected RULE`, `b1 refused RULE`, `b1 reduced 200`.
+The results are returned one line each: `b1 win 500 1000` (payout, returned), `b1 lose`, `b1 pending`, `b1
+rejected RULE`, `b1 refused RULE`, `b1 reduced 200`.
 """
 
 import json
@@ -30,7 +30,7 @@ def paytable(name: str) -> CrapsPayTable:
 
 
 def play(table: CrapsPayTable | str, steps: str) -> list[str]:
-    """Play a scene and give what is told, in order."""
+    """Play a scene and return its results in order."""
     shown = paytable(table) if isinstance(table, str) else table
     lines = (json.dumps(request(step.split())).encode() for step in steps.split(";"))
     told = b"".join(settle(lines, CrapsBook(shown))).splitlines()
@@ -38,7 +38,7 @@ def play(table: CrapsPayTable | str, steps: str) -> list[str]:
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Return the request that a step's words stand for."""
+    """Return the request that a step stands for."""
     match words:
         case ["no", "roll"]:
             return {"do": "no_roll"}
@@ -63,11 +63,11 @@ def request(words: list[str]) -> dict[str, object]:
             return {"do": "roll", "dice": _faces(dice)}
         case [bet, wager, *rest]:
             return {"do": "bet", "id": bet, "wager": wager, "player": "p1", **dict(_bet_fields(wager, rest))}
-    raise AssertionError(f"no step: {words}")
+    raise AssertionError(f"not a step: {words}")
 
 
 def short(line: Mapping[str, object]) -> str:
-    """Say a result line in a few words."""
+    """Return a result line in short form."""
     status = line["status"]
     match status:
         case "refused":

@@ -1,4 +1,4 @@
-"""Craps 12 034, rule by rule: a scene, and all that must be told of it."""
+"""Craps 12 034, rule by rule: a scene, and every result that must follow."""
 
 import json
 

@@ -1,11 +1,12 @@
-"""Craps Version 1 beside crapssim, a public simulator with conventional odds: the same bets, the same money.
+"""Craps Version 1 compared with crapssim, a public simulator with conventional odds: same bets, same money.
 
-Where the two differ by design, the scene avoids it:
-- crapssim settles hardways on the come-out too; here they are off unless called on (!V1-23): they are.
-- crapssim adds up a player's bets of one kind; here each keeps its id: every bet has a player of its own.
+Scenes avoid the cases where the two differ by design:
+- crapssim settles hardways on the come-out too; here they are off unless called on (!V1-23), so scenes call
+  them on.
+- crapssim adds up a player's bets of one kind; here each keeps its id, so every bet has its own player.
 - crapssim counts in floating dollars and never rounds; stakes of $6 pay whole cents on every row.
 - crapssim has no Hi-Lo, Sharp Shooter or Place to Lose, and this document no Buy, Lay, Put, Fire or All.
-- crapssim lets a fresh Come be taken down; the document does not (CV1-COME-4): nothing is taken down.
+- crapssim lets a fresh Come bet be taken down; the document does not (CV1-COME-4), so nothing is taken down.
 """
 
 from collections.abc import Callable, Mapping

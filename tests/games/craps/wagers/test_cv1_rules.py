@@ -1,4 +1,4 @@
-"""Craps Version 1, rule by rule: a scene, and all that must be told of it."""
+"""Craps Version 1, rule by rule: a scene, and every result that must follow."""
 
 import pytest
 

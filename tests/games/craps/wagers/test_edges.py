@@ -1,4 +1,4 @@
-"""House edges: exact, and beside what the documents print."""
+"""House edges: exact, and compared with what the documents print."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -81,7 +81,7 @@ def test_house_edge(name: str, wager: str, exact: str) -> None:
     assert edges[wager] == Fraction(exact)
 
 
-def test_pushes_left_out_the_edge_is_of_decided_bets() -> None:
+def test_without_pushes_the_edge_is_that_of_decided_bets() -> None:
     decided = {row.wager: row.decided for row in check(CV1).edges if row.decided}
     assert decided == {
         "dont_pass": Fraction(27, 1925),
@@ -120,7 +120,7 @@ def test_cv1_tab_3_all_21_house_edges_that_the_document_prints_are_right() -> No
     assert check(CV1).agrees
 
 
-def test_a_printed_edge_that_is_wrong_is_seen() -> None:
+def test_a_wrong_printed_edge_is_found() -> None:
     table = paytable(CV1)
     wrong = report(replace(table, printed_edges={**table.printed_edges, "horn": "12.6"}))
     assert [row.wager for row in wrong.edges if row.agrees is False] == ["horn"]
@@ -138,7 +138,7 @@ def test_sharp_shooter_chances_are_those_of_points_before_a_seven_out() -> None:
     ]
 
 
-def test_sharp_shooter_read_to_the_letter_would_not_give_the_printed_chances() -> None:
+def test_sharp_shooter_read_literally_does_not_give_the_printed_chances() -> None:
     table = paytable(CV1)
     ends = replace(table.settings.sharp_shooter_ends, value="crapping_out")
     literal = report(replace(table, settings=replace(table.settings, sharp_shooter_ends=ends)))
@@ -153,7 +153,7 @@ def test_sharp_shooter_for_one_would_cost_more() -> None:
     assert for_one.edges[-1].per_cent == "30.1617"
 
 
-def test_the_owner_is_told_of_odds_that_favour_the_player() -> None:
+def test_odds_that_favour_the_player_are_a_warning() -> None:
     found = {(row.wager, row.text) for row in check(C34).findings if row.code == "favours_player"}
     assert {wager for wager, _ in found} == {
         "dont_pass_odds 5",
@@ -170,13 +170,13 @@ def test_the_owner_is_told_of_odds_that_favour_the_player() -> None:
     assert ("dont_pass", full_lay) in found
 
 
-def test_the_owner_is_told_of_odds_that_are_not_true() -> None:
+def test_odds_that_are_not_true_odds_are_a_warning() -> None:
     found = [row.wager for row in check(C34).findings if row.code == "not_true_odds"]
     assert found[:6] == ["pass_odds 6", "pass_odds 8", *(f"dont_pass_odds {n}" for n in (5, 6, 8, 9))]
     assert not [row for row in check(CV1).findings if row.code == "not_true_odds"]
 
 
-def test_the_owner_is_told_which_chips_are_not_paid_exactly() -> None:
+def test_chips_that_are_not_paid_exactly_are_a_warning() -> None:
     found = {row.wager: row.text for row in check(CV1).findings if row.code == "uneven_pay"}
     expected = "7:6 on 100 cents pays 116, the house keeps 2/3; exact in steps of 300 cents"
     assert found["place 6"] == expected

@@ -1,4 +1,4 @@
-"""What the documents leave open: each policy, turned away from its default, changes what it says it does."""
+"""What the documents leave open: each policy, changed from its default, has the effect that it states."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -89,7 +89,7 @@ def test_policy(name: str, policy: str, value: Any, steps: str, told: str) -> No
 
 
 @pytest.mark.parametrize("name", [C34, CV1])
-def test_every_policy_gives_its_rule_and_its_reason(name: str) -> None:
+def test_every_policy_names_its_rule_and_its_reason(name: str) -> None:
     for policy in paytable(name).settings.__dataclass_fields__:
         setting = getattr(paytable(name).settings, policy)
         assert setting.rule
@@ -115,7 +115,7 @@ def test_a_pay_table_without_one_of_the_four_line_bets_is_refused() -> None:
         replace(table, line={"pass": table.line["pass"]})
 
 
-def test_a_number_that_a_wager_can_not_be_on_is_refused() -> None:
+def test_a_number_that_a_wager_cannot_be_on_is_refused() -> None:
     table = paytable(CV1)
     with pytest.raises(ValueError, match="hard on 4, 6, 8, 10, not on 5"):
         replace(table, hard=replace(table.hard, pays={**table.hard.pays, 5: table.hard.pays[4]}))
@@ -128,12 +128,12 @@ def test_a_maximum_below_the_minimum_is_refused() -> None:
         replace(table, settings=replace(table.settings, maximum_cents=most))
 
 
-def test_every_policy_is_turned_in_these_tests() -> None:
+def test_these_tests_change_every_policy() -> None:
     turned = {policy for _, policy, *_ in POLICIES}
     assert turned == set(paytable(CV1).settings.__dataclass_fields__)
 
 
-def test_what_rounding_keeps_is_reported_to_the_fraction_of_a_cent() -> None:
+def test_the_amount_kept_by_rounding_is_reported_to_the_fraction_of_a_cent() -> None:
     game = CrapsBook(paytable(CV1))
     for request in (
         Roll(dice=(2, 2)),

@@ -1,4 +1,4 @@
-"""What must hold whatever is bet and rolled."""
+"""Properties that are true whatever is bet and rolled."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ QUICK = settings(derandomize=True, max_examples=60, deadline=None)
 
 
 def play(name: str, steps: Sequence[Step]) -> list[tuple[Step, list[Told]]]:
-    """Return each step with what was told of it, and last the end with the bets that are left."""
+    """Return each step with its results, and last the end with the bets that are left."""
     game = CrapsBook(paytable(name))
     decoder = Decoder(game.vocabulary)
     told = [(step, game.apply(decoder.decode(json.dumps(step).encode(), 1))) for step in steps]
@@ -74,12 +74,12 @@ def play(name: str, steps: Sequence[Step]) -> list[tuple[Step, list[Told]]]:
     return [(step, msgspec.to_builtins(lines)) for step, lines in told]
 
 
-def tell(name: str, steps: Sequence[Step]) -> list[Told]:
+def results_of(name: str, steps: Sequence[Step]) -> list[Told]:
     return [line for _, lines in play(name, steps) for line in lines]
 
 
 def is_last(line: Told) -> bool:
-    """Tell a bet's last line from the win of a bet that stays up or rides."""
+    """Return whether this is a bet's last line, not a win of a bet that stays up or rides."""
     return bool(line["status"] != "win" or line["returned"] == line["stake"] + line["payout"])
 
 
@@ -105,7 +105,7 @@ def test_every_accepted_bet_has_one_last_line_and_none_after_it(name: str, steps
 @BOTH
 @QUICK
 @given(steps=EVENINGS)
-def test_no_cent_comes_from_nowhere_or_goes_missing(name: str, steps: list[Step]) -> None:
+def test_every_cent_is_accounted_for_in_craps(name: str, steps: list[Step]) -> None:
     at_risk: dict[str, int] = {}
     for step, lines in play(name, steps):
         if step["do"] == "bet" and granted(lines):
@@ -129,9 +129,9 @@ def test_no_cent_comes_from_nowhere_or_goes_missing(name: str, steps: list[Step]
 @BOTH
 @QUICK
 @given(steps=EVENINGS)
-def test_what_is_up_stays_within_the_limits(name: str, steps: list[Step]) -> None:
+def test_bets_that_are_up_stay_within_the_limits(name: str, steps: list[Step]) -> None:
     limits = paytable(name).settings
-    for line in tell(name, steps):
+    for line in results_of(name, steps):
         if line["status"] in ("win", "lose", "push", "pending"):
             assert line["stake"] >= (limits.minimum_cents.value or 1)
             assert line["stake"] <= (limits.maximum_cents.value or line["stake"])
@@ -144,25 +144,25 @@ def test_a_refusal_changes_nothing(name: str, steps: list[Step]) -> None:
     played = play(name, steps)
     without = [step for step, lines in played[:-1] if granted(lines)]
     told = [line for _, lines in played if granted(lines) for line in lines]
-    assert tell(name, without) == told
+    assert results_of(name, without) == told
 
 
 @BOTH
 @QUICK
 @given(steps=EVENINGS, where=st.integers(0, 40))
 def test_a_no_roll_changes_nothing(name: str, steps: list[Step], where: int) -> None:
-    assert tell(name, [*steps[:where], {"do": "no_roll"}, *steps[where:]]) == tell(name, steps)
+    assert results_of(name, [*steps[:where], {"do": "no_roll"}, *steps[where:]]) == results_of(name, steps)
 
 
 @BOTH
 @QUICK
 @given(steps=EVENINGS)
-def test_a_bet_told_twice_is_taken_once(name: str, steps: list[Step]) -> None:
+def test_a_bet_sent_twice_is_accepted_once(name: str, steps: list[Step]) -> None:
     once = play(name, steps)
     stutter = [step for step, lines in once[:-1] for _ in range(1 + (step["do"] == "bet" and granted(lines)))]
-    twice = tell(name, stutter)
+    twice = results_of(name, stutter)
     assert [line for line in twice if not is_repeat(line)] == [
-        line for line in tell(name, steps) if not is_repeat(line)
+        line for line in results_of(name, steps) if not is_repeat(line)
     ]
     assert sum(map(is_repeat, twice)) >= len(stutter) - len(steps)
 
@@ -189,7 +189,7 @@ def test_the_order_of_simultaneous_bets_does_not_matter(
 ) -> None:
     bets = [_bet(f"b{n}", *kind) for n, kind in enumerate(kinds)]
     shuffled = data.draw(st.permutations(bets))
-    told, other = tell(name, [*bets, *rolls]), tell(name, [*shuffled, *rolls])
+    told, other = results_of(name, [*bets, *rolls]), results_of(name, [*shuffled, *rolls])
     assert sorted(map(json.dumps, told)) == sorted(map(json.dumps, other))
 
 

@@ -1,10 +1,10 @@
-"""Scenes at a High Roller table, written as the table would say them.
+"""Scenes at a High Roller table, written in a short notation for the table's requests.
 
-A scene is steps parted by semicolons: `game 1,2,3 button 1` (with `take 200` and `final` where they are
-said), `a 1 J` (card a, player 1, a Jack), `5-6` (a throw by whoever's turn it is), `5-6 by 2`,
+A scene is a list of steps separated by semicolons: `game 1,2,3 button 1` (optionally with `take 200` and
+`final`), `a 1 J` (card a, player 1, a Jack), `5-6` (a throw by the player whose turn it is), `5-6 by 2`,
 `illegal by 2`, `decline by 2`, `remove a`, `end 1` (players left). A game without `take` gives nothing to the
-Bonus Pot. What is told comes back in short: `a win 180` (prize and Bonus Pot), `b lose`, `c rejected RULE`,
-`throw refused RULE`, `game:1 gross 200 rake 20 bonus 0 prize 180 paid 0 to 1`, `recorded 400`.
+Bonus Pot. The results are returned in short form: `a win 180` (prize and Bonus Pot), `b lose`, `c rejected
+RULE`, `throw refused RULE`, `game:1 gross 200 rake 20 bonus 0 prize 180 paid 0 to 1`, `recorded 400`.
 """
 
 import json
@@ -26,19 +26,19 @@ def paytable() -> HighRollerPayTable:
 
 
 def play(steps: str, table: HighRollerPayTable | None = None) -> list[str]:
-    """Play a scene and give what is told, in order."""
-    return [short(line) for line in tell(steps, table)]
+    """Play a scene and return its results in order."""
+    return [short(line) for line in result_lines(steps, table)]
 
 
-def tell(steps: str, table: HighRollerPayTable | None = None) -> list[dict[str, object]]:
-    """Play a scene and give the lines themselves."""
+def result_lines(steps: str, table: HighRollerPayTable | None = None) -> list[dict[str, object]]:
+    """Play a scene and return its result lines."""
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
     told = b"".join(settle(requests, HighRollerBook(table or paytable())))
     return [json.loads(line) for line in told.splitlines()]
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Return the request that a step's words stand for."""
+    """Return the request that a step stands for."""
     match words:
         case ["game", seats, "button", button, *more]:
             take = int(more[1]) if more[:1] == ["take"] else 0
@@ -62,11 +62,11 @@ def request(words: list[str]) -> dict[str, object]:
             return {"do": "throw", "dice": [int(face) for face in dice.split("-")]}
         case [card, player, rank]:
             return {"do": "bet", "id": card, "player": player, "card": rank}
-    raise AssertionError(f"no step: {words}")
+    raise AssertionError(f"not a step: {words}")
 
 
 def short(line: Mapping[str, object]) -> str:
-    """Say a result line in a few words."""
+    """Return a result line in short form."""
     told = line["id"]
     match line:
         case {"wager": "pot"}:

@@ -31,7 +31,7 @@ def test_more_matching_cards_win_more(rolls: tuple[int, int], chance: Fraction) 
     assert wins_roll_off(rolls) == (chance, 1 - chance)
 
 
-def test_roll_off_chances_are_those_of_all_throws_played_out() -> None:
+def test_roll_off_chances_agree_with_an_enumeration_of_all_throws() -> None:
     rolls = (2, 1, 1)
     won: Counter[int] = Counter()
     for thrown in product(TOTALS, repeat=4):
@@ -43,12 +43,12 @@ def test_roll_off_chances_are_those_of_all_throws_played_out() -> None:
     assert wins_roll_off(rolls) == tuple(Fraction(won[player], 6 * 36**4) for player in range(3))
 
 
-def test_h_1_nobody_matches_more_often_than_one_thinks() -> None:
+def test_h_1_the_chance_that_nobody_matches_is_exact() -> None:
     shown = [round(float(nobody_matches_of(cards, 4)) * 100, 1) for cards in (2, 10, 30)]
     assert shown == [82.6, 37.5, 4.3]
 
 
-def test_cards_cost_the_same_and_are_not_worth_the_same() -> None:
+def test_cards_of_equal_price_have_different_values() -> None:
     assert (stays_in(7), stays_in(2), stays_in(12)) == (Fraction(6, 36), Fraction(1, 36), Fraction(1, 36))
     chances = {row.event: row.chance for row in report(paytable()).chances}
     assert chances["a card of rank 7 stays in"] == Fraction(1, 6)

@@ -1,4 +1,4 @@
-"""What always holds at a High Roller table, whatever is bought and thrown."""
+"""Properties of a High Roller table, whatever is bought and thrown."""
 
 import json
 from collections import Counter
@@ -21,7 +21,7 @@ DICE = st.tuples(st.integers(1, 6), st.integers(1, 6))
 
 @st.composite
 def openings(draw: st.DrawFn) -> list[Json]:
-    """Draw a game and the cards of at least two players; few ranks, so that some match."""
+    """Draw a game and the cards of at least two players; with few ranks, so that some match."""
     button, take = draw(st.sampled_from(SEATS)), draw(st.integers(0, 200))
     final = draw(st.booleans())
     owners = draw(
@@ -50,7 +50,7 @@ def cents(line: Json, key: str) -> int:
 
 
 def winner_of(opening: Sequence[Json], dice: Sequence[tuple[int, int]]) -> tuple[str, int] | None:
-    """Play a game by the text alone: the winner, and the throws that it took."""
+    """Play a game by the text alone; return the winner and the throws that it took."""
     seats = [
         *SEATS[SEATS.index(str(opening[0]["button"])) :],
         *SEATS[: SEATS.index(str(opening[0]["button"]))],
@@ -77,7 +77,7 @@ def winner_of(opening: Sequence[Json], dice: Sequence[tuple[int, int]]) -> tuple
 
 @settings(often, max_examples=200)
 @given(openings(), st.lists(DICE, max_size=30))
-def test_the_winner_is_the_text_s_and_nothing_is_decided_before(
+def test_the_winner_follows_the_text_and_nothing_is_decided_before(
     opening: list[Json], dice: list[tuple[int, int]]
 ) -> None:
     told = settled([*opening, *throws(dice)])

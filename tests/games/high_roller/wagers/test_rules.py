@@ -1,6 +1,6 @@
-"""High Roller, rule by rule: a scene, and all that must be told of it.
+"""High Roller, rule by rule: a scene, and every result that must follow.
 
-Unless it is said otherwise player 1 has the button and a game gives nothing to the Bonus Pot.
+Unless stated otherwise, player 1 has the button and a game gives nothing to the Bonus Pot.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from controller.rules.high_roller.rolls import clockwise_from
 from controller.settlement.book import Malformed
 from controller.settlement.paytable import Figure
 from controller.settlement.run import settle
-from tests.games.high_roller.wagers.scene import paytable, play, tell
+from tests.games.high_roller.wagers.scene import paytable, play, result_lines
 
 SCENES = """
 H-EQ-1
@@ -204,7 +204,7 @@ BOOK-ID
 
 
 def scenes() -> Iterator[tuple[str, str, str]]:
-    """Part the scenes above into rule, steps and what is told."""
+    """Split the scenes above into rule, steps and results."""
     for block in SCENES.strip().split("\n\n"):
         rule, _, scene = block.partition("\n")
         steps, _, told = " ".join(scene.split()).partition(" => ")
@@ -216,13 +216,13 @@ def test_rule(rule: str, steps: str, told: str) -> None:
     assert "; ".join(play(steps)) == told
 
 
-def test_h_bonus_1_another_winner_between_breaks_the_row() -> None:
+def test_h_bonus_1_another_winner_in_between_breaks_the_row() -> None:
     winners = ["1", "1", "2", "1", "1", "1"]
     games = [
         f"game 1,2 button 1 take 50; a{n} {winner} 7; b{n} {3 - int(winner)} 6; 3-4"
         for n, winner in enumerate(winners)
     ]
-    paid = [line["bonus_paid"] for line in tell("; ".join(games)) if line["wager"] == "pot"]
+    paid = [line["bonus_paid"] for line in result_lines("; ".join(games)) if line["wager"] == "pot"]
     assert paid == [0, 0, 0, 0, 0, 300]
 
 
@@ -278,7 +278,7 @@ def test_h_btn_2_the_button_buys_first_then_clockwise() -> None:
     assert clockwise_from("1", ["1", "2", "3", "5"]) == ["1", "2", "3", "5"]
 
 
-def test_h_5_and_7_the_money_is_parted_to_the_cent() -> None:
+def test_h_5_and_7_the_money_is_divided_to_the_cent() -> None:
     assert split(3000, 200, paytable().settings) == (3000, 300, 200, 2500)
     assert split(200, 200, paytable().settings) == (200, 20, 180, 0)
     assert split(700, 0, paytable().settings) == (700, 70, 0, 630)
@@ -297,7 +297,7 @@ def test_h_6_the_share_can_be_kept_below_the_rake() -> None:
     ]
 
 
-def test_h_6_a_game_that_does_not_say_takes_the_share_of_the_settings() -> None:
+def test_h_6_a_game_without_a_share_takes_the_share_of_the_settings() -> None:
     requests = [
         b'{"do":"game","seats":["1","2"],"button":"1"}',
         b'{"do":"bet","id":"a","player":"1","card":"7"}',
@@ -310,11 +310,11 @@ def test_h_6_a_game_that_does_not_say_takes_the_share_of_the_settings() -> None:
 
 
 def test_reasons_name_the_rule() -> None:
-    won, lost, other, _ = tell("game 1,2 button 1; a 1 7; b 1 6; c 2 7; 3-4; 6-6; 1-1")
+    won, lost, other, _ = result_lines("game 1,2 button 1; a 1 7; b 1 6; c 2 7; 3-4; 6-6; 1-1")
     assert won["reason"] == "H-WIN-1: highest roll"
     assert lost["reason"] == "H-MATCH-1: 7 was thrown"
     assert other["reason"] == "H-WIN-1: player 1 won with a"
-    (refused, *_) = tell("game 1,2 button 1; a 1 7; c 2 7; 3-4 by 2")
+    (refused, *_) = result_lines("game 1,2 button 1; a 1 7; c 2 7; 3-4 by 2")
     assert refused["reason"] == "it is player 1's turn, by the button's roll; found player 2"
 
 
@@ -331,6 +331,6 @@ def test_reasons_name_the_rule() -> None:
         '{"do":"roll","dice":[1,2]}',
     ],
 )
-def test_a_line_that_is_no_request_ends_the_run(line: str) -> None:
+def test_a_line_that_is_not_a_request_ends_the_run(line: str) -> None:
     with pytest.raises(Malformed, match="line 1: found"):
         list(settle([line.encode()], HighRollerBook(paytable())))

@@ -1,9 +1,9 @@
-"""Scenes at a roulette table, written as the table would say them.
+"""Scenes at a roulette table, written in a short notation for the table's requests.
 
-A scene is steps parted by semicolons: `a straight 17 500`, `b split 0/00 500`, `c dozen 1 500`, `d red 500`
-(by p1 unless it ends with `by p2`), `close`, `spin 17`, `no spin`, `reduce a 300`, `increase a 700`,
-`remove a`. What is told comes back in short: `a win 17500 18000` (payout, returned), `b lose`,
-`c rejected RULE` and so on.
+A scene is a list of steps separated by semicolons: `a straight 17 500`, `b split 0/00 500`, `c dozen 1 500`,
+`d red 500` (by p1 unless it ends with `by p2`), `close`, `spin 17`, `no spin`, `reduce a 300`, `increase a
+700`, `remove a`. The results are returned in short form: `a win 17500 18000` (payout, returned), `b lose`, `c
+rejected RULE` and so on.
 """
 
 import json
@@ -26,19 +26,19 @@ def paytable(name: str) -> RoulettePayTable:
 
 
 def play(steps: str, table: RoulettePayTable | str = PRINTED) -> list[str]:
-    """Play a scene and give what is told, in order."""
-    return [short(line) for line in tell(steps, table)]
+    """Play a scene and return its results in order."""
+    return [short(line) for line in result_lines(steps, table)]
 
 
-def tell(steps: str, table: RoulettePayTable | str = PRINTED) -> list[dict[str, object]]:
-    """Play a scene and give the lines themselves."""
+def result_lines(steps: str, table: RoulettePayTable | str = PRINTED) -> list[dict[str, object]]:
+    """Play a scene and return its result lines."""
     shown = paytable(table) if isinstance(table, str) else table
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
     return [json.loads(line) for line in b"".join(settle(requests, RouletteBook(shown))).splitlines()]
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Return the request that a step's words stand for."""
+    """Return the request that a step stands for."""
     match words:
         case ["close"]:
             return {"do": "close"}
@@ -59,4 +59,4 @@ def request(words: list[str]) -> dict[str, object]:
             return request([bet, wager, cents]) | where
         case [bet, wager, cents]:
             return {"do": "bet", "id": bet, "player": "p1", "wager": wager, "amount": int(cents)}
-    raise AssertionError(f"no step: {words}")
+    raise AssertionError(f"not a step: {words}")

@@ -1,4 +1,4 @@
-"""House edges of roulette: exact, for both pay tables, and what they warn of."""
+"""House edges of roulette: exact, for both pay tables, and the warnings that they cause."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -30,7 +30,7 @@ def test_every_edge_is_exact(wager: str, printed: Fraction, usual: Fraction) -> 
         assert row.edge == expected
 
 
-def test_r_1_the_printed_table_is_the_usual_one_with_11_to_1_lost_and_says_so() -> None:
+def test_r_1_the_printed_table_lacks_11_to_1_and_is_reported() -> None:
     findings = {found.code: found for found in report(paytable(PRINTED)).findings}
     lost = findings["looks_misprinted"]
     assert lost.rule == "!R-1"
@@ -40,7 +40,7 @@ def test_r_1_the_printed_table_is_the_usual_one_with_11_to_1_lost_and_says_so() 
     assert "roulette-conventional" in lost.text
 
 
-def test_r_1_the_wagers_of_which_the_house_keeps_a_quarter_are_named() -> None:
+def test_r_1_the_wagers_with_an_edge_of_a_quarter_are_named() -> None:
     steep = {found.wager: found.rule for found in report(paytable(PRINTED)).findings if found.code == "steep"}
     assert steep == {"three": "R-PAY-3", "four": "R-PAY-4", "six": "R-PAY-6", "dozen": "R-PAY-8"}
 
@@ -51,11 +51,11 @@ def test_r_2_the_wager_without_a_printed_row_is_named_under_both_tables() -> Non
         assert (found.wager, found.rule) == ("high", "!R-2")
 
 
-def test_the_usual_table_has_nothing_else_to_tell() -> None:
+def test_the_usual_table_causes_no_other_warning() -> None:
     assert [found.code for found in report(paytable(USUAL)).findings] == ["no_printed_odds"]
 
 
-def test_a_table_that_favours_the_player_is_found() -> None:
+def test_a_pay_table_that_favours_the_player_is_found() -> None:
     table = paytable(USUAL)
     generous = replace(table, pays={**table.pays, "red": Pays(pays=(6, 5), rule="R-PAY-9")})
     codes = {found.code: found.wager for found in report(generous).findings}
@@ -63,7 +63,7 @@ def test_a_table_that_favours_the_player_is_found() -> None:
     assert "looks_misprinted" not in codes
 
 
-def test_odds_that_one_chip_is_not_paid_exactly_at_are_found() -> None:
+def test_odds_at_which_one_chip_is_not_paid_exactly_are_found() -> None:
     table = paytable(USUAL)
     uneven = replace(table, pays={**table.pays, "column": Pays(pays=(7, 6), rule="R-PAY-7")})
     codes = {found.code: found.wager for found in report(uneven).findings}

@@ -1,4 +1,4 @@
-"""The layout: every wager of the document has its places, and nothing else has one."""
+"""The layout: every wager of the document has its places, and nothing else does."""
 
 import pytest
 from hypothesis import given
@@ -73,7 +73,7 @@ def test_r_bet_6_six_numbers_are_two_rows_that_touch() -> None:
     assert covers(LAYOUT, "six") == {of(*range(n, n + 6)) for n in range(1, 32, 3)}
 
 
-def test_r_bet_7_and_8_columns_and_dozens_part_the_36_numbers() -> None:
+def test_r_bet_7_and_8_columns_and_dozens_divide_the_36_numbers() -> None:
     for wager in ("column", "dozen"):
         parts = [spot.covers for spot in LAYOUT.spots(wager)]
         assert [len(part) for part in parts] == [12, 12, 12]
@@ -123,7 +123,7 @@ def test_colours_are_those_of_the_wheel() -> None:
         ("basket", ("1",), None, "R-BET-1", "no wager 'basket'"),
     ],
 )
-def test_what_is_no_place_is_refused_with_its_rule_and_what_would_be_accepted(
+def test_an_invalid_place_is_refused_with_its_rule_and_the_valid_ones(
     wager: str, numbers: tuple[str, ...], which: int | None, rule: str, says: str
 ) -> None:
     with pytest.raises(NoSuchSpot) as refused:
@@ -132,7 +132,7 @@ def test_what_is_no_place_is_refused_with_its_rule_and_what_would_be_accepted(
     assert says in refused.value.reason
 
 
-def test_a_single_zero_wheel_refuses_whatever_names_00() -> None:
+def test_a_single_zero_wheel_refuses_places_that_name_00() -> None:
     for wager, numbers in (
         ("straight", ("00",)),
         ("split", ("0", "00")),
@@ -158,7 +158,7 @@ def test_the_zero_splits_can_be_switched_off() -> None:
     st.lists(st.sampled_from([*LAYOUT.pockets, "37", "-1", ""]), max_size=7),
     st.none() | st.integers(-1, 5),
 )
-def test_a_place_covers_exactly_what_was_named_and_order_is_nothing(
+def test_a_place_covers_exactly_the_named_numbers_in_any_order(
     wager: str, numbers: list[str], which: int | None
 ) -> None:
     named = [found(wager, numbers, which), found(wager, numbers[::-1], which)]

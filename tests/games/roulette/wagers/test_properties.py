@@ -1,4 +1,4 @@
-"""What always holds at a roulette table, whatever is bet and wherever the ball rests."""
+"""Properties of a roulette table, whatever is bet and wherever the ball rests."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ SPOTS = [(spot, which) for wager in RULES for which, spot in enumerate(LAYOUT.sp
 
 @st.composite
 def bets(draw: st.DrawFn) -> list[Json]:
-    """Draw good bets, each of a player of its own, so that no limit of one depends on another."""
+    """Draw valid bets, each by a different player, so that no player's limit depends on another bet."""
     chosen = draw(st.lists(st.tuples(st.sampled_from(SPOTS), st.integers(100, 1000)), min_size=1, max_size=8))
     found: list[Json] = []
     for number, ((spot, which), cents) in enumerate(chosen):
@@ -71,7 +71,7 @@ def test_every_bet_is_decided_once_and_every_cent_is_accounted_for(
 
 @often
 @given(bets(), POCKETS, st.integers(0, 10**6))
-def test_the_order_of_bets_before_a_spin_is_nothing(made: list[Json], number: str, seed: int) -> None:
+def test_the_order_of_bets_before_a_spin_does_not_matter(made: list[Json], number: str, seed: int) -> None:
     mixed = list(made)
     Random(seed).shuffle(mixed)
     first, second = settled([*made, spin(number)]), settled([*mixed, spin(number)])
@@ -80,7 +80,7 @@ def test_the_order_of_bets_before_a_spin_is_nothing(made: list[Json], number: st
 
 @often
 @given(bets(), POCKETS, st.integers(0, 8))
-def test_a_spin_that_does_not_count_and_calls_told_twice_change_nothing(
+def test_a_spin_that_does_not_count_and_repeated_calls_change_nothing(
     made: list[Json], number: str, where: int
 ) -> None:
     plain = [*made, spin(number)]
@@ -100,7 +100,7 @@ def test_a_spin_that_does_not_count_and_calls_told_twice_change_nothing(
 
 @often
 @given(bets(), st.lists(POCKETS, max_size=3))
-def test_what_is_left_at_the_end_is_pending_and_nothing_is_reported_twice(
+def test_bets_left_at_the_end_are_pending_and_nothing_is_reported_twice(
     made: list[Json], numbers: list[str]
 ) -> None:
     requests = [*(spin(number) for number in numbers), *made]

@@ -1,4 +1,4 @@
-"""Roulette, rule by rule: a scene, and all that must be told of it."""
+"""Roulette, rule by rule: a scene, and every result that must follow."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from controller.games.roulette.wagers.paytable import RoulettePayTable, WheelKin
 from controller.settlement.book import Malformed
 from controller.settlement.paytable import Switch
 from controller.settlement.run import settle
-from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable, play, tell
+from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable, play, result_lines
 
 SCENES = [
     ("R-PLACE-2", "a red 1000 by p1; b red 1000 by p2", "a pending; b pending"),
@@ -117,14 +117,14 @@ def test_both_pay_tables_pay_their_own_odds(rule: str, wager: str, printed: int,
 
 
 def test_the_pay_table_in_force_and_the_rules_are_reported_with_every_win() -> None:
-    (line,) = tell("a six 1/2/3/4/5/6 100; spin 3")
+    (line,) = result_lines("a six 1/2/3/4/5/6 100; spin 3")
     assert line["reason"] == "R-BET-6: 3 red; R-PAY-6: roulette pays 2:1"
-    (line,) = tell("a six 1/2/3/4/5/6 100; spin 3", USUAL)
+    (line,) = result_lines("a six 1/2/3/4/5/6 100; spin 3", USUAL)
     assert line["reason"] == "R-BET-6: 3 red; !R-1: roulette-conventional pays 5:1"
 
 
-def test_a_refusal_says_what_would_be_accepted() -> None:
-    (bad, late, pending) = tell("a red 100; b split 17/19 100; close; c red 100")
+def test_a_refusal_lists_what_would_be_accepted() -> None:
+    (bad, late, pending) = result_lines("a red 100; b split 17/19 100; close; c red 100")
     assert bad["reason"] == (
         "R-BET-2: '17', '19' is no split of this layout; accepted would be 16-17, 17-18, 19-20, 14-17"
     )
@@ -138,7 +138,7 @@ def single_zero() -> RoulettePayTable:
     return replace(table, settings=replace(table.settings, wheel=wheel))
 
 
-def test_r_5_a_single_zero_wheel_refuses_whatever_names_00() -> None:
+def test_r_5_a_single_zero_wheel_refuses_wagers_that_name_00() -> None:
     told = play(
         "a straight 00 100; b split 0/00 100; c split 00/3 100; d three 00/2/3 100; e five 0/00/1/2/3 100;"
         "f split 0/2 100; g three 0/1/2 100; spin 0",
@@ -161,7 +161,7 @@ def test_r_13_the_zero_splits_can_be_taken_off_the_layout() -> None:
 
 
 @pytest.mark.parametrize("number", ["37", "-1", "01", "000", "", "17 ", "x"])
-def test_a_spin_of_no_pocket_is_no_spin_at_all(number: str) -> None:
+def test_a_spin_with_an_unknown_pocket_is_refused(number: str) -> None:
     with pytest.raises(Malformed) as wrong:
         b"".join(run_raw(f'{{"do":"spin","number":"{number}"}}'))
     assert wrong.value.line == 1
@@ -179,7 +179,7 @@ def test_a_spin_of_no_pocket_is_no_spin_at_all(number: str) -> None:
         "spin 17",
     ],
 )
-def test_a_line_that_is_no_request_ends_the_run_and_names_itself(line: str) -> None:
+def test_a_line_that_is_not_a_request_ends_the_run_and_is_named(line: str) -> None:
     with pytest.raises(Malformed, match="line 1: found"):
         b"".join(run_raw(line))
 

@@ -1,9 +1,9 @@
-"""Scenes at a Three Card Poker table, written as the table would say them.
+"""Scenes at a Three Card Poker table, written in a short notation for the table's requests.
 
-A scene is steps parted by semicolons: `a ante 3 200` (position 3, 200 cents), `b pair_plus 3 100`,
-`c side 3 100 by x` (p3 where nobody is named), `d play 3 200`, `close`, `void`, `remove a`, and a deal such
-as `deal 3=QhJd2c 5=AsKsQs dealer=Kc8d3s folds=3`. What is told comes back in short: `a win 200 400` (payout,
-returned), `b lose`, `c push 100`, `d rejected RULE` and so on.
+A scene is a list of steps separated by semicolons: `a ante 3 200` (position 3, 200 cents), `b pair_plus 3
+100`, `c side 3 100 by x` (p3 if nobody is named), `d play 3 200`, `close`, `void`, `remove a`, and a deal
+such as `deal 3=QhJd2c 5=AsKsQs dealer=Kc8d3s folds=3`. The results are returned in short form: `a win 200
+400` (payout, returned), `b lose`, `c push 100`, `d rejected RULE` and so on.
 """
 
 import json
@@ -25,19 +25,19 @@ def paytable() -> ThreeCardPayTable:
 
 
 def play(steps: str, table: ThreeCardPayTable | None = None) -> list[str]:
-    """Play a scene and give what is told, in order."""
-    return [short(line) for line in tell(steps, table)]
+    """Play a scene and return its results in order."""
+    return [short(line) for line in result_lines(steps, table)]
 
 
-def tell(steps: str, table: ThreeCardPayTable | None = None) -> list[dict[str, object]]:
-    """Play a scene and give the lines themselves."""
+def result_lines(steps: str, table: ThreeCardPayTable | None = None) -> list[dict[str, object]]:
+    """Play a scene and return its result lines."""
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
     told = b"".join(settle(requests, ThreeCardBook(table or paytable())))
     return [json.loads(line) for line in told.splitlines()]
 
 
 def request(words: list[str]) -> dict[str, object]:
-    """Return the request that a step's words stand for."""
+    """Return the request that a step stands for."""
     match words:
         case ["close" | "void" as do]:
             return {"do": do}
@@ -58,7 +58,7 @@ def request(words: list[str]) -> dict[str, object]:
                 "seat": seat,
                 "amount": int(cents),
             }
-    raise AssertionError(f"no step: {words}")
+    raise AssertionError(f"not a step: {words}")
 
 
 def deal(hands: dict[str, str]) -> dict[str, object]:
@@ -70,5 +70,5 @@ def deal(hands: dict[str, str]) -> dict[str, object]:
 
 
 def cards(text: str) -> list[str]:
-    """Part `QhJd2c` into its cards."""
+    """Split `QhJd2c` into its cards."""
     return [text[at : at + 2] for at in range(0, len(text), 2)]

@@ -1,4 +1,4 @@
-"""Three Card Poker counted whole: every hand against every dealer, every six cards, what the house keeps."""
+"""Three Card Poker enumerated: every hand against every dealer, every six cards, and the house edge."""
 
 from collections import Counter
 from dataclasses import replace
@@ -52,8 +52,8 @@ def test_every_edge_is_exact() -> None:
     }
 
 
-def test_t_3_where_equal_hands_lose_the_house_keeps_more(tmp_path: Path) -> None:
-    # 801889/20358520: every hand against every dealer counted one by one, by another program than this one
+def test_t_3_if_equal_hands_lose_the_house_edge_is_larger(tmp_path: Path) -> None:
+    # 801889/20358520: every hand against every dealer, counted by another program than this one
     shipped_rules = config_file("rulesets", T12014).read_text(encoding="utf-8")
     assert "equal_hands: push " in shipped_rules
     stricter = tmp_path / f"{T12014}.yaml"
@@ -65,14 +65,14 @@ def test_t_3_where_equal_hands_lose_the_house_keeps_more(tmp_path: Path) -> None
     assert found["ante and play, of all money bet"] == Fraction(801889, 20358520) / (1 + Fraction(149, 221))
 
 
-def test_t_6_no_hand_that_earns_a_bonus_is_folded_so_a_bonus_after_a_fold_changes_no_edge() -> None:
-    # what a hand can lose at the worst, no win and no bonus counted, is less than the Ante that a fold costs
+def test_t_6_no_hand_with_a_bonus_should_fold_so_a_bonus_after_a_fold_changes_no_edge() -> None:
+    # the worst loss of such a hand, without any win or bonus, is less than the Ante that a fold costs
     bonused = [met for met in showdowns() if row(met.hand) is not None]
     assert bonused
     assert all(2 * (met.higher + met.equal) < DEALERS for met in bonused)
 
 
-def test_t_5_without_the_mini_royal_s_own_row_pair_plus_keeps_more() -> None:
+def test_t_5_without_a_row_for_the_mini_royal_the_edge_of_pair_plus_is_larger() -> None:
     table = paytable()
     rows = {**table.pair_plus, Row.MINI_ROYAL: Pays(pays=(30, 1), rule="T-PP-2")}
     assert edges(replace(table, pair_plus=rows))["pair_plus"] == Fraction(59, 425)
@@ -111,7 +111,7 @@ def test_a_wrong_printed_count_or_chance_is_found() -> None:
     assert not shown.agrees
 
 
-def test_the_best_play_is_queen_six_four_and_it_is_told() -> None:
+def test_the_best_strategy_is_queen_six_four_and_is_reported() -> None:
     best = best_play(paytable())
     assert str(best.weakest) == "Q-6-4 high"
     assert Fraction(HANDS - best.played, HANDS) == Fraction(72, 221)
@@ -120,7 +120,7 @@ def test_the_best_play_is_queen_six_four_and_it_is_told() -> None:
     assert chances["fold by best play, below Q-6-4 high"] == Fraction(72, 221)
 
 
-def test_t_9_the_side_bet_is_asked_about() -> None:
+def test_t_9_the_side_bet_causes_a_question_to_the_owner() -> None:
     (found,) = (found for found in shipped().findings if found.code == "steep")
     assert (found.wager, found.rule) == ("side", "T-SIDE-2")
     assert "508289/1017926" in found.text
@@ -151,7 +151,7 @@ def test_all_six_card_sets_are_counted() -> None:
     }
 
 
-def test_the_showdowns_are_what_meeting_every_dealer_gives() -> None:
+def test_the_showdowns_agree_with_every_dealer_hand() -> None:
     for met, hand in islice(zip(showdowns(), combinations(deck(), 3), strict=True), 11, None, 5003):
         assert met.hand == strength(hand)
         assert Counter(meetings(hand)) == Counter(
@@ -172,7 +172,7 @@ def meetings(hand: tuple[Card, ...]) -> list[str]:
     return found
 
 
-def test_six_card_counts_agree_with_a_short_deck_counted_one_by_one() -> None:
+def test_six_card_counts_agree_with_an_enumerated_short_deck() -> None:
     suited = [one for one in deck() if one.suit == "h"]
     rows = Counter(side_row(six) for six in combinations(suited, 6))
     assert rows[SideRow.MAJOR_ROYAL] * 4 == side_rows()[SideRow.MAJOR_ROYAL]

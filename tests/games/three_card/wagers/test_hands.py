@@ -1,4 +1,4 @@
-"""How hands rank: the document's order, and the same answer as another ranking for every hand there is."""
+"""How hands rank: the document's order, and agreement with another library for every possible hand."""
 
 from collections import Counter
 from itertools import combinations
@@ -33,7 +33,7 @@ def shown(held: tuple[Card, ...]) -> str:
     return "".join(RANKS[rank - 2] + suit for rank, suit in held)
 
 
-def test_t_deck_1_a_deck_has_52_cards_and_each_reads_as_it_is_written() -> None:
+def test_t_deck_1_a_deck_has_52_cards_and_each_parses_as_written() -> None:
     assert len(set(deck())) == 52
     assert [card(shown((one,))) for one in deck()] == deck()
     assert [card(text) for text in ("1h", "Xs", "hQ", "qh", "QH", "10h", "Q", "")] == [None] * 8
@@ -49,7 +49,7 @@ def test_t_deck_1_a_deck_has_52_cards_and_each_reads_as_it_is_written() -> None:
         ("2s2h3d", "AsKhJd"),  # pair above high card
         ("AsKhQd", "KsQhJd"),
         ("4s3h2d", "3s2hAd"),  # T-RANK-2: 3-2-A is the lowest straight
-        ("2sAhKd", "KsQhTd"),  # and nothing else makes the ace low
+        ("2sAhKd", "KsQhTd"),  # in every other hand the ace is high
         ("KsKh2d", "QsQhAd"),
         ("QsQhAd", "QcQdKh"),
         ("AsTh3d", "AhTd2c"),
@@ -87,7 +87,7 @@ def test_every_three_card_hand_ranks_as_in_another_library() -> None:
     assert strengths == sorted(strengths)
 
 
-def test_t_prob_1_there_are_as_many_of_each_kind_as_the_document_prints() -> None:
+def test_t_prob_1_the_number_of_each_kind_is_as_the_document_prints() -> None:
     kinds = Counter(strength(held).kind for held in combinations(deck(), 3))
     assert kinds == {
         Kind.STRAIGHT_FLUSH: 48,
@@ -166,7 +166,7 @@ def test_six_cards_rank_as_in_another_library() -> None:
     }
     as_five_cards = {SideRow.ROYAL_FLUSH: SideRow.STRAIGHT_FLUSH, SideRow.MAJOR_ROYAL: SideRow.STRAIGHT_FLUSH}
     random = Random(12_014)
-    # Few ranks make pairs common, few suits make flushes so: each kind of hand is met.
+    # Few ranks make pairs common, few suits make flushes common: each kind of hand occurs.
     packs = [
         deck(),
         [one for one in deck() if one.rank >= 9],

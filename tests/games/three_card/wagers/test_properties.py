@@ -1,4 +1,4 @@
-"""What always holds at a Three Card Poker table, whatever is bet and dealt."""
+"""Properties of a Three Card Poker table, whatever is bet and dealt."""
 
 import json
 from collections import Counter
@@ -43,7 +43,7 @@ def rounds(draw: st.DrawFn) -> tuple[list[Json], Json]:
         elif draw(st.booleans()):
             folds.append(seat)
         hands[seat] = [cards.pop() for _ in range(3)]
-    made.sort(key=lambda one: one["wager"] == "play")  # everybody has bet when the first cards are seen
+    made.sort(key=lambda one: one["wager"] == "play")  # every position has bet when the first cards are seen
     dealer = [cards.pop() for _ in range(3)]
     return made, {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds}
 
@@ -81,7 +81,7 @@ def test_every_wager_is_decided_once_and_only_a_bonus_is_added(played: tuple[lis
 
 @often
 @given(rounds())
-def test_ante_and_play_follow_another_library_s_ranking(played: tuple[list[Json], Json]) -> None:
+def test_ante_and_play_agree_with_another_librarys_ranking(played: tuple[list[Json], Json]) -> None:
     made, deal = played
     told = {str(line["id"]): line["status"] for line in settled([*made, deal])}
     hands, dealer = deal["hands"], deal["dealer"]
@@ -101,7 +101,9 @@ def test_ante_and_play_follow_another_library_s_ranking(played: tuple[list[Json]
 
 @often
 @given(rounds(), st.integers(0, 10**6))
-def test_the_order_of_the_positions_wagers_is_nothing(played: tuple[list[Json], Json], seed: int) -> None:
+def test_the_order_of_the_positions_wagers_does_not_matter(
+    played: tuple[list[Json], Json], seed: int
+) -> None:
     made, deal = played
     seats = sorted({str(one["seat"]) for one in made})
     Random(seed).shuffle(seats)
@@ -112,9 +114,7 @@ def test_the_order_of_the_positions_wagers_is_nothing(played: tuple[list[Json], 
 
 @often
 @given(rounds(), st.sampled_from(["hand", "dealer", "twice", "missing", "called"]))
-def test_a_deal_that_does_not_count_gives_every_cent_back(
-    played: tuple[list[Json], Json], fault: str
-) -> None:
+def test_a_deal_that_does_not_count_returns_every_cent(played: tuple[list[Json], Json], fault: str) -> None:
     made, deal = played
     hands, dealer = deal["hands"], deal["dealer"]
     assert isinstance(hands, dict)

@@ -1,6 +1,6 @@
-"""Three Card Poker, rule by rule: a scene, and all that must be told of it.
+"""Three Card Poker, rule by rule: a scene, and every result that must follow.
 
-Where nothing else is said the player at position 3 bets, and the dealer holds K-8-3, which plays.
+Unless stated otherwise, the player at position 3 bets, and the dealer holds K-8-3, which plays.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from controller.games.three_card.wagers.paytable import SideAfterFold, ThreeCard
 from controller.settlement.book import Malformed
 from controller.settlement.paytable import Switch
 from controller.settlement.run import settle
-from tests.games.three_card.wagers.scene import paytable, play, tell
+from tests.games.three_card.wagers.scene import paytable, play, result_lines
 
 SCENES = [
     ("T-ANTE-1", "a ante 3 200; p play 3 200; deal 3=2h3d5c dealer=JcTd8s", "p push 200; a win 200 400"),
@@ -139,21 +139,21 @@ def test_t_side_2_gap_t_17_the_side_bet_pays_the_best_of_six_cards(held: str, de
 
 
 def test_reasons_name_the_hands_the_rule_and_the_pay_table() -> None:
-    play_line, ante_line = tell("a ante 3 100; p play 3 100; deal 3=AhTd5c dealer=Kc8d3s")
+    play_line, ante_line = result_lines("a ante 3 100; p play 3 100; deal 3=AhTd5c dealer=Kc8d3s")
     assert play_line["reason"] == (
         "T-RES-3: A-T-5 high against K-8-3 high; T-RES-3: three-card-poker-12-014 pays 1:1"
     )
-    (push, _) = tell("a ante 3 100; p play 3 100; deal 3=AhTd5c dealer=Jc8d3s")
+    (push, _) = result_lines("a ante 3 100; p play 3 100; deal 3=AhTd5c dealer=Jc8d3s")
     assert push["reason"] == "T-RES-2: dealer doesn't play, J-8-3 high"
     assert ante_line["wager"] == "ante"
-    (void,) = tell("a ante 3 100; deal 3=AhTd dealer=Jc8d3s")
+    (void,) = result_lines("a ante 3 100; deal 3=AhTd dealer=Jc8d3s")
     assert void["reason"] == "T-IRR-1: position 3 has 2 cards, not 3"
-    (void,) = tell("a ante 3 100; void fouled shoe")
+    (void,) = result_lines("a ante 3 100; void fouled shoe")
     assert void["reason"] == "T-IRR-1: fouled shoe"
 
 
-def test_an_ante_bonus_line_has_no_stake_of_its_own() -> None:
-    _, bonus, _ = tell("a ante 3 200; p play 3 200; deal 3=AhKhQh dealer=Kc8d3s")
+def test_an_ante_bonus_line_has_no_stake() -> None:
+    _, bonus, _ = result_lines("a ante 3 200; p play 3 200; deal 3=AhKhQh dealer=Kc8d3s")
     assert (bonus["id"], bonus["wager"], bonus["stake"]) == ("a:bonus", "ante_bonus", 0)
     assert bonus["payout"] == bonus["returned"] == 1000
 
@@ -170,7 +170,7 @@ def test_t_2_a_house_may_offer_pair_plus_alone() -> None:
     assert play(scene, alone) == ["b win 100 200", "s win 1500 1600"]
 
 
-def test_t_7_a_house_may_take_the_side_bet_with_the_fold() -> None:
+def test_t_7_a_house_may_take_the_side_bet_of_a_folded_hand() -> None:
     taken = with_settings(
         replace(paytable().settings, side_after_fold=SideAfterFold(value="forfeited", rule="!T-7", reason=""))
     )
@@ -178,7 +178,7 @@ def test_t_7_a_house_may_take_the_side_bet_with_the_fold() -> None:
     assert play(scene, taken) == ["a lose", "s lose"]
 
 
-def test_t_8_a_house_may_ask_for_pair_plus_under_the_side_bet() -> None:
+def test_t_8_a_house_may_require_pair_plus_for_the_side_bet() -> None:
     asked = with_settings(
         replace(paytable().settings, side_needs_pair_plus=Switch(value=True, rule="!T-8", reason=""))
     )
@@ -202,7 +202,7 @@ def test_t_8_a_house_may_ask_for_pair_plus_under_the_side_bet() -> None:
         '{"do":"spin","number":"17"}',
     ],
 )
-def test_a_line_that_is_no_request_ends_the_run(line: str) -> None:
+def test_a_line_that_is_not_a_request_ends_the_run(line: str) -> None:
     with pytest.raises(Malformed, match="line 1: found"):
         list(settle([line.encode()], ThreeCardBook(paytable())))
 
