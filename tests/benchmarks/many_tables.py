@@ -24,13 +24,13 @@ from controller.settlement_service.consuming import BATCH
 from controller.settlement_service.deliveries import AcknowledgedDelivery, read, verified_outcome
 from controller.settlement_service.store import Store
 from tests.benchmarks.figures import Figure, tell
-from tests.settlement_service.evenings import Told, rounds
+from tests.settlement_service.evenings import Line, rounds
 from tests.settlement_service.listener import listened
 from tests.settlement_service.postgres import BINARIES, Cluster
 from tests.settlement_service.rig import House, SealedTable, key_in
 
 CHIPS = 10_000_000
-Round = tuple[list[Told], list[Told]]
+Round = tuple[list[Line], list[Line]]
 """All tables' bets, then all their outcomes, one of each table in turn."""
 
 
@@ -59,7 +59,7 @@ def main() -> int:
     return 1 if faults else 0
 
 
-def interleaved(evenings: Sequence[Sequence[Sequence[Told]]]) -> list[Round]:
+def interleaved(evenings: Sequence[Sequence[Sequence[Line]]]) -> list[Round]:
     """Put all tables' evenings side by side, round by round."""
     return [
         (

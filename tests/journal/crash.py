@@ -1,11 +1,12 @@
 """Power cuts, block by block: what a disk may hold at any instant, and what must be found in it then.
 
-Every write, truncation and sync of the database, its WAL and the head file is recorded. A crash state is made
-of everything synced by some instant and any part of what was not: writes are left out, torn at sectors, or on
-the disk before older ones. Whatever was told by then must be in the journal that opens there.
+Every write, truncation and sync of the database, its WAL and the head file is recorded. A crash state
+consists of everything synced by some instant and any part of the rest: unsynced writes may be missing, torn
+at sectors, or on the disk before older ones. Every outcome published by then must be in the journal that
+opens from that state.
 
-`python -m tests.journal.crash --states 500` tries so many states, first with synchronous=FULL, which must
-lose nothing, then with NORMAL, which must: a test that finds no loss there could find none anywhere.
+`python -m tests.journal.crash --states 500` tries that many states, first with synchronous=FULL, which must
+lose nothing, then with NORMAL, which must lose something: otherwise the check could not detect a loss at all.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
 
 SECTORS = (512, 4096)
 LIMITS = Limits(rows_between_checkpoints=12, wal_pages=4, max_per_commit=3)
-"""Small, so that an evening sees many checkpoints of both kinds."""
+"""Small limits, so that an evening has many checkpoints of both kinds."""
 HEAD = "head"
 FILES = ("journal.db", "journal.db-wal", HEAD)
 
@@ -56,7 +57,7 @@ def record(folder: Path, throws: int = 6) -> Evening:
             rig.key,
             table=NAME,
             wall=rig.wall,
-            on_durable=lambda ticket: disk.log.extend(_told(ticket)),
+            on_durable=lambda ticket: disk.log.extend(_published(ticket)),
             alarm=_no_alarm,
             limits=LIMITS,
             vfs=vfs,
@@ -73,7 +74,7 @@ def record(folder: Path, throws: int = 6) -> Evening:
 
 
 def crash_states(played: Evening, states: int, seed: int) -> Iterator[tuple[dict[str, bytes], int]]:
-    """Make so many states of the disk, each with the number of the last outcome told by then."""
+    """Yield crash states of the disk, each with the number of the last outcome published by then."""
     chance = random.Random(seed)
     for _ in range(states):
         cut = chance.randrange(1, len(played.log) + 1)
@@ -83,7 +84,7 @@ def crash_states(played: Evening, states: int, seed: int) -> Iterator[tuple[dict
 
 
 def losses(played: Evening, states: int, seed: int, folder: Path) -> Counter[str]:
-    """Try so many states; count what was wrong in them by kind."""
+    """Try that many crash states; count the errors found, by kind."""
     wrong: Counter[str] = Counter()
     for number, (images, told) in enumerate(crash_states(played, states, seed)):
         place = folder / f"state-{number}"
@@ -98,7 +99,7 @@ def losses(played: Evening, states: int, seed: int, folder: Path) -> Counter[str
 
 
 def _fault_in(rig: Rig, played: Evening, told: int) -> str | None:
-    """Open this state as the daemon would, verify all of it, and compare it with what was told."""
+    """Open this state as the daemon would, verify all of it, and compare it with the published outcomes."""
     try:
         with rig.open() as journal:
             next_seq = journal.recovered.first.seq
@@ -118,7 +119,7 @@ def _fault_in(rig: Rig, played: Evening, told: int) -> str | None:
 
 
 def _image(before: bytes, log: Sequence[Written], name: str, chance: random.Random) -> bytes:
-    """Return one file's bytes: all that was synced, and any part of what came after."""
+    """Return one file's bytes: everything synced, and any part of what came after."""
     mine = [line for line in log if line.name == name and line.op != "told"]
     synced = max((place + 1 for place, line in enumerate(mine) if line.op == "sync"), default=0)
     image = bytearray(before)
@@ -155,7 +156,7 @@ def _apply(image: bytearray, line: Written) -> None:
         image[line.offset : line.offset + len(line.data)] = line.data
 
 
-def _told(ticket: Ticket) -> list[Written]:
+def _published(ticket: Ticket) -> list[Written]:
     return [Written("told", "", row.seq or 0) for row in ticket.outcomes]
 
 
@@ -185,7 +186,7 @@ def _no_alarm(fault: JournalFault | None) -> None:
 
 
 def main() -> int:
-    """Try both ways and print what was found."""
+    """Try both settings and print what was found."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -205,17 +206,17 @@ def main() -> int:
 
 
 def _said(synchronous: str, states: int, operations: int, found: Counter[str]) -> str:
-    """Say in a line what was to be shown, what was found, and whether that is as it must be."""
+    """Return one line that says what was expected, what was found, and whether the result is as required."""
     tried = f"{states} power cuts, each somewhere in {operations} disk operations"
     wrong = sum(found.values())
     kinds = ", ".join(f"{count} {what}" for what, count in found.most_common())
     if synchronous == "FULL":
         if wrong:
             return f"FAILED: {tried}: {wrong} left a journal that is wrong ({kinds}); expected none\n"
-        return f"proved: {tried}: nothing that was told was lost, every journal opened and verified\n"
+        return f"passed: {tried}: no published outcome was lost, every journal opened and verified\n"
     if wrong:
         return (
-            f"proved: the check finds losses: without waiting for the disk (synchronous={synchronous}),"
+            f"passed: the check finds losses: without waiting for the disk (synchronous={synchronous}),"
             f" as a table never runs, {wrong} of {states} power cuts were caught ({kinds})\n"
         )
     return (
@@ -225,7 +226,7 @@ def _said(synchronous: str, states: int, operations: int, found: Counter[str]) -
 
 
 def _memory() -> str | None:
-    """Name a folder in memory, where thousands of small files are quick to make."""
+    """Return a folder in memory, where thousands of small files are quick to make."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 

@@ -1,4 +1,4 @@
-"""Disks that misbehave, as SQLite sees them: one that stalls, one that refuses, one that keeps a log."""
+"""Disks that misbehave, as SQLite sees them: one stalls, one refuses writes, one keeps a log."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,26 +15,26 @@ Op = Literal["write", "truncate", "sync", "told"]
 
 
 class Disk:
-    """What happens to each file of the journal; this one only passes on."""
+    """Receives every operation on the journal's files; this one passes them on unchanged."""
 
     def before_write(self, name: str) -> None:
-        """Hear of a write that is about to happen; whatever is raised is the disk's answer."""
+        """Handle a write that is about to happen; an exception raised here is the disk's answer."""
 
     def before_sync(self, name: str) -> None:
-        """Hear of a sync that is about to happen."""
+        """Handle a sync that is about to happen."""
 
     def wrote(self, name: str, offset: int, data: bytes) -> None:
-        """Hear of a write that has happened."""
+        """Handle a write that has happened."""
 
     def truncated(self, name: str, size: int) -> None:
-        """Hear of a file that was made shorter."""
+        """Handle a file that was truncated."""
 
     def synced(self, name: str) -> None:
-        """Hear of a sync that has happened."""
+        """Handle a sync that has happened."""
 
 
 class StallingDisk(Disk):
-    """Stands still in every sync from `stall` on until `go_on`."""
+    """Hangs in every sync from `stall` on until `go_on`."""
 
     def __init__(self) -> None:
         self.stalled = Event()
@@ -43,11 +43,11 @@ class StallingDisk(Disk):
         self._may_sync.set()
 
     def stall(self) -> None:
-        """Let the next sync hang."""
+        """Make the next sync hang."""
         self._may_sync.clear()
 
     def go_on(self) -> None:
-        """Let it finish."""
+        """Let the sync finish."""
         self._may_sync.set()
 
     def before_sync(self, name: str) -> None:  # noqa: ARG002 every file stalls
@@ -57,7 +57,7 @@ class StallingDisk(Disk):
 
 
 class RefusingDisk(Disk):
-    """Answers every write, or every sync, with an error for as long as `refuses` is set."""
+    """Answers every write, or every sync, with an error while `refuses` is set."""
 
     def __init__(self, error: type[apsw.Error], *, at: Literal["write", "sync"]) -> None:
         self.refuses = False
@@ -93,7 +93,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class RecordingDisk(Disk):
-    """Remembers every write, truncation and sync in order."""
+    """Records every write, truncation and sync in order."""
 
     def __init__(self) -> None:
         self.log: list[Written] = []
@@ -142,7 +142,7 @@ class _Files(apsw.VFS):
 
 @contextmanager
 def mounted(disk: Disk) -> Iterator[str]:
-    """Return the name of a VFS whose files lie on this disk."""
+    """Return the name of a VFS whose files are on this disk."""
     name = f"test-disk-{next(_numbers)}"
     files = _Files(name, disk)
     try:

@@ -1,4 +1,4 @@
-"""A table whose journal is played on: places, a key, an evening of throws, and listeners that remember."""
+"""A table with a journal: places, a key, an evening of throws, and listeners that keep what they receive."""
 
 import functools
 from dataclasses import dataclass, field
@@ -26,14 +26,14 @@ from tests.scenes import SECOND_US, TABLE, says, throw
 
 NAME = "table-7"
 NIGHT_US = 1_800_000_000_000_000
-"""Wall time of the first row; each further one is a second later."""
+"""Wall time of the first row; each further row is a second later."""
 PATIENCE_S = 300.0
-"""How long a test waits for a thread before it calls it hung."""
+"""How long a test waits for a thread before it treats it as hung."""
 LIMITS = Limits(retry_s=0.001, file_check_s=0.01)
 
 
 class Hand(NamedTuple):
-    """What one reading made the session hand out."""
+    """What the session returned for one reading."""
 
     effects: tuple[Effect, ...]
     state: State
@@ -41,12 +41,12 @@ class Hand(NamedTuple):
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """The published facts among them."""
+        """Return the published outcomes among them."""
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
 
 def setup_at(first: First, state: State, session: int = 1, rules: str = "craps-12-034") -> Setup:
-    """Set up a session of the table."""
+    """Return the setup of a session at this point."""
     return Setup(
         table=NAME,
         ruleset=load_ruleset(rules),
@@ -58,15 +58,15 @@ def setup_at(first: First, state: State, session: int = 1, rules: str = "craps-1
 
 
 def identity(setup: Setup) -> Identity:
-    """Say who plays."""
+    """Return the identity of the session."""
     return Identity(session=int(setup.session), software="1.2.3", config="c0ffee", boot="b1", setup=setup)
 
 
 def hands(session: Session, readings: list[AnyReading]) -> list[Hand]:
-    """Feed readings and keep what each made the session hand out."""
+    """Feed readings and keep what the session returned for each."""
     kept: list[Hand] = []
     for reading in readings:
-        # As a live table's: no reading waits for the next one to confirm its time.
+        # As at a live table: no reading waits for the next one to confirm its time.
         effects = session.feed(msgspec.structs.replace(reading, arrived=reading.t))
         if effects:
             kept.append(Hand(tuple(effects), session.state(), session.first()))
@@ -74,7 +74,7 @@ def hands(session: Session, readings: list[AnyReading]) -> list[Hand]:
 
 
 def throws(count: int, start_us: int = SECOND_US) -> list[AnyReading]:
-    """Throw the dice so often: most count, some fall short, some are called off by the boxperson."""
+    """Throw the dice `count` times: most count, some fall short, some are called No Roll by the boxperson."""
     readings: list[AnyReading] = []
     t = start_us
     for number in range(count):
@@ -89,7 +89,7 @@ def throws(count: int, start_us: int = SECOND_US) -> list[AnyReading]:
 
 @functools.cache
 def evening(count: int, rules: str = "craps-12-034") -> tuple[Hand, ...]:
-    """Play so many throws, and a little on so that the last one is called."""
+    """Play this many throws, and a little longer so that the last one is called."""
     session = Session(setup_at(First(), State(), rules=rules))
     readings = throws(count)
     end = says(readings[-1].t + 3 * SECOND_US, "dice_collected")
@@ -98,7 +98,7 @@ def evening(count: int, rules: str = "craps-12-034") -> tuple[Hand, ...]:
 
 @dataclass
 class Rig:
-    """One table's places, and what its journal told."""
+    """One table's places, and what its journal reported."""
 
     folder: Path
     key: Key
@@ -109,7 +109,7 @@ class Rig:
 
     @property
     def place(self) -> JournalLocation:
-        """Where the journal is; its head lies in a folder of its own."""
+        """Return where the journal is; its head is in another folder."""
         return JournalLocation(self.folder / "journal.db", self.folder / "elsewhere" / "head")
 
     def open(
@@ -129,12 +129,12 @@ class Rig:
         )
 
     def wall(self) -> WallTime:
-        """Return the time, a second later each time."""
+        """Return the time, a second later at each call."""
         self.seconds += 1
         return WallTime(NIGHT_US + self.seconds * 1_000_000, self.seconds % 2 == 0)
 
     def played(self, count: int, *, rules: str = "craps-12-034", limits: Limits = LIMITS) -> list[Hand]:
-        """Journal an evening of so many throws from open to close."""
+        """Journal an evening of this many throws from open to close."""
         evening_hands = list(evening(count, rules))
         with self.open(limits) as journal:
             begin(journal, rules=rules)
@@ -158,24 +158,24 @@ def rig_in(folder: Path) -> Rig:
 
 
 def begin(journal: Journal, *, rules: str = "craps-12-034") -> Ticket:
-    """Begin the session that the journal says is next."""
+    """Start the session that the journal says is next."""
     recovered = journal.recovered
     return journal.start(identity(setup_at(recovered.first, recovered.state, recovered.session, rules)))
 
 
 def append(journal: Journal, hand: Hand) -> Ticket:
-    """Hand over what one reading gave."""
+    """Hand over the results of one reading."""
     return journal.append(hand.effects, hand.state, hand.first)
 
 
 def durable(ticket: Ticket) -> Ticket:
-    """Wait for a ticket."""
+    """Wait until a ticket is durable."""
     assert ticket.wait(PATIENCE_S), "the journal's thread hangs"
     return ticket
 
 
 def renumbered(hand: Hand, first_seq: int, session: int) -> Hand:
-    """Return the same hand as of another session, from this outcome number on."""
+    """Return the same results with another session and with outcome numbers from `first_seq` on."""
     effects: list[Effect] = []
     seq = first_seq
     for effect in hand.effects:

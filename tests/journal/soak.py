@@ -1,10 +1,11 @@
-"""Kill a playing controller at any instant, again and again on one journal, and check what it left behind.
+"""Kill a playing controller at any instant, again and again on one journal, and check what it left.
 
-Each round a process opens the journal, publishes what was cut off, and plays on. It is killed with SIGKILL
-either from outside after some outcomes, or by its own disk in the middle of a write or just before a sync.
-What it handed over and what it was told goes through a pipe, so that it can be compared afterwards.
+In each round a process opens the journal, publishes the attempt that was cut off, and plays on. It is killed
+with SIGKILL, either from outside after some outcomes, or by its own disk in the middle of a write or just
+before a sync. It reports through a pipe what it handed over and what became durable, for comparison
+afterwards.
 
-`python -m tests.journal.soak --kills N` does so N times.
+`python -m tests.journal.soak --kills N` repeats this N times.
 """
 
 import argparse
@@ -43,21 +44,21 @@ MAX_OPERATIONS = 250
 
 
 class Handed(msgspec.Struct, tag="handed"):
-    """What the player is about to hand over: outcomes' numbers and digests, and what stands afterwards."""
+    """What the player is about to hand over: outcome numbers and digests, and the state afterwards."""
 
     outcomes: list[tuple[int, str]]
     state: State
     first: First
 
 
-class ToldOf(msgspec.Struct, tag="told"):
-    """What the player heard to be durable."""
+class Durable(msgspec.Struct, tag="told"):
+    """An outcome that the journal reported durable to the player."""
 
     seq: int
     link: str
 
 
-_decode = msgspec.json.Decoder(Handed | ToldOf).decode
+_decode = msgspec.json.Decoder(Handed | Durable).decode
 
 
 class DeadlyDisk(Disk):
@@ -82,7 +83,7 @@ class DeadlyDisk(Disk):
 
 
 def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
-    """Play on the journal in this folder until killed, or to the end of some throws."""
+    """Play on the journal in this folder until killed, or to the end of a number of throws."""
     disk = DeadlyDisk(operations)
     key = load_key(folder / "key")
     with mounted(disk) as vfs:
@@ -91,7 +92,7 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
             key,
             table=NAME,
             wall=lambda: WallTime(NIGHT_US, synced=False),
-            on_durable=lambda ticket: _report_told(pipe, ticket),
+            on_durable=lambda ticket: _report_durable(pipe, ticket),
             alarm=_no_alarm,
             limits=LIMITS,
             vfs=vfs,
@@ -116,7 +117,11 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
 
 
 def kill_once(folder: Path, chance: random.Random) -> str:
-    """Let a player play and be killed; give how it ended. AssertionError where a promise is broken."""
+    """Let a player play and be killed; return how it ended.
+
+    Raises:
+        AssertionError: The journal broke a guarantee.
+    """
     inside = chance.random() < 0.5
     operations = chance.randrange(1, MAX_OPERATIONS) if inside else 0
     most_told = MAX_ANSWER if inside else chance.randrange(MAX_ANSWER)
@@ -142,9 +147,9 @@ def kill_once(folder: Path, chance: random.Random) -> str:
     return "killed inside a write" if inside and len(told) < most_told else "killed from outside"
 
 
-def _listen(pipe: int, pid: int, most_told: int) -> tuple[list[Handed], list[ToldOf]]:
+def _listen(pipe: int, pid: int, most_told: int) -> tuple[list[Handed], list[Durable]]:
     handed: list[Handed] = []
-    told: list[ToldOf] = []
+    told: list[Durable] = []
     with os.fdopen(pipe, "rb") as stream:
         for line in stream:
             if not line.endswith(b"\n"):
@@ -152,14 +157,14 @@ def _listen(pipe: int, pid: int, most_told: int) -> tuple[list[Handed], list[Tol
             match _decode(line):
                 case Handed() as hand:
                     handed.append(hand)
-                case ToldOf() as outcome:
+                case Durable() as outcome:
                     told.append(outcome)
             if len(told) >= most_told:
                 os.kill(pid, signal.SIGKILL)
     return handed, told
 
 
-def _check(folder: Path, handed: list[Handed], told: list[ToldOf]) -> None:
+def _check(folder: Path, handed: list[Handed], told: list[Durable]) -> None:
     rig = Rig(folder, load_key(folder / "key"))
     try:
         recovered = recover(rig.place, rig.key.public, NAME)
@@ -171,27 +176,27 @@ def _check(folder: Path, handed: list[Handed], told: list[ToldOf]) -> None:
         reader.verify_all()
         rows = {row.seq: row for row in reader.rows() if row.seq is not None}
         waiting = [row.seq for row in reader.outbox(1_000_000)]
-    assert waiting == list(rows) == list(range(1, len(rows) + 1)), "a hole"
+    assert waiting == list(rows) == list(range(1, len(rows) + 1)), "a number is missing"
     assert recovered.first.seq == len(rows) + 1
     for outcome in told:
-        assert rows[outcome.seq].link.hex() == outcome.link, f"told outcome {outcome.seq} is not there"
+        assert rows[outcome.seq].link.hex() == outcome.link, f"published outcome {outcome.seq} is missing"
     written = [outcome for hand in handed for outcome in hand.outcomes]
     kept = [(seq, sha256(row.body or b"").hexdigest()) for seq, row in rows.items()]
     kept = [one for one in kept if written and one[0] >= written[0][0]]
-    assert kept == written[: len(kept)], "no prefix of what was written"
+    assert kept == written[: len(kept)], "the rows are not a prefix of what was written"
     last = next((hand for hand in reversed(handed) if hand.outcomes and hand.outcomes[-1][0] in rows), None)
     if last is not None:
         assert recovered.state == last.state
         assert recovered.first == last.first
 
 
-def _report(pipe: int, line: Handed | ToldOf) -> None:
+def _report(pipe: int, line: Handed | Durable) -> None:
     os.write(pipe, msgspec.json.encode(line) + b"\n")
 
 
-def _report_told(pipe: int, ticket: Ticket) -> None:
+def _report_durable(pipe: int, ticket: Ticket) -> None:
     for row in ticket.outcomes:
-        _report(pipe, ToldOf(row.seq or 0, row.link.hex()))
+        _report(pipe, Durable(row.seq or 0, row.link.hex()))
 
 
 def _no_alarm(fault: JournalFault | None) -> None:
@@ -200,7 +205,7 @@ def _no_alarm(fault: JournalFault | None) -> None:
 
 
 def main() -> int:
-    """Kill so often, and print how the players ended."""
+    """Kill the player this many times, and print how the runs ended."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Do to a closed journal's file what somebody with the disk in his hands could do."""
+"""Change a closed journal's file as a person with access to the disk could."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ Change = Callable[[apsw.Connection], None]
 
 
 def tamper(path: Path, change: Change) -> None:
-    """Change the file behind the journal's back."""
+    """Change the file without going through the journal."""
     connection = apsw.Connection(str(path))
     connection.execute(DROP_GUARDS)
     change(connection)
@@ -23,7 +23,7 @@ def tamper(path: Path, change: Change) -> None:
 
 
 def sql(statement: str, *values: int | str | bytes) -> Change:
-    """Change it by one statement."""
+    """Change it with one statement."""
 
     def change(connection: apsw.Connection) -> None:
         connection.execute(statement, values)
@@ -33,7 +33,7 @@ def sql(statement: str, *values: int | str | bytes) -> Change:
 
 
 def flip(column: str, n: int) -> Change:
-    """Turn over one bit of a row."""
+    """Flip one bit of a row."""
 
     def change(connection: apsw.Connection) -> None:
         statement = f"SELECT {column} FROM rows WHERE n = {n}"
@@ -51,7 +51,7 @@ def flip(column: str, n: int) -> Change:
 
 
 def swap(one: int, other: int) -> Change:
-    """Let two rows change places, with all that they hold."""
+    """Exchange two rows with all their contents."""
 
     def change(connection: apsw.Connection) -> None:
         for old, new in ((one, -1), (other, one), (-1, other)):
@@ -62,7 +62,7 @@ def swap(one: int, other: int) -> Change:
 
 
 def forge(path: Path, n: int, body: bytes) -> Change:
-    """Change a row's body and compute the chain anew from there, as somebody without the key would."""
+    """Change a row's body and recompute the chain from there, as anyone without the key could."""
 
     def change(connection: apsw.Connection) -> None:
         rows = list(rows_where(connection, path, "WHERE n >= ? ORDER BY n", (n - 1,)))

@@ -1,4 +1,4 @@
-"""A real full disk: the table's rows wait, and are written when there is space again."""
+"""A real full disk: the table's rows wait, and are written once there is space again."""
 
 import os
 import subprocess
@@ -30,12 +30,12 @@ def small(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode:
         pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
     yield disk
-    # Lazily: a journal that a failed test left open must not keep the disk mounted for ever.
+    # Detach lazily: a journal left open by a failed test must not keep the disk mounted.
     subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def fill(disk: Path) -> Path:
-    """Use up all space there is."""
+    """Use up all free space."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -46,7 +46,7 @@ def fill(disk: Path) -> Path:
     return ballast
 
 
-def test_a_full_disk_is_a_fault_that_heals_when_space_returns(small: Path) -> None:
+def test_a_full_disk_is_a_fault_that_clears_when_space_returns(small: Path) -> None:
     rig = rig_in(small)
     hands = evening(6)
     journal = rig.open()
@@ -79,7 +79,7 @@ def test_a_disk_mounted_read_only_is_named_at_the_start(small: Path) -> None:
     rig.open().close()
 
 
-def test_a_controller_that_starts_on_a_full_disk_still_holds_its_journal(small: Path) -> None:
+def test_a_controller_that_starts_on_a_full_disk_still_locks_its_journal(small: Path) -> None:
     journal = small / "journal.db"
     lock_file_of(journal).touch()
     fill(small)
@@ -89,7 +89,7 @@ def test_a_controller_that_starts_on_a_full_disk_still_holds_its_journal(small: 
     held.release()
 
 
-def test_a_table_that_is_started_again_on_a_full_disk_says_that_the_disk_is_full(small: Path) -> None:
+def test_a_table_restarted_on_a_full_disk_reports_that_the_disk_is_full(small: Path) -> None:
     rig = rig_in(small)
     rig.open().close()
     ballast = fill(small)
@@ -99,7 +99,7 @@ def test_a_table_that_is_started_again_on_a_full_disk_says_that_the_disk_is_full
     rig.open().close()
 
 
-def test_a_key_that_a_full_disk_did_not_take_is_not_left_behind_in_part(small: Path) -> None:
+def test_a_key_that_did_not_fit_on_a_full_disk_leaves_no_partial_file(small: Path) -> None:
     ballast = fill(small)
     with pytest.raises(OSError, match="No space left") as raised:
         new_key(small / "key")

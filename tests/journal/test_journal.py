@@ -1,4 +1,4 @@
-"""Handing over: told only when durable, in order, without waiting, and never dropped."""
+"""Handing over: reported only when durable, in order, without waiting, and never dropped."""
 
 import os
 
@@ -35,8 +35,8 @@ def test_every_outcome_is_reported_in_order_as_the_bytes_that_are_published(rig:
     assert rig.alarms == []
 
 
-def test_what_is_told_is_on_the_disk_already(rig: Rig) -> None:
-    """Another that looks at the moment of telling finds the row, its evidence and its outbox place."""
+def test_a_reported_outcome_is_already_on_the_disk(rig: Rig) -> None:
+    """Another reader at the moment of the report finds the row, its evidence and its place in the outbox."""
     seen: list[bool] = []
 
     def look(ticket: Ticket) -> None:
@@ -77,7 +77,7 @@ def test_a_stalled_disk_delays_no_caller_and_loses_nothing(rig: Rig) -> None:
     assert [row.seq for row in rig.told] == [o.seq for hand in hands for o in hand.outcomes]
 
 
-def test_what_came_together_shares_a_commit(rig: Rig) -> None:
+def test_rows_handed_over_together_share_a_commit(rig: Rig) -> None:
     commits: list[str] = []
 
     class Counting(StallingDisk):
@@ -112,7 +112,7 @@ def test_what_came_together_shares_a_commit(rig: Rig) -> None:
         (apsw.BusyError, "journal_write_failed"),
     ],
 )
-def test_a_disk_that_refuses_is_a_named_fault_and_heals(
+def test_a_disk_that_refuses_writes_is_a_named_fault_that_clears(
     rig: Rig, error: type[apsw.Error], code: str, at: str
 ) -> None:
     disk = RefusingDisk(error, at="write" if at == "write" else "sync")
@@ -138,7 +138,7 @@ def test_a_disk_that_refuses_is_a_named_fault_and_heals(
         assert reader.verify_all().outcomes == len(rig.told)
 
 
-def test_more_than_may_wait_is_a_fault_and_leaves_no_hole(rig: Rig) -> None:
+def test_rows_beyond_the_queues_limit_are_a_fault_and_leave_no_gap(rig: Rig) -> None:
     disk = StallingDisk()
     with mounted(disk) as vfs:
         journal = rig.open(Limits(max_waiting=3), vfs=vfs)
@@ -161,7 +161,7 @@ def test_more_than_may_wait_is_a_fault_and_leaves_no_hole(rig: Rig) -> None:
     assert [row.seq for row in rig.told] == [o.seq for hand in evening(6)[:4] for o in hand.outcomes]
 
 
-def test_closing_on_a_disk_that_refuses_says_what_is_lost(rig: Rig) -> None:
+def test_closing_on_a_disk_that_refuses_writes_reports_what_is_lost(rig: Rig) -> None:
     disk = RefusingDisk(apsw.FullError, at="write")
     with mounted(disk) as vfs:
         journal = rig.open(vfs=vfs)
@@ -176,14 +176,14 @@ def test_closing_on_a_disk_that_refuses_says_what_is_lost(rig: Rig) -> None:
         assert again.recovered.first.seq == 1
 
 
-def test_a_closed_journal_takes_nothing(rig: Rig) -> None:
+def test_a_closed_journal_accepts_nothing(rig: Rig) -> None:
     journal = rig.open()
     journal.close()
     with pytest.raises(JournalFault, match="journal_closed"):
         begin(journal)
 
 
-def test_an_outcome_left_out_is_refused(rig: Rig) -> None:
+def test_a_gap_in_the_outcome_numbers_is_refused(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal))
         hands = [hand for hand in evening(3) if hand.outcomes]
@@ -193,7 +193,7 @@ def test_an_outcome_left_out_is_refused(rig: Rig) -> None:
         durable(append(journal, hands[1]))
 
 
-def test_a_listener_that_fails_stops_nothing(rig: Rig) -> None:
+def test_an_exception_in_a_listener_does_not_stop_the_journal(rig: Rig) -> None:
     alarms: list[str | None] = []
     heard: list[int] = []
 
@@ -216,7 +216,7 @@ def test_a_listener_that_fails_stops_nothing(rig: Rig) -> None:
     assert alarms == ["journal_teller_failed", None]
 
 
-def test_a_defect_in_the_writer_is_a_fault_and_not_silence(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exception_in_the_writer_is_reported_as_a_fault(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> list[Row]:
         raise ValueError("a defect")
 
@@ -231,7 +231,7 @@ def test_a_defect_in_the_writer_is_a_fault_and_not_silence(rig: Rig, monkeypatch
         begin(journal)
 
 
-def test_late_readings_wait_for_a_row_to_go_with(rig: Rig) -> None:
+def test_late_readings_wait_for_a_row_to_be_stored_with(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal))
         first = journal.append([late(1)], evening(1)[0].state, evening(1)[0].first)
@@ -241,7 +241,7 @@ def test_late_readings_wait_for_a_row_to_go_with(rig: Rig) -> None:
     assert names(rig).count("readings.late") == 1
 
 
-def test_late_readings_do_not_wait_for_ever(rig: Rig) -> None:
+def test_late_readings_get_their_own_row_after_a_time(rig: Rig) -> None:
     with rig.open(Limits(max_late=3)) as journal:
         tickets = [journal.append([late(t)], evening(1)[0].state, evening(1)[0].first) for t in range(3)]
         for ticket in tickets:
@@ -257,7 +257,7 @@ def test_events_are_journaled_beside_outcomes(rig: Rig) -> None:
     assert names(rig) == ["control.used", "clock.noted", "journal.checkpoint"]
 
 
-def test_the_wal_is_written_back_when_nothing_waits(rig: Rig) -> None:
+def test_the_wal_is_checkpointed_when_nothing_waits(rig: Rig) -> None:
     with rig.open(Limits(wal_pages=1)) as journal:
         begin(journal)
         for hand in evening(3):
@@ -268,13 +268,13 @@ def test_the_wal_is_written_back_when_nothing_waits(rig: Rig) -> None:
     assert rig.alarms == []
 
 
-def test_a_wal_that_can_not_be_written_back_is_a_fault_that_heals(rig: Rig) -> None:
+def test_a_wal_that_cannot_be_checkpointed_is_a_fault_that_clears(rig: Rig) -> None:
     class Full(Disk):
         full = True
 
         def before_write(self, name: str) -> None:
             if self.full and name == "journal.db":
-                raise apsw.FullError("as the test wants it")
+                raise apsw.FullError("raised by the test")
 
     disk = Full()
     with mounted(disk) as vfs:
@@ -290,7 +290,7 @@ def test_a_wal_that_can_not_be_written_back_is_a_fault_that_heals(rig: Rig) -> N
     assert rig.alarms == ["journal_disk_full", None]
 
 
-def test_a_head_file_that_can_not_be_written_is_a_fault_and_holds_up_nothing(
+def test_a_head_file_that_cannot_be_written_is_a_fault_and_delays_nothing(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_descriptor: int, _data: bytes, _offset: int) -> int:
@@ -307,7 +307,7 @@ def test_a_head_file_that_can_not_be_written_is_a_fault_and_holds_up_nothing(
     assert len(rig.told) == sum(len(hand.outcomes) for hand in evening(2)[:3])
 
 
-def test_the_defaults_are_a_tables(rig: Rig) -> None:
+def test_the_default_limits_are_those_of_a_table(rig: Rig) -> None:
     assert LIMITS.rows_between_checkpoints == Limits().rows_between_checkpoints
     with rig.open(Limits(rows_between_checkpoints=5)) as journal:
         for _ in range(12):

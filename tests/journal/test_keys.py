@@ -1,4 +1,4 @@
-"""The signing key: nobody else can read it, and what it signed nobody else can have signed."""
+"""The signing key: no other user can read it, and no one without it can make its signatures."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ def code_of(path: Path) -> str:
     return raised.value.code
 
 
-def test_a_new_key_is_its_owners_alone(tmp_path: Path) -> None:
+def test_a_new_key_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     public = new_key(tmp_path / "key")
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
     assert load_key(tmp_path / "key").public.raw == public.raw
 
 
-def test_a_key_is_made_in_a_folder_that_is_named_from_here(
+def test_a_key_is_made_in_a_folder_given_by_a_relative_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in `tablectl run VIRTUAL/table.yaml --journal VIRTUAL/journal`."""
@@ -40,7 +40,7 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
         new_key(tmp_path / "key")
 
 
-def test_a_signature_is_the_keys_own(tmp_path: Path) -> None:
+def test_a_signature_verifies_only_with_its_own_key(tmp_path: Path) -> None:
     public = new_key(tmp_path / "key")
     other = new_key(tmp_path / "other")
     signature = load_key(tmp_path / "key").sign(LINK)
@@ -62,7 +62,7 @@ def test_a_missing_key_says_how_to_make_one(tmp_path: Path) -> None:
     assert code_of(tmp_path / "key") == "journal_key_missing"
 
 
-def test_what_is_no_ed25519_key_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_ed25519_key_is_refused(tmp_path: Path) -> None:
     rsa = generate_private_key(public_exponent=65537, key_size=2048)
     pem = rsa.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     for content in (b"", b"no key", pem):
@@ -74,7 +74,7 @@ def test_what_is_no_ed25519_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_service_takes_the_key_from_its_credentials(tmp_path: Path) -> None:
-    """systemd lets the service in by an ACL, which shows as the group's right to read."""
+    """systemd grants the service access by an ACL, which shows up as the group's right to read."""
     own = new_key(tmp_path / "key")
     credentials = tmp_path / "credentials"
     credentials.mkdir()
@@ -88,7 +88,7 @@ def test_a_service_takes_the_key_from_its_credentials(tmp_path: Path) -> None:
         service_key(environ, tmp_path / "key")
 
 
-def test_a_service_without_the_credential_takes_the_file(tmp_path: Path) -> None:
+def test_a_service_without_the_credential_uses_the_file(tmp_path: Path) -> None:
     own = new_key(tmp_path / "key")
     environ = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
     assert service_key(environ, tmp_path / "key").public.raw == own.raw

@@ -1,4 +1,4 @@
-"""Opening: what forbids telling anything from a journal, and what a named person may accept."""
+"""Opening: what prevents publishing from a journal, and what a named person may accept."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def refused(rig: Rig) -> JournalFault:
 
 
 def copy_of(rig: Rig, name: str) -> Path:
-    """Keep a copy of the journal as it is now."""
+    """Keep a copy of the journal in its present state."""
     copy = rig.folder / name
     shutil.copy(rig.place.journal, copy)
     return copy
@@ -47,14 +47,14 @@ def play_on(rig: Rig) -> None:
             durable(append(journal, renumbered(hand, recovered.first.seq, recovered.session)))
 
 
-def test_a_new_journal_begins_at_the_beginning(rig: Rig) -> None:
+def test_a_new_journal_begins_with_the_first_session_and_number(rig: Rig) -> None:
     with rig.open() as journal:
         assert journal.recovered.session == 1
         assert journal.recovered.first.seq == 1
         assert journal.recovered.in_flight == ()
 
 
-def test_a_second_controller_is_told_who_holds_the_journal(rig: Rig) -> None:
+def test_a_second_controller_is_refused_with_the_holder_of_the_journal(rig: Rig) -> None:
     with rig.open():
         fault = refused(rig)
     assert fault.code == "journal_in_use"
@@ -62,13 +62,13 @@ def test_a_second_controller_is_told_who_holds_the_journal(rig: Rig) -> None:
     rig.open().close()
 
 
-def test_a_dead_controllers_lock_holds_nobody_up(rig: Rig) -> None:
+def test_a_dead_controllers_lock_does_not_block_the_next_one(rig: Rig) -> None:
     program = "import pathlib, sys; from controller.journal.lock import Lock; Lock(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", program, str(rig.place.journal)], check=True)
     rig.open().close()
 
 
-def test_another_program_with_the_file_open_does_not_see_half_a_commit(rig: Rig) -> None:
+def test_another_program_with_the_file_open_never_sees_a_partial_commit(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal))
         with Reader(rig.place.journal) as reader:
@@ -85,12 +85,12 @@ def test_an_old_sqlite_is_refused(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> 
     assert "3.51.3" in str(fault)
 
 
-def test_a_pragma_that_does_not_take_is_refused(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pragma_without_effect_is_refused(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_WRITER_PRAGMAS", "PRAGMA journal_mode = DELETE;")
     assert refused(rig).code == "journal_pragma_refused"
 
 
-def test_the_pragmas_are_those_that_keep_commits(rig: Rig) -> None:
+def test_the_pragmas_make_commits_durable(rig: Rig) -> None:
     rig.open().close()
     connection = store.open_writer(rig.place.journal)
     assert connection.pragma("journal_mode") == "wal"
@@ -120,7 +120,7 @@ def test_another_key_is_refused(rig: Rig) -> None:
     assert refused(rig).code == "journal_key_differs"
 
 
-def test_another_programs_database_is_refused_and_left_alone(rig: Rig) -> None:
+def test_another_programs_database_is_refused_and_left_unchanged(rig: Rig) -> None:
     connection = apsw.Connection(str(rig.place.journal))
     connection.execute("CREATE TABLE notes (text)")
     connection.close()
@@ -132,7 +132,7 @@ def test_another_programs_database_is_refused_and_left_alone(rig: Rig) -> None:
     connection.close()
 
 
-def test_what_is_no_database_is_refused(rig: Rig) -> None:
+def test_a_file_that_is_not_a_database_is_refused(rig: Rig) -> None:
     rig.place.journal.write_bytes(b"no database, but long enough to look at " * 100)
     assert refused(rig).code == "journal_not_one"
 
@@ -147,7 +147,7 @@ def test_a_journal_of_a_newer_version_is_refused(rig: Rig) -> None:
     assert "version 99" in str(fault)
 
 
-def test_an_unfinished_journal_holds_nothing_to_read(rig: Rig) -> None:
+def test_an_unfinished_journal_has_nothing_to_read(rig: Rig) -> None:
     with pytest.raises(JournalFault, match="journal_absent"):
         Reader(rig.place.journal)
     apsw.Connection(str(rig.place.journal)).close()
@@ -158,7 +158,7 @@ def test_an_unfinished_journal_holds_nothing_to_read(rig: Rig) -> None:
         Reader(rig.place.journal)
 
 
-def test_a_folder_that_is_not_there_is_named(rig: Rig) -> None:
+def test_a_missing_folder_is_named(rig: Rig) -> None:
     with pytest.raises(JournalFault, match="nowhere"):
         Rig(rig.folder / "nowhere", rig.key).open()
 
@@ -166,7 +166,7 @@ def test_a_folder_that_is_not_there_is_named(rig: Rig) -> None:
 # --- behind its head ---
 
 
-def test_an_older_copy_put_back_is_named(rig: Rig) -> None:
+def test_a_restored_older_copy_is_reported(rig: Rig) -> None:
     play_on(rig)
     copy = copy_of(rig, "old")
     play_on(rig)
@@ -176,8 +176,8 @@ def test_an_older_copy_put_back_is_named(rig: Rig) -> None:
     assert "tablectl approve journal" in str(fault)
 
 
-def test_rows_cut_off_at_the_end_are_named(rig: Rig) -> None:
-    """The WAL of a controller that lost its power is deleted: the commits in it are gone."""
+def test_rows_missing_at_the_end_are_reported(rig: Rig) -> None:
+    """The WAL of a controller that lost power is deleted: the commits in it are gone."""
     journal = rig.open(Limits(rows_between_checkpoints=1000))
     begin(journal)
     for hand in evening(2):
@@ -191,10 +191,10 @@ def test_rows_cut_off_at_the_end_are_named(rig: Rig) -> None:
     fault = refused(cut)
     assert fault.code == "journal_cut_short"
     assert "journal without a row" in str(fault)
-    assert cut.place.journal.read_bytes() == before, "the WAL may be found again"
+    assert cut.place.journal.read_bytes() == before, "the WAL may be restored"
 
 
-def test_a_row_cut_off_and_nothing_else_is_named(rig: Rig) -> None:
+def test_a_single_missing_row_is_reported(rig: Rig) -> None:
     rig.played(1)
     connection = apsw.Connection(str(rig.place.journal))
     connection.close()
@@ -202,7 +202,7 @@ def test_a_row_cut_off_and_nothing_else_is_named(rig: Rig) -> None:
     assert refused(rig).code == "journal_cut_short"
 
 
-def test_an_older_copy_that_was_played_on_is_named(rig: Rig) -> None:
+def test_an_older_copy_with_further_play_is_reported(rig: Rig) -> None:
     play_on(rig)
     copy = copy_of(rig, "old")
     play_on(rig)
@@ -214,7 +214,7 @@ def test_an_older_copy_that_was_played_on_is_named(rig: Rig) -> None:
 
 
 def rig_in_copy(rig: Rig, journal: Path) -> Rig:
-    """Set up a cloned table: the same key, an old journal, and a head that fits it."""
+    """Set up a cloned table: the same key, an old journal, and a head that matches it."""
     clone = Rig(rig.folder / "clone", rig.key)
     clone.place.head.parent.mkdir(parents=True)
     shutil.copy(journal, clone.place.journal)
@@ -223,20 +223,20 @@ def rig_in_copy(rig: Rig, journal: Path) -> Rig:
     return clone
 
 
-def test_a_lost_journal_is_not_begun_anew_in_silence(rig: Rig) -> None:
+def test_a_lost_journal_is_not_silently_replaced_by_a_new_one(rig: Rig) -> None:
     rig.played(1)
     rig.place.journal.unlink()
     assert refused(rig).code == "journal_absent"
     assert not rig.place.journal.exists()
 
 
-def test_a_lost_head_is_named(rig: Rig) -> None:
+def test_a_lost_head_is_reported(rig: Rig) -> None:
     rig.played(1)
     rig.place.head.unlink()
     assert refused(rig).code == "journal_head_missing"
 
 
-def test_a_damaged_head_is_named(rig: Rig) -> None:
+def test_a_damaged_head_is_reported(rig: Rig) -> None:
     rig.played(1)
     rig.place.head.write_bytes(b"\xa5" * 2 * SECTOR)
     assert refused(rig).code == "journal_head_damaged"
@@ -252,8 +252,8 @@ def test_one_of_two_head_records_is_enough(rig: Rig) -> None:
         assert recover(JournalLocation(rig.place.journal, spoiled), rig.key.public, NAME).session == 2
 
 
-def test_an_orderly_close_leaves_no_older_head_to_go_back_to(rig: Rig) -> None:
-    """Whoever has the disk would drop the last commit and the head's newer record with it."""
+def test_an_orderly_close_leaves_no_older_head_record(rig: Rig) -> None:
+    """Otherwise a person with the disk could drop the last commit together with the newer head record."""
     rig.played(1)
     whole = rig.place.head.read_bytes()
     newest = read_head(rig.place.head)
@@ -264,7 +264,7 @@ def test_an_orderly_close_leaves_no_older_head_to_go_back_to(rig: Rig) -> None:
         assert read_head(rig.place.head) == newest
 
 
-def test_a_head_that_lags_behind_is_in_order(rig: Rig) -> None:
+def test_a_head_that_lags_behind_is_accepted(rig: Rig) -> None:
     play_on(rig)
     lagging = rig.folder / "lagging"
     shutil.copy(rig.place.head, lagging)
@@ -273,7 +273,7 @@ def test_a_head_that_lags_behind_is_in_order(rig: Rig) -> None:
     rig.open().close()
 
 
-def test_the_newer_head_record_counts_whichever_place_it_has(rig: Rig) -> None:
+def test_the_newer_head_record_counts_in_either_place(rig: Rig) -> None:
     path = rig.folder / "head"
     assert read_head(path) is None
     for n in range(1, 6):
@@ -287,7 +287,7 @@ def test_the_newer_head_record_counts_whichever_place_it_has(rig: Rig) -> None:
 
 
 def test_a_head_is_never_written_over_the_only_sound_record(rig: Rig) -> None:
-    """Whenever it is opened: a write that is torn leaves the record before it."""
+    """Whenever it is opened, a torn write leaves the record before it intact."""
     path = rig.folder / "head"
     for n in range(1, 6):
         file = HeadFile(path, NAME, rig.key)
@@ -301,13 +301,13 @@ def test_a_head_is_never_written_over_the_only_sound_record(rig: Rig) -> None:
         assert (0 if found is None else found.n) == n - 1
 
 
-# --- accepted by name ---
+# --- accepted by a named person ---
 
 
 @pytest.mark.parametrize(
     "loss", ["journal_restored", "journal_absent", "journal_head_missing", "journal_head_damaged"]
 )
-def test_a_named_person_may_go_on_and_it_is_journaled(rig: Rig, loss: str) -> None:
+def test_a_named_person_may_accept_a_loss_and_this_is_journaled(rig: Rig, loss: str) -> None:
     play_on(rig)
     copy = copy_of(rig, "old")
     play_on(rig)
@@ -325,7 +325,7 @@ def test_a_named_person_may_go_on_and_it_is_journaled(rig: Rig, loss: str) -> No
     assert refused(rig).code == loss
     with rig.open(accept=ANN) as journal:
         recovered = journal.recovered
-        assert recovered.first.seq == before.seq + 1, "an outcome's number is never used twice"
+        assert recovered.first.seq == before.seq + 1, "an outcome's number must never be used twice"
         assert recovered.session == before.session + 1
         begin(journal)
         durable(append(journal, renumbered(evening(1)[0], recovered.first.seq, recovered.session)))
@@ -346,7 +346,7 @@ def test_nobody_may_accept_a_changed_journal(rig: Rig) -> None:
         stranger.open(accept=ANN)
 
 
-def test_an_acceptance_where_nothing_is_wrong_leaves_no_trace(rig: Rig) -> None:
+def test_an_acceptance_without_a_fault_leaves_no_trace(rig: Rig) -> None:
     rig.played(1)
     rig.open(accept=ANN).close()
     with Reader(rig.place.journal) as reader:
@@ -356,15 +356,15 @@ def test_an_acceptance_where_nothing_is_wrong_leaves_no_trace(rig: Rig) -> None:
 # --- the catalogue ---
 
 
-def test_every_fault_says_what_to_do_and_when_it_is_over() -> None:
+def test_every_fault_says_what_to_do_and_when_it_clears() -> None:
     for code, kind in FAULTS.items():
         assert code.startswith("journal_")
-        assert all(kind), f"{code} lacks words"
+        assert all(kind), f"{code} has an empty text"
         text = str(JournalFault(code, "here", "this", "that"))
         assert text == f"here: found this, expected that; {kind.next_step} [{code}]"
 
 
-def test_every_fault_of_the_catalogue_is_raised_somewhere_and_no_other() -> None:
+def test_exactly_the_faults_of_the_catalogue_are_raised() -> None:
     package = Path(store.__file__).parent
     texts = {path.name: path.read_text() for path in package.glob("*.py")}
     named = {

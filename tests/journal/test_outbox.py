@@ -1,4 +1,4 @@
-"""The outbox: in order, closed only by settlement's own word, which is journaled."""
+"""The outbox: in order, and closed only by settlement's own acknowledgement, which is journaled."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_acknowledgements_that_come_together_close_once_each(rig: Rig) -> None:
         ("a/b/²", "", "journal_ack_unknown"),
     ],
 )
-def test_an_acknowledgement_that_does_not_fit_closes_nothing_and_is_a_fault(
+def test_an_acknowledgement_that_does_not_match_closes_nothing_and_is_a_fault(
     rig: Rig, outcome_id: str, chain: str, code: str
 ) -> None:
     with rig.open() as journal:
@@ -86,7 +86,7 @@ def test_an_acknowledgement_that_does_not_fit_closes_nothing_and_is_a_fault(
         assert rig.alarms == [code, None]
 
 
-def test_what_waits_still_waits_after_a_restart(rig: Rig) -> None:
+def test_waiting_outcomes_still_wait_after_a_restart(rig: Rig) -> None:
     rig.played(1)
     before = waiting(rig)
     rig.open().close()

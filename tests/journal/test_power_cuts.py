@@ -1,4 +1,4 @@
-"""No instant loses what was told: killed processes, and power cuts block by block."""
+"""No instant loses a published outcome: killed processes, and power cuts block by block."""
 
 import subprocess
 import sys
@@ -23,13 +23,13 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> crash.Evening:
 
 @pytest.fixture
 def careless() -> Iterator[None]:
-    """Let the writer not wait for the disk."""
+    """Keep the writer from waiting for the disk."""
     store.SYNCHRONOUS = "NORMAL"
     yield
     store.SYNCHRONOUS = "FULL"
 
 
-def test_the_evening_writes_back_and_checkpoints_on_the_way(played: crash.Evening) -> None:
+def test_the_recorded_evening_includes_both_kinds_of_checkpoint(played: crash.Evening) -> None:
     told = [place for place, line in enumerate(played.log) if line.op == "told"]
     during = played.log[told[0] : told[-1]]
     assert {(line.name, line.op) for line in during} >= {
@@ -42,21 +42,21 @@ def test_the_evening_writes_back_and_checkpoints_on_the_way(played: crash.Evenin
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_crash_state_loses_a_told_outcome(played: crash.Evening, tmp_path: Path, seed: int) -> None:
+def test_no_crash_state_loses_a_published_outcome(played: crash.Evening, tmp_path: Path, seed: int) -> None:
     assert crash.losses(played, STATES // 2, seed, tmp_path) == {}
 
 
 @pytest.mark.usefixtures("careless")
 def test_a_writer_that_does_not_wait_is_caught(tmp_path: Path) -> None:
-    """The same states must show losses with synchronous=NORMAL, or this test could find none anywhere."""
+    """The same states must show losses with synchronous=NORMAL, or the check could not detect any loss."""
     careless_evening = crash.record(tmp_path)
     store.SYNCHRONOUS = "FULL"
     found = crash.losses(careless_evening, STATES, 1, tmp_path)
     assert found["lost"] + found["journal_cut_short"] > 0
 
 
-def test_no_kill_loses_a_told_outcome() -> None:
-    """In processes of their own: outside of and inside commits, a restart after each."""
+def test_no_kill_loses_a_published_outcome() -> None:
+    """In separate processes, between and inside commits, with a restart after each kill."""
     command = [sys.executable, "-m", "tests.journal.soak", "--kills", str(KILLS)]
     done = subprocess.run(
         command,

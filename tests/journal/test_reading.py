@@ -1,4 +1,4 @@
-"""Reading a journal: what was told, what it rested on, who ruled, and the judge asked again."""
+"""Reading a journal: the outcomes, their evidence, who ruled, and the verdicts judged again."""
 
 import io
 import json
@@ -25,7 +25,7 @@ from tests.journal.tamper import sql, tamper
 from tests.scenes import SECOND_US, says, throw
 
 
-def test_show_gives_rows_between_numbers_and_of_types(rig: Rig) -> None:
+def test_show_lists_rows_by_number_range_and_type(rig: Rig) -> None:
     rig.played(4)
     with Reader(rig.place.journal) as reader:
         everything = list(reader.rows())
@@ -39,14 +39,14 @@ def test_show_gives_rows_between_numbers_and_of_types(rig: Rig) -> None:
         assert all(row.evidence is None for row in everything)
 
 
-def test_show_reads_on_past_one_slice(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_reads_more_than_one_slice(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controller.journal.reading.SLICE", 3)
     rig.played(2)
     with Reader(rig.place.journal) as reader:
         assert [row.n for row in reader.rows(2, 9)] == list(range(2, 10))
 
 
-def test_export_is_json_lines_that_hold_everything(rig: Rig) -> None:
+def test_export_writes_json_lines_with_all_contents(rig: Rig) -> None:
     rig.played(2)
     stream = io.BytesIO()
     with Reader(rig.place.journal) as reader:
@@ -63,7 +63,9 @@ def test_export_is_json_lines_that_hold_everything(rig: Rig) -> None:
     assert called["link"] == next(row.link.hex() for row in rows if row.n == called["n"])
 
 
-def test_export_stops_at_damage_and_keeps_what_came_before(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_stops_at_damage_and_keeps_the_rows_before_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("controller.journal.reading.SLICE", 5)
     rig.played(20)
     with rig.place.journal.open("r+b") as file:
@@ -75,7 +77,7 @@ def test_export_stops_at_damage_and_keeps_what_came_before(rig: Rig, monkeypatch
     assert len(stream.getvalue().splitlines()) > 5
 
 
-def test_export_gives_nothing_out_that_was_changed(rig: Rig) -> None:
+def test_export_writes_no_row_that_was_changed(rig: Rig) -> None:
     rig.played(2)
     tamper(
         rig.place.journal, sql("UPDATE evidence SET packed = x'00' WHERE n = (SELECT max(n) FROM evidence)")
@@ -97,7 +99,7 @@ def ids(rig: Rig, name: str) -> list[str]:
     return [f"{NAME}/1/{row.seq}" for row in rig.told if row.name == name]
 
 
-def test_a_call_is_recalled_with_all_that_stands_behind_it(rig: Rig) -> None:
+def test_a_call_is_recalled_with_all_of_its_evidence(rig: Rig) -> None:
     played = rig.played(2)
     judged = next(e for hand in played for e in hand.effects if isinstance(e, Judged))
     found = recalled(rig, ids(rig, "roll.called")[0])
@@ -124,7 +126,7 @@ def test_a_persons_ruling_names_the_person(rig: Rig) -> None:
     assert None in people
 
 
-def test_corrections_are_recalled_with_what_they_correct(rig: Rig) -> None:
+def test_corrections_are_recalled_with_the_outcomes_they_correct(rig: Rig) -> None:
     readings: list[AnyReading] = [
         *throw(SECOND_US, (2, 4)),
         says(6 * SECOND_US, "set_dice", dice=(2, 3), who="ann"),
@@ -155,7 +157,7 @@ def test_an_unknown_id_is_named(rig: Rig, outcome_id: str) -> None:
         recalled(rig, outcome_id)
 
 
-def test_an_edited_outcome_is_not_recalled_as_if_nothing_were(rig: Rig) -> None:
+def test_an_edited_outcome_is_recalled_with_its_fault(rig: Rig) -> None:
     rig.played(1)
     outcome_id = ids(rig, "roll.called")[0]
     seq = int(outcome_id.rpartition("/")[2])
@@ -165,7 +167,7 @@ def test_an_edited_outcome_is_not_recalled_as_if_nothing_were(rig: Rig) -> None:
         recalled(rig, outcome_id)
 
 
-def test_a_judge_that_says_something_else_today_is_reported(rig: Rig) -> None:
+def test_a_different_verdict_of_the_present_judge_is_reported(rig: Rig) -> None:
     rig.played(1)
     found = recalled(rig, ids(rig, "roll.called")[0])
     assert found.evidence is not None
@@ -177,7 +179,7 @@ def test_a_judge_that_says_something_else_today_is_reported(rig: Rig) -> None:
     assert [difference.partition(":")[0] for difference in judgement.differences] == ["ruling", "dice"]
 
 
-def test_what_this_version_can_not_judge_is_left_open(rig: Rig) -> None:
+def test_a_verdict_that_this_version_cannot_judge_is_left_open(rig: Rig) -> None:
     spin = SpinVerdict(ruling=Ruling.VALID, sentence="17", number="17")
     evidence = Evidence(decided_at_us=1, spin=spin)
     assert unpack(pack(evidence)) == evidence
@@ -197,11 +199,11 @@ def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
     assert msgspec.json.decode(row.after, type=After).recording == span
 
 
-# --- the judge asked again with the evidence alone ---
+# --- judged again from the evidence alone ---
 
 
 def judged_again_everywhere(rig: Rig, readings: list[AnyReading], setup: Setup) -> int:
-    """Journal these readings' effects, recall every outcome, and give how many verdicts are the same."""
+    """Journal these readings' effects, recall every outcome, and return how many verdicts are the same."""
     session = Session(setup)
     with rig.open() as journal:
         journal.start(identity(setup))
@@ -229,7 +231,7 @@ def test_a_simulated_evening_is_judged_the_same_from_its_evidence(rig: Rig, rule
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_simulated_wheel_is_judged_the_same_from_its_evidence(rig: Rig, seed: int) -> None:
-    """Spins of every kind, each with what was learned of the wheel from those before it."""
+    """Spins of every kind, each with what was learned of the wheel from the spins before it."""
     header, feed, _ = wheel.evening(seed, n=20)
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
@@ -261,7 +263,7 @@ def test_simulated_games_of_high_roller_are_judged_the_same_from_their_evidence(
 def test_bets_that_closed_late_are_part_of_the_evidence(
     rig: Rig, policy: Literal["review", "void", "valid"]
 ) -> None:
-    """The table's file says too low a drop speed: the first ball drops before its time."""
+    """The table's file sets too low a drop speed: the first ball drops earlier than predicted."""
     header, feed, _ = wheel.evening(4, {"valid": 1}, n=6)
     assert header.wheel is not msgspec.UNSET
     slow = msgspec.structs.replace(header.wheel, drop_rev_per_s=0.9 * header.wheel.drop_rev_per_s)
@@ -274,7 +276,7 @@ def test_bets_that_closed_late_are_part_of_the_evidence(
 
 
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
-def test_a_person_who_rules_late_changes_nothing_of_what_was_judged(rig: Rig, calls: Calls) -> None:
+def test_a_late_ruling_does_not_change_the_recalled_verdict(rig: Rig, calls: Calls) -> None:
     readings: list[AnyReading] = []
     t = SECOND_US
     for number, name in enumerate(("accept", "no_roll", "set_dice", "dice_collected", "accept")):
@@ -288,8 +290,8 @@ def test_a_person_who_rules_late_changes_nothing_of_what_was_judged(rig: Rig, ca
 
 
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
-def test_a_dealer_who_rules_on_spins_changes_nothing_of_what_was_judged(rig: Rig, calls: Calls) -> None:
-    """Accepted, declared void and entered, within the call's hold and after it."""
+def test_a_dealers_rulings_on_spins_do_not_change_the_recalled_verdicts(rig: Rig, calls: Calls) -> None:
+    """Rulings that accept, void and enter a number, within the call's hold and after it."""
     header, feed, _ = wheel.evening(3, {"valid": 1}, n=9)
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
@@ -309,7 +311,7 @@ def test_a_dealer_who_rules_on_spins_changes_nothing_of_what_was_judged(rig: Rig
     assert {getattr(outcome_of(row.body or b"").data, "by", None) for row in rig.told} >= {"boxperson"}
 
 
-def test_what_is_called_in_flight_is_kept_with_what_had_been_seen_by_then(rig: Rig) -> None:
+def test_a_no_roll_called_in_flight_is_kept_with_the_readings_until_then(rig: Rig) -> None:
     thrown = throw(SECOND_US, (3, 4))
     shout = says(thrown[len(thrown) // 2].t + 1, "no_roll", who="ann")
     readings = sorted([*thrown, shout], key=lambda reading: reading.t)
@@ -322,7 +324,7 @@ def test_what_is_called_in_flight_is_kept_with_what_had_been_seen_by_then(rig: R
     assert 10 < len(found.evidence.readings) < len(thrown)
 
 
-def test_a_no_spin_called_while_the_ball_runs_is_judged_the_same_again(rig: Rig) -> None:
+def test_a_no_spin_called_while_the_ball_runs_gives_the_same_verdict_again(rig: Rig) -> None:
     header, feed, scenes = wheel.evening(6, {"valid": 1}, n=3)
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)

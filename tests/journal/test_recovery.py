@@ -1,4 +1,4 @@
-"""After a stop of whatever kind: the game, the numbers and what was cut off are as journaled."""
+"""After any kind of stop, the game, the numbers and the attempt that was cut off are as journaled."""
 
 import shutil
 
@@ -50,14 +50,14 @@ def cut_off(
 
 
 def opening(recovered: Recovered, rules: str = "craps-12-034") -> tuple[list[Outcome], First]:
-    """Return what the next session, at a table that was locked, publishes before all else."""
+    """Return what the next session publishes first at a table that was locked."""
     locked = msgspec.structs.replace(recovered.state, lock="locked")
     resumed = resume(game_of(load_ruleset(rules).game), locked, recovered.first, recovered.in_flight, ())
     setup = setup_at(resumed.first, resumed.state, recovered.session, rules=rules)
     return opening_outcomes(resumed, setup, 7)
 
 
-def test_nothing_played_begins_at_the_beginning(rig: Rig) -> None:
+def test_an_empty_journal_recovers_to_the_first_session(rig: Rig) -> None:
     rig.open().close()
     recovered = recover(rig.place, rig.key.public, NAME)
     assert recovered[:4] == (1, State(), First(), ())
@@ -70,7 +70,7 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
         says(5 * SECOND_US, "dice_collected"),
     ]
     recovered = cut_off(rig, readings)
-    assert recovered.state.learned, "how loud the walls' hits are goes on being learned"
+    assert recovered.state.learned, "what was learned of the walls' loudness must be kept"
     state = msgspec.structs.replace(recovered.state, call=None, learned={})
     assert state == State(calls="automatic", point=6, shooter=4)
     assert recovered.first == First(seq=5, roll=2, round=2)
@@ -80,7 +80,7 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 256])
 def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> None:
-    """Whatever lies between the last checkpoint and the cut, the two halves give what the whole gives."""
+    """Wherever the cut falls after the last checkpoint, the two halves give the outcomes of the whole."""
     collected = says(25 * SECOND_US, "dice_collected")
     readings = sorted([*throws(9), collected], key=lambda reading: reading.t)
     whole = Session(setup_at(First(), State()))
@@ -101,20 +101,20 @@ def test_a_locked_table_is_still_locked(rig: Rig) -> None:
     assert recovered.state.lock == "locked"
 
 
-def test_a_throw_in_flight_is_known_to_be_cut_off(rig: Rig) -> None:
+def test_a_throw_in_flight_is_recovered_as_cut_off(rig: Rig) -> None:
     in_flight = throw(SECOND_US)[:30]
     recovered = cut_off(rig, [*in_flight, DieReleased(t=3 * SECOND_US, dev="cam", die=1, x=450, y=500)])
     assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, review_published=False),)
 
 
-def test_a_throw_decided_and_not_called_is_known_to_be_cut_off(rig: Rig) -> None:
-    """At rest, but within the call's hold: nothing was told."""
+def test_a_throw_decided_but_not_called_is_recovered_as_cut_off(rig: Rig) -> None:
+    """The dice were at rest, but within the call's hold: nothing was published."""
     recovered = cut_off(rig, throw(SECOND_US))
     assert [cut.number for cut in recovered.in_flight] == [1]
     assert recovered.state.point is None
 
 
-def test_a_throw_under_review_stays_so(rig: Rig) -> None:
+def test_a_throw_under_review_stays_under_review(rig: Rig) -> None:
     doubtful = [*throw(SECOND_US, confidence=0.3), says(9 * SECOND_US, "nonsense")]
     recovered = cut_off(rig, doubtful)
     assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, review_published=True),)
@@ -142,7 +142,7 @@ def test_a_review_that_lapsed_makes_room_for_the_next_throw(rig: Rig) -> None:
     assert [(cut.number, cut.review_published) for cut in recovered.in_flight] == [(2, False)]
 
 
-def test_what_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
+def test_an_attempt_that_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
     recovered = cut_off(rig, throw(SECOND_US))
     told, first = opening(recovered)
     (outcome,) = told
@@ -160,7 +160,7 @@ def test_what_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
     assert again.first == first
 
 
-def test_a_spin_that_told_nothing_yet_can_be_noted(rig: Rig) -> None:
+def test_a_spin_without_an_outcome_yet_is_recovered_as_cut_off(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal))
         durable(journal.attempt_begun("spin", 1, 123))
@@ -171,7 +171,7 @@ def test_a_spin_that_told_nothing_yet_can_be_noted(rig: Rig) -> None:
     assert isinstance(outcome.data, SpinReview)
 
 
-def test_a_deal_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) -> None:
+def test_a_deal_that_was_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal, rules="three-card-poker-12-014"))
         durable(journal.attempt_begun("deal", 4, 123))
@@ -184,7 +184,7 @@ def test_a_deal_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) ->
     assert [(reason.code, reason.rule) for reason in outcome.data.reasons] == [("power_lost", "T-IRR-1")]
 
 
-def test_a_state_that_changed_without_a_word_is_recovered(rig: Rig) -> None:
+def test_a_state_that_changed_without_an_outcome_is_recovered(rig: Rig) -> None:
     seated = State(three_card=to_json_values(ThreeCardState(seats=("1", "2"))))
     with rig.open() as journal:
         durable(begin(journal, rules="three-card-poker-12-014"))
@@ -209,7 +209,7 @@ def test_every_start_is_a_new_session_and_numbers_continue(rig: Rig) -> None:
     assert seqs == list(range(1, len(seqs) + 1))
 
 
-def test_a_start_that_told_nothing_uses_no_number_up(rig: Rig) -> None:
+def test_a_start_without_outcomes_uses_up_no_outcome_number(rig: Rig) -> None:
     rig.open().close()
     with rig.open() as journal:
         assert journal.recovered.session == 1
@@ -222,7 +222,7 @@ def test_recovering_writes_nothing(rig: Rig) -> None:
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_what_must_not_be_gone_on_with_is_not_recovered(rig: Rig) -> None:
+def test_a_faulty_journal_is_not_recovered(rig: Rig) -> None:
     with pytest.raises(JournalFault, match="journal_absent"):
         recover(rig.place, rig.key.public, NAME)
 
@@ -235,7 +235,7 @@ def test_the_open_journal_recovers_the_same(rig: Rig) -> None:
         assert journal.recovered == recovered
 
 
-def test_a_fault_that_is_not_over_is_known_however_long_ago_it_began(
+def test_a_fault_that_is_still_present_is_recovered_however_long_ago_it_began(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening_module, "LOOK_BACK", 2)

@@ -1,4 +1,4 @@
-"""Old evidence and old bodies can go; the chain stays whole, and nothing goes without a signed decision."""
+"""Old evidence and old bodies can be removed: the chain stays whole, each removal is a signed decision."""
 
 import apsw
 import msgspec
@@ -20,7 +20,7 @@ NEVER_US = 0
 def play_and_prune(
     rig: Rig, *, evidence_before_us: int, bodies_before_us: int, acknowledged: int = 1000
 ) -> Pruned:
-    """Play eight throws, have the first outcomes acknowledged, prune, and wait until the rows are gone."""
+    """Play eight throws, have the first outcomes acknowledged, prune, and wait until the rows are pruned."""
     with rig.open(Limits(rows_between_checkpoints=4)) as journal:
         begin(journal)
         for hand in evening(8):
@@ -41,7 +41,7 @@ def play_and_prune(
 
 
 def left(rig: Rig) -> tuple[int, int]:
-    """Return how many rows still have evidence, and how many outcomes a body."""
+    """Return how many rows still have evidence, and how many outcomes still have a body."""
     with Reader(rig.place.journal) as reader:
         rows = list(reader.rows(evidence=True))
     return sum(row.evidence is not None for row in rows), sum(
@@ -49,7 +49,7 @@ def left(rig: Rig) -> tuple[int, int]:
     )
 
 
-def test_evidence_goes_and_the_chain_stays(rig: Rig) -> None:
+def test_evidence_is_removed_and_the_chain_stays_whole(rig: Rig) -> None:
     pruned = play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=NEVER_US)
     assert pruned.bodies_below == 1
     assert left(rig) == (0, len(rig.told))
@@ -63,7 +63,7 @@ def test_evidence_goes_and_the_chain_stays(rig: Rig) -> None:
     assert recalled.row.evidence_digest == first_call.evidence_digest
 
 
-def test_bodies_go_and_the_chain_stays(rig: Rig) -> None:
+def test_bodies_are_removed_and_the_chain_stays_whole(rig: Rig) -> None:
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     assert left(rig) == (0, 0)
     with Reader(rig.place.journal) as reader:
@@ -73,7 +73,7 @@ def test_bodies_go_and_the_chain_stays(rig: Rig) -> None:
     assert recover(rig.place, rig.key.public, NAME).first.seq == len(rig.told) + 1
 
 
-def test_only_what_is_older_goes(rig: Rig) -> None:
+def test_only_older_rows_are_pruned(rig: Rig) -> None:
     rig.played(8)
     middle = rig.told[len(rig.told) // 2]
     with rig.open() as journal:
@@ -89,7 +89,7 @@ def test_only_what_is_older_goes(rig: Rig) -> None:
         reader.verify_all()
 
 
-def test_what_settlement_has_not_got_stays(rig: Rig) -> None:
+def test_unacknowledged_outcomes_are_kept(rig: Rig) -> None:
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US, acknowledged=3)
     with Reader(rig.place.journal) as reader:
         rows = list(reader.rows(evidence=True))
@@ -97,7 +97,7 @@ def test_what_settlement_has_not_got_stays(rig: Rig) -> None:
     assert all(row.evidence is not None for row in rows if row.evidence_digest and row.seq and row.seq > 3)
 
 
-def test_the_file_can_be_gone_on_with(rig: Rig) -> None:
+def test_a_pruned_journal_can_be_continued(rig: Rig) -> None:
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     with rig.open() as journal:
         assert journal.recovered.session == 2
@@ -106,22 +106,22 @@ def test_the_file_can_be_gone_on_with(rig: Rig) -> None:
         reader.verify_all()
 
 
-def test_dropping_without_a_decision_is_found(rig: Rig) -> None:
+def test_a_removal_without_a_decision_is_found(rig: Rig) -> None:
     rig.played(4)
     tamper(rig.place.journal, sql("DELETE FROM evidence"))
     with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="it was not pruned"):
         reader.verify_all()
 
 
-def test_dropping_more_than_was_decided_is_found(rig: Rig) -> None:
+def test_a_removal_beyond_the_decision_is_found(rig: Rig) -> None:
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US, acknowledged=3)
     tamper(rig.place.journal, sql("UPDATE rows SET body = NULL WHERE seq = 4"))
     with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="it was not pruned"):
         reader.verify_all()
 
 
-def test_events_are_never_dropped(rig: Rig) -> None:
-    """Who did what, acknowledgements and sessions stay, whatever is pruned."""
+def test_events_are_never_pruned(rig: Rig) -> None:
+    """Who did what, acknowledgements and sessions are kept, whatever is pruned."""
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     with Reader(rig.place.journal) as reader:
         assert all(row.body is not None for row in reader.rows() if row.seq is None)
@@ -130,7 +130,7 @@ def test_events_are_never_dropped(rig: Rig) -> None:
         reader.verify_all()
 
 
-def test_the_guards_are_back_after_pruning(rig: Rig) -> None:
+def test_the_triggers_that_forbid_changes_are_back_after_pruning(rig: Rig) -> None:
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     connection = apsw.Connection(str(rig.place.journal))
     with pytest.raises(apsw.ConstraintError, match="append-only"):
@@ -149,8 +149,8 @@ def test_a_journal_without_a_checkpoint_keeps_everything(rig: Rig) -> None:
     assert (pruned.evidence_below, pruned.bodies_below) == (1, 1)
 
 
-def test_a_pruned_outcome_has_no_state_beside_the_hole(rig: Rig) -> None:
-    """The decision is the table's own, and with the contents gone no digest authenticates a state."""
+def test_a_state_added_to_a_pruned_outcome_is_not_recovered(rig: Rig) -> None:
+    """The decision is the table's own, and without the contents no digest authenticates a state."""
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     statement = "UPDATE rows SET after = ? WHERE n = (SELECT max(n) FROM rows WHERE body IS NULL)"
     tamper(rig.place.journal, sql(statement, b'{"state":{"point":4}}'))

@@ -1,4 +1,4 @@
-"""Another key for a table: the journal says from which row on it signs, and the old rows verify as before."""
+"""Another key for a table: the journal says from which row on it signs, and old rows verify as before."""
 
 import shutil
 from pathlib import Path
@@ -45,7 +45,7 @@ def verified(rig: Rig) -> tuple[str, ...]:
         return reader.verify_all(head=rig.place.head).unvouched
 
 
-def test_play_goes_on_under_the_new_key_and_old_outcomes_verify_under_the_old_one(rig: Rig) -> None:
+def test_play_continues_under_the_new_key_and_old_outcomes_verify_under_the_old_one(rig: Rig) -> None:
     rig.played(2)
     old_told = len(rig.told)
     old = rotated(rig)
@@ -60,7 +60,7 @@ def test_play_goes_on_under_the_new_key_and_old_outcomes_verify_under_the_old_on
         assert [key.raw for key in reader.keyring().keys] == [old.public.raw, rig.key.public.raw]
 
 
-def test_a_key_may_be_replaced_again_and_again(rig: Rig) -> None:
+def test_a_key_may_be_replaced_repeatedly(rig: Rig) -> None:
     rig.played(1)
     for name in ("second", "third", "fourth"):
         rotated(rig, name=name)
@@ -68,15 +68,15 @@ def test_a_key_may_be_replaced_again_and_again(rig: Rig) -> None:
     assert verified(rig) == ()
 
 
-def test_the_old_key_opens_nothing_any_more(rig: Rig) -> None:
+def test_the_old_key_no_longer_opens_the_journal(rig: Rig) -> None:
     rig.played(1)
     rig.key = rotated(rig)
     with pytest.raises(JournalFault, match="journal_key_differs"):
         rig.open()
 
 
-def test_done_twice_it_changes_nothing_the_second_time(rig: Rig) -> None:
-    """Power was lost after the journal's row and before the new key was in its place."""
+def test_a_repeated_rotation_changes_nothing(rig: Rig) -> None:
+    """Power was lost after the journal's row was written and before the new key was in place."""
     rig.played(1)
     old, new = rig.key, another(rig)
     before = shutil.copy(rig.place.head, rig.folder / "head-before")
@@ -88,7 +88,7 @@ def test_done_twice_it_changes_nothing_the_second_time(rig: Rig) -> None:
     assert verified(rig) == ()
 
 
-def test_a_head_of_the_time_before_the_new_key_only_lags(rig: Rig) -> None:
+def test_a_head_from_before_the_rotation_only_lags(rig: Rig) -> None:
     rig.played(1)
     before = shutil.copy(rig.place.head, rig.folder / "head-before")
     rotated(rig)
@@ -97,7 +97,7 @@ def test_a_head_of_the_time_before_the_new_key_only_lags(rig: Rig) -> None:
     assert verified(rig) == ()
 
 
-def test_a_lost_key_is_replaced_on_a_persons_word_and_verify_says_so(rig: Rig) -> None:
+def test_a_lost_key_is_replaced_by_a_persons_decision_and_verify_reports_it(rig: Rig) -> None:
     rig.played(2)
     rotated(rig, lost=True)
     play_on(rig)
@@ -123,7 +123,7 @@ def test_no_key_is_replaced_while_the_controller_runs(rig: Rig) -> None:
 
 
 def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key) -> None:
-    """Add a row that replaces the key, signed by somebody else than the two keys."""
+    """Add a row that replaces the key, signed by another key than the two."""
     old = rig.key.public.raw
     told = KeyReplaced(
         old=old.hex(),
@@ -140,7 +140,7 @@ def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key) -> None:
     connection.close()
 
 
-def test_a_key_that_nobody_handed_over_to_signs_nothing(rig: Rig) -> None:
+def test_a_key_without_the_old_keys_signature_is_not_accepted(rig: Rig) -> None:
     rig.played(1)
     mine = another(rig, "mine")
     forged(rig, mine, proof_by=mine, new=mine)
@@ -151,7 +151,7 @@ def test_a_key_that_nobody_handed_over_to_signs_nothing(rig: Rig) -> None:
         verified(rig)
 
 
-def test_a_key_that_did_not_take_over_itself_signs_nothing(rig: Rig) -> None:
+def test_a_key_without_its_own_signature_is_not_accepted(rig: Rig) -> None:
     rig.played(1)
     theirs = another(rig, "theirs")
     forged(rig, rig.key, proof_by=rig.key, new=theirs)
@@ -161,7 +161,7 @@ def test_a_key_that_did_not_take_over_itself_signs_nothing(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("column", ["body", "link", "signature", "digest"])
-def test_a_changed_handover_is_found(rig: Rig, column: str) -> None:
+def test_a_changed_rotation_row_is_found(rig: Rig, column: str) -> None:
     rig.played(1)
     rotated(rig)
     play_on(rig)
@@ -171,7 +171,7 @@ def test_a_changed_handover_is_found(rig: Rig, column: str) -> None:
         rig.open()
 
 
-def test_a_handover_taken_out_is_found(rig: Rig, tmp_path: Path) -> None:
+def test_a_removed_rotation_row_is_found(rig: Rig, tmp_path: Path) -> None:
     rig.played(1)
     old = rotated(rig)
     play_on(rig)

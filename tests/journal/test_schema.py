@@ -1,4 +1,4 @@
-"""The file's layout: forward one version at a time, each in a transaction; old files stay readable."""
+"""The file's layout is upgraded one version at a time, each in a transaction; old files stay readable."""
 
 import shutil
 from pathlib import Path
@@ -29,7 +29,7 @@ def add_colour(connection: apsw.Connection) -> None:
 
 def fail(connection: apsw.Connection) -> None:
     connection.execute("CREATE TABLE half_done (n INTEGER PRIMARY KEY) STRICT")
-    raise apsw.FullError("as the test wants it")
+    raise apsw.FullError("raised by the test")
 
 
 def test_a_new_file_has_the_newest_layout(rig: Rig) -> None:
@@ -37,13 +37,13 @@ def test_a_new_file_has_the_newest_layout(rig: Rig) -> None:
     assert version(rig.place.journal) == len(schema.MIGRATIONS)
 
 
-def test_the_first_versions_file_is_read_to_this_day(tmp_path: Path) -> None:
-    """A journal of the first layout verifies, its outcomes are recalled as told, and it stays as it is."""
+def test_a_file_of_the_first_layout_is_still_readable(tmp_path: Path) -> None:
+    """A journal of the first layout verifies, its outcomes are recalled as published, it stays unchanged."""
     copy = tmp_path / "v1.db"
     shutil.copy(OLD, copy)
     assert version(copy) == 1
     open_writer(copy).close()
-    assert version(copy) == 1, "without a person's word the release that wrote it must still open it"
+    assert version(copy) == 1, "without a person's approval the release that wrote it must still open it"
     with Reader(copy) as reader:
         found = reader.verify_all()
         assert (found.rows, found.outcomes, found.evidence) == (24, 12, 4)
@@ -53,7 +53,7 @@ def test_the_first_versions_file_is_read_to_this_day(tmp_path: Path) -> None:
     assert all(r.judged_again is not None and r.judged_again.differences == () for r in recalled)
 
 
-def test_an_older_file_is_brought_forward(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_file_is_upgraded(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.played(1)
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, add_colour, add_colour_too))
     with rig.open() as journal:
@@ -67,7 +67,9 @@ def add_colour_too(connection: apsw.Connection) -> None:
     connection.execute("ALTER TABLE colours ADD COLUMN colour TEXT")
 
 
-def test_a_step_that_fails_leaves_the_version_before_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_upgrade_step_leaves_the_version_before_it(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rig.played(1)
     before = len(schema.MIGRATIONS)
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, add_colour, fail))

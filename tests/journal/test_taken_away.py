@@ -1,4 +1,4 @@
-"""A journal's files that somebody deletes, renames or replaces while the table has them open."""
+"""A journal's files are deleted, renamed or replaced while the table has them open."""
 
 import os
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def _file(rig: Rig, name: str) -> Path:
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
-    """Make a table in a folder that can be moved."""
+    """Return a table in a folder that can be moved."""
     folder = tmp_path / "table"
     folder.mkdir()
     return rig_in(folder)
@@ -49,7 +49,9 @@ def rig(tmp_path: Path) -> Rig:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("deed", DEEDS)
-def test_it_is_a_fault_though_nothing_is_written(rig: Rig, deed: Deed, name: str) -> None:
+def test_a_removed_journal_file_is_a_fault_even_when_nothing_is_written(
+    rig: Rig, deed: Deed, name: str
+) -> None:
     journal = rig.open()
     durable(begin(journal))
     deed(_file(rig, name))
@@ -63,7 +65,7 @@ def test_it_is_a_fault_though_nothing_is_written(rig: Rig, deed: Deed, name: str
 
 @pytest.mark.parametrize("name", FILES[:2])
 @pytest.mark.parametrize("deed", DEEDS)
-def test_no_outcome_is_told_that_lies_in_a_file_that_is_gone(rig: Rig, deed: Deed, name: str) -> None:
+def test_no_outcome_in_a_removed_file_is_published(rig: Rig, deed: Deed, name: str) -> None:
     hands = evening(3)
     journal = rig.open()
     durable(begin(journal))
@@ -77,7 +79,7 @@ def test_no_outcome_is_told_that_lies_in_a_file_that_is_gone(rig: Rig, deed: Dee
     assert not any(ticket.durable for ticket in tickets)
 
 
-def test_what_waited_is_reported_once_the_file_is_put_back(rig: Rig) -> None:
+def test_waiting_outcomes_are_published_once_the_file_is_restored(rig: Rig) -> None:
     hands = evening(3)
     journal = rig.open()
     durable(begin(journal))
@@ -94,7 +96,7 @@ def test_what_waited_is_reported_once_the_file_is_put_back(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_was_told_is_there_once_the_file_is_put_back_after_the_end(rig: Rig, name: str) -> None:
+def test_published_outcomes_are_there_once_the_file_is_restored_after_the_end(rig: Rig, name: str) -> None:
     journal = rig.open()
     durable(begin(journal))
     for hand in evening(3):
@@ -109,8 +111,8 @@ def test_what_was_told_is_there_once_the_file_is_put_back_after_the_end(rig: Rig
         assert [row.seq for row in reader.rows() if row.seq is not None] == told
 
 
-def test_who_deletes_the_lock_gets_no_second_table_unnoticed(rig: Rig) -> None:
-    """Without its lock file the journal could be opened twice: the first of the two says so."""
+def test_a_deleted_lock_file_allows_no_second_table_unnoticed(rig: Rig) -> None:
+    """Without its lock file the journal could be opened twice: the first of the two reports it."""
     first = rig.open()
     durable(begin(first))
     _file(rig, "journal.db.lock").unlink()
@@ -127,7 +129,7 @@ def test_who_deletes_the_lock_gets_no_second_table_unnoticed(rig: Rig) -> None:
             first.close()
 
 
-def test_an_ordinary_evening_is_no_fault(rig: Rig) -> None:
+def test_an_ordinary_evening_raises_no_fault(rig: Rig) -> None:
     rig.played(4)
     assert rig.alarms == []
     assert not os.path.lexists(rig.place.journal.with_name("journal.db-wal"))

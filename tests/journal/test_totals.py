@@ -1,4 +1,4 @@
-"""What the rows add up to, so that a start knows what was cut off."""
+"""Totals over the rows, from which a start knows which attempt was cut off."""
 
 import pytest
 
@@ -7,8 +7,8 @@ from controller.journal.contents import AttemptProgress
 from controller.journal.totals import Totals
 
 
-def told(name: str) -> Row:
-    """Return a row that tells an outcome of this type."""
+def outcome_row(name: str) -> Row:
+    """Return a row with an outcome of this type."""
     return Row(
         n=7,
         name=name,
@@ -32,7 +32,7 @@ def told(name: str) -> Row:
         ("spin.called", AttemptProgress(number=4, t=9)),
     ],
 )
-def test_only_a_rolls_own_end_ends_it(name: str, left: AttemptProgress) -> None:
+def test_a_roll_is_ended_only_by_its_own_outcome(name: str, left: AttemptProgress) -> None:
     memory = Totals(attempts={"roll": AttemptProgress(number=4, t=9)})
-    memory.take(told(name))
+    memory.take(outcome_row(name))
     assert memory.attempts["roll"] == left

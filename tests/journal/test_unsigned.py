@@ -1,4 +1,4 @@
-"""What somebody does to the files without the table's key: nothing that he wrote is gone on from."""
+"""Changes to the files without the table's key: a start continues from nothing that the key did not sign."""
 
 import hashlib
 import json
@@ -28,22 +28,22 @@ SPARSE = Limits(rows_between_checkpoints=20)
 Attack = Callable[[Rig], None]
 
 
-class Nobody(Key):
-    """Whoever has the disk and no key."""
+class KeylessSigner(Key):
+    """A signer with access to the disk but without the key."""
 
     def __init__(self) -> None:
-        """Have none."""
+        """Hold no key."""
 
     def sign(self, link: bytes) -> bytes:
-        """Sign with what comes to hand."""
+        """Return an invalid signature."""
         return hashlib.sha512(link).digest()
 
 
 def add_rows(rig: Rig, drafts: list[Draft], *, signature: bool) -> None:
-    """Add rows at the end, chained as they must be, with a signature that is none or without."""
+    """Append correctly chained rows, with an invalid signature or without one."""
     connection = apsw.Connection(str(rig.place.journal))
     last = next(rows_where(connection, rig.place.journal, "ORDER BY n DESC LIMIT 1"))
-    rows = seal(drafts, last.n, last.link, Nobody())
+    rows = seal(drafts, last.n, last.link, KeylessSigner())
     if not signature:
         rows = [msgspec.structs.replace(row, signature=None) for row in rows]
     insert(connection, rows, [])
@@ -69,7 +69,7 @@ def a_state_with_a_strangers_signature(rig: Rig) -> None:
 
 def a_state_and_a_head_that_remembers_it(rig: Rig) -> None:
     a_state_without_signature(rig)
-    a_head_of_ones_own(rig)
+    a_forged_head(rig)
 
 
 def an_attempt_without_signature(rig: Rig) -> None:
@@ -85,7 +85,7 @@ def an_acknowledgement_without_signature(rig: Rig) -> None:
 
 
 def an_older_layout(rig: Rig) -> None:
-    """Let the file say that it is of the time when rows went unsigned."""
+    """Mark the file as of a layout in which rows were not signed."""
     a_state_without_signature(rig)
     connection = apsw.Connection(str(rig.place.journal))
     connection.execute("PRAGMA user_version = 1")
@@ -93,7 +93,7 @@ def an_older_layout(rig: Rig) -> None:
 
 
 def an_emptied_outbox(rig: Rig) -> None:
-    """Before the last checkpoint, where a start does not look at each row."""
+    """Empty the outbox before the last checkpoint, where a start does not read each row."""
     tamper(rig.place.journal, sql("DELETE FROM outbox"))
 
 
@@ -105,7 +105,7 @@ def an_outcome_to_be_published_again(rig: Rig) -> None:
 
 
 def planted(statement: str) -> Attack:
-    """Add a part to the schema."""
+    """Add an object to the schema."""
 
     def attack(rig: Rig) -> None:
         connection = apsw.Connection(str(rig.place.journal))
@@ -115,7 +115,7 @@ def planted(statement: str) -> Attack:
     return attack
 
 
-def a_guard_that_lets_by(rig: Rig) -> None:
+def a_trigger_that_permits_changes(rig: Rig) -> None:
     connection = apsw.Connection(str(rig.place.journal))
     connection.execute(
         "DROP TRIGGER no_update_of_rows; CREATE TRIGGER no_update_of_rows BEFORE UPDATE ON rows"
@@ -124,8 +124,8 @@ def a_guard_that_lets_by(rig: Rig) -> None:
     connection.close()
 
 
-def a_head_of_ones_own(rig: Rig) -> None:
-    """Write a head for the journal as it is now, with the digest that a head has."""
+def a_forged_head(rig: Rig) -> None:
+    """Write a head that matches the journal, with a valid digest."""
     connection = apsw.Connection(str(rig.place.journal))
     last = next(rows_where(connection, rig.place.journal, "ORDER BY n DESC LIMIT 1"))
     connection.close()
@@ -143,7 +143,7 @@ def a_shorter_journal_and_its_head(rig: Rig) -> None:
     tamper(rig.place.journal, sql("DELETE FROM outbox WHERE n > 4"))
     tamper(rig.place.journal, sql("DELETE FROM evidence WHERE n > 4"))
     tamper(rig.place.journal, sql("DELETE FROM rows WHERE n > 4"))
-    a_head_of_ones_own(rig)
+    a_forged_head(rig)
 
 
 def a_head_by_another_key(rig: Rig) -> None:
@@ -157,14 +157,14 @@ def a_head_by_another_key(rig: Rig) -> None:
 
 
 def another_tables_name(rig: Rig) -> None:
-    """Pass this journal for that of another table."""
+    """Present this journal as another table's."""
     connection = apsw.Connection(str(rig.place.journal))
     connection.execute("UPDATE journal SET name = 'another'")
     connection.close()
 
 
 def evidence_of_another_outcome(rig: Rig) -> None:
-    """Let two outcomes change what they rest on."""
+    """Exchange the evidence of two outcomes."""
     connection = apsw.Connection(str(rig.place.journal))
     one, other = [n for (n,) in connection.execute("SELECT n FROM evidence ORDER BY n LIMIT 2")]
     connection.close()
@@ -173,18 +173,18 @@ def evidence_of_another_outcome(rig: Rig) -> None:
 
 
 def contents_left_out(rig: Rig) -> None:
-    """Pass a row for one whose contents were dropped when they were too old."""
+    """Present a row as one whose contents were pruned for age."""
     tamper(rig.place.journal, sql("UPDATE rows SET body = NULL WHERE n = 3"))
 
 
 def a_state_left_out(rig: Rig) -> None:
-    """Let the start find the state before the last one."""
+    """Make a start find the state before the last one."""
     newest = "(SELECT max(n) FROM rows WHERE after IS NOT NULL)"
     tamper(rig.place.journal, sql(f"UPDATE rows SET after = NULL WHERE n = {newest}"))
 
 
-def all_of_it_signed_anew(rig: Rig) -> None:
-    """Replace the key that the journal names and sign every row, and the head, with one's own."""
+def everything_signed_again(rig: Rig) -> None:
+    """Replace the key that the journal names, and sign every row and the head with the new key."""
     new_key(rig.folder / "anew")
     mine = load_key(rig.folder / "anew")
     connection = apsw.Connection(str(rig.place.journal))
@@ -204,7 +204,7 @@ def all_of_it_signed_anew(rig: Rig) -> None:
 
 
 def a_row_before_the_first(rig: Rig) -> None:
-    """An index finds it by its number, a walk from the first row does not."""
+    """Add a row before the first: an index finds it by its number, a walk from the first row does not."""
     connection = apsw.Connection(str(rig.place.journal))
     connection.execute(
         "INSERT INTO rows SELECT -5, name, 999, wall_us, synced, body, after, digest, evidence_digest, link,"
@@ -235,15 +235,15 @@ ATTACKS: dict[Attack, str] = {
     planted("CREATE INDEX rows_by_time ON rows (wall_us)"): "journal_schema_changed",
     planted("CREATE TABLE notes (text)"): "journal_schema_changed",
     planted("DROP INDEX landmarks"): "journal_schema_changed",
-    a_guard_that_lets_by: "journal_schema_changed",
+    a_trigger_that_permits_changes: "journal_schema_changed",
     a_shorter_journal_and_its_head: "journal_head_forged",
-    a_head_of_ones_own: "journal_head_forged",
+    a_forged_head: "journal_head_forged",
     a_head_by_another_key: "journal_head_forged",
     another_tables_name: "journal_other_table",
     evidence_of_another_outcome: "journal_row_changed",
     contents_left_out: "journal_row_changed",
     a_state_left_out: "journal_row_changed",
-    all_of_it_signed_anew: "journal_key_differs",
+    everything_signed_again: "journal_key_differs",
     a_row_before_the_first: "journal_row_moved",
     a_place_that_the_next_outcome_needs: "journal_row_moved",
 }
@@ -254,7 +254,7 @@ def name_of(attack: Attack) -> str:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=name_of)
-def test_a_start_goes_on_from_nothing_that_nobody_signed(rig: Rig, attack: Attack) -> None:
+def test_a_start_continues_from_nothing_that_the_key_did_not_sign(rig: Rig, attack: Attack) -> None:
     rig.played(4, limits=SPARSE)
     attack(rig)
     with pytest.raises(JournalFault) as raised:
@@ -266,15 +266,15 @@ def test_a_start_goes_on_from_nothing_that_nobody_signed(rig: Rig, attack: Attac
 
 
 _ONLY_A_START_TELLS = (
-    a_place_that_the_next_outcome_needs,  # A reader can't tell it from what a running controller writes.
-    all_of_it_signed_anew,  # A reader has the key that the journal names, and says so.
+    a_place_that_the_next_outcome_needs,  # A reader cannot tell it from what a running controller writes.
+    everything_signed_again,  # A reader uses the key that the journal names, and says so.
     another_tables_name,  # A reader finds that the first row does not follow from it.
 )
 FOR_A_READER = [attack for attack in ATTACKS if attack not in _ONLY_A_START_TELLS]
 
 
 @pytest.mark.parametrize("attack", FOR_A_READER, ids=name_of)
-def test_none_of_it_is_called_sound(rig: Rig, attack: Attack) -> None:
+def test_verify_reports_each_unsigned_change(rig: Rig, attack: Attack) -> None:
     rig.played(4, limits=SPARSE)
     attack(rig)
     with pytest.raises(JournalFault) as raised, Reader(rig.place.journal) as reader:
@@ -296,7 +296,7 @@ def test_whenever_the_power_fails_the_last_row_on_the_disk_is_signed(rig: Rig) -
                 assert rig.key.public.signed(row.link, row.signature)
 
 
-def test_what_no_signature_authenticates_is_stated(rig: Rig) -> None:
+def test_verify_lists_rows_that_no_signature_authenticates(rig: Rig) -> None:
     rig.played(2)
     with Reader(rig.place.journal) as reader:
         assert reader.verify_all(head=rig.place.head).unvouched == ()
@@ -304,17 +304,17 @@ def test_what_no_signature_authenticates_is_stated(rig: Rig) -> None:
         assert "without a head file" in words
 
 
-def test_a_person_may_go_on_with_a_forged_head_and_its_numbers_do_not_count(rig: Rig, tmp_path: Path) -> None:
-    """The true numbers are the journal's own; a forged head must not push them up either."""
+def test_after_a_person_accepts_a_forged_head_its_numbers_do_not_count(rig: Rig, tmp_path: Path) -> None:
+    """The true numbers are the journal's own; a forged head must not raise them either."""
     rig.played(3)
     told = len(rig.told)
-    a_head_of_ones_own(rig)
+    a_forged_head(rig)
     with rig.open(accept=ANN) as journal:
         assert journal.recovered.first.seq == told + 1
 
 
 def as_power_failed(rig: Rig, folder: Path) -> Rig:
-    """Play on, with checkpoints, and take the files as they are while the last outcome has just been told."""
+    """Play on, with checkpoints, and copy the files just after the last outcome was published."""
     with rig.open(SPARSE) as journal:
         durable(begin(journal))
         for hand in evening(14):
@@ -327,7 +327,7 @@ def as_power_failed(rig: Rig, folder: Path) -> Rig:
 
 
 def another_last_state(connection: apsw.Connection) -> None:
-    """Take the contents out of the last outcome, and put a state of one's own beside the hole."""
+    """Remove the contents of the last outcome, and add a forged state in their place."""
     told = connection.execute("SELECT max(n) FROM rows WHERE seq IS NOT NULL AND after IS NOT NULL").get
     after = json.loads(connection.execute("SELECT after FROM rows WHERE n = ?", (told,)).get)
     after["state"]["point"] = 4
@@ -336,16 +336,16 @@ def another_last_state(connection: apsw.Connection) -> None:
 
 
 def a_decision_to_prune_all(connection: apsw.Connection) -> None:
-    """Make one of an old signed row, before those that a start walks along."""
+    """Forge the decision in an old signed row, before those that a start reads."""
     body = encode(Pruned(evidence_below=10**9, bodies_below=10**9, by="nobody", who=None))
     old = connection.execute("SELECT min(n) FROM rows WHERE seq IS NULL AND signature IS NOT NULL AND n > 1")
     connection.execute("UPDATE rows SET name = ?, body = ? WHERE n = ?", (PRUNED, body, old.get))
 
 
-def test_a_decision_to_prune_that_nobody_signed_lets_no_state_in(
+def test_a_forged_decision_to_prune_makes_no_forged_state_valid(
     rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stands where a start does not walk, and the last outcome's contents are gone by it."""
+    """The decision is where a start does not read, and by it the last outcome's contents are pruned."""
     monkeypatch.setattr(opening, "LOOK_BACK", 20)
     stopped = as_power_failed(rig, tmp_path / "stopped")
     tamper(stopped.place.journal, a_decision_to_prune_all)

@@ -1,4 +1,4 @@
-"""Whatever is done to a journal's file is found, named, and comes with what to do next."""
+"""Any change to a journal's file is found and named, and the message says what to do next."""
 
 import shutil
 from pathlib import Path
@@ -55,7 +55,7 @@ def test_a_journal_verifies_while_it_is_written(rig: Rig) -> None:
         assert verified(rig.place.journal).outcomes == len(rig.told)
 
 
-def test_without_the_outcomes_own_signatures_the_checkpoints_still_count(rig: Rig) -> None:
+def test_without_signatures_on_outcomes_the_checkpoints_still_count(rig: Rig) -> None:
     rig.played(3, limits=SPARSE)
     with Reader(rig.place.journal) as reader:
         checkpoint = max(row.n for row in reader.rows(types={"journal.checkpoint"}))
@@ -68,12 +68,12 @@ def test_without_the_outcomes_own_signatures_the_checkpoints_still_count(rig: Ri
 
 
 def called(rig: Rig) -> int:
-    """Return the number of the first roll's row."""
+    """Return the number of the row that called the first roll."""
     return next(row.n for row in rig.told if row.name == "roll.called")
 
 
 def last_row_with(rig: Rig, column: str) -> int:
-    """Return the number of the last outcome's row that has something in this column."""
+    """Return the number of the last outcome row that has a value in this column."""
     connection = open_reader(rig.place.journal)
     found = connection.execute(f"SELECT max(n) FROM rows WHERE seq IS NOT NULL AND {column} IS NOT NULL").get
     connection.close()
@@ -162,15 +162,15 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_was_done_to_the_file_is_named(rig: Rig, case: str) -> None:
+def test_a_change_to_the_file_is_named(rig: Rig, case: str) -> None:
     rig.played(3)
     change, code = cases(rig)[case]
     tamper(rig.place.journal, change)
     assert fault_of(rig.place.journal).code == code
 
 
-def test_a_start_finds_what_was_done_since_the_last_checkpoint(rig: Rig) -> None:
-    """A power cut leaves no closing checkpoint: all since the last one is verified first."""
+def test_a_start_finds_changes_since_the_last_checkpoint(rig: Rig) -> None:
+    """A power cut leaves no closing checkpoint: every row since the last one is verified first."""
     journal = rig.open()
     begin(journal)
     for hand in evening(3):
@@ -187,8 +187,8 @@ def test_a_start_finds_what_was_done_since_the_last_checkpoint(rig: Rig) -> None
         after_cut.open()
 
 
-def test_an_index_that_lies_hides_no_outcome_that_was_taken_out_of_the_outbox(rig: Rig) -> None:
-    """A start counts the outbox by the index of outcomes; only the whole verification compares that."""
+def test_a_false_index_hides_no_outcome_removed_from_the_outbox(rig: Rig) -> None:
+    """A start counts the outbox by the index of outcomes; only the full verification compares the two."""
     rig.played(3)
     n = called(rig)
 
@@ -207,7 +207,9 @@ def test_an_index_that_lies_hides_no_outcome_that_was_taken_out_of_the_outbox(ri
     assert fault_of(rig.place.journal).code == "journal_damaged"
 
 
-def test_a_start_reads_no_further_back_than_it_must(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_reads_no_further_back_than_the_last_checkpoint(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rig.played(6, limits=SPARSE)
     monkeypatch.setattr(opening, "LOOK_BACK", 5)
     tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
@@ -222,7 +224,7 @@ def test_a_deleted_checkpoint_hides_nothing(rig: Rig) -> None:
         recover(rig.place, rig.key.public, NAME)
 
 
-def test_a_damaged_page_is_found_and_what_comes_before_it_can_be_saved(rig: Rig) -> None:
+def test_a_damaged_page_is_found_and_the_rows_before_it_can_be_exported(rig: Rig) -> None:
     rig.played(20)
     path = rig.place.journal
     pages = path.stat().st_size // 4096
@@ -232,8 +234,8 @@ def test_a_damaged_page_is_found_and_what_comes_before_it_can_be_saved(rig: Rig)
     assert fault_of(path).code == "journal_damaged"
 
 
-def test_bytes_overwritten_anywhere_are_a_fault_and_nothing_worse(rig: Rig, tmp_path: Path) -> None:
-    """Whatever lies in a page, text that is none among it: a fault that says so, or nothing that counts."""
+def test_overwritten_bytes_are_a_fault_or_have_no_effect(rig: Rig, tmp_path: Path) -> None:
+    """Whatever is in a page, invalid text included: a fault that says so, or no effect."""
     rig.played(20)
     whole = rig.place.journal.read_bytes()
     spoilt = tmp_path / "spoilt.db"
@@ -248,7 +250,7 @@ def test_bytes_overwritten_anywhere_are_a_fault_and_nothing_worse(rig: Rig, tmp_
     assert "journal_damaged" in found
 
 
-def test_a_row_whose_text_is_none_is_damage(rig: Rig) -> None:
+def test_a_row_with_invalid_text_is_damage(rig: Rig) -> None:
     rig.played(6)
     tamper(rig.place.journal, sql("UPDATE rows SET name = CAST(x'6eff6e' AS TEXT) WHERE n = 3"))
     assert fault_of(rig.place.journal).code == "journal_damaged"
@@ -279,7 +281,7 @@ def test_no_statement_of_another_program_changes_rows_by_accident(rig: Rig) -> N
     connection.close()
 
 
-def test_readers_can_not_write(rig: Rig) -> None:
+def test_readers_cannot_write(rig: Rig) -> None:
     rig.played(1)
     connection = open_reader(rig.place.journal)
     with pytest.raises(apsw.ReadOnlyError):

@@ -1,4 +1,4 @@
-"""Which outcomes wait, as ranges: the same as a set of their numbers, whatever is acknowledged when."""
+"""Waiting outcomes as ranges: equal to a set of their numbers, in whatever order they are acknowledged."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from controller.journal.totals import Ranges, numbers, range_with, range_without
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=60))
-def test_ranges_are_a_set_of_numbers(steps: list[tuple[bool, int]]) -> None:
+def test_ranges_are_equivalent_to_a_set_of_numbers(steps: list[tuple[bool, int]]) -> None:
     ranges: Ranges = ()
     expected: set[int] = set()
     last = 0

@@ -1,4 +1,4 @@
-"""A program that reads the journal without end: the WAL grows, and the fault says who it is."""
+"""A program that reads the journal without end: the WAL grows, and the fault names the program."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ SMALL = Limits(retry_s=0.001, wal_pages=4, wal_fault_pages=40)
 
 @pytest.fixture
 def reading(rig: Rig) -> Iterator["subprocess.Popen[bytes]"]:
-    """Read the journal from another process until told to end."""
+    """Read the journal from another process until that is stopped."""
     rig.played(1)
     words = [sys.executable, "-c", READS, str(rig.place.journal)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -35,15 +35,15 @@ def reading(rig: Rig) -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-def test_who_reads_without_end_is_named_and_rows_are_written_all_the_same(
+def test_an_endless_reader_is_named_and_rows_are_still_written(
     rig: Rig, reading: "subprocess.Popen[bytes]"
 ) -> None:
-    # Opened by the reader's own process: the table starts beside it.
+    # The reader's own process opened it: the table starts beside it.
     with rig.open(SMALL) as journal:
         begin(journal)
         while "journal_wal_grows" not in rig.alarms:
             durable(journal.note("test.row", {"text": "x" * 8000}))
-        assert journal.fault is None, "play goes on"
+        assert journal.fault is None, "play must continue"
         reading.communicate()
         wal = rig.place.journal.with_name("journal.db-wal")
 
@@ -61,7 +61,7 @@ def test_a_reader_is_named_by_program_and_process(rig: Rig, reading: "subprocess
     assert named.endswith(f" (process {reading.pid})")
 
 
-def test_where_the_system_tells_nothing_nobody_is_named(
+def test_without_information_from_the_system_no_reader_is_named(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert readers_of(tmp_path / "none.db") == []

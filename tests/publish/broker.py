@@ -1,4 +1,4 @@
-"""A mosquitto of the test's own, and the certificates of those who speak to it."""
+"""A mosquitto broker for a test, and the certificates of its clients."""
 
 import itertools
 import os
@@ -28,7 +28,7 @@ needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not
 PATIENCE_S = 300.0
 BELOW_THE_KERNELS_OWN = range(12_000, 32_000)
 _PORTS = itertools.islice(itertools.cycle(BELOW_THE_KERNELS_OWN), os.getpid() * 20 % 20_000, None)
-"""Each process begins elsewhere, so that tests side by side do not meet."""
+"""Each process starts at another port, so that parallel tests do not collide."""
 
 PLAIN = "user root\nlistener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
 EXAMPLE = Path(__file__).parents[2] / "systemd" / "mosquitto" / "table.conf"
@@ -44,7 +44,7 @@ class Mosquitto:
     process: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
 
     def start(self) -> None:
-        """Start it, and wait until it listens; a port that another test took meanwhile is not insisted on."""
+        """Start the broker and wait until it listens; if another test has taken the port, use another one."""
         ports = [self.port] if self.port else [free_port() for _ in range(3)]
         assert any(self._listens_at(port) for port in ports), self.log
 
@@ -63,7 +63,7 @@ class Mosquitto:
         return False
 
     def kill(self) -> None:
-        """Take it away at once; without persistence its sessions are lost."""
+        """Kill it at once; without persistence its sessions are lost."""
         process = self.process
         if process is not None:
             process.kill()
@@ -71,24 +71,24 @@ class Mosquitto:
             self.process = None
 
     def freeze(self) -> None:
-        """Stop it in its tracks: connections stay, nothing answers."""
+        """Stop the process: its connections stay open, but nothing answers."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Resume the process."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGCONT)
 
     @property
     def log(self) -> str:
-        """What it has to say."""
+        """Return the broker's log."""
         return (self.folder / "mosquitto.log").read_text(encoding="utf-8", errors="replace")
 
 
 @contextmanager
 def running(folder: Path, config: str = PLAIN) -> Iterator[Mosquitto]:
-    """Run a broker for a while, and leave none behind whatever happens."""
+    """Run a broker for a while, and stop it whatever happens."""
     broker = Mosquitto(folder, config)
     try:
         broker.start()
@@ -98,7 +98,7 @@ def running(folder: Path, config: str = PLAIN) -> Iterator[Mosquitto]:
 
 
 def guarded() -> str:
-    """Return the configuration that is shipped, with the folders of a test."""
+    """Return the shipped configuration, with the folders of a test."""
     text = EXAMPLE.read_text(encoding="ascii")
     for there, here in (
         ("listener 8883", "listener {port} 127.0.0.1"),
@@ -112,11 +112,11 @@ def guarded() -> str:
 
 
 def free_port() -> int:
-    """Find a port that nobody listens at, and that nobody will be given: no connection goes out from there.
+    """Return a port that nothing listens on and that the kernel assigns to no outgoing connection.
 
-    A port of those that the kernel gives away may be a client's own before the test listens at it, and a
-    client that tries there again and again may in the end be connected to itself. A name in the kernel's own
-    memory keeps it from other tests, of this process and of others, for as long as this one lives.
+    A port from the kernel's ephemeral range may become a client's own before the test listens on it, and a
+    client that keeps retrying such a port may finally connect to itself. An abstract socket name reserves the
+    port against other tests, in this process and in others, for the lifetime of this process.
     """
     while True:
         port = next(_PORTS)
@@ -128,7 +128,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Return whether somebody listens there."""
+    """Return whether something listens there."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -146,7 +146,7 @@ class Authority:
         self.revoke()
 
     def revoke(self, *certificates: str) -> None:
-        """Write the list of certificates that are not to be trusted any more."""
+        """Write the list of revoked certificates."""
         now = datetime.now(UTC)
         builder = (
             x509.CertificateRevocationListBuilder()
@@ -162,7 +162,7 @@ class Authority:
         (self._folder / "revoked.crl").write_bytes(signed.public_bytes(Encoding.PEM))
 
     def files(self, name: str, label: str = "") -> TlsSettings:
-        """Make a key and a certificate of this common name."""
+        """Make a key and a certificate with this common name."""
         key = ec.generate_private_key(ec.SECP256R1())
         stem = self._folder / (label or name)
         certificate_file, key_file = stem.with_suffix(".crt"), stem.with_suffix(".key")

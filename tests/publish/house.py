@@ -47,18 +47,18 @@ ENGINE_KEY = Key(Ed25519PrivateKey.from_private_bytes(b"\7" * 32))
 
 
 def pinned() -> Pin:
-    """Believe the engine of these tests."""
+    """Trust the engine of these tests."""
     return Pin(ENGINE_KEY.public.raw)
 
 
 def half() -> float:
-    """Return the same chance always."""
+    """Return the same random fraction always."""
     return 0.5
 
 
 @dataclass
 class Clock:
-    """Time that goes as fast as the test likes."""
+    """A clock that the test advances."""
 
     now: int = 0
 
@@ -66,13 +66,13 @@ class Clock:
         return self.now
 
     def forward(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         self.now += round(seconds * SECOND_US)
 
 
 @dataclass
 class Alarms:
-    """Remembers every fault, and which hold."""
+    """Records every fault, and which are present."""
 
     holding: dict[str, PublishFault] = field(default_factory=dict)
     ever: list[str] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Books:
     forks: int = 0
 
     def enter(self, payload: bytes) -> list[Answer]:
-        """Take an event, and say what is to be answered."""
+        """Process an event, and return the answers."""
         if self.key is not None and not signed_by(payload, self.key):
             self.forged += 1
             return []
@@ -108,7 +108,7 @@ class Books:
         expected = len(self.applied) + 1
         if event.seq > expected:
             self.holes += 1
-            return [self.wish(event.seq)]
+            return [self.request(event.seq)]
         if event.seq < expected:
             if self.applied[event.seq - 1].chain != event.chain:
                 self.forks += 1
@@ -118,13 +118,13 @@ class Books:
             self.applied.append(event)
         return [Acknowledgement(id=event.id, chain=event.chain, by=ENGINE)]
 
-    def wish(self, told: int = 0) -> ResendRequest:
-        """Ask for what comes next, having heard of this outcome."""
+    def request(self, told: int = 0) -> ResendRequest:
+        """Request the next outcomes, given the newest outcome it knows."""
         return ResendRequest(from_seq=len(self.applied) + 1, told=told, by=ENGINE)
 
     @property
     def seqs(self) -> list[int]:
-        """The numbers of what had an effect."""
+        """Return the numbers of the outcomes that had an effect."""
         return [event.seq for event in self.applied]
 
 
@@ -144,7 +144,7 @@ class Settlement:
     delivered: int = 0
     held_back: list[Answer] = field(default_factory=list)
     holds_back: int = 0
-    """The number of answers that are kept and then sent newest first."""
+    """The number of answers that are kept back and then sent newest first."""
 
     def come(self) -> None:
         """Connect, with the session that the broker has, and subscribe."""
@@ -155,13 +155,13 @@ class Settlement:
         until(lambda: self.subscribed, self.turn)
 
     def drop(self) -> None:
-        """Break the connection off without a word."""
+        """Drop the connection without a disconnect message."""
         if self.link is not None:
             self.link.drop()
             self.link = None
 
     def turn(self) -> None:
-        """Take what has come."""
+        """Process what has arrived."""
         if self.link is None:
             return
         for happened in self.link.turn():
@@ -227,7 +227,7 @@ class House:
         return TableStatus(table=NAME, state="online", headline=self.headline)
 
     def play(self, throws: int) -> int:
-        """Play an evening of so many throws; give how many outcomes are in the journal."""
+        """Play an evening of this many throws; return how many outcomes are in the journal."""
         before = len(self.rig.told)
         for hand in evening(throws):
             durable(append(self.journal, hand))
@@ -235,7 +235,7 @@ class House:
         return len(self.rig.told)
 
     def play_on(self) -> int:
-        """Play three throws more; give how many outcomes there are."""
+        """Play three more throws; return how many outcomes there are."""
         before = len(self.rig.told)
         seq = before + 1
         for hand in evening(3):
@@ -246,7 +246,7 @@ class House:
         return len(self.rig.told)
 
     def turn(self) -> None:
-        """Let pump and sink do what they can. Time stands almost still: nobody is late for a slow machine."""
+        """Let pump and sink do what they can. Time hardly advances: a slow machine causes no timeout."""
         self.clock.now += 1
         self.pump.turn(0)
         if isinstance(self.sink, MqttSink):
@@ -254,37 +254,37 @@ class House:
 
     @property
     def calm(self) -> bool:
-        """Whether the broker owes no answer."""
+        """Return whether no answer of the broker is outstanding."""
         return not (isinstance(self.sink, MqttSink) and self.sink._unconfirmed)
 
     @property
     def idle(self) -> bool:
-        """Whether the broker has everything that it was to be sent, and has confirmed it."""
+        """Return whether the broker has received and confirmed everything."""
         sink = self.sink
         assert isinstance(sink, MqttSink)
         return sink.ready and not (sink._offered or sink._due or sink._unconfirmed or sink._status_is_new)
 
     def send_again(self) -> None:
-        """Send all that settlement has not acknowledged, and wait until the broker has confirmed it."""
+        """Send again all that settlement has not acknowledged, and wait until the broker has confirmed it."""
         until(lambda: self.idle, self.turn)
         self.clock.forward(61)
         self.turn()
         until(lambda: self.idle, self.turn)
 
     def offer_again_now(self) -> None:
-        """Take a turn long after the last one, unless the broker owes an answer."""
+        """Take a turn long after the last one, unless an answer of the broker is outstanding."""
         if self.calm:
             self.clock.forward(61)
         self.turn()
 
     @property
     def waiting(self) -> list[str]:
-        """What is in the outbox, on the disk."""
+        """Return what is in the outbox on the disk."""
         with Reader(self.rig.place.journal) as reader:
             return [outcome_id(row.body) for row in reader.outbox(10_000)]
 
     def close(self) -> None:
-        """End everything."""
+        """Close everything."""
         self.pump.stop(PATIENCE_S)
         if isinstance(self.sink, MqttSink):
             self.sink.leave()
@@ -294,7 +294,7 @@ class House:
 
 
 def outcome_id(body: bytes | None) -> str:
-    """Read an outcome's id."""
+    """Return the id of an outcome."""
     assert body is not None
     told = msgspec.json.decode(body)
     assert isinstance(told["id"], str)
@@ -302,9 +302,9 @@ def outcome_id(body: bytes | None) -> str:
 
 
 def until(fact: Callable[[], bool], *turns: Callable[[], None]) -> None:
-    """Let these turn until the fact is there; a fact that never comes is a hang."""
+    """Turn these until a condition is true; if it never is, fail."""
     end = time.monotonic() + PATIENCE_S
     while not fact():
-        assert time.monotonic() < end, "it hangs"
+        assert time.monotonic() < end, "the condition never became true"
         for turn in turns:
             turn()

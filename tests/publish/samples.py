@@ -1,4 +1,4 @@
-"""One outcome of every type, with everything a player must not see in it."""
+"""One outcome of every type, with everything that a player must not see in it."""
 
 import msgspec
 
@@ -164,5 +164,5 @@ def row_of(type_: str, key: Key, *, synced: bool = True) -> Row:
 
 
 def decoded(payload: bytes) -> dict[str, object]:
-    """Read a message as any reader of JSON does."""
+    """Decode a message as any JSON reader does."""
     return msgspec.json.decode(payload, type=dict[str, object])

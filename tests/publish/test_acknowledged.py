@@ -1,4 +1,4 @@
-"""The acknowledgements in a journal, checked long after: who signed what closed an outcome."""
+"""Acknowledgements in a journal, checked long afterwards: who signed the one that closed an outcome."""
 
 import shutil
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def closes_first(rig: Rig, proof: Callable[[str], AckProof | None]) -> Acknowled
         return check_acknowledgements(reader.rows(types={CLOSED}))
 
 
-def test_the_engines_signed_word_holds(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_engines_signed_acknowledgement_verifies(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
     assert closes_first(rig, lambda chain: AckProof(words=words(1, chain), key=KEY)) == (1, 0, (KEY,), ())
     assert main(["journal", "verify", "--journal", str(rig.place.journal)]) == 0
     assert f"1 acknowledgements signed by the settlement engine: {KEY}" in capsys.readouterr().out
@@ -64,7 +64,7 @@ def test_an_engine_in_the_tables_own_process_signs_nothing(rig: Rig) -> None:
         ),
     ],
 )
-def test_what_the_engine_did_not_sign_is_found_by_its_row(
+def test_an_acknowledgement_that_the_engine_did_not_sign_is_found_by_its_row(
     rig: Rig, proof: Callable[[str], AckProof], found: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (wrong,) = closes_first(rig, proof).wrong

@@ -1,4 +1,4 @@
-"""The table's word that bets are open: what it covers, how often it is said, and when it is not."""
+"""The table's statement that bets are open: what it covers, how often it is sent, and when it is not."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,7 @@ N1, N2 = "1" * 32, "2" * 32
 
 
 class Table:
-    """A table whose clock the test moves; its certainty follows a watermark behind."""
+    """A table whose clock the test moves; the watermark follows behind it."""
 
     def __init__(self) -> None:
         self.clock = Clock(1_000_000)
@@ -34,7 +34,7 @@ class Table:
         self.round = 1
 
     def turns(self, *, closed: bool = False) -> list[OpenStatement]:
-        """Let the core take a turn; give what it said in it."""
+        """Let the core take a turn; return the statements sent in it."""
         before = len(self.words)
         until_us = self.clock.now - LATENESS_US
         betting = Betting(None if closed else "wagers", self.round, 5, until_us)
@@ -42,7 +42,7 @@ class Table:
         return self.words[before:]
 
     def later(self, us: int, *, closed: bool = False) -> list[OpenStatement]:
-        """Take a turn so much later."""
+        """Take a turn this much later."""
         self.clock.now += us
         return self.turns(closed=closed)
 
@@ -52,23 +52,23 @@ def table() -> Table:
     return Table()
 
 
-def test_the_word_is_stated_at_least_twice_a_second_while_bets_are_open(table: Table) -> None:
+def test_the_statement_is_sent_at_least_twice_a_second_while_bets_are_open(table: Table) -> None:
     said = [word.t for _ in range(200) for word in table.later(50_000)]
     assert all(later - earlier <= 500_000 for earlier, later in pairwise(said))
     assert len(said) >= 20
 
 
-def test_an_idle_turn_says_nothing(table: Table) -> None:
+def test_an_idle_turn_sends_no_statement(table: Table) -> None:
     table.turns()
     assert table.later(2_000) == []
 
 
-def test_nothing_is_said_while_bets_are_closed(table: Table) -> None:
+def test_no_statement_is_sent_while_bets_are_closed(table: Table) -> None:
     table.announcer.note_question(N1)
     assert all(table.later(50_000, closed=True) == [] for _ in range(100))
 
 
-def test_a_question_is_answered_only_once_all_before_it_is_judged(table: Table) -> None:
+def test_a_query_is_answered_only_once_everything_before_it_is_judged(table: Table) -> None:
     """A ball that dropped 100 ms ago may not be known yet."""
     table.turns()
     table.announcer.note_question(N1)
@@ -79,7 +79,7 @@ def test_a_question_is_answered_only_once_all_before_it_is_judged(table: Table) 
     assert word.until == heard_us
 
 
-def test_a_question_that_the_close_overtook_is_never_answered(table: Table) -> None:
+def test_a_query_overtaken_by_the_close_of_bets_is_never_answered(table: Table) -> None:
     table.turns()
     table.announcer.note_question(N1)
     table.later(50_000, closed=True)
@@ -87,7 +87,7 @@ def test_a_question_that_the_close_overtook_is_never_answered(table: Table) -> N
     assert all(word.heard == {} for _ in range(20) for word in table.later(100_000))
 
 
-def test_a_question_asked_again_keeps_its_first_moment_and_is_answered_once(table: Table) -> None:
+def test_a_repeated_query_keeps_its_first_time_and_is_answered_once(table: Table) -> None:
     table.turns()
     table.announcer.note_question(N1)
     heard_us = table.clock.now
@@ -99,7 +99,7 @@ def test_a_question_asked_again_keeps_its_first_moment_and_is_answered_once(tabl
     assert table.later(SAY_EVERY_US)[0].heard == {}
 
 
-def test_a_flood_of_questions_takes_no_more_room_than_it_may(table: Table) -> None:
+def test_a_flood_of_queries_is_limited(table: Table) -> None:
     for number in range(10 * MAX_QUESTIONS):
         table.announcer.note_question(f"{number:032x}")
     (word,) = table.later(LATENESS_US)
@@ -107,7 +107,7 @@ def test_a_flood_of_questions_takes_no_more_room_than_it_may(table: Table) -> No
     assert f"{10 * MAX_QUESTIONS - 1:032x}" in word.heard
 
 
-def test_where_readings_tell_the_time_a_question_is_heard_where_they_have_got_to() -> None:
+def test_where_readings_set_the_time_a_query_gets_the_time_of_the_last_reading() -> None:
     announcer = Announcer("wheel-1", "7")
     words: list[OpenStatement] = []
     announcer.say = words.append
@@ -124,7 +124,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
     return load_key(path)
 
 
-def test_a_word_is_signed_by_its_table_and_no_bit_of_it_can_be_changed(table: Table, key: Key) -> None:
+def test_a_statement_is_signed_by_its_table_and_a_change_of_any_bit_is_found(table: Table, key: Key) -> None:
     (word,) = table.turns()
     written = statement_bytes(word, key)
     assert read_statement(written).until == word.until
@@ -135,7 +135,7 @@ def test_a_word_is_signed_by_its_table_and_no_bit_of_it_can_be_changed(table: Ta
         assert not statement_signed_by(changed, key.public)
 
 
-def test_what_is_no_word_is_not_read() -> None:
+def test_a_message_that_is_not_a_statement_is_ignored() -> None:
     for payload in (b"", b"{}", b"[" * 40_000, b'{"table":"t"}', b"\xff"):
         with pytest.raises((MsgspecError, RecursionError)):
             read_statement(payload)

@@ -1,4 +1,4 @@
-"""The board: what a display that starts in mid-game finds, and what it must not find there."""
+"""The board: what a display finds when it starts during a game, and what it must not find."""
 
 from pathlib import Path
 from typing import Literal
@@ -50,7 +50,7 @@ def awaited(state: Literal["review", "proposed"], may: tuple[str, ...] = ("set_d
 
 
 class Table:
-    """A table that tells outcomes, and its board."""
+    """A table that publishes outcomes, and its board."""
 
     def __init__(self, key: Key, game: str = "craps") -> None:
         self._key = key
@@ -59,7 +59,7 @@ class Table:
         self.rows: list[Row] = []
         self.board = first_board("t", "1", game, State(), First())
 
-    def tells(self, type_: str, data: Data) -> TableBoard:
+    def publishes(self, type_: str, data: Data) -> TableBoard:
         outcome = Outcome(type=type_, t=self.seq, id=f"t/1/{self.seq}", seq=self.seq, data=data)
         row = seal([outcome_draft(outcome, WALL)], self.seq - 1, self._link, self._key)[0]
         self._link = row.link
@@ -69,7 +69,7 @@ class Table:
         return self.board
 
     def rolls(self, roll: int, dice: tuple[int, int], point: int | None, after: int | None) -> TableBoard:
-        return self.tells(
+        return self.publishes(
             "roll.called",
             RollCalled(
                 roll=roll,
@@ -88,7 +88,9 @@ class Table:
         )
 
     def reviews(self, roll: int) -> TableBoard:
-        return self.tells("roll.review", RollReview(roll=roll, reasons=(UNCLEAR,), dice=(3, 4), notices=()))
+        return self.publishes(
+            "roll.review", RollReview(roll=roll, reasons=(UNCLEAR,), dice=(3, 4), notices=())
+        )
 
 
 @pytest.fixture
@@ -96,23 +98,23 @@ def table(key: Key) -> Table:
     return Table(key)
 
 
-def test_it_shows_point_puck_shooter_and_bets(table: Table) -> None:
-    table.tells("shooter.changed", ShooterChanged(shooter="3", cause="new_shooter"))
-    table.tells("bets.closed", Bets(round=1, cause="dice_released"))
+def test_the_board_shows_point_puck_shooter_and_bets(table: Table) -> None:
+    table.publishes("shooter.changed", ShooterChanged(shooter="3", cause="new_shooter"))
+    table.publishes("bets.closed", Bets(round=1, cause="dice_released"))
     table.rolls(1, (2, 2), None, 4)
-    board = table.tells("bets.opened", Bets(round=2, cause="result"))
+    board = table.publishes("bets.opened", Bets(round=2, cause="result"))
     assert (board.phase, board.point, board.puck, board.shooter) == ("point", 4, 4, "3")
     assert (board.bets, board.round, board.sequence) == ("open", 2, 4)
     assert table.rolls(2, (1, 3), 4, None).puck == "off"
 
 
-def test_it_holds_the_last_ten_results_the_newest_first(table: Table) -> None:
+def test_the_board_holds_the_last_ten_results_newest_first(table: Table) -> None:
     for roll in range(1, 15):
         table.rolls(roll, (1, 1), None, None)
     assert [one.subject for one in table.board.results] == [f"roll/{n}" for n in range(14, 14 - RESULTS, -1)]
 
 
-def test_a_correction_takes_the_place_of_what_it_corrects(table: Table) -> None:
+def test_a_correction_replaces_the_result_that_it_corrects(table: Table) -> None:
     table.rolls(1, (2, 2), None, 4)
     ruled = RollCorrected(
         roll=1,
@@ -124,14 +126,14 @@ def test_a_correction_takes_the_place_of_what_it_corrects(table: Table) -> None:
         total=11,
         phase="come_out",
     )
-    board = table.tells("roll.corrected", ruled)
+    board = table.publishes("roll.corrected", ruled)
     (one,) = board.results
     assert (one.corrected, one.subject, board.puck) == (True, "roll/1", "off")
     assert b"bob" not in board_bytes(board)
 
 
 @pytest.mark.parametrize("state", ["review", "proposed"])
-def test_what_is_awaited_says_its_number_what_is_missing_and_what_may_be_said(
+def test_an_awaited_attempt_is_shown_with_its_number_what_is_missing_and_the_allowed_inputs(
     table: Table, state: Literal["review", "proposed"]
 ) -> None:
     board = showing(table.reviews(1), awaited(state))
@@ -144,7 +146,7 @@ def test_what_is_awaited_says_its_number_what_is_missing_and_what_may_be_said(
 
 
 @pytest.mark.parametrize("state", ["review", "proposed"])
-def test_neither_what_was_seen_nor_what_is_proposed_is_on_it(
+def test_the_board_shows_neither_readings_nor_a_proposal(
     table: Table, state: Literal["review", "proposed"]
 ) -> None:
     written = board_bytes(showing(table.reviews(1), awaited(state)))
@@ -152,7 +154,7 @@ def test_neither_what_was_seen_nor_what_is_proposed_is_on_it(
         assert secret not in written
 
 
-def test_what_may_be_said_follows_the_table(table: Table) -> None:
+def test_the_allowed_inputs_on_the_board_follow_the_table(table: Table) -> None:
     before = showing(table.board, awaited("review", ("no_roll",)))
     after = showing(before, awaited("review"))
     assert after.awaited is not None
@@ -160,16 +162,16 @@ def test_what_may_be_said_follows_the_table(table: Table) -> None:
     assert showing(after, awaited("review")) is after
 
 
-def test_a_table_that_opens_anew_has_no_point_and_no_shooter(table: Table) -> None:
+def test_a_table_that_opens_again_has_no_point_and_no_shooter(table: Table) -> None:
     table.rolls(1, (2, 2), None, 4)
-    table.tells("table.closed", TableEvent(cause="close_table"))
-    board = table.tells("table.opened", TableEvent(cause="open_table"))
+    table.publishes("table.closed", TableEvent(cause="close_table"))
+    board = table.publishes("table.opened", TableEvent(cause="open_table"))
     assert (board.state, board.puck, board.shooter) == ("open", "off", None)
 
 
-def test_no_timing_of_ball_or_rotor_is_on_it(key: Key) -> None:
+def test_the_board_shows_no_timing_of_ball_or_rotor(key: Key) -> None:
     wheel = Table(key, "roulette")
-    board = wheel.tells(
+    board = wheel.publishes(
         "spin.called",
         SpinCalled(
             spin=1,
@@ -190,12 +192,12 @@ def test_no_timing_of_ball_or_rotor_is_on_it(key: Key) -> None:
     assert (board.puck, board.phase) == (None, None)
 
 
-def test_an_outcome_that_comes_again_changes_nothing(table: Table) -> None:
+def test_a_repeated_outcome_does_not_change_the_board(table: Table) -> None:
     board = table.rolls(1, (2, 2), None, 4)
     assert follow(board, table.rows[0]) is board
 
 
-def test_it_is_written_as_its_schema_says(table: Table) -> None:
+def test_the_board_conforms_to_its_schema(table: Table) -> None:
     table.rolls(1, (2, 2), None, 4)
     board = showing(table.reviews(2), awaited("proposed"))
     schema = msgspec.json.decode((FOLDER / "board.schema.json").read_bytes())
@@ -203,8 +205,8 @@ def test_it_is_written_as_its_schema_says(table: Table) -> None:
 
 
 @needs_mosquitto
-def test_whoever_comes_in_mid_game_finds_it_at_the_broker(tmp_path: Path) -> None:
-    from controller.model.tables import MqttSettings  # noqa: PLC0415 - of this test alone
+def test_a_client_that_connects_during_a_game_finds_the_board_at_the_broker(tmp_path: Path) -> None:
+    from controller.model.tables import MqttSettings  # noqa: PLC0415 - for this test only
     from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - as above
 
     with running(tmp_path) as mosquitto:

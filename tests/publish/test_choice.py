@@ -1,4 +1,4 @@
-"""A table's `publish:` section says which way its outcomes go."""
+"""A table's `publish:` section selects where its outcomes go."""
 
 import sys
 from collections.abc import Callable
@@ -22,7 +22,7 @@ MANUAL = Path(__file__).parents[2] / "docs" / "publishing.md"
 
 class Engine(Consumer):
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Take nothing."""
+        """Do nothing."""
 
 
 def chosen(
@@ -40,13 +40,13 @@ def test_the_default_is_an_engine_in_the_process() -> None:
         chosen(PublishSettings(to="embedded"))
 
 
-def test_a_table_that_nobody_settles_for_says_so() -> None:
+def test_a_table_without_a_settlement_engine_reports_it() -> None:
     alarms = Alarms()
     assert chosen(PublishSettings(), alarms=alarms) is None
     assert set(alarms.holding) == {"settlement_missing"}
 
 
-def test_an_engine_that_asks_at_the_control_socket_has_no_sink_and_is_no_fault() -> None:
+def test_an_engine_at_the_control_socket_has_no_sink_and_raises_no_fault() -> None:
     alarms = Alarms()
     assert chosen(PublishSettings(to="socket"), Engine(), alarms) is None
     assert not alarms.holding
@@ -60,13 +60,13 @@ def test_a_broker_is_chosen_by_name() -> None:
         chosen(PublishSettings(to="mqtt"))
 
 
-def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "controller.publish.mqtt", None)
     with pytest.raises(ValueError, match="install the controller with the extra `mqtt`"):
         chosen(PublishSettings(to="mqtt", mqtt=MqttSettings(host="localhost")))
 
 
-def test_the_section_in_the_manual_is_one() -> None:
+def test_the_section_in_the_manual_is_valid() -> None:
     text = MANUAL.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
     settings = TypeAdapter(PublishSettings).validate_python(yaml.safe_load(text)["publish"])
     assert settings.mqtt is not None
@@ -74,7 +74,7 @@ def test_the_section_in_the_manual_is_one() -> None:
     assert replace(settings, mqtt=None) == PublishSettings(to="mqtt", max_unacknowledged=100)
 
 
-def test_a_section_of_a_table_s_file_is_read_and_its_limits_are_kept() -> None:
+def test_a_publish_section_is_read_and_its_limits_are_checked() -> None:
     read = TypeAdapter(PublishSettings).validate_python
     section = {"to": "mqtt", "mqtt": {"host": "10.0.0.5", "tls": {"ca": "a", "certificate": "c", "key": "k"}}}
     settings = read(section)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Engine(Consumer):
-    """Books in this process, which a test may make slow or faulty."""
+    """An engine in this process, which a test can make slow or faulty."""
 
     def __init__(self, house: House) -> None:
         self.books = Books(key=house.rig.key.public)
@@ -51,14 +51,14 @@ def settled(house: House, engine: Engine, count: int, *, offer_again_now: bool =
     assert engine.books.seqs == list(range(1, count + 1))
 
 
-def test_an_evening_is_settled_in_the_process(tmp_path: Path) -> None:
+def test_an_evening_is_settled_within_the_process(tmp_path: Path) -> None:
     house, engine = house_with(tmp_path)
     settled(house, engine, house.play(30))
     assert not house.alarms.ever
     house.close()
 
 
-def test_an_engine_that_fails_gets_the_outcome_again(tmp_path: Path) -> None:
+def test_an_engine_that_fails_receives_the_outcome_again(tmp_path: Path) -> None:
     house, engine = house_with(tmp_path)
     engine.raises = [OSError(28, "No space left on device")] * 2
     count = house.play(10)
@@ -70,10 +70,10 @@ def test_an_engine_that_fails_gets_the_outcome_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["settlement_refused", "settlement_unfit"])
-def test_an_engine_that_waits_for_a_person_says_so_until_it_takes_the_outcome(
+def test_an_engine_that_waits_for_a_person_is_a_fault_until_it_takes_the_outcome(
     tmp_path: Path, code: str
 ) -> None:
-    """It is no defect, and no full disk: the remedy is another."""
+    """It is neither a defect nor a full disk: the remedy is different."""
     house, engine = house_with(tmp_path)
     engine.raises = [
         OSError(28, "No space left on device"),
@@ -91,7 +91,7 @@ def test_an_engine_that_waits_for_a_person_says_so_until_it_takes_the_outcome(
     house.close()
 
 
-def test_an_engine_that_hangs_holds_up_nothing_but_itself(tmp_path: Path) -> None:
+def test_an_engine_that_hangs_delays_nothing_else(tmp_path: Path) -> None:
     house, engine = house_with(tmp_path)
     engine.may_work.clear()
     count = house.play(10)
@@ -120,7 +120,7 @@ def test_what_still_waits_for_the_engine_is_not_handed_over_twice(tmp_path: Path
 
 
 class Desk(Consumer):
-    """A sink on its own, whose answers the test takes when it likes."""
+    """A sink on its own, whose answers the test takes when it wants."""
 
     def __init__(self) -> None:
         self.taken: list[bytes] = []
@@ -134,7 +134,7 @@ class Desk(Consumer):
         answer(Acknowledgement(id=event.decode(), chain="", by=ENGINE))
 
     def answered(self) -> str:
-        """Wait for the next acknowledgement; give its id."""
+        """Wait for the next acknowledgement; return its id."""
         answer = self.answers.get(timeout=PATIENCE_S)
         assert isinstance(answer, Acknowledgement)
         return answer.id
@@ -144,7 +144,7 @@ def message(outcome_id: str) -> Message:
     return Message(n=1, seq=1, id=outcome_id, chain="", event=outcome_id.encode(), players=None)
 
 
-def test_an_outcome_offered_while_its_acknowledgement_is_under_way_is_not_handed_over_again() -> None:
+def test_an_outcome_offered_while_its_acknowledgement_is_in_transit_is_not_handed_over_again() -> None:
     desk = Desk()
     desk.sink.offer([message("a")])
     assert desk.answered() == "a"
@@ -165,8 +165,8 @@ def test_an_outcome_whose_acknowledgement_was_lost_is_handed_over_again_when_it_
     assert desk.sink.stop(PATIENCE_S)
 
 
-class Interrupted(dict[str, bytes]):
-    """What waits, where another thread offers just between a look at it and its first entry."""
+class InterruptedQueue(dict[str, bytes]):
+    """The waiting outcomes, where another thread adds one between a check and the first entry."""
 
     def __init__(self, lock: Lock, offer: Callable[[], None]) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class Interrupted(dict[str, bytes]):
     def __iter__(self) -> Iterator[str]:
         return self._seen(super().__iter__())
 
-    def items(self) -> Any:  # dict_items: the one word for what only the sink's loop uses
+    def items(self) -> Any:  # dict_items: the only way in which the sink's loop reads it
         return self._seen(iter(super().items()))
 
     def _seen(self, looks: Iterator[T]) -> Iterator[T]:
@@ -188,11 +188,11 @@ class Interrupted(dict[str, bytes]):
         return looks
 
 
-def test_an_offer_in_the_middle_of_a_look_at_what_waits_stops_nothing() -> None:
-    """Seen on a slow machine: the engine's thread died of it, and nothing was settled any more."""
+def test_an_offer_during_a_check_of_the_waiting_outcomes_stops_nothing() -> None:
+    """On a slow machine this must not end the engine's thread, or nothing would be settled any more."""
     desk = Desk()
     sink = desk.sink
-    sink._waiting = Interrupted(sink._lock, lambda: sink.offer([message("second")]))
+    sink._waiting = InterruptedQueue(sink._lock, lambda: sink.offer([message("second")]))
     sink._waiting["first"] = b"first"
     sink._news.set()
     assert {desk.answered(), desk.answered()} == {"first", "second"}

@@ -1,4 +1,4 @@
-"""What goes on the wire: CloudEvents, the same bytes every time, signed, and known to their schemas."""
+"""What goes on the wire: CloudEvents, the same bytes every time, signed, and valid against their schemas."""
 
 import json
 from pathlib import Path
@@ -74,13 +74,13 @@ def test_an_outcome_of_every_type_is_a_cloud_event_that_its_schema_knows(type_: 
     assert event["chain"] == row.link.hex()
     assert row.body is not None
     assert event["data"] == decoded(row.body)["data"]
-    # CloudEvents: attributes are lower-case letters and digits, and never null.
+    # CloudEvents: attribute names are lower-case letters and digits, and values are never null.
     assert all(name.isalnum() and name.islower() for name in event)
     assert all(value is not None for name, value in event.items() if name != "data")
 
 
 @pytest.mark.parametrize("type_", SAMPLES)
-def test_a_schema_refuses_what_lacks_a_key_or_is_of_another_type(type_: str, key: Key) -> None:
+def test_a_schema_refuses_a_missing_key_or_another_type(type_: str, key: Key) -> None:
     event = decoded(message_of(row_of(type_, key), TABLE, key).event)
     knows = schema(f"outcomes/{type_}")
     for name in event:
@@ -109,7 +109,7 @@ def test_the_same_row_gives_the_same_bytes(key: Key) -> None:
     assert message_of(row, TABLE, key) == message_of(row, TABLE, key)
 
 
-def test_a_clock_that_is_not_synchronized_says_so(key: Key) -> None:
+def test_an_event_of_an_unsynchronized_clock_says_so(key: Key) -> None:
     row = row_of("roll.called", key, synced=False)
     assert read_event(message_of(row, TABLE, key).event).timequality == "unsynchronized"
 
@@ -126,14 +126,14 @@ def test_the_signature_is_the_table_s_and_covers_every_byte(key: Key, tmp_path: 
     assert not signed_by(payload, new_key(tmp_path / "other"))
 
 
-def test_a_row_without_its_body_is_no_message(key: Key) -> None:
+def test_a_row_without_its_body_makes_no_message(key: Key) -> None:
     row: Row = msgspec.structs.replace(row_of("roll.called", key), body=None)
     with pytest.raises(ValueError, match="row 12: found no outcome's body"):
         message_of(row, TABLE, key)
 
 
 @pytest.mark.parametrize("type_", PLAYER_KEYS)
-def test_players_see_no_timing_no_covered_card_no_name_and_no_proof(type_: str, key: Key) -> None:
+def test_players_receive_no_timing_no_covered_card_no_name_and_no_proof(type_: str, key: Key) -> None:
     players = message_of(row_of(type_, key), TABLE, key).players
     assert players is not None
     seen = decoded(players)
@@ -156,7 +156,7 @@ def test_a_hand_that_folded_is_not_shown(key: Key) -> None:
         assert msgspec.json.decode(data["folds"], type=list[str]) == [FOLDED]
 
 
-def test_a_review_tells_players_neither_dice_nor_number(key: Key) -> None:
+def test_a_review_shows_players_neither_dice_nor_number(key: Key) -> None:
     for type_, word in (("roll.review", b"dice"), ("spin.review", b"number")):
         players = message_of(row_of(type_, key), TABLE, key).players
         assert players is not None
@@ -164,7 +164,7 @@ def test_a_review_tells_players_neither_dice_nor_number(key: Key) -> None:
 
 
 @pytest.mark.parametrize("type_", sorted(FOR_STAFF_ALONE))
-def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> None:
+def test_devices_and_refusals_are_published_to_staff_only(type_: str, key: Key) -> None:
     assert message_of(row_of(type_, key), TABLE, key).players is None
 
 
@@ -210,12 +210,12 @@ def test_answers_are_read_as_they_were_written(answer: Answer, name: str, key: K
         b"nothing",
     ],
 )
-def test_what_is_no_answer_is_refused(written: bytes) -> None:
+def test_a_message_that_is_not_an_answer_is_refused(written: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         read_answer(written)
 
 
-def test_the_status_is_known_to_its_schema() -> None:
+def test_the_status_conforms_to_its_schema() -> None:
     for status in (
         TableStatus(table=TABLE, state="offline"),
         TableStatus(table=TABLE, state="online", lock="locked", faults=("journal_disk_full",), session=4),
@@ -223,10 +223,10 @@ def test_the_status_is_known_to_its_schema() -> None:
         schema("status").validate(decoded(msgspec.json.encode(status)))
 
 
-# --- the documents made from the types ---
+# --- the documents generated from the types ---
 
 
-def test_the_documents_are_those_of_the_types() -> None:
+def test_the_documents_match_the_types() -> None:
     assert stale(FOLDER) == []
 
 
@@ -242,7 +242,7 @@ def test_a_stale_document_fails_the_check_and_is_written_again(
     assert main(["--check"], tmp_path) == 0
 
 
-def test_the_asyncapi_document_refers_to_what_there_is() -> None:
+def test_the_asyncapi_document_refers_to_existing_schemas() -> None:
     made = documents()
     api = json.loads(made["asyncapi.json"])
     assert api["asyncapi"] == "3.0.0"

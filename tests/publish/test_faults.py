@@ -1,4 +1,4 @@
-"""Every fault of publishing is in the catalogue, is raised somewhere, and is over once its cause is."""
+"""Every fault of publishing is in the catalogue, is raised somewhere, and clears once its cause is gone."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.publish.house import PATIENCE_S, Alarms, Clock, half, pinned, until
 SOURCES = (*Path(controller.publish.__path__[0]).glob("*.py"), Path(controller.app.publishing.__file__))
 
 
-def test_every_fault_of_the_catalogue_is_raised_and_no_other() -> None:
+def test_exactly_the_publishing_faults_of_the_catalogue_are_raised() -> None:
     source = "".join(file.read_text(encoding="utf-8") for file in SOURCES)
     raised = set(re.findall(r'(?:PublishFault|_lose)\(\s*"(\w+)"', source))
     assert raised | TROUBLES == set(FAULTS)
@@ -48,7 +48,7 @@ def test_a_fault_reads_as_one_line_that_ends_with_its_code() -> None:
 
 
 @needs_mosquitto
-def test_a_defect_in_the_connection_does_not_end_its_thread(
+def test_an_exception_in_the_connection_does_not_end_its_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(tmp_path) as broker:
@@ -61,7 +61,7 @@ def test_a_defect_in_the_connection_does_not_end_its_thread(
         def broken_once(timeout_s: float) -> None:
             calls.append(timeout_s)
             if len(calls) == 1:
-                raise RuntimeError("the library fell over")
+                raise RuntimeError("raised by the test")
             turn(0.01)
 
         monkeypatch.setattr(sink, "turn", broken_once)
@@ -74,7 +74,7 @@ def test_a_defect_in_the_connection_does_not_end_its_thread(
         assert sink.stop(PATIENCE_S)
 
 
-def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
+def test_a_brokers_reason_for_a_taken_over_connection_is_reported() -> None:
     alarms = Alarms()
     sink = MqttSink(
         "table-7", MqttSettings(host="localhost"), alarms, now_us=Clock(), random_fraction=half, pin=pinned()
@@ -84,7 +84,7 @@ def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
     sink.leave()
 
 
-def test_a_broker_that_was_never_there_is_said_and_the_thread_ends_when_told() -> None:
+def test_a_broker_that_was_never_there_is_a_fault_and_the_thread_ends_on_request() -> None:
     alarms, clock = Alarms(), Clock()
     settings = MqttSettings(host="localhost", port=free_port())
     sink = MqttSink("table-7", settings, alarms, now_us=clock, random_fraction=half, pin=pinned())

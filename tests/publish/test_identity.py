@@ -1,4 +1,4 @@
-"""Certificates, access lists and signatures: a table speaks for itself alone, and nobody speaks for it."""
+"""Certificates, access lists and signatures: a table speaks only for itself, and no one else for it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -77,7 +77,7 @@ def test_a_table_with_its_certificate_is_settled_over_tls(casino: Casino) -> Non
     house.close()
 
 
-def test_a_certificate_of_another_authority_is_refused_and_said_so(casino: Casino) -> None:
+def test_a_certificate_of_another_authority_is_refused_and_reported(casino: Casino) -> None:
     elsewhere = casino.folder / "elsewhere-signed"
     elsewhere.mkdir()
     stranger = Authority(elsewhere, "stranger").files(NAME)
@@ -112,7 +112,7 @@ def test_a_missing_certificate_names_the_files(casino: Casino) -> None:
     house.close()
 
 
-def test_a_table_can_t_publish_for_another(casino: Casino) -> None:
+def test_a_table_cannot_publish_for_another(casino: Casino) -> None:
     house = casino.house(casino.authority.files(OTHER))
     settlement = casino.settlement(house)
     count = house.play(3)
@@ -126,7 +126,7 @@ def test_a_table_can_t_publish_for_another(casino: Casino) -> None:
     house.close()
 
 
-def test_a_stranger_under_the_table_s_client_id_disturbs_nobody_but_himself(casino: Casino) -> None:
+def test_a_stranger_under_a_tables_client_id_disturbs_no_one_else(casino: Casino) -> None:
     house = casino.house(casino.authority.files(NAME))
     settlement = casino.settlement(house)
     until(lambda: house.sink.ready, house.turn)
@@ -140,7 +140,7 @@ def test_a_stranger_under_the_table_s_client_id_disturbs_nobody_but_himself(casi
     house.close()
 
 
-def test_a_cloned_table_locks_the_true_one_and_is_not_believed(casino: Casino, tmp_path: Path) -> None:
+def test_a_cloned_table_locks_the_true_one_and_is_not_trusted(casino: Casino, tmp_path: Path) -> None:
     house = casino.house(casino.authority.files(NAME))
     settlement = casino.settlement(house)
     count = house.play(5)
@@ -180,11 +180,11 @@ def test_a_cloned_table_locks_the_true_one_and_is_not_believed(casino: Casino, t
         ("stranger", f"tables/{NAME}/players", False),
     ],
 )
-def test_everybody_reads_what_is_his_alone(casino: Casino, name: str, topic: str, reads: bool) -> None:
+def test_each_client_reads_only_its_own_topics(casino: Casino, name: str, topic: str, reads: bool) -> None:
     reader = link_of(casino, name)
     subscribe(reader, topic)
     write(link_of(casino, NAME if topic.startswith(f"tables/{NAME}/") else OTHER), topic)
-    # What the broker has confirmed it delivers before it answers the next request.
+    # The broker delivers what it has confirmed before it answers the next request.
     seen = [happened for happened in subscribe(reader, "fence") if isinstance(happened, Received)]
     assert [happened.topic for happened in seen] == ([topic] if reads else [])
     reader.drop()
@@ -201,7 +201,7 @@ def test_everybody_reads_what_is_his_alone(casino: Casino, name: str, topic: str
         ("wall-7", f"tables/{NAME}/players"),
     ],
 )
-def test_nobody_writes_what_is_another_s(casino: Casino, name: str, topic: str) -> None:
+def test_each_client_writes_only_to_its_own_topics(casino: Casino, name: str, topic: str) -> None:
     assert write(link_of(casino, name), topic) == NOT_AUTHORIZED
 
 
@@ -215,7 +215,7 @@ def _clone(casino: Casino, rig: Rig) -> House:
 
 
 def link_of(casino: Casino, name: str, client_id: str = "") -> MqttLink:
-    """Connect with a certificate with this name."""
+    """Connect using a certificate with this name."""
     settings = casino.settings(casino.authority.files(name, f"{name}-again"))
     assert settings.tls is not None
     link = MqttLink(settings, client_id or name, tls_context(settings.tls))
@@ -225,13 +225,13 @@ def link_of(casino: Casino, name: str, client_id: str = "") -> MqttLink:
 
 
 def subscribe(link: MqttLink, topic: str) -> list[Happened]:
-    """Subscribe, and give all that happened up to the broker's answer."""
+    """Subscribe, and return everything that happened up to the broker's answer."""
     link.subscribe(topic)
     return until_answered(link, Subscribed)
 
 
 def write(link: MqttLink, topic: str) -> int:
-    """Publish to this topic once, and give the broker's reason code."""
+    """Publish to this topic once, and return the broker's reason code."""
     link.publish(Outgoing(topic, b"{}"))
     answer = until_answered(link, Published)[-1]
     assert isinstance(answer, Published)
@@ -240,7 +240,7 @@ def write(link: MqttLink, topic: str) -> int:
 
 
 def until_answered(link: MqttLink, kind: type) -> list[Happened]:
-    """Wait for this kind of answer, the last of what is given."""
+    """Wait for this kind of answer; it is the last item returned."""
     happened: list[Happened] = []
     until(lambda: any(isinstance(one, kind) for one in happened), lambda: happened.extend(link.turn()))
     return happened

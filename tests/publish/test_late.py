@@ -1,4 +1,4 @@
-"""The table's word for a wager made with the dice out: what must be on the disk, and when."""
+"""The table's statement for a wager made with the dice out: what must be on the disk, and when."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ ROUND = 7
 
 @dataclass
 class Row:
-    """A row that the test lets reach the disk."""
+    """A row that reaches the disk when the test says so."""
 
     durable: bool = False
 
@@ -35,7 +35,7 @@ class Throw:
         return self.rows[-1]
 
     def turns(self, moving_us: int | None, *confirmed: str, out: bool = True) -> list[OpenStatement]:
-        """Let the core take a turn; return what was said in it."""
+        """Let the core take a turn; return the statements sent in it."""
         before = len(self.words)
         dice_out = DiceOut(confirmed, moving_us) if out else None
         self.desk.note(Betting(None, ROUND, 12, 0, dice_out), self.clock.now)
@@ -69,7 +69,7 @@ def lodged() -> Throw:
     return throw
 
 
-def test_the_word_comes_once_all_is_on_the_disk_and_the_dice_moved_after_that() -> None:
+def test_the_statement_is_sent_once_all_is_on_the_disk_and_the_dice_moved_after_that() -> None:
     throw = lodged()
     heard_us = throw.clock.now
     throw.confirmed()
@@ -86,7 +86,7 @@ def test_the_word_comes_once_all_is_on_the_disk_and_the_dice_moved_after_that() 
     assert throw.turns(kept_us + 2, "b1") == []
 
 
-def test_a_disk_that_stalls_until_the_dice_lie_lets_nothing_through() -> None:
+def test_with_a_disk_that_stalls_until_the_dice_are_at_rest_no_statement_is_sent() -> None:
     throw = lodged()
     throw.confirmed()
     last_moved_us = throw.clock.now + 500_000
@@ -95,8 +95,8 @@ def test_a_disk_that_stalls_until_the_dice_lie_lets_nothing_through() -> None:
     assert throw.turns(last_moved_us, "b1") == []
 
 
-def test_a_queue_that_lags_does_not_date_a_row_back() -> None:
-    """The core works on readings of a second ago; the row is on the disk now."""
+def test_a_queue_that_lags_does_not_backdate_a_row() -> None:
+    """The core is working on readings of a second ago, but the row reaches the disk now."""
     throw = lodged()
     throw.confirmed()
     throw.on_the_disk()
@@ -106,7 +106,7 @@ def test_a_queue_that_lags_does_not_date_a_row_back() -> None:
     assert throw.words == []
 
 
-def test_one_confirmation_or_rows_that_were_never_handed_over_are_not_enough() -> None:
+def test_one_confirmation_or_rows_never_handed_over_are_not_enough() -> None:
     throw = lodged()
     throw.desk.confirmed("b1", throw.row())
     throw.on_the_disk()
@@ -114,13 +114,13 @@ def test_one_confirmation_or_rows_that_were_never_handed_over_are_not_enough() -
     assert throw.turns(throw.clock.now + 500_000, "b1") == []
 
 
-def test_an_id_is_lodged_once_in_a_throw_so_that_its_contents_are_those_that_were_confirmed() -> None:
+def test_an_id_is_lodged_once_in_a_throw_so_its_contents_are_those_confirmed() -> None:
     throw = lodged()
     assert not throw.lodges()
     assert throw.lodges("b2")
 
 
-def test_what_belongs_to_another_throw_or_comes_while_none_is_out_is_not_lodged() -> None:
+def test_a_wager_for_another_throw_or_without_dice_out_is_not_lodged() -> None:
     throw = Throw()
     assert not throw.lodges()
     throw.turns(None)
@@ -134,7 +134,7 @@ def test_what_belongs_to_another_throw_or_comes_while_none_is_out_is_not_lodged(
     assert throw.turns(throw.clock.now + 1, "b1") == []
 
 
-def test_a_flood_of_them_takes_few_rows() -> None:
+def test_a_flood_of_late_wagers_takes_few_rows() -> None:
     throw = Throw()
     throw.turns(None)
     assert sum(throw.lodges(f"b{i}") for i in range(10 * MAX_LODGED)) == MAX_LODGED == len(throw.rows)

@@ -65,9 +65,9 @@ def settlement(broker: Mosquitto) -> Iterator[Settlement]:
 
 
 def settle_all(house: House, settlement: Settlement, count: int, *, turn_s: float = 0.0) -> None:
-    """Go on until the outbox is empty: then every outcome must have had its effect once and in order.
+    """Continue until the outbox is empty: then every outcome must have had its effect once and in order.
 
-    Each turn lets `turn_s` pass: where an answer can be lost on its way, it takes time to be asked for again.
+    Each turn takes `turn_s`: if an answer can be lost, it takes time until it is requested again.
     """
     turns = (house.turn, settlement.turn, lambda: house.clock.forward(turn_s))
     until(lambda: len(settlement.books.applied) >= count, *turns)
@@ -83,7 +83,7 @@ def test_an_evening_is_settled_once_and_in_order(house: House, settlement: Settl
     assert not house.alarms.ever
 
 
-def test_a_broker_that_is_away_for_minutes_costs_nothing_but_time(
+def test_a_broker_that_is_away_for_minutes_only_delays_settlement(
     house: House, settlement: Settlement, broker: Mosquitto
 ) -> None:
     until(lambda: house.sink.ready, house.turn)
@@ -102,7 +102,7 @@ def test_a_broker_that_is_away_for_minutes_costs_nothing_but_time(
     assert not house.alarms.holding
 
 
-def test_a_broker_killed_with_all_it_remembered_loses_no_outcome(
+def test_a_broker_killed_with_its_sessions_loses_no_outcome(
     house: House, settlement: Settlement, broker: Mosquitto
 ) -> None:
     count = house.play(30)
@@ -117,7 +117,7 @@ def test_a_broker_killed_with_all_it_remembered_loses_no_outcome(
     settle_all(house, settlement, count)
 
 
-def test_outcomes_that_a_full_queue_at_the_broker_swallowed_come_again(
+def test_outcomes_dropped_by_a_full_queue_at_the_broker_are_sent_again(
     tmp_path: Path, houses: list[House]
 ) -> None:
     with running(tmp_path, PLAIN + "max_queued_messages 5\nmax_inflight_messages 1\n") as broker:
@@ -128,7 +128,7 @@ def test_outcomes_that_a_full_queue_at_the_broker_swallowed_come_again(
         count = house.play(30)
         until(lambda: house.sink.ready, house.turn)
         house.send_again()
-        assert "publish_refused" not in house.alarms.ever, "the broker confirms what it then drops"
+        assert "publish_refused" not in house.alarms.ever, "the broker must confirm what it then drops"
         settlement.come()
         assert settlement.remembered
         until(lambda: len(settlement.books.applied) == count, house.offer_again_now, settlement.turn)
@@ -137,14 +137,14 @@ def test_outcomes_that_a_full_queue_at_the_broker_swallowed_come_again(
         settlement.drop()
 
 
-def test_an_outcome_that_the_broker_would_not_take_is_stated_and_not_sent(
+def test_an_outcome_too_large_for_the_broker_is_reported_and_not_sent(
     tmp_path: Path, houses: list[House]
 ) -> None:
     with running(tmp_path, PLAIN + "max_packet_size 1500\n") as broker:
         house = open_house(tmp_path, broker, houses)
         count = house.play(3)
         until(lambda: "publish_refused" in house.alarms.holding and house.calm, house.turn)
-        assert house.sink.ready, "a packet too large would have cost the connection"
+        assert house.sink.ready, "a packet that is too large would end the connection"
         assert len(house.waiting) == count
 
 
@@ -162,7 +162,7 @@ def test_a_slow_engine_is_not_flooded(
     assert settlement.delivered == count
 
 
-def test_a_broker_that_stops_is_left_and_found_again(
+def test_a_broker_that_stops_responding_is_disconnected_and_found_again(
     house: House, settlement: Settlement, broker: Mosquitto
 ) -> None:
     count = house.play(30)
@@ -188,7 +188,7 @@ def test_acknowledgements_may_come_in_any_order(house: House, settlement: Settle
     settle_all(house, settlement, count, turn_s=0.1)
 
 
-def test_outcomes_that_come_twice_have_their_effect_once(house: House, settlement: Settlement) -> None:
+def test_repeated_outcomes_have_their_effect_once(house: House, settlement: Settlement) -> None:
     count = house.play(30)
     until(lambda: house.sink.ready, house.turn)
     for _ in range(3):
@@ -198,7 +198,7 @@ def test_outcomes_that_come_twice_have_their_effect_once(house: House, settlemen
     assert not house.alarms.holding
 
 
-def test_an_engine_restored_from_a_backup_hears_again_what_it_had_acknowledged(
+def test_an_engine_restored_from_a_backup_receives_again_what_it_had_acknowledged(
     house: House, settlement: Settlement
 ) -> None:
     first = house.play(20)
@@ -209,7 +209,7 @@ def test_an_engine_restored_from_a_backup_hears_again_what_it_had_acknowledged(
     assert settlement.books.holes
 
 
-def test_an_engine_that_nobody_started_is_distinguished_from_one_that_is_away(
+def test_an_engine_that_was_never_started_is_distinguished_from_one_that_is_away(
     house: House, broker: Mosquitto
 ) -> None:
     count = house.play(5)
@@ -222,7 +222,7 @@ def test_an_engine_that_nobody_started_is_distinguished_from_one_that_is_away(
     settlement.drop()
 
 
-def test_an_answer_that_is_none_changes_nothing(house: House, settlement: Settlement) -> None:
+def test_an_invalid_answer_changes_nothing(house: House, settlement: Settlement) -> None:
     until(lambda: house.sink.ready, house.turn)
     assert settlement.link is not None
     for payload in (b"", b"\xff", b"{}", b"[" * 5000, b'{"answer":"acknowledged","id":"x"}', b"x" * 5000):
@@ -246,7 +246,7 @@ def test_an_acknowledgement_of_another_chain_closes_nothing(house: House, settle
 
 
 class Display:
-    """Someone who reads along."""
+    """A display that reads along."""
 
     def __init__(self, settings: MqttSettings, name: str, topic: str) -> None:
         self.link = MqttLink(settings, name, None)
@@ -266,7 +266,7 @@ class Display:
                 self.seen.append(happened.payload)
 
 
-def test_players_see_each_result_once_and_in_order_however_often_settlement_hears_it(
+def test_players_receive_each_result_once_and_in_order_however_often_settlement_does(
     house: House, settlement: Settlement, broker: Mosquitto
 ) -> None:
     display = Display(local(broker), "wall-7", f"tables/{NAME}/players")
@@ -283,7 +283,7 @@ def test_players_see_each_result_once_and_in_order_however_often_settlement_hear
     display.link.drop()
 
 
-def test_the_table_s_status_is_kept_by_the_broker_which_says_itself_when_the_table_is_gone(
+def test_the_broker_keeps_the_tables_status_and_publishes_when_the_table_is_gone(
     house: House, broker: Mosquitto
 ) -> None:
     def status_of(display: Display) -> TableStatus:
@@ -319,7 +319,7 @@ def test_the_table_s_status_is_kept_by_the_broker_which_says_itself_when_the_tab
     display.link.drop()
 
 
-def test_the_whole_runs_in_threads_and_ends_when_told(house: House, settlement: Settlement) -> None:
+def test_pump_and_sink_run_in_threads_and_end_on_request(house: House, settlement: Settlement) -> None:
     count = house.play(10)
     house.pump.start()
     until(lambda: len(settlement.books.applied) == count, settlement.turn)
@@ -341,7 +341,7 @@ def test_a_broker_elsewhere_needs_certificates(tmp_path: Path, house: House) -> 
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "+", "table #7", "x" * 65])
-def test_a_name_that_can_t_be_a_topic_is_refused(house: House, name: str) -> None:
+def test_a_name_that_cannot_be_a_topic_is_refused(house: House, name: str) -> None:
     with pytest.raises(ValueError, match="expected 1 to 64 letters"):
         MqttSink(
             name,
@@ -353,7 +353,9 @@ def test_a_name_that_can_t_be_a_topic_is_refused(house: House, name: str) -> Non
         )
 
 
-def test_what_closed_an_outcome_is_kept_as_the_engine_signed_it(house: House, settlement: Settlement) -> None:
+def test_the_acknowledgement_that_closed_an_outcome_is_kept_as_signed(
+    house: House, settlement: Settlement
+) -> None:
     count = house.play(10)
     settle_all(house, settlement, count)
     with Reader(house.rig.place.journal) as reader:

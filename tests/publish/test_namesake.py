@@ -1,4 +1,4 @@
-"""A second table under one name is found; an own earlier session's word is none."""
+"""A second table with the same name is found; a status of the table's own earlier session is not one."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from controller.publish.identity import EARLIER_US, DuplicateClientDetector
 
 
 class Heard:
-    """Keeps the faults that hold."""
+    """Records the present faults."""
 
     def __init__(self) -> None:
         self.codes: set[str] = set()
@@ -33,27 +33,27 @@ def begun(session: int) -> tuple[DuplicateClientDetector, Heard]:
     return namesake, heard
 
 
-def test_a_status_of_an_own_earlier_session_is_no_second_table() -> None:
+def test_a_status_of_an_earlier_session_of_this_table_is_not_a_second_table() -> None:
     namesake, heard = begun(7)
     namesake.check(status(6, "locked"), 30_000_000, retained=False)
     namesake.check(status(None, "starting"), 31_000_000, retained=False)
     assert heard.codes == set()
 
 
-def test_a_status_that_nests_without_end_is_none_and_stops_nothing() -> None:
+def test_a_deeply_nested_status_is_ignored() -> None:
     namesake, heard = begun(7)
     for payload in (b'{"x":' + b"[" * 30_000, b"\xff" * 100, b'{"table":"craps"}' + b" " * 40_000, b""):
         namesake.check(payload, EARLIER_US + 1, retained=False)
     assert heard.codes == set()
 
 
-def test_an_older_copy_that_goes_on_talking_is_a_second_table() -> None:
+def test_an_older_copy_that_keeps_publishing_is_a_second_table() -> None:
     namesake, heard = begun(7)
     namesake.check(status(6, "locked"), EARLIER_US + 1, retained=False)
     assert heard.codes == {"identity_taken"}
 
 
-def test_a_status_of_this_or_a_later_session_that_we_did_not_tell_is_a_second_table() -> None:
+def test_an_unknown_status_of_this_or_a_later_session_is_a_second_table() -> None:
     for session in (7, 8):
         namesake, heard = begun(7)
         namesake.check(status(session, "another"), 1_000_000, retained=False)

@@ -1,4 +1,4 @@
-"""Whatever is lost, repeated, mixed up or started anew: every outcome has its effect once and in order."""
+"""Whatever is lost, repeated, reordered or restarted: every outcome has its effect once and in order."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
 
 
 class Shelf:
-    """A journal and its outbox, in memory; other events stand between the outcomes."""
+    """A journal and its outbox, in memory; other events occur between the outcomes."""
 
     path = Path("journal.db")
 
@@ -61,7 +61,7 @@ class Shelf:
 
 
 class Air:
-    """A way between table and engine that loses, repeats and mixes up."""
+    """A connection between table and engine that loses, repeats and reorders messages."""
 
     ready = True
 
@@ -77,7 +77,7 @@ class Air:
         self.there += messages
 
     def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
-        raise AssertionError(f"{word} of {key}: the core says it, and there is none")
+        raise AssertionError(f"{word} of {key}: only the core sends this, and there is no core here")
 
     def send_status(self, status: TableStatus) -> None:
         assert status.table == "t"
@@ -120,28 +120,28 @@ class World:
         self.pump.turn(0)
 
     def tell(self) -> None:
-        """Let some outcomes be told to the pump as they are in the journal."""
+        """Hand some journaled outcomes to the pump."""
         told = list(self.shelf.chains.values())
         first = self.pick % COUNT
         self.pump.note_durable(told[first : first + 1 + self.pick % 3])
 
     def hear(self) -> None:
-        """Let the engine take an event."""
+        """Let the engine process an event."""
         if self.air.there:
             self.air.back += self.books.enter(self.air.there.pop(0).event)
 
     def answer(self) -> None:
-        """Let the table take an answer."""
+        """Let the table process an answer."""
         if self.air.back:
             self.pump.post(self.air.back.pop(0))
 
     def lose_event(self) -> None:
-        """Lose an event on its way."""
+        """Lose an event in transit."""
         if self.air.there:
             self.air.there.pop(self.pick % len(self.air.there))
 
     def lose_answer(self) -> None:
-        """Lose an answer on its way."""
+        """Lose an answer in transit."""
         if self.air.back:
             self.air.back.pop(self.pick % len(self.air.back))
 
@@ -151,16 +151,16 @@ class World:
             self.air.there.insert(0, self.air.there[self.pick % len(self.air.there)])
 
     def mix(self) -> None:
-        """Turn round the order of all that is on its way."""
+        """Reverse the order of everything in transit."""
         self.air.there.reverse()
         self.air.back.reverse()
 
     def restart(self) -> None:
-        """Kill the controller; what is on its way arrives."""
+        """Kill the controller; messages in transit arrive."""
         self.pump = pump_of(self.shelf, self.air, self._key, self.clock)
 
     def reconnect(self) -> None:
-        """Lose the connection with every event on its way."""
+        """Lose the connection with every event in transit."""
         self.air.there.clear()
         self.pump.post(Ready())
 
@@ -173,7 +173,7 @@ class World:
         del self.books.applied[self.pick % (len(self.books.applied) + 1) :]
 
     def go_well(self) -> None:
-        """Let everything that is on its way arrive, there and back."""
+        """Let everything in transit arrive, both ways."""
         self.turn()
         while self.air.there:
             self.hear()
@@ -181,11 +181,11 @@ class World:
             self.answer()
 
     def settle_what_is_left(self) -> None:
-        """From now on nothing goes wrong; an engine that lacks what was closed asks for it, as engines do."""
+        """From now on nothing goes wrong; an engine requests closed outcomes that it lacks."""
         for _ in range(100):
             self.wait()
             if len(self.books.applied) < COUNT and not self.air.there:
-                self.pump.post(self.books.wish(COUNT))
+                self.pump.post(self.books.request(COUNT))
             self.go_well()
 
 

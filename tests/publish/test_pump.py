@@ -1,4 +1,4 @@
-"""The pump over a real journal: nothing is closed but on settlement's word, and a fault never goes unsaid."""
+"""The pump over a real journal: only an acknowledgement closes an outcome, and faults are reported."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ from tests.publish.house import ENGINE, Books, House, until
 
 
 class Slate:
-    """A sink that only writes down what it is offered."""
+    """A sink that only records what it is offered."""
 
     def __init__(self) -> None:
         self.ready = True
@@ -46,7 +46,7 @@ class Slate:
         self.offered += messages
 
     def send_open_statement(self, word: OpenStatement, key: Signer) -> None:
-        raise AssertionError(f"{word} of {key}: the core says it, and there is none")
+        raise AssertionError(f"{word} of {key}: only the core sends this, and there is no core here")
 
     def send_status(self, status: TableStatus) -> None:
         self.statuses.append(status)
@@ -59,7 +59,7 @@ class Slate:
 
     @property
     def seqs(self) -> list[int]:
-        """The numbers of what was offered since the last time of asking."""
+        """Return the numbers of the outcomes offered since the last call."""
         seqs = [message.seq for message in self.offered]
         self.offered.clear()
         return seqs
@@ -83,7 +83,7 @@ def acknowledge(house: House, *messages: Message) -> None:
     house.turn()
 
 
-def test_a_place_is_closed_only_by_an_acknowledgement(house: House, slate: Slate) -> None:
+def test_an_outcome_is_closed_only_by_an_acknowledgement(house: House, slate: Slate) -> None:
     count = house.play(10)
     for _ in range(5):
         house.turn()
@@ -96,7 +96,7 @@ def test_a_place_is_closed_only_by_an_acknowledgement(house: House, slate: Slate
     assert len(house.waiting) == count - 2
 
 
-def test_outcomes_follow_what_the_journal_held_before_the_start(tmp_path: Path, slate: Slate) -> None:
+def test_new_outcomes_follow_those_in_the_journal_before_the_start(tmp_path: Path, slate: Slate) -> None:
     house = House(tmp_path, lambda _: slate)
     count = house.play(4)
     house.close()
@@ -142,7 +142,7 @@ def test_too_many_unacknowledged_lock_play_until_settlement_has_caught_up(
     house.close()
 
 
-def test_what_a_lost_connection_took_is_offered_at_once_in_order(house: House, slate: Slate) -> None:
+def test_outcomes_lost_with_a_connection_are_offered_at_once_in_order(house: House, slate: Slate) -> None:
     house.play(5)
     house.turn()
     second = slate.offered[1]
@@ -153,7 +153,7 @@ def test_what_a_lost_connection_took_is_offered_at_once_in_order(house: House, s
     assert slate.seqs == [1, 3, 4]
 
 
-def test_a_wish_to_hear_again_what_is_under_way_repeats_it_once(house: House, slate: Slate) -> None:
+def test_a_request_to_resend_an_outcome_in_transit_repeats_it_once(house: House, slate: Slate) -> None:
     house.play(5)
     house.turn()
     assert slate.seqs == [1, 2, 3, 4]
@@ -163,7 +163,7 @@ def test_a_wish_to_hear_again_what_is_under_way_repeats_it_once(house: House, sl
     assert slate.seqs == [1, 2, 3, 4]
 
 
-def test_settlement_hears_again_what_it_had_closed_and_then_what_is_new(house: House, slate: Slate) -> None:
+def test_closed_outcomes_are_resent_on_request_before_new_ones(house: House, slate: Slate) -> None:
     books = Books(key=house.rig.key.public)
     count = house.play(10)
 
@@ -188,7 +188,7 @@ def test_settlement_hears_again_what_it_had_closed_and_then_what_is_new(house: H
     assert not house.alarms.ever
 
 
-def test_what_comes_again_comes_in_order_with_what_was_under_way(house: House, slate: Slate) -> None:
+def test_resent_outcomes_keep_their_order_with_those_in_transit(house: House, slate: Slate) -> None:
     house.play(5)
     house.turn()
     acknowledge(house, *slate.offered)
@@ -201,7 +201,9 @@ def test_what_comes_again_comes_in_order_with_what_was_under_way(house: House, s
 
 
 @pytest.mark.parametrize("from_seq", [10_000, 9])
-def test_a_wish_for_what_was_never_told_changes_nothing(house: House, slate: Slate, from_seq: int) -> None:
+def test_a_request_for_unpublished_outcomes_changes_nothing(
+    house: House, slate: Slate, from_seq: int
+) -> None:
     house.play(5)
     house.turn()
     slate.offered.clear()
@@ -210,7 +212,7 @@ def test_a_wish_for_what_was_never_told_changes_nothing(house: House, slate: Sla
     assert slate.seqs in ([], [1, 2, 3, 4])
 
 
-def test_a_replay_of_what_was_pruned_says_what_is_gone(house: House, slate: Slate) -> None:
+def test_a_request_for_pruned_outcomes_reports_what_is_gone(house: House, slate: Slate) -> None:
     house.play(4)
     house.turn()
     while slate.offered:
@@ -227,7 +229,7 @@ def test_a_replay_of_what_was_pruned_says_what_is_gone(house: House, slate: Slat
     assert "outcomes 1 to 4 were pruned" in house.alarms.holding["replay_impossible"].found
 
 
-def test_outcomes_that_are_no_longer_at_hand_are_read_from_the_disk(house: House, slate: Slate) -> None:
+def test_outcomes_no_longer_in_memory_are_read_from_the_disk(house: House, slate: Slate) -> None:
     count = house.play(10)
     for forgotten in ([0], [2, 3], list(range(8))):
         for place in reversed(forgotten):
@@ -240,7 +242,7 @@ def test_outcomes_that_are_no_longer_at_hand_are_read_from_the_disk(house: House
     assert slate.seqs == list(range(1, count + 1))
 
 
-def test_an_outbox_that_can_t_be_read_is_stated_and_read_again(house: House, slate: Slate) -> None:
+def test_an_outbox_that_cannot_be_read_is_a_fault_and_read_again(house: House, slate: Slate) -> None:
     opens = house.pump._open_outbox
 
     def broken() -> object:
@@ -277,7 +279,7 @@ def test_a_row_that_was_changed_on_the_disk_is_never_published(house: House, sla
     assert not house.alarms.holding
 
 
-def test_an_acknowledgement_that_the_journal_does_not_take_leaves_the_outcome_waiting(
+def test_an_acknowledgement_that_the_journal_refuses_leaves_the_outcome_waiting(
     house: House, slate: Slate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.play(3)
@@ -295,7 +297,7 @@ def test_an_acknowledgement_that_the_journal_does_not_take_leaves_the_outcome_wa
     assert slate.seqs == [1, 2, 3, 4]
 
 
-def test_more_answers_than_can_wait_are_a_fault_and_cost_nothing(house: House, slate: Slate) -> None:
+def test_more_answers_than_can_wait_are_a_fault_and_nothing_is_lost(house: House, slate: Slate) -> None:
     count = house.play(3)
     house.turn()
     for _ in range(REPORTS + 1):
@@ -311,7 +313,7 @@ def test_more_answers_than_can_wait_are_a_fault_and_cost_nothing(house: House, s
     assert house.pump.unacknowledged == max(0, count - 8)
 
 
-def test_the_status_says_how_far_settlement_is_and_is_told_only_when_it_changes(
+def test_the_status_shows_settlements_progress_and_is_sent_only_when_it_changes(
     house: House, slate: Slate
 ) -> None:
     house.turn()
@@ -326,7 +328,7 @@ def test_the_status_says_how_far_settlement_is_and_is_told_only_when_it_changes(
     assert newest.chain == house.rig.told[-1].link.hex()
 
 
-def test_messages_are_what_the_journal_holds(house: House, slate: Slate) -> None:
+def test_messages_match_the_journal(house: House, slate: Slate) -> None:
     house.play(3)
     house.turn()
     for message, row in zip(slate.offered, house.rig.told, strict=False):
@@ -335,7 +337,7 @@ def test_messages_are_what_the_journal_holds(house: House, slate: Slate) -> None
 
 
 def meets(house: House, sequence: int, chain: str | None, told: int | None = None) -> set[str]:
-    """Let the engine tell how far it is, having heard of all or so much; give the faults that then hold."""
+    """Post the engine's progress report, made when it knew of `told` outcomes; return the present faults."""
     newest = max(sequence, house.pump._last_seq) if told is None else told
     house.pump.post(
         ProgressReport(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE)
@@ -344,7 +346,7 @@ def meets(house: House, sequence: int, chain: str | None, told: int | None = Non
     return set(house.alarms.holding)
 
 
-def test_engine_and_table_that_agree_have_nothing_to_say(house: House, slate: Slate) -> None:
+def test_a_progress_report_that_agrees_raises_no_fault(house: House, slate: Slate) -> None:
     house.play(3)
     house.turn()
     assert meets(house, 0, None) == set()
@@ -353,10 +355,8 @@ def test_engine_and_table_that_agree_have_nothing_to_say(house: House, slate: Sl
     assert meets(house, 1, first.chain) == set()
 
 
-def test_an_old_meeting_that_somebody_repeats_ends_no_fault_and_begins_none(
-    house: House, slate: Slate
-) -> None:
-    """It told of an engine that had lost its books, or ended the fault of one that differs."""
+def test_a_repeated_old_progress_report_neither_raises_nor_clears_a_fault(house: House, slate: Slate) -> None:
+    """It could wrongly report an engine that lost its books, or clear the fault of one that differs."""
     count = house.play(5)
     house.turn()
     first = slate.offered[0]
@@ -364,7 +364,7 @@ def test_an_old_meeting_that_somebody_repeats_ends_no_fault_and_begins_none(
     durable(house.journal.note("fence", {}))
     slate.offered.clear()
     assert meets(house, 1, first.chain, told=1) == set()
-    assert slate.seqs == [], "nothing is sent again for it"
+    assert slate.seqs == [], "nothing may be sent again for it"
     assert meets(house, count, "ab" * 32) == {"settlement_differs"}
     for _ in range(3):
         house.clock.forward(6)
@@ -372,7 +372,7 @@ def test_an_old_meeting_that_somebody_repeats_ends_no_fault_and_begins_none(
     assert "settlement_lost" not in house.alarms.ever
 
 
-def test_an_engine_that_truly_lost_what_it_acknowledged_is_distinguished(house: House, slate: Slate) -> None:
+def test_an_engine_that_really_lost_what_it_acknowledged_is_reported(house: House, slate: Slate) -> None:
     house.play(5)
     house.turn()
     first = slate.offered[0]
@@ -381,8 +381,8 @@ def test_an_engine_that_truly_lost_what_it_acknowledged_is_distinguished(house: 
     assert meets(house, 1, first.chain, told=3) == {"settlement_lost"}
 
 
-def test_whoever_repeats_a_wish_for_the_past_holds_no_new_outcome_up(house: House, slate: Slate) -> None:
-    """Each began the whole past anew, so that what came after it never went out and no bet was taken."""
+def test_repeated_requests_for_the_past_do_not_delay_new_outcomes(house: House, slate: Slate) -> None:
+    """If each request restarted the whole past, new outcomes would never be sent and no bet accepted."""
     count = house.play(10)
 
     def settle() -> None:
@@ -396,7 +396,7 @@ def test_whoever_repeats_a_wish_for_the_past_holds_no_new_outcome_up(house: Hous
     house.clock.forward(60)
     house.pump.post(wish)
     house.turn()
-    assert slate.seqs[:1] == [1], "said in time it is a wish"
+    assert slate.seqs[:1] == [1], "a request in time must be served"
     for _ in range(count):
         house.clock.forward(60)
         house.pump.post(wish)
@@ -412,7 +412,7 @@ def test_whoever_repeats_a_wish_for_the_past_holds_no_new_outcome_up(house: Hous
         house.clock.forward(60)
         house.pump.post(wish)
         house.turn()
-    assert slate.seqs == [], f"a wish of when {count} were known, and {total} are settled"
+    assert slate.seqs == [], f"a request from when {count} were known, with {total} settled"
 
 
 def test_an_engine_that_is_ahead_of_the_journal_locks_play(house: House) -> None:
@@ -422,10 +422,10 @@ def test_an_engine_that_is_ahead_of_the_journal_locks_play(house: House) -> None
     assert meets(house, 0, None) == set()
 
 
-def test_a_journal_that_lost_its_last_commit_and_plays_on_is_found_at_the_next_meeting(
+def test_a_journal_that_lost_its_last_commit_and_plays_on_is_found_at_the_next_progress_report(
     house: House, slate: Slate
 ) -> None:
-    """Its older head fits it, and its new outcomes have the numbers of the lost ones."""
+    """Its older head matches it, and its new outcomes have the numbers of the lost ones."""
     count = house.play(3)
     house.turn()
     lost = "ab" * 32
@@ -453,8 +453,8 @@ def test_what_an_engine_has_lost_is_reported_and_sent_again(house: House, slate:
     assert slate.seqs[:3] == [2, 3, 4]
 
 
-def test_the_line_bet_told_without_end_reaches_the_core_now_and_then(house: House) -> None:
-    """Two true words, repeated by turns: each row of them would take the room of an outcome."""
+def test_endless_reports_of_a_line_bet_reach_the_core_only_now_and_then(house: House) -> None:
+    """Two genuine reports repeat in alternation: a row for each would take the room of an outcome."""
     entered: list[tuple[str, bool]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
@@ -472,7 +472,7 @@ def test_the_line_bet_told_without_end_reaches_the_core_now_and_then(house: Hous
         assert entered == [("3", True), ("3", False)]
 
 
-def test_positions_without_pair_plus_told_without_end_reach_the_core_now_and_then(house: House) -> None:
+def test_endless_reports_of_pair_plus_reach_the_core_only_now_and_then(house: House) -> None:
     entered: list[tuple[str, ...]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_pair_plus", entered.append)
@@ -489,8 +489,8 @@ def test_positions_without_pair_plus_told_without_end_reach_the_core_now_and_the
         assert entered == [("2",), ()]
 
 
-def test_a_word_on_bets_that_is_older_than_one_that_was_heard_is_no_news(house: House) -> None:
-    """The engine's own words, signed and true once, sent again by who writes to the broker."""
+def test_a_report_on_bets_older_than_one_already_received_is_ignored(house: House) -> None:
+    """These are the engine's own signed messages, sent again by a client that may write to the broker."""
     entered: list[tuple[str, bool]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
@@ -509,15 +509,15 @@ def test_a_word_on_bets_that_is_older_than_one_that_was_heard_is_no_news(house: 
         assert entered == [("3", False), ("3", True)]
 
 
-def lies(session: int, *seats: str, step: int = 9) -> PlayPlaced:
+def placed(session: int, *seats: str, step: int = 9) -> PlayPlaced:
     return PlayPlaced(table=NAME, session=session, sequence=9, step=step, round=3, seats=seats, by=ENGINE)
 
 
-def test_where_play_lies_is_told_the_core_and_an_older_word_is_no_news(house: House) -> None:
+def test_positions_with_play_reach_the_core_and_an_older_report_is_ignored(house: House) -> None:
     entered: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_played", lambda round_, seats: entered.append((round_, seats)))
-        for word in (lies(0, "2"), lies(0, "2", "5", step=10), lies(0, "2")):
+        for word in (placed(0, "2"), placed(0, "2", "5", step=10), placed(0, "2")):
             house.pump.post(word)
             house.turn()
             house.clock.forward(1)
@@ -525,7 +525,7 @@ def test_where_play_lies_is_told_the_core_and_an_older_word_is_no_news(house: Ho
     assert entered == [(3, ("2",)), (3, ("2", "5"))]
 
 
-def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> None:
+def test_a_report_on_bets_for_an_earlier_session_is_ignored(house: House) -> None:
     """A table that restarted between two outcomes has the same number as before: only the session differs."""
     entered: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -540,7 +540,7 @@ def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> N
             house.pump.post(
                 PairPlus(table=NAME, session=session, sequence=9, step=9, without=("2",), by=ENGINE)
             )
-            house.pump.post(lies(session, "2"))
+            house.pump.post(placed(session, "2"))
             house.turn()
             house.clock.forward(1)
         assert entered == []
@@ -549,7 +549,7 @@ def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> N
         assert entered == [("3", True)]
 
 
-def test_a_word_from_before_what_was_acknowledged_at_the_start_is_no_news() -> None:
+def test_a_report_older_than_the_acknowledged_outcomes_is_ignored() -> None:
     newest: NewestReport[str] = NewestReport(7)
     newest.put("of last week", (6, 100))
     assert newest.due(10**9) is None
@@ -558,7 +558,7 @@ def test_a_word_from_before_what_was_acknowledged_at_the_start_is_no_news() -> N
 
 
 def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: House) -> None:
-    """Eight thousand unknown ids once filled the queue that outcomes need."""
+    """Without a limit, eight thousand unknown ids would fill the queue that outcomes need."""
     house.play(3)
     house.turn()
     asked: list[str] = []

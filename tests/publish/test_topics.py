@@ -1,4 +1,4 @@
-"""Who may write and read which topic."""
+"""Which client may write to and read which topic."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ ARGUMENTS = ["--table", "craps-1", "--table", "roulette-1", "--settlement", "set
 ARGUMENTS += ["--staff", "pit", "--players", "wall-1=craps-1"]
 
 
-def test_a_table_has_topics_of_its_own() -> None:
+def test_each_table_has_its_own_topics() -> None:
     assert topics_of("craps-1") == (
         "tables/craps-1/outcome",
         "tables/craps-1/players",
@@ -22,14 +22,14 @@ def test_a_table_has_topics_of_its_own() -> None:
     )
 
 
-def test_players_displays_read_nothing_but_what_is_for_players_of_their_table() -> None:
+def test_a_players_display_reads_only_its_tables_topics_for_players() -> None:
     rules = access_list(["craps-1"], "settlement", players={"wall-1": "craps-1"})
     assert rules.split("user wall-1\n")[1] == "".join(
         f"topic read tables/craps-1/{word}\n" for word in ("players", "board")
     )
 
 
-def test_the_access_list_that_is_shipped_is_the_one_that_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shipped_access_list_is_the_generated_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(ARGUMENTS) == 0
     assert capsys.readouterr().out == EXAMPLE.read_text(encoding="ascii")
 

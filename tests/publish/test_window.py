@@ -1,4 +1,4 @@
-"""What is offered when: in order, so many at a time, again after a while, and an end to patience."""
+"""What is offered when: in order, a limited number at a time, again after a wait, until a timeout."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,11 +12,11 @@ SETTINGS = PublishSettings(max_in_flight=5, retry_s=1.0, retry_most_s=8.0, max_u
 
 
 def message(seq: int) -> Message:
-    """Make an outcome's message; journal rows between outcomes are other events'."""
+    """Make an outcome's message; the journal rows between outcomes belong to other events."""
     return Message(3 * seq, seq, f"t/1/{seq}", f"{seq:064x}", b"{}", None)
 
 
-def test_waits_double_up_to_the_longest_and_are_shortened_by_chance() -> None:
+def test_waits_double_up_to_a_maximum_and_are_shortened_at_random() -> None:
     waits = Backoff(1.0, 8.0, lambda: 0.999999)
     assert [round(waits.next_us() / SECOND_US) for _ in range(6)] == [1, 2, 4, 8, 8, 8]
     waits.shorten()
@@ -32,7 +32,7 @@ def test_a_wait_of_any_length_can_be_doubled() -> None:
     assert [waits.next_us() for _ in range(5000)][-1] == 45 * SECOND_US
 
 
-def test_what_is_not_acknowledged_is_offered_again_in_order() -> None:
+def test_unacknowledged_outcomes_are_offered_again_in_order() -> None:
     window = Window(SETTINGS, half)
     window.add([message(1), message(2), message(3)], 0)
     assert window.due(0) == ()
@@ -42,7 +42,7 @@ def test_what_is_not_acknowledged_is_offered_again_in_order() -> None:
     assert window.due(3 * SECOND_US) == (message(1), message(3))
 
 
-def test_an_outcome_that_hangs_holds_up_those_that_follow() -> None:
+def test_an_unacknowledged_outcome_holds_up_those_that_follow() -> None:
     window = Window(SETTINGS, half)
     window.add([message(seq) for seq in (1, 2, 3, 4, 5)], 0)
     for seq in (2, 3, 4):
@@ -52,7 +52,7 @@ def test_an_outcome_that_hangs_holds_up_those_that_follow() -> None:
     assert window.room == 4
 
 
-def test_only_the_right_chain_counts() -> None:
+def test_only_an_acknowledgement_with_the_right_chain_counts() -> None:
     window = Window(SETTINGS, half)
     window.add([message(1)], 0)
     assert window.holds("t/1/1", message(1).chain)
@@ -60,34 +60,34 @@ def test_only_the_right_chain_counts() -> None:
     assert not window.holds("t/1/2", message(2).chain)
 
 
-def test_patience_ends_with_too_many_and_comes_back_with_half_of_them() -> None:
-    patience = SilenceMonitor(SETTINGS)
-    assert [patience.behind(waiting) for waiting in (10, 11, 6, 5, 10)] == [False, True, True, False, False]
+def test_too_many_waiting_outcomes_are_a_fault_until_half_of_them_are_gone() -> None:
+    monitor = SilenceMonitor(SETTINGS)
+    assert [monitor.behind(waiting) for waiting in (10, 11, 6, 5, 10)] == [False, True, True, False, False]
 
 
-def test_patience_without_a_limit_never_ends_with_too_many() -> None:
+def test_without_a_limit_waiting_outcomes_are_never_too_many() -> None:
     assert not SilenceMonitor(PublishSettings()).behind(1_000_000)
 
 
-def test_patience_ends_with_too_long_a_silence_and_comes_back_with_a_word() -> None:
-    patience = SilenceMonitor(SETTINGS)
-    patience.silent(0, 1)
-    assert not patience.silent(120 * SECOND_US, 1)
-    assert patience.silent(121 * SECOND_US, 1)
-    patience.note_acknowledgement(122 * SECOND_US)
-    assert not patience.silent(122 * SECOND_US, 1)
+def test_too_long_a_silence_is_a_fault_until_the_next_acknowledgement() -> None:
+    monitor = SilenceMonitor(SETTINGS)
+    monitor.silent(0, 1)
+    assert not monitor.silent(120 * SECOND_US, 1)
+    assert monitor.silent(121 * SECOND_US, 1)
+    monitor.note_acknowledgement(122 * SECOND_US)
+    assert not monitor.silent(122 * SECOND_US, 1)
 
 
-def test_silence_while_nothing_waits_is_no_silence() -> None:
-    patience = SilenceMonitor(SETTINGS)
-    patience.silent(0, 0)
-    patience.silent(1000 * SECOND_US, 0)
-    assert not patience.silent(1001 * SECOND_US, 1)
+def test_silence_while_nothing_waits_does_not_count() -> None:
+    monitor = SilenceMonitor(SETTINGS)
+    monitor.silent(0, 0)
+    monitor.silent(1000 * SECOND_US, 0)
+    assert not monitor.silent(1001 * SECOND_US, 1)
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["offer", "acknowledge", "wait", "lose"]), st.integers(0, 9))))
-def test_whatever_happens_what_is_due_is_in_order_and_within_bounds(
+def test_whatever_happens_due_outcomes_are_in_order_and_within_limits(
     steps: list[tuple[str, int]],
 ) -> None:
     window = Window(SETTINGS, half)

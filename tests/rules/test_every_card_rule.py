@@ -1,4 +1,4 @@
-"""Every rule of the card documents that is sensed or worked out has a test of its name.
+"""Every rule of the card documents that is sensed or computed has a test named after it.
 
 The ids are those of the rule catalogue: T- is Three Card Poker 12 014, H- is High Roller 12 005, and a number
 alone is a gap of the text. What only a person does (who deals, who sits where) is not among them; nor is
@@ -22,14 +22,14 @@ GAPS = """
 T-2 T-3 T-5 T-6 T-7 T-8 T-9 T-12 T-14 T-15 T-17
 H-1 H-2 H-3 H-4 H-5 H-6 H-7 H-8 H-9 H-10 H-11 H-12 H-14 H-15 H-16 H-17 H-18 H-19
 """
-"""Those that change money, or what is allowed and when (!T-1 is T-DEAL-9's limit)."""
+"""The gaps that change money, or what is allowed and when (!T-1 is T-DEAL-9's limit)."""
 EVERY_RULE = f"{RULES} {GAPS}".split()
 _NAMED = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
 _SCENE = re.compile(r"""^\s*(?:\(["'])?!?([TH](?:-[A-Z]+)?-\d+)(?:["'],|$)""", re.MULTILINE)
 
 
 def names_of_tests() -> str:
-    """Return every name of a test and every id that a scene stands under, in one form, between spaces."""
+    """Return all test names and all ids of scenes, in one form and separated by spaces."""
     names: list[str] = []
     for file in TESTS.rglob("test_*.py"):
         if file != Path(__file__):
@@ -44,12 +44,12 @@ def all_tested() -> str:
 
 
 @pytest.mark.parametrize("rule", EVERY_RULE)
-def test_a_rule_has_a_test_of_its_name(rule: str, all_tested: str) -> None:
+def test_a_rule_has_a_test_named_after_it(rule: str, all_tested: str) -> None:
     name = rule.lower().replace("-", "_")
     assert re.search(rf"(?<![a-z0-9]){name}(?![a-z0-9])", all_tested), (
-        f"no test is named after {rule}, and no scene stands under it: write one"
+        f"no test is named after {rule} and no scene has its id: write one"
     )
 
 
-def test_a_rule_that_does_not_exist_is_missed(all_tested: str) -> None:
+def test_a_rule_without_a_test_is_found(all_tested: str) -> None:
     assert not re.search(r"(?<![a-z0-9])h_match_9(?![a-z0-9])", all_tested)

@@ -1,4 +1,4 @@
-"""Absurd requests: whatever is sent, a game answers or the line is malformed, and each bet ends once."""
+"""Absurd requests: a game answers each or reports it malformed, and each bet ends once."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ Json = Mapping[str, object]
 
 
 def outlives(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
-    """Send all requests, skip what is malformed, and give all answers; each must fit on the wire."""
+    """Send all requests, skip malformed ones, and return all answers; each must fit on the wire."""
     decoder = Decoder(game.vocabulary)
     told: list[AnswerLine] = []
     for number, request in enumerate(requests, start=1):
@@ -27,7 +27,7 @@ def outlives(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
 
 
 def ends(told: Iterable[AnswerLine]) -> list[str]:
-    """Return the ids of the bets that an end was told of, in order; a rejected bet never began."""
+    """Return the ids of the bets that were ended, in order; a rejected bet never began."""
     return [line.id for line in told if isinstance(line, Decided) and line.status != "rejected"]
 
 

@@ -1,4 +1,4 @@
-"""Whole evenings from sensors to money: what a table told is paid, and it adds up to the cent."""
+"""Whole evenings from sensors to money: the table's outcomes are paid, and the sums are right to the cent."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -32,9 +32,10 @@ Json = Mapping[str, object]
 
 
 def settlement_requests(outcomes: list[Outcome], game: str) -> list[RawRequest]:
-    """Return an evening's requests to settlement; a correction's replace those of the outcome it corrects.
+    """Return an evening's requests to settlement, with corrections applied.
 
-    Requests since then that followed from the corrected result are dropped.
+    The requests of a correction replace those of the outcome that it corrects, and any later requests that
+    followed from the corrected result are dropped.
     """
     requests_by_outcome: list[tuple[str, list[RawRequest]]] = []
     for outcome in outcomes:
@@ -76,7 +77,7 @@ def standing_wins(outcomes: list[Outcome]) -> list[GameWon]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_an_evening_of_high_roller_is_paid_as_the_table_told_it(seed: int) -> None:
+def test_an_evening_of_high_roller_is_paid_as_the_table_published_it(seed: int) -> None:
     outcomes = outcomes_of(*high_roller.evening(seed)[:2], arrivals=True)
     lines = paid(high_roller.RULES, settlement_requests(outcomes, "high_roller"))
     assert not [line for line in lines if line.get("status") in ("refused", "rejected", "pending")]
@@ -91,10 +92,10 @@ def test_an_evening_of_high_roller_is_paid_as_the_table_told_it(seed: int) -> No
     assert len(cards) == sold
     kept = sum(w.pot.rake + w.pot.bonus - w.bonus_paid for w in wins)
     assert cents(cards, "returned") == 100 * sold - kept
-    assert kept == sum(w.pot.rake for w in wins), "the final game has emptied the Bonus Pot"
+    assert kept == sum(w.pot.rake for w in wins), "the final game must have emptied the Bonus Pot"
 
 
-def test_a_void_game_gives_every_stake_back() -> None:
+def test_a_void_game_returns_every_stake() -> None:
     seed = next(
         seed for seed in range(100)
         if any(t["type"] == "game.void" for t in high_roller.evening(seed)[2])
@@ -107,7 +108,7 @@ def test_a_void_game_gives_every_stake_back() -> None:
 
 
 def bets_for(seats: list[str], round_: int, rng: Random) -> list[RawRequest]:
-    """Put an Ante on every position, and Pair Plus and the side bet on some."""
+    """Place an Ante on every position, and Pair Plus and the side bet on some."""
     bets: list[RawRequest] = []
     for seat in seats:
         for wager, chance in (("ante", 1.0), ("pair_plus", 0.6), ("side", 0.4)):
@@ -119,7 +120,7 @@ def bets_for(seats: list[str], round_: int, rng: Random) -> list[RawRequest]:
 
 
 def plays_for(bets: list[RawRequest], deal: RawRequest) -> list[RawRequest]:
-    """Put Play behind every Ante that is not folded."""
+    """Place Play behind every Ante that is not folded."""
     return [
         {**bet, "id": f"{bet['id']}-play", "wager": "play"}
         for bet in bets
@@ -128,7 +129,7 @@ def plays_for(bets: list[RawRequest], deal: RawRequest) -> list[RawRequest]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_an_evening_of_three_card_poker_is_paid_as_the_table_told_it(seed: int) -> None:
+def test_an_evening_of_three_card_poker_is_paid_as_the_table_published_it(seed: int) -> None:
     rng = Random(seed)
     outcomes = outcomes_of(*three_card.evening(seed)[:2], arrivals=True)
     requests: list[RawRequest] = []
@@ -149,7 +150,7 @@ def test_an_evening_of_three_card_poker_is_paid_as_the_table_told_it(seed: int) 
     lost = sum(cents([line], "stake") for line in lines if line["status"] == "lose")
     assert cents(lines, "returned") == stakes + won - lost
     told = {(line["id"], line["status"]) for line in lines}
-    assert told, "an evening has deals that count"
+    assert told, "an evening must have deals that count"
 
 
 def test_a_roll_is_reported_to_the_settlement_as_it_stands_after_the_last_ruling() -> None:
@@ -164,12 +165,12 @@ def test_a_roll_is_reported_to_the_settlement_as_it_stands_after_the_last_ruling
 
 
 @pytest.mark.parametrize("key", SHARED_FIGURES)
-def test_what_a_high_roller_table_tells_is_what_its_pay_table_pays(key: str) -> None:
+def test_a_high_roller_table_publishes_what_its_pay_table_pays(key: str) -> None:
     rules = load_ruleset(high_roller.RULES).high_roller
     assert getattr(rules, key) == getattr(paytable().settings, key).value
 
 
-def test_a_rule_set_and_a_pay_table_that_part_the_money_differently_are_refused(
+def test_a_rule_set_and_a_pay_table_that_divide_the_money_differently_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = paytable()

@@ -1,4 +1,4 @@
-"""Rounding: once a bet, on the winnings, down, with the breakage kept exactly."""
+"""Rounding: once per bet, on the winnings, down, with the breakage kept exactly."""
 
 from fractions import Fraction
 
@@ -47,7 +47,7 @@ def test_a_table_without_coins_pays_whole_chips(ratio: tuple[int, int], paid: li
         max_size=8,
     )
 )
-def test_what_is_paid_and_what_is_kept_come_to_the_exact_winnings(
+def test_the_amounts_paid_and_kept_add_up_to_the_exact_winnings(
     bets: list[tuple[int, int, int, int]],
 ) -> None:
     ledger, paid, exact = BreakageLedger(), 0, Fraction()

@@ -1,4 +1,4 @@
-"""The shipped pay tables of roulette, Three Card Poker and High Roller, and what a mistake in one is told."""
+"""The shipped pay tables of roulette, Three Card Poker and High Roller, and reports of mistakes in them."""
 
 import re
 from collections.abc import Iterator, Mapping

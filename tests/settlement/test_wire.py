@@ -1,4 +1,4 @@
-"""The settle contract on the wire: what is a request, and how the rest is refused."""
+"""The settle contract on the wire: what is a request, and how everything else is refused."""
 
 import io
 import json
@@ -111,7 +111,7 @@ def test_no_requests_give_no_lines() -> None:
     assert list(settle([b"\n", b"  \r\n"], game_for("craps-v1"))) == []
 
 
-def test_an_unknown_rule_set_is_refused_with_those_there_are() -> None:
+def test_an_unknown_rule_set_is_refused_with_the_known_ones() -> None:
     out, err = io.BytesIO(), io.StringIO()
     assert settle_stream(io.BytesIO(), out, err, "craps-v2") == 2
     assert out.getvalue() == b""
@@ -145,7 +145,7 @@ def test_a_pay_table_with_a_mistake_is_refused_with_its_place(
         ({"do": "no_action", "id": "b9"}, "refused"),
     ],
 )
-def test_an_unknown_wager_or_id_is_no_malformed_line(request_line: dict[str, object], told: str) -> None:
+def test_an_unknown_wager_or_id_is_not_a_malformed_line(request_line: dict[str, object], told: str) -> None:
     (line,) = b"".join(settle([json.dumps(request_line).encode()], game_for("craps-v1"))).splitlines()
     assert json.loads(line)["status"] == told
 
@@ -162,7 +162,7 @@ VALUES = st.recursive(
 
 @settings(derandomize=True, max_examples=300)
 @given(raw=st.binary(max_size=60) | VALUES.map(lambda value: json.dumps(value).encode()))
-def test_whatever_a_line_holds_it_is_a_request_or_malformed(raw: bytes) -> None:
+def test_any_line_is_a_request_or_malformed(raw: bytes) -> None:
     decoder = Decoder(VOCABULARY)
     try:
         assert isinstance(decoder.decode(raw, 7), Request)

@@ -1,4 +1,4 @@
-"""A house with an SQLite database of its own, and tables with keys."""
+"""A house with its own SQLite database, and tables with keys."""
 
 from collections.abc import Iterator
 from pathlib import Path

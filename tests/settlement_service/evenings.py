@@ -1,4 +1,4 @@
-"""Evenings for an engine that is killed: each line with the word by which it is known to be done."""
+"""Evenings for an engine that is killed: each line with the reply that shows that it is committed."""
 
 import json
 import random
@@ -9,36 +9,36 @@ from controller.publish.events import read_event
 from tests.settlement_service.rig import SealedTable
 
 
-class Told(NamedTuple):
-    """A line for the listener, and the word it answers with once the line is committed."""
+class Line(NamedTuple):
+    """A line for the listener, and the reply that it gives once the line is committed."""
 
     line: str
     word: str
 
 
-def outcome(event: bytes) -> Told:
+def outcome(event: bytes) -> Line:
     """Return an outcome's line."""
-    return Told(f"E {event.hex()}", read_event(event).id)
+    return Line(f"E {event.hex()}", read_event(event).id)
 
 
-def bet(table: str, **bet: object) -> Told:
+def bet(table: str, **bet: object) -> Line:
     """Return a bet's line."""
-    return Told(f"B {json.dumps([table, bet])}", str(bet["id"]))
+    return Line(f"B {json.dumps([table, bet])}", str(bet["id"]))
 
 
-def roulette(name: str, key: Key, spins: int, seed: int, player: str = "ann") -> list[Told]:
+def roulette(name: str, key: Key, spins: int, seed: int, player: str = "ann") -> list[Line]:
     """Return an evening of bets, spins, No Spins and corrections at one wheel."""
     return [told for one in rounds(name, key, spins, seed, player) for told in one]
 
 
-def rounds(name: str, key: Key, spins: int, seed: int, player: str) -> list[list[Told]]:
-    """Return the same round by round: a bet, then the outcomes of a spin."""
+def rounds(name: str, key: Key, spins: int, seed: int, player: str) -> list[list[Line]]:
+    """Return the same evening round by round: a bet, then the outcomes of a spin."""
     chance = random.Random(f"{name}-{seed}")
     table = SealedTable(name, key)
     return [_round(table, chance, f"{name}-b{spin}", player) for spin in range(spins)]
 
 
-def _round(table: SealedTable, chance: random.Random, id_: str, player: str) -> list[Told]:
+def _round(table: SealedTable, chance: random.Random, id_: str, player: str) -> list[Line]:
     wager = {"id": id_, "player": player, "amount": chance.choice((100, 250))}
     if chance.random() < 0.5:
         first = bet(table.name, **wager, wager="red")

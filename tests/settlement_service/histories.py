@@ -1,7 +1,8 @@
-"""Histories of a wheel, its broker, its engine and a cheat, with delays everywhere; and what judges them.
+"""Histories of a wheel, its broker, its engine and a cheat, with delays everywhere; and the check of them.
 
-True time is the world's, in microseconds; the table's clock drifts and jumps at its restart. All between the
-two may stall, repeat, lose or overtake: asks, words, outcomes, the journal's disk, the engine's database.
+True time is the world's, in microseconds; the table's clock drifts and jumps at its restart. Everything
+between the two may stall, repeat, be lost or overtake: queries, statements, outcomes, the journal's disk, the
+engine's database.
 """
 
 import heapq
@@ -23,26 +24,26 @@ from tests.settlement_service.rig import GAMES, House, SealedTable
 SECOND_US = 1_000_000
 LATENESS_US = 120_000
 WAIT_US = 600_000
-_NOT_COVERED = NoStatement("TABLE-WORD", "no word came in time")
+_NOT_COVERED = NoStatement("TABLE-WORD", "no statement came in time")
 
 
 class Trouble(NamedTuple):
-    """How bad it gets: the chance that a message stalls, repeats or is lost, and for how long at most."""
+    """How bad it gets: the probability of stalled, repeated and lost messages, and the longest stall."""
 
     stalls: float = 0.0
     stall_us: int = 0
     repeats: float = 0.0
     loses: float = 0.0
     restarts: float = 0.0
-    """The chance, in each second, that the table or the engine starts anew."""
+    """The probability, in each second, that the table or the engine restarts."""
     cable: float = 0.0
-    """The chance that what a sensor sees stands still on its cable, for longer than the word waits."""
+    """The probability that a reading stalls on its cable for longer than the statement waits."""
     cable_us: int = 0
 
 
 @dataclass
 class Granted:
-    """A wager, or one handed back, that the engine granted."""
+    """A wager, or the return of one, that the engine accepted."""
 
     what: str
     came_us: int
@@ -50,11 +51,11 @@ class Granted:
     step: int
     """Its place in the table's book."""
     round: int
-    """The round whose spin decides it: the one that the book is in."""
+    """The round whose spin decides it: the round of the book."""
 
 
 class _Shim(Gate):
-    """The engine's gate, whose answer to the request in hand the world has worked out already."""
+    """The engine's gate, with the answer to the current request already worked out by the world."""
 
     def __init__(self, real: Gate) -> None:
         super().__init__()
@@ -121,7 +122,7 @@ class Timeline:
 
 @dataclass
 class World(Timeline):
-    """A wheel that spins round after round, and whoever bets on it."""
+    """A wheel that spins round after round, and everyone who bets on it."""
 
     key: Key
     seed: int
@@ -147,7 +148,7 @@ class World(Timeline):
         self._sensed: list[tuple[int, Callable[[], None]]] = []
         self._cable_clear_us = 0
         self.shown: str | None = None
-        """The number that lies in the wheel, or lay there last, for everybody to see."""
+        """Return the number in the wheel, or the last one, which everyone can see."""
         self._takes_round: int | None = 1
         self._true_round = 1
         self._start_engine()
@@ -169,7 +170,7 @@ class World(Timeline):
         return self._offset_us + round(self.now_us * self._drift)
 
     def _turn(self, announcer: Announcer) -> None:
-        """One turn of the core: what was sensed before the watermark is judged, then the word is said."""
+        """Take one turn of the core: judge readings from before the watermark, then send the statement."""
         if announcer is not self.announcer:
             return
         now = self._clock()
@@ -191,11 +192,11 @@ class World(Timeline):
             self.send("open", 20_000, lambda: self._hear(old))
 
     def _tell(self, event: bytes) -> None:
-        """An outcome is durable after a while, and then on its way until it arrives."""
+        """Publish an outcome: it becomes durable after a while, and is then in transit until it arrives."""
         self.send("outcome", 30_000, lambda: self._deliver(event), sure=True)
 
     def _spin_on(self, *, after_us: int) -> None:
-        """Close, show a number, open again: what happens at the wheel itself, in true time."""
+        """Close, show a number, and open again, as it happens at the wheel itself in true time."""
 
         def closes() -> None:
             self.closes[self._true_round] = self.now_us
@@ -257,7 +258,7 @@ class World(Timeline):
         self.later(WAIT_US, lambda: self._decide(waiting, late=True))
 
     def _look(self) -> None:
-        """Let every request whose word has come go on; its database may hang first."""
+        """Let every request whose statement has come continue; its database may hang first."""
         for waiting in list(self._waiting.values()):
             if self.gate.covered(waiting.nonce) is not None:
                 self._decide(waiting)
@@ -285,10 +286,10 @@ class World(Timeline):
         assert standing is not None
         self.granted.append(Granted(waiting.what, waiting.came_us, standing.book.last_n, standing.round or 1))
 
-    # --- who bets ---
+    # --- bets ---
 
     def _cheat(self) -> None:
-        """Bet on what is shown, take back what is lost, and try at any moment."""
+        """Bet on the number shown, take back a losing bet, and try this at any moment."""
         made = self._made
         if made and self.chance.random() < 0.4:
             self._ask("removal", self._removal(self.chance.choice(made[-3:])))
@@ -299,7 +300,7 @@ class World(Timeline):
         self.later(self.chance.randrange(20_000, 300_000), self._cheat)
 
     def _restart_table(self) -> None:
-        """The table is gone in mid-play and comes back with another clock; what it sensed is kept here."""
+        """Restart the table during play, with another clock; its readings are kept here."""
         ages = [(self._clock() - t, do) for t, do in self._sensed]
         self._start_table()
         self._sensed = [(self._clock() - age, do) for age, do in ages]
@@ -326,10 +327,10 @@ class World(Timeline):
         asking = self.house.asking()
         return lambda: self.desk.change(asking, self.table.name, {"do": "remove", "id": id_})
 
-    # --- who judges it ---
+    # --- the check ---
 
     def past_posted(self) -> list[Granted]:
-        """Return the standing grants for spins whose number could be known when the request came."""
+        """Return accepted wagers still up for spins whose number could be known when the request came."""
         struck = self.struck()
         return [
             one
@@ -341,14 +342,14 @@ class World(Timeline):
 
     @property
     def _round_of_book(self) -> int:
-        """The round that is not decided yet: its close may still be on its cable."""
+        """Return the round that is not decided yet: its close may still be on its cable."""
         with self.engine.work() as work:
             standing = self.engine.table(work, self.table.name)
         assert standing is not None
         return standing.round or 1
 
     def struck(self) -> set[int]:
-        """Return the steps of the book that were taken back."""
+        """Return the steps of the book that were undone."""
         with self.engine.work() as work:
             steps = steps_after(work.connection, self.table.name, 0)
         return {n for step in steps for n in step.strikes}

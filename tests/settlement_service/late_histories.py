@@ -1,7 +1,8 @@
 """Histories of a craps table whose crew confirms late wagers at any time, with delays everywhere.
 
 True time is the world's, in microseconds; the table's clock drifts. The session, the desk for late wagers,
-the gate and the wager book are the product's own; what lies between them stalls, repeats, loses, overtakes.
+the gate and the wager book are the product's own; the messages between them stall, repeat, are lost and
+overtake.
 """
 
 import random
@@ -37,16 +38,16 @@ RULES = load_ruleset("craps-12-034")
 
 @dataclass
 class Row:
-    """A row on its way to the disk."""
+    """A row in transit to the disk."""
 
     durable: bool = False
     durable_us: int | None = None
-    """When it got there, in true time."""
+    """When it was written, in true time."""
 
 
 @dataclass
 class Confirmation:
-    """What one role said of a wager."""
+    """One role's confirmation of a wager."""
 
     wager: str
     by: str
@@ -55,7 +56,7 @@ class Confirmation:
 
 @dataclass
 class Granted:
-    """A late wager that the engine granted: when its request was complete, and for which round."""
+    """A late wager that the engine accepted: when its request was complete, and for which round."""
 
     wager: str
     came_us: int
@@ -71,7 +72,7 @@ class _Waiting:
 
 
 class _Shim(Gate):
-    """The engine's gate, whose answer to the request in hand the world has worked out already."""
+    """The engine's gate, with the answer to the current request already worked out by the world."""
 
     def __init__(self, world: "DiceWorld", real: Gate) -> None:
         super().__init__()
@@ -96,7 +97,7 @@ class _Shim(Gate):
 
 @dataclass
 class DiceWorld(Timeline):
-    """A table of dice thrown round after round, and a crew that wants to bet on how they lie."""
+    """A table of dice thrown round after round, and a crew that wants to bet on the result."""
 
     key: Key
     seed: int
@@ -105,7 +106,7 @@ class DiceWorld(Timeline):
     granted: list[Granted] = field(default_factory=list)
     confirmations: list[Confirmation] = field(default_factory=list)
     known_us: dict[int, int] = field(default_factory=dict)
-    """When the first die of each round's throw lay, in true time: from then on some of it is known."""
+    """When the first die of each round's throw came to rest, in true time: part of it is known then."""
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -228,7 +229,7 @@ class DiceWorld(Timeline):
         self._waiting.clear()
 
     def give_up(self) -> None:
-        """The throw is decided: what still waits is refused."""
+        """Refuse what still waits, since the throw is decided."""
         self._waiting = {n: one for n, one in self._waiting.items() if self.gate.covered(n) is not None}
 
     def _deliver(self, event: bytes) -> None:
@@ -302,10 +303,10 @@ class DiceWorld(Timeline):
         assert standing is not None
         self.granted.append(Granted(waiting.wager.wager, waiting.came_us, standing.round or 1))
 
-    # --- who judges it ---
+    # --- the check ---
 
     def past_posted(self) -> list[Granted]:
-        """Return what was granted though its contents or a confirmation were not fixed before a die lay."""
+        """Return wagers accepted although their contents or a confirmation came after a die was at rest."""
         return [one for one in self.granted if not self._in_time(one)]
 
     def _in_time(self, one: Granted) -> bool:

@@ -1,7 +1,7 @@
-"""A settlement engine in a process of its own, to be killed: lines in, done lines out.
+"""A settlement engine in its own process, which can be killed: it reads lines and confirms each one done.
 
-`python -m tests.settlement_service.listener URL`. `E` and an event in hex is an outcome, `B`, a key and a bet
-in JSON is a bet. What is committed is told by the line's own word: an outcome's id, or the key.
+`python -m tests.settlement_service.listener URL`. `E` and an event in hex is an outcome; `B`, a key and a bet
+in JSON is a bet. A committed line is confirmed by its id: the outcome's id, or the bet's key.
 """
 
 import json
@@ -16,14 +16,14 @@ from controller.settlement_service.deliveries import AcknowledgedDelivery
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.store import Store
-from tests.settlement_service.evenings import Told
+from tests.settlement_service.evenings import Line
 from tests.settlement_service.words import gate, oblige
 
 BATCH = 8
 
 
-def listened(url: str, lines: Sequence[Told], acks: int) -> list[str]:
-    """Let a listener take these lines, and kill it once it has told so many words."""
+def listened(url: str, lines: Sequence[Line], acks: int) -> list[str]:
+    """Feed these lines to a listener, and kill it once it has confirmed `acks` of them."""
     with tempfile.TemporaryFile("w+") as source:
         source.writelines(f"{told.line}\n" for told in lines)
         source.seek(0)
@@ -38,13 +38,13 @@ def listened(url: str, lines: Sequence[Told], acks: int) -> list[str]:
 
 
 def main(url: str) -> None:
-    """Listen until killed or told no more."""
+    """Listen until killed or until there is no more input."""
     store = Store(url)
     while True:
         try:
             store.open()
         except OutOfReach:
-            time.sleep(0.05)  # between two tries of a database that starts; nothing depends on how long
+            time.sleep(0.05)  # between two attempts while the database starts; any time will do
         else:
             break
     engine = Engine(store, lambda: time.time_ns() // 1000, gate=gate())

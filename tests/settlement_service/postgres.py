@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster of the test's own, on a private socket, that can be crashed and started again."""
+"""A PostgreSQL cluster for a test, on a private socket, which can be crashed and started again."""
 
 import getpass
 import os
@@ -18,11 +18,11 @@ SETTINGS = "-c listen_addresses='' -c shared_buffers=16MB -c max_connections=20"
 
 
 class Cluster:
-    """One cluster in a folder of its own. PostgreSQL refuses to run as root, so then its own user does."""
+    """One cluster in its own folder. PostgreSQL refuses to run as root, so it then runs as its own user."""
 
     def __init__(self) -> None:
         assert BINARIES is not None
-        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # A socket's path has 107 characters at most.
+        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # A socket's path may have 107 characters at most.
         self._data = self.folder / "data"
         self._user = "postgres" if os.geteuid() == 0 else getpass.getuser()
         if os.geteuid() == 0:
@@ -32,7 +32,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The database's URL."""
+        """Return the database's URL."""
         return f"postgresql://settlement@/postgres?host={self.folder}"
 
     def database(self, name: str) -> str:
@@ -46,7 +46,7 @@ class Cluster:
 
     @property
     def pid(self) -> int:
-        """The server's first process."""
+        """Return the process id of the server's first process."""
         return int((self._data / "postmaster.pid").read_text().splitlines()[0])
 
     def start(self) -> None:
@@ -60,7 +60,7 @@ class Cluster:
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", "immediate", "stop")
 
     def remove(self) -> None:
-        """Stop it and take it away."""
+        """Stop it and remove it."""
         self.crash()
         shutil.rmtree(self.folder)
 

@@ -1,4 +1,4 @@
-"""Tables that seal their outcomes as a journal does, and a settlement engine that listens to them."""
+"""Tables that seal their outcomes as a journal does, and a settlement engine that receives them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -41,7 +41,7 @@ STAFF = Caller(name="ann", role="staff")
 
 
 class SealedTable:
-    """A craps or roulette table that tells outcomes, each sealed in its journal's chain."""
+    """A craps or roulette table that publishes outcomes, each sealed in its journal's chain."""
 
     def __init__(self, name: str, key: Key, *, first_seq: int = 1) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class SealedTable:
         self.seq = first_seq
         self.session = "1"
         self.moment_us: int | None = None
-        """When what is told next was decided; left out, a second later than what was told before."""
+        """The time of the next outcome; by default a second later than the one before."""
         self.attempt = 1
         self.round = 1
         self.point: int | None = None
@@ -74,7 +74,7 @@ class SealedTable:
         return self.sealed(outcome)
 
     def sealed(self, outcome: Outcome) -> bytes:
-        """Seal an outcome that a session published; give its event."""
+        """Seal an outcome that a session published; return its event."""
         wall = WallTime(NIGHT_US + outcome.t, synced=True)
         row = seal([outcome_draft(outcome, wall)], self._n, self._link, self.key)[0]
         self._n, self._link = row.n, row.link
@@ -83,16 +83,16 @@ class SealedTable:
     # --- craps ---
 
     def takes_dice(self, shooter: str) -> bytes:
-        """A shooter takes the dice."""
+        """Publish that a shooter takes the dice."""
         self.shooter = shooter
         return self.tell("shooter.changed", ShooterChanged(shooter=shooter, cause="new_shooter"))
 
     def dice_out(self) -> bytes:
-        """The dice leave the hand."""
+        """Publish that the dice leave the hand."""
         return self.tell("bets.closed", Bets(round=self.round, cause="dice_released"))
 
     def rolls(self, *dice: int) -> list[bytes]:
-        """A roll that counts, from release to the next round of bets."""
+        """Publish a roll that counts, from release to the next round of bets."""
         out = self.dice_out()
         self._before = self.point, self.shooter
         pair = (dice[0], dice[1])
@@ -119,7 +119,7 @@ class SealedTable:
         return [out, called, *self._next_round()]
 
     def no_roll(self, code: str = "no_wall_hit") -> list[bytes]:
-        """A No Roll."""
+        """Publish a No Roll."""
         out = self.dice_out()
         self._before = self.point, self.shooter
         reason = Reason(code=code, rule="C34-INV-1", seen="seen")
@@ -129,7 +129,7 @@ class SealedTable:
         return [out, told, *self._next_round()]
 
     def roll_corrected(self, *dice: int) -> list[bytes]:
-        """The boxperson rules on the last roll: these faces, or (none) a No Roll."""
+        """Publish a ruling of the boxperson on the last roll: these faces, or without any a No Roll."""
         self.point, self.shooter = self._before
         shooter = self.shooter
         if not dice:
@@ -168,7 +168,7 @@ class SealedTable:
         )
 
     def _count(self, dice: tuple[int, int]) -> tuple[int | None, int | None, CrapsCall]:
-        """Follow the point; give it as it was, twice, and the call."""
+        """Follow the point; return it as it was before and as it is now, and the call."""
         total, before = sum(dice), self.point
         call: CrapsCall = "no_decision"
         box: CrapsCall
@@ -185,15 +185,15 @@ class SealedTable:
     # --- roulette ---
 
     def spins(self, number: str) -> list[bytes]:
-        """A spin that counts."""
+        """Publish a spin that counts."""
         return [self.closes(), *self.shows(number)]
 
     def closes(self) -> bytes:
-        """No more bets."""
+        """Publish No More Bets."""
         return self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
 
     def shows(self, number: str) -> list[bytes]:
-        """The spin is called, and bets open for the next."""
+        """Publish the call of the spin and the opening of the next bets."""
         told = self.tell(
             "spin.called",
             SpinCalled(
@@ -211,7 +211,7 @@ class SealedTable:
         return [told, *self._next_round()]
 
     def no_spin(self, code: str = "too_few_revolutions") -> list[bytes]:
-        """A No Spin."""
+        """Publish a No Spin."""
         closed = self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
         reason = Reason(code=code, rule="R-IRR-2", seen="seen")
         void = SpinNoSpin(spin=self.attempt, reasons=(reason,), by="sensors", who=None, notices=())
@@ -220,7 +220,7 @@ class SealedTable:
         return [closed, told, *self._next_round()]
 
     def spin_corrected(self, number: str | None) -> list[bytes]:
-        """The dealer rules on the last spin."""
+        """Publish a ruling of the dealer on the last spin."""
         data = SpinCorrected(
             spin=self.attempt - 1,
             corrects=self._last,
@@ -235,7 +235,7 @@ class SealedTable:
         return [told]
 
     def opens(self) -> bytes:
-        """The table opens anew."""
+        """Publish that the table opens again."""
         self.point, self.shooter = None, None
         return self.tell("table.opened", TableEvent(cause="open_table"))
 
@@ -246,7 +246,7 @@ class SealedTable:
 
 
 class House:
-    """A settlement engine on a database, with a desk; it can be shut and opened again."""
+    """A settlement engine on a database, with a desk; it can be closed and opened again."""
 
     def __init__(self, url: str, policies: Policies | None = None) -> None:
         self.url = url
@@ -264,7 +264,7 @@ class House:
         self.desk = AccountRequests(self.engine)
 
     def reopen(self) -> None:
-        """Forget all that is in memory, as a restart does."""
+        """Discard everything in memory, as a restart does."""
         self.store.close()
         self.open()
 
@@ -298,7 +298,7 @@ class House:
         )
 
     def asking(self) -> Asking:
-        """Ask as staff, under a key of its own."""
+        """Return a request by staff with a new key."""
         self._keys += 1
         return Asking(STAFF, f"k{self._keys}-{self.now_us}")
 
@@ -308,7 +308,7 @@ class House:
             return work.balance(account)
 
     def proof(self) -> Proof:
-        """Prove the database."""
+        """Check the database."""
         with self.store.transaction() as connection:
             return prove(connection, GAMES)
 
@@ -318,7 +318,7 @@ class House:
 
 
 class Inside:
-    """The requests answered in this process, without a channel."""
+    """Answers requests in this process, without a channel."""
 
     def __init__(self, requests: HttpRequests) -> None:
         self._requests = requests

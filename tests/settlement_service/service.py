@@ -1,4 +1,4 @@
-"""The settlement engine as systemd runs it: a process with its HTTP port, that tells how it stands."""
+"""The settlement engine as systemd runs it: a process with its HTTP port that reports its state."""
 
 import http.client
 import json
@@ -29,13 +29,13 @@ class Service:
     """Whether it signs its answers: an engine of 0.1.0 has no key."""
     port: int = field(default_factory=free_port)
     anew: bool = True
-    """Each life is an interpreter of its own, of whatever release it finds first."""
+    """Each run is a new interpreter, of whatever release it finds first."""
     process: "subprocess.Popen[bytes] | Forked | None" = None
     systemd: socket.socket | None = None
 
     def start(self, *, ready: bool = True) -> None:
-        """Start it, and (`ready`) wait until it says that it is."""
-        assert self.process is None, "it runs already"
+        """Start it; with `ready`, wait until it reports that it is ready."""
+        assert self.process is None, "the engine is already running"
         address = self.folder / "settlement.notify"
         address.unlink(missing_ok=True)
         self.systemd = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -57,7 +57,7 @@ class Service:
             return subprocess.Popen(command, env=environ, stdout=log, stderr=log)
 
     def hear(self, word: str) -> str:
-        """Wait until it tells systemd this word; give all that it told with it."""
+        """Wait until it sends systemd this word; return the message's other words too."""
         assert self.systemd is not None
         while word not in (told := self.systemd.recv(4096).decode()).splitlines():
             assert self.process is not None
@@ -65,28 +65,28 @@ class Service:
         return told
 
     def hear_any(self) -> str:
-        """Return what it tells systemd next."""
+        """Return its next message to systemd."""
         assert self.systemd is not None
         return self.systemd.recv(4096).decode()
 
     def health(self) -> object:
-        """Ask how it is."""
+        """Request its health."""
         return self.ask("GET", "/health")[1]
 
     def ask(
         self, method: str, path: str, body: object = None, *, token: str = "", key: str = ""
     ) -> tuple[int, object]:
-        """Ask over HTTP; give the status code and the answer."""
+        """Send an HTTP request; return the status code and the answer."""
         return ask(self.port, method, path, body, token=token, key=key)
 
     def kill(self) -> None:
-        """Kill it, as a power cut would."""
+        """Kill it as a power cut would."""
         assert self.process is not None
         self.process.kill()
         self._over()
 
     def terminate(self) -> int:
-        """Stop it in order, as systemd does; give its exit code."""
+        """Stop it in order, as systemd does; return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self._over()
@@ -100,20 +100,20 @@ class Service:
         return code
 
     def close(self) -> None:
-        """Leave nothing behind, whatever a test has come to."""
+        """Stop and remove everything, however a test ended."""
         if self.process is not None:
             self.kill()
 
     @property
     def log(self) -> str:
-        """What it has to say."""
+        """Return its log."""
         return (self.folder / "settlement.log").read_text(encoding="utf-8", errors="replace")
 
 
 def ask(
     port: int, method: str, path: str, body: object = None, *, token: str = "", key: str = ""
 ) -> tuple[int, object]:
-    """Ask a settlement API on this machine; give the status code and the answer."""
+    """Send a request to a settlement API on this machine; return the status code and the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     headers = {"Content-Type": "application/json", "Idempotency-Key": key or f"{method} {path}"}
     if token:

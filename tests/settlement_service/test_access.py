@@ -1,4 +1,4 @@
-"""Who may do what over HTTP: a table of routes, objects and roles, each cell tried."""
+"""Who may do what over HTTP: a table of routes, objects and roles, with each cell tested."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from controller.settlement_service.http_requests import HttpRequests, Tokens
 from tests.settlement_service.rig import House, Inside, SealedTable
 
 ROLES = ("no token", "unknown token", "revoked token", "reader", "player", "staff")
-"""From the weakest to the strongest: what one may do, the next finds done."""
+"""From the weakest to the strongest role: what one has done, the next finds done."""
 BET: dict[str, object] = {"id": "new", "player": "ann", "wager": "red", "amount": 100}
 ANTE: dict[str, object] = {"id": "new", "player": "ann", "wager": "ante", "amount": 200}
 ODDS: dict[str, object] = {"id": "new", "player": "ann", "wager": "pass_odds", "amount": 100}
@@ -25,7 +25,7 @@ FORBIDDEN = (401, 401, 401, 403, 403)
 
 @dataclass(frozen=True)
 class Row:
-    """A route with one object, and what each role is answered."""
+    """A route with one object, and the answer to each role."""
 
     method: str
     route: str
@@ -34,7 +34,7 @@ class Row:
     cells: tuple[int, ...]
     body: dict[str, object] | None = None
     says: str = ""
-    """What the strongest refusal names."""
+    """What the strongest role's refusal names."""
 
 
 TABLE = (
@@ -297,7 +297,7 @@ TABLE = (
 
 @pytest.fixture
 def house(tmp_path: Path, key: Key) -> Iterator[House]:
-    """Ann sits at seat 3 and bob at 5, an ante of his lies at 7, and both have craps bets up."""
+    """Ann sits at seat 3 and bob at 5, an ante of his is at 7, and both have craps bets up."""
     house = House(f"sqlite:///{tmp_path}/settlement.db")
     tables = {name: SealedTable(name, key) for name in ("wheel", "cards", "craps")}
     for name, rules in (
@@ -324,7 +324,7 @@ def house(tmp_path: Path, key: Key) -> Iterator[House]:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.route}: {row.what}")
-def test_each_role_is_answered_as_the_table_says(row: Row, house: House) -> None:
+def test_each_role_gets_the_answer_in_the_table(row: Row, house: House) -> None:
     client = TestClient(make_app(Inside(HttpRequests(house.engine))), raise_server_exceptions=False)
     for role, expected in zip(ROLES, row.cells, strict=True):
         before = [house.balance(f"player:{player}") for player in ("ann", "bob")]
@@ -340,8 +340,8 @@ def test_each_role_is_answered_as_the_table_says(row: Row, house: House) -> None
     assert house.proof().faults == ()
 
 
-def test_no_route_and_no_deed_is_without_its_cells() -> None:
-    """A new route fails here until it is in the table, and a new deed or role until its reach is said."""
+def test_every_route_and_action_is_in_the_table() -> None:
+    """A new route fails here until it is in the table, and so does a new action or role."""
     app = make_app(Inside(None))  # type: ignore[arg-type]  # nothing is asked
     hidden = {
         str(getattr(route, "path", ""))
@@ -356,7 +356,7 @@ def test_no_route_and_no_deed_is_without_its_cells() -> None:
     assert all(set(reach) == set(get_args(TokenRole)) for reach in ACCESS.values())
 
 
-def test_a_seat_that_a_player_was_moved_from_is_no_more_his(house: House) -> None:
+def test_a_player_moved_from_a_seat_may_no_longer_use_it(house: House) -> None:
     client = TestClient(make_app(Inside(HttpRequests(house.engine))))
     house.desk.seat(house.asking(), "cards", "3", "bob")
     headers = {"Authorization": "Bearer player", "Idempotency-Key": "k"}
@@ -364,7 +364,7 @@ def test_a_seat_that_a_player_was_moved_from_is_no_more_his(house: House) -> Non
     assert (answer.status_code, answer.json()["rule"]) == (409, "SEATED")
 
 
-def test_a_revoked_token_is_turned_away_at_the_next_request(house: House) -> None:
+def test_a_revoked_token_is_refused_at_the_next_request(house: House) -> None:
     client = TestClient(make_app(Inside(HttpRequests(house.engine))))
     headers = {"Authorization": "Bearer player"}
     assert client.get("/players/ann", headers=headers).status_code == 200

@@ -1,4 +1,4 @@
-"""What happens while a request waits for the table's word: it is granted on what holds when it is booked."""
+"""Events while a request waits for the table's statement: the state at booking time decides."""
 
 from collections.abc import Callable
 from itertools import count
@@ -18,7 +18,7 @@ BOB = Caller(name="bob's", role="player", player="bob")
 
 
 class Race:
-    """A table at which something happens before each word is said; ann and bob have 1,000 cents each."""
+    """A table at which something happens before each statement; ann and bob have 1,000 cents each."""
 
     def __init__(self, house: House, key: Key, name: str, rules: str) -> None:
         self.house = house
@@ -47,7 +47,7 @@ class Race:
         return None
 
     def ante(self, caller: Caller, id_: str = "b1", seat: str = "3") -> str:
-        """Bet an Ante as a player; give the rule that refuses it, or nothing."""
+        """Bet an Ante as a player; return the rule that refuses it, or nothing."""
         bet: dict[str, object] = {
             "id": id_,
             "player": caller.player,
@@ -55,15 +55,15 @@ class Race:
             "amount": 200,
             "seat": seat,
         }
-        return self.said(lambda: self.house.desk.bet(self.asks(caller), "cards", bet))
+        return self.refusal(lambda: self.house.desk.bet(self.asks(caller), "cards", bet))
 
     def change(self, caller: Caller, **change: object) -> str:
-        return self.said(lambda: self.house.desk.change(self.asks(caller), self.table.name, change))
+        return self.refusal(lambda: self.house.desk.change(self.asks(caller), self.table.name, change))
 
     def asks(self, caller: Caller) -> Asking:
         return Asking(caller, f"k{next(self._keys)}")
 
-    def said(self, deed: Callable[[], object]) -> str:
+    def refusal(self, deed: Callable[[], object]) -> str:
         try:
             deed()
         except RequestRefused as refused:
@@ -73,13 +73,13 @@ class Race:
 
 @pytest.fixture
 def race(house: House, key: Key) -> Race:
-    """A card table with ann seated at 3."""
+    """Return a card table with ann seated at 3."""
     race = Race(house, key, "cards", "three-card-poker-12-014")
     house.desk.seat(house.asking(), "cards", "3", "ann")
     return race
 
 
-def test_a_seat_that_is_given_to_another_while_its_player_bets_takes_no_bet_of_his(race: Race) -> None:
+def test_a_bet_waiting_while_its_seat_is_given_to_another_player_is_refused(race: Race) -> None:
     house = race.house
     race.meanwhile = lambda: house.desk.seat(house.asking(), "cards", "3", "bob")
     assert race.ante(ANN) == "SEATED"
@@ -88,8 +88,8 @@ def test_a_seat_that_is_given_to_another_while_its_player_bets_takes_no_bet_of_h
     assert house.proof().faults == ()
 
 
-def test_a_seat_on_which_another_bets_first_is_not_shared(race: Race) -> None:
-    """Staff gives the seat to bob, bob bets, and it is ann's again: his wager lies there."""
+def test_a_seat_on_which_another_player_bets_first_is_not_shared(race: Race) -> None:
+    """Staff give the seat to bob, bob bets, and the seat is ann's again: his wager is up there."""
     house = race.house
 
     def happens() -> None:
@@ -101,39 +101,39 @@ def test_a_seat_on_which_another_bets_first_is_not_shared(race: Race) -> None:
     assert house.proof().faults == ()
 
 
-def test_chips_that_are_paid_out_while_a_bet_waits_are_not_bet(race: Race) -> None:
+def test_chips_paid_out_while_a_bet_waits_cannot_be_bet(race: Race) -> None:
     house = race.house
     race.meanwhile = lambda: house.desk.pay(house.asking(), "ann", -900)
     assert race.ante(ANN) == "FUNDS"
     assert house.balance("player:ann") == 100
 
 
-def test_a_token_that_is_revoked_while_its_bet_waits_bets_nothing(race: Race) -> None:
+def test_a_bet_whose_token_is_revoked_while_it_waits_is_refused(race: Race) -> None:
     house = race.house
     tokens = Tokens(house.engine)
     tokens.make("ann's", "player", "secret", "ann")
     ante: dict[str, object] = {"id": "b2", "player": "ann", "wager": "ante", "amount": 200, "seat": "3"}
     race.meanwhile = lambda: tokens.revoke("ann's")
     assert race.ante(ANN) == "TOKEN"
-    assert race.said(lambda: house.desk.bets(race.asks(ANN), "cards", [ante])) == "TOKEN"
+    assert race.refusal(lambda: house.desk.bets(race.asks(ANN), "cards", [ante])) == "TOKEN"
     assert house.balance("player:ann") == 1_000
 
 
-def test_the_same_wager_asked_for_twice_at_once_is_made_once(race: Race) -> None:
+def test_the_same_wager_requested_twice_at_once_is_made_once(race: Race) -> None:
     race.meanwhile = lambda: race.ante(ANN)
     assert race.ante(ANN) == "BOOK-ID"
     assert race.house.balance("player:ann") == 800
 
 
 def at_a_wheel(house: House, key: Key) -> Race:
-    """A wheel at which ann has 200 cents on red."""
+    """Return a wheel at which ann has 200 cents on red."""
     race = Race(house, key, "wheel-1", "roulette")
     red: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 200}
-    assert race.said(lambda: house.desk.bet(race.asks(ANN), "wheel-1", red)) == ""
+    assert race.refusal(lambda: house.desk.bet(race.asks(ANN), "wheel-1", red)) == ""
     return race
 
 
-def test_a_wager_that_is_taken_back_twice_at_once_is_handed_back_once(house: House, key: Key) -> None:
+def test_a_wager_removed_twice_at_once_is_returned_once(house: House, key: Key) -> None:
     race = at_a_wheel(house, key)
     found: list[str] = []
     race.meanwhile = lambda: found.append(race.change(ANN, do="remove", id="b1"))
@@ -142,7 +142,7 @@ def test_a_wager_that_is_taken_back_twice_at_once_is_handed_back_once(house: Hou
     assert house.proof().faults == ()
 
 
-def test_another_s_change_while_the_owner_s_waits_is_refused(house: House, key: Key) -> None:
+def test_another_players_change_while_the_owners_waits_is_refused(house: House, key: Key) -> None:
     race = at_a_wheel(house, key)
     found: list[str] = []
     race.meanwhile = lambda: found.append(race.change(BOB, do="remove", id="b1"))

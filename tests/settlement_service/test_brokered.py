@@ -1,4 +1,4 @@
-"""Some tables through one broker and one engine, both killed: a slice of the benchmark of a hundred."""
+"""Several tables with one broker and one engine, both killed: part of the benchmark of a hundred tables."""
 
 from pathlib import Path
 

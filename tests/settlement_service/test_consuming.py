@@ -36,7 +36,7 @@ from tests.settlement_service.rig import House, SealedTable, key_in
 from tests.settlement_service.words import oblige
 
 TURNS = 10
-"""Turns of both sides before what is not acknowledged is offered again."""
+"""Turns of both sides before unacknowledged outcomes are offered again."""
 
 
 def now_us() -> int:
@@ -50,7 +50,7 @@ def message(event: bytes) -> Message:
 
 
 class Line:
-    """A table's sink at a broker, and the engine's intake where that is in this process too."""
+    """A table's sink at a broker, and the engine's intake if it is in this process too."""
 
     def __init__(self, table: SealedTable, mosquitto: Mosquitto, house: House | None = None) -> None:
         settings = MqttSettings(host="127.0.0.1", port=mosquitto.port)
@@ -67,15 +67,15 @@ class Line:
             None if house is None else Broker(house.engine, settings, "settlement", now_us, say, key=key)
         )
         if house is not None:
-            oblige(house.engine)  # What the broker delays is another test's.
+            oblige(house.engine)  # Delays at the broker are covered by other tests.
         self.until(self.ready)
 
     def ready(self) -> bool:
-        """Whether both are at the broker."""
+        """Return whether both are connected to the broker."""
         return self.sink.ready and (self.broker is None or self.broker.ready)
 
     def until(self, done: Callable[[], bool]) -> None:
-        """Turn both until that holds."""
+        """Turn both until the condition is true."""
         until(done, self.turn)
 
     def turn(self) -> None:
@@ -85,13 +85,13 @@ class Line:
             self.broker.turn(0.02)
 
     def close(self) -> None:
-        """Take leave of the broker."""
+        """Disconnect from the broker."""
         self.sink.leave()
         if self.broker:
             self.broker.close()
 
     def sends(self, *events: bytes) -> None:
-        """Publish events until each is acknowledged, again and again as a table does."""
+        """Publish events, repeating as a table does, until each is acknowledged."""
         wanted = {read_event(event).id for event in events}
 
         def offer_and_turn() -> None:
@@ -104,7 +104,7 @@ class Line:
 
     @property
     def acknowledged(self) -> set[str]:
-        """The outcomes acknowledged so far."""
+        """Return the outcomes acknowledged so far."""
         return {report.ack.id for report in self.reports if isinstance(report, Acknowledged)}
 
 
@@ -122,7 +122,7 @@ def line(house: House, roulette: SealedTable, mosquitto: Mosquitto) -> Iterator[
 
 
 @needs_mosquitto
-def test_outcomes_come_by_the_broker_and_are_answered(
+def test_outcomes_arrive_through_the_broker_and_are_answered(
     house: House, roulette: SealedTable, mosquitto: Mosquitto, line: Line
 ) -> None:
     house.player("ann", 1_000)
@@ -142,14 +142,14 @@ STRANGE = (
     b"",
     b" " * 2_000_000,
 )
-"""What no message is: nested without end, no UTF-8, half a character, a vast number, nothing, too much."""
+"""What is not a message: deep nesting, no UTF-8, half a character, a vast number, nothing, too much."""
 
 
 @needs_mosquitto
-def test_no_message_of_anybody_costs_the_engine_its_connection(
+def test_no_invalid_message_costs_the_engine_its_connection(
     roulette: SealedTable, mosquitto: Mosquitto, line: Line
 ) -> None:
-    """One that is retained would come again with each connection."""
+    """A retained message would come again with each connection."""
     with pytest.MonkeyPatch.context() as patch:
         lost: list[str] = []
         patch.setattr(Broker, "_lose", lambda _broker, why: lost.append(why))
@@ -167,7 +167,7 @@ def test_no_message_of_anybody_costs_the_engine_its_connection(
 
 
 @needs_mosquitto
-def test_what_is_missing_is_asked_for(roulette: SealedTable, line: Line) -> None:
+def test_missing_outcomes_are_requested(roulette: SealedTable, line: Line) -> None:
     closed, *rest = roulette.spins("1")
     line.sink.offer([message(event) for event in rest])
     line.until(lambda: any(isinstance(report, ResendRequest) for report in line.reports))
@@ -224,8 +224,8 @@ def test_within_the_process_a_refusal_is_raised(house: House, key: Key, tmp_path
     assert answers == []
 
 
-def test_within_the_process_a_database_that_is_not_settlements_waits_for_a_person(tmp_path: Path) -> None:
-    """It is no full disk and no defect, and nothing clears it but a person."""
+def test_within_the_process_a_foreign_database_waits_for_a_person(tmp_path: Path) -> None:
+    """It is neither a full disk nor a defect, and only a person can clear it."""
     with closing(sqlite3.connect(tmp_path / "settlement.db")) as other:
         other.execute("CREATE TABLE notes (text)")
     enrolment = Enrolment(b"\1" * 32, never_settled=True)
@@ -236,7 +236,9 @@ def test_within_the_process_a_database_that_is_not_settlements_waits_for_a_perso
 
 
 @needs_mosquitto
-def test_a_table_that_closes_is_met_once_its_closing_is_settled(roulette: SealedTable, line: Line) -> None:
+def test_a_table_that_closes_gets_a_progress_report_once_its_closing_is_settled(
+    roulette: SealedTable, line: Line
+) -> None:
     line.until(lambda: any(isinstance(report, ProgressReport) for report in line.reports))
     line.reports.clear()
     closed = roulette.tell("table.closed", TableEvent(cause="close_table"))
@@ -251,7 +253,7 @@ def test_a_table_that_closes_is_met_once_its_closing_is_settled(roulette: Sealed
 
 
 @needs_mosquitto
-def test_what_is_told_of_bets_is_told_to_the_session_that_the_table_is_in(
+def test_reports_on_bets_name_the_tables_present_session(
     house: House, craps: SealedTable, mosquitto: Mosquitto
 ) -> None:
     line = Line(craps, mosquitto, house)

@@ -1,4 +1,4 @@
-"""A person's ruling after the call: what was booked is taken back, and what holds now is booked."""
+"""A ruling after the call: what was booked is reversed, and the new result is booked."""
 
 from controller.settlement_service.deliveries import RejectedDelivery
 from tests.settlement_service.rig import House, SealedTable
@@ -17,7 +17,7 @@ def test_a_spin_is_corrected(house: House, roulette: SealedTable) -> None:
     assert house.proof().faults == ()
 
 
-def test_a_spin_corrected_to_no_spin_lets_bets_stand(house: House, roulette: SealedTable) -> None:
+def test_after_a_spin_corrected_to_no_spin_bets_stay_up(house: House, roulette: SealedTable) -> None:
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     house.takes(roulette.spins("2"))
@@ -30,8 +30,8 @@ def test_a_spin_corrected_to_no_spin_lets_bets_stand(house: House, roulette: Sea
     assert house.proof().faults == ()
 
 
-def test_bets_made_after_the_wrong_call_stand_where_they_can(house: House, craps: SealedTable) -> None:
-    """A 6 was called and odds were taken; the ruling says 7, so the Pass has won and odds go back."""
+def test_bets_made_after_the_wrong_call_stay_up_if_still_valid(house: House, craps: SealedTable) -> None:
+    """A 6 was called and odds were taken; the ruling says 7, so the Pass won and the odds are returned."""
     house.player("ann", 10_000)
     house.takes(craps.takes_dice("3"))
     house.bets(craps, "ann", "b1", "pass", 500)
@@ -45,7 +45,7 @@ def test_bets_made_after_the_wrong_call_stand_where_they_can(house: House, craps
     assert house.proof().faults == ()
 
 
-def test_winnings_that_were_spent_are_owed(house: House, roulette: SealedTable) -> None:
+def test_undone_winnings_already_spent_become_a_debt(house: House, roulette: SealedTable) -> None:
     house.player("ann", 100)
     house.bets(roulette, "ann", "b1", "straight", 100, numbers=["17"])
     house.takes(roulette.spins("17"))
@@ -68,7 +68,7 @@ def test_a_wrong_seven_out_does_not_end_the_shooters_hand(house: House, craps: S
     assert house.proof().faults == ()
 
 
-def test_a_no_roll_is_ruled_to_count(house: House, craps: SealedTable) -> None:
+def test_a_no_roll_ruled_to_count_is_booked(house: House, craps: SealedTable) -> None:
     house.player("ann", 10_000)
     house.bets(craps, "ann", "b1", "field", 500)
     house.takes(craps.no_roll())

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from controller.journal.keys import Key
 from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.store import Store
-from tests.settlement_service.evenings import Told, roulette
+from tests.settlement_service.evenings import Line, roulette
 from tests.settlement_service.listener import listened
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House, SealedTable
@@ -42,8 +42,8 @@ def prepared(url: str, key: Key) -> None:
     house.store.close()
 
 
-def undisturbed(evening: Sequence[Told], key: Key, tmp_path: Path) -> int:
-    """Return the balance that the evening comes to when nothing is killed."""
+def undisturbed(evening: Sequence[Line], key: Key, tmp_path: Path) -> int:
+    """Return the balance at the end of the evening when nothing is killed."""
     url = f"sqlite:///{tmp_path}/undisturbed.db"
     prepared(url, key)
     listened(url, evening, acks=len(evening))
@@ -62,7 +62,7 @@ def test_an_engine_killed_again_and_again_applies_each_outcome_once(
     done: set[str] = set()
     kills = 0
     while left := [told for told in evening if told.word not in done]:
-        # What was done and not told comes again, and sometimes what was told as well.
+        # What was done but not confirmed comes again, and sometimes what was confirmed as well.
         again = [told for told in evening if told.word in done][-chance.randrange(4) :]
         words = listened(url, [*again, *left], acks=chance.randrange(7, 14))
         assert not any(word.startswith("refused") for word in words), words
@@ -84,7 +84,7 @@ def test_a_database_that_crashes_in_a_transaction_loses_it_whole(cluster: Cluste
     house.bets(table, "ann", "b1", "red", 100)
     events = table.spins("1")
     with pytest.raises(OutOfReach):
-        spoilt(house, cluster, events)
+        crash_during(house, cluster, events)
     cluster.start()
     house.takes(events)
     house.takes(events)
@@ -93,8 +93,8 @@ def test_a_database_that_crashes_in_a_transaction_loses_it_whole(cluster: Cluste
     house.store.close()
 
 
-def spoilt(house: House, cluster: Cluster, events: list[bytes]) -> None:
-    """Crash the database once the first outcome of a transaction has been worked on."""
+def crash_during(house: House, cluster: Cluster, events: list[bytes]) -> None:
+    """Crash the database once the first outcome of a transaction has been processed."""
     take = house.engine._intake.take
     calls = 0
 
@@ -133,7 +133,7 @@ def test_a_database_restarted_again_and_again_keeps_each_effect_once(
     house.store.close()
 
 
-def test_a_second_engine_is_turned_away(url: str, key: Key) -> None:
+def test_a_second_engine_is_refused(url: str, key: Key) -> None:
     house = House(url)
     with pytest.raises(SettlementFault, match="in use"):
         Store(url).open()
@@ -145,7 +145,7 @@ def test_a_second_engine_is_turned_away(url: str, key: Key) -> None:
 
 @needs_postgres
 def test_an_engine_whose_lock_is_held_elsewhere_waits(cluster: Cluster, key: Key) -> None:
-    """Its own lost connection may hold it for a while yet: nothing is done, and it comes again."""
+    """Its own lost connection may still hold the lock for a while: nothing is done, and it retries."""
     url = cluster.database(f"t{next(_NUMBERS)}")
     house, other = House(url), Store(url)
     table = SealedTable("wheel-1", key)
@@ -160,7 +160,7 @@ def test_an_engine_whose_lock_is_held_elsewhere_waits(cluster: Cluster, key: Key
     house.store.close()
 
 
-def test_a_database_of_another_program_is_left_alone(url: str) -> None:
+def test_a_database_of_another_program_is_left_unchanged(url: str) -> None:
     store = Store(url)
     with store.transaction() as connection:
         connection.execute(text("CREATE TABLE theirs (a INTEGER)"))
@@ -169,7 +169,7 @@ def test_a_database_of_another_program_is_left_alone(url: str) -> None:
     store.close()
 
 
-def test_a_database_of_a_newer_program_is_left_alone(url: str) -> None:
+def test_a_database_of_a_newer_program_is_left_unchanged(url: str) -> None:
     store = Store(url)
     store.open()
     with store.transaction() as connection:

@@ -1,4 +1,4 @@
-"""Whole evenings, from what simulated sensors see to what players have in the end."""
+"""Whole evenings, from simulated readings to the players' balances at the end."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,7 +26,7 @@ CHIPS = 1_000_000
 
 
 def outcomes(header: Header, feed: Feed) -> Iterator[Outcome]:
-    """Let a session judge what the sensors saw."""
+    """Have a session judge the readings."""
     session = Session(
         Setup(
             table=header.table,
@@ -54,7 +54,7 @@ class Punter:
         self.before: list[int] = []
 
     def bets(self, attempt: int) -> None:
-        """Bet on the attempt to come."""
+        """Bet on the coming attempt."""
         self._house.bets(
             self._table, "ann", f"b{len(self.before)}", str(self._bet["wager"]), 100, **self._more
         )
@@ -66,7 +66,7 @@ class Punter:
 
 
 def results_of(told: Sequence[Outcome]) -> dict[int, object]:
-    """Return what each attempt came to in the end: the dice, the number, or None where it does not count."""
+    """Return the final result of each attempt: the dice, the number, or None if it does not count."""
     final: dict[int, object] = {}
     for outcome in told:
         match outcome.data:
@@ -82,7 +82,7 @@ def results_of(told: Sequence[Outcome]) -> dict[int, object]:
 
 
 def played(house: House, table: SealedTable, punter: Punter, told: Sequence[Outcome]) -> None:
-    """Bet and settle as the evening goes; some outcomes come twice, in batches as they fall."""
+    """Bet and settle as the evening proceeds; some outcomes come twice, in random batches."""
     punter.bets(1)
     last = 0
     for outcome in told:
@@ -94,7 +94,7 @@ def played(house: House, table: SealedTable, punter: Punter, told: Sequence[Outc
 
 
 def expected(punter: Punter, final: dict[int, object], wins: object, odds: int) -> tuple[int, int]:
-    """Work out by hand what the punter has, and what he still has at risk."""
+    """Compute independently what the player has, and what is still at risk."""
     balance, at_risk = CHIPS, 0
     for before in punter.before:
         balance -= 100

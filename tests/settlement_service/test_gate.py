@@ -1,4 +1,4 @@
-"""No money is taken or handed back but on the table's fresh word, whatever stalls, is late or replayed."""
+"""No money is accepted or returned without the table's fresh statement, whatever is late or replayed."""
 
 from collections.abc import Callable
 
@@ -16,12 +16,12 @@ from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.words import gate
 
 AT_ONCE_S = 0.0
-"""Whatever is to come has come when it is waited for: a test that waits for nothing waits no time."""
+"""All expected messages have come by the time they are awaited: a test that expects none need not wait."""
 ANN = Caller(name="ann's", role="player", player="ann")
 
 
 class Wheel:
-    """A roulette table whose word the test gives, and a player with a bet on red."""
+    """A roulette table whose statements the test provides, and a player with a bet on red."""
 
     def __init__(self, house: House, table: SealedTable) -> None:
         self.house = house
@@ -35,7 +35,7 @@ class Wheel:
         self.bets = 0
 
     def line(self, table: str, nonce: str) -> NoStatement | None:
-        """Take a question, and say what the test wants said."""
+        """Receive a query, and send what the test provides."""
         assert table == self.table.name
         self.asked.append(nonce)
         for payload in self.said(nonce):
@@ -43,7 +43,7 @@ class Wheel:
         return None
 
     def word(self, nonce: str, key: Key | None = None, **changed: object) -> bytes:
-        """Write the word as the table would say it now, or changed."""
+        """Encode the statement as the table would send it now, or changed."""
         word: dict[str, object] = {
             "table": self.table.name,
             "session": "1",
@@ -60,7 +60,7 @@ class Wheel:
         return [self.word(nonce)]
 
     def bet(self, number: str = "17") -> str:
-        """Bet; give the rule that refuses it, or nothing."""
+        """Bet; return the rule that refuses it, or nothing."""
         self.bets += 1
         bet = {
             "id": f"b{self.bets}",
@@ -72,7 +72,7 @@ class Wheel:
         return self._refusal(lambda: self.desk.bet(self.house.asking(), self.table.name, bet))
 
     def take_back(self) -> str:
-        """Remove the newest bet; give the rule that refuses it, or nothing."""
+        """Remove the newest bet; return the rule that refuses it, or nothing."""
         asked: dict[str, object] = {"do": "remove", "id": f"b{self.bets}"}
         return self._refusal(lambda: self.desk.change(self.house.asking(), self.table.name, asked))
 
@@ -97,18 +97,18 @@ def wheel(house: House, roulette: SealedTable) -> Wheel:
     return Wheel(house, roulette)
 
 
-def test_a_bet_on_the_tables_word_is_granted(wheel: Wheel) -> None:
+def test_a_bet_covered_by_the_tables_statement_is_accepted(wheel: Wheel) -> None:
     assert wheel.bet() == ""
     assert wheel.balance == 900
 
 
-def test_every_bet_and_every_change_asks_anew(wheel: Wheel) -> None:
+def test_every_bet_and_every_change_queries_the_table(wheel: Wheel) -> None:
     assert wheel.bet() == ""
     assert wheel.take_back() == ""
     assert len(set(wheel.asked)) == 2
 
 
-def test_without_a_word_nothing_is_taken_and_nothing_handed_back(wheel: Wheel) -> None:
+def test_without_a_statement_nothing_is_accepted_and_nothing_returned(wheel: Wheel) -> None:
     """The broker is stopped after bets opened, and the wheel shows 17."""
     assert wheel.bet() == ""
     wheel.said = lambda _nonce: []
@@ -118,25 +118,25 @@ def test_without_a_word_nothing_is_taken_and_nothing_handed_back(wheel: Wheel) -
     assert wheel.balance == 900
 
 
-def test_a_word_said_before_the_bet_came_covers_nothing(wheel: Wheel) -> None:
-    """It lay in a queue: true when it was said, and delivered while the ball lies in its pocket."""
+def test_a_statement_made_before_the_bet_came_covers_nothing(wheel: Wheel) -> None:
+    """It waited in a queue: true when it was made, but delivered with the ball already in its pocket."""
     wheel.said = lambda _nonce: [wheel.word("0" * 32), wheel.word("0" * 32, heard={})]
     assert wheel.bet() == "TABLE-WORD"
 
 
-def test_the_word_for_another_bet_covers_nothing(wheel: Wheel) -> None:
+def test_the_statement_for_another_bet_covers_nothing(wheel: Wheel) -> None:
     assert wheel.bet() == ""
     first = wheel.asked[0]
     wheel.said = lambda _nonce: [wheel.word(first)]
     assert wheel.bet() == "TABLE-WORD"
 
 
-def test_a_word_of_another_table_covers_nothing(wheel: Wheel) -> None:
+def test_a_statement_of_another_table_covers_nothing(wheel: Wheel) -> None:
     wheel.said = lambda nonce: [wheel.word(nonce, table="wheel-2")]
     assert wheel.bet() == "TABLE-WORD"
 
 
-def test_a_forged_word_covers_nothing_and_is_counted(wheel: Wheel) -> None:
+def test_a_forged_statement_covers_nothing_and_is_counted(wheel: Wheel) -> None:
     def forged(nonce: str) -> list[bytes]:
         with pytest.raises(ValueError, match="did not sign"):
             wheel.engine.gate.receive(wheel.word(nonce, key=ENGINE_KEY))
@@ -147,34 +147,34 @@ def test_a_forged_word_covers_nothing_and_is_counted(wheel: Wheel) -> None:
     assert wheel.engine.gate.forged == 1
 
 
-def test_a_word_that_covers_less_than_it_heard_covers_nothing(wheel: Wheel) -> None:
+def test_a_statement_that_ends_before_the_query_arrived_covers_nothing(wheel: Wheel) -> None:
     wheel.said = lambda nonce: [wheel.word(nonce, until=800)]
     assert wheel.bet() == "TABLE-WORD"
 
 
-def test_a_word_that_knows_of_outcomes_not_settled_here_covers_nothing(wheel: Wheel) -> None:
-    """The wheel's last number is on its way: the bet would stand before it in the book."""
+def test_a_statement_with_outcomes_not_yet_settled_covers_nothing(wheel: Wheel) -> None:
+    """The wheel's last number is in transit: the bet would come before it in the book."""
     wheel.table.spins("17")
     assert wheel.bet("17") == "TABLE-WORD"
     assert wheel.balance == 1_000
 
 
-def test_once_those_are_settled_the_bet_is_for_the_next_spin(wheel: Wheel) -> None:
+def test_once_those_outcomes_are_settled_the_bet_is_for_the_next_spin(wheel: Wheel) -> None:
     wheel.hears(wheel.table.spins("17"))
     assert wheel.bet("17") == ""
     wheel.hears(wheel.table.spins("3"))
     assert wheel.balance == 900
 
 
-def test_a_word_from_before_the_last_close_covers_nothing(wheel: Wheel) -> None:
-    """The bet came in time, but the book has gone on: a refusal is all that an honest player loses."""
+def test_a_statement_from_before_the_last_close_covers_nothing(wheel: Wheel) -> None:
+    """The bet came in time, but the book has moved on: an honest player loses nothing by the refusal."""
     old = wheel.table.seq - 1
     wheel.hears(wheel.table.spins("17"))
     wheel.said = lambda nonce: [wheel.word(nonce, sequence=old, round=1)]
     assert wheel.bet() == "TABLE-WORD"
 
 
-def test_while_bets_are_closed_the_table_is_not_even_asked(wheel: Wheel) -> None:
+def test_while_bets_are_closed_the_table_is_not_queried(wheel: Wheel) -> None:
     wheel.hears(wheel.table.spins("17")[:1])
     assert wheel.bet() == "R-IRR-4"
     assert wheel.asked == []
@@ -191,7 +191,7 @@ def test_bets_that_close_while_the_bet_waits_are_closed(wheel: Wheel) -> None:
     assert wheel.balance == 1_000
 
 
-def test_an_engine_that_restarted_believes_no_answer_to_its_old_questions(wheel: Wheel) -> None:
+def test_a_restarted_engine_accepts_no_answer_to_its_old_queries(wheel: Wheel) -> None:
     assert wheel.bet() == ""
     old = wheel.word(wheel.asked[0])
     wheel.engine = Engine(wheel.house.store, lambda: 0, gate=Gate(lambda: "f" * 32, AT_ONCE_S))
@@ -201,14 +201,14 @@ def test_an_engine_that_restarted_believes_no_answer_to_its_old_questions(wheel:
     assert wheel.bet() == "TABLE-WORD"
 
 
-def test_a_table_that_never_spoke_takes_no_bets(house: House, roulette: SealedTable) -> None:
+def test_a_table_that_never_sent_a_statement_takes_no_bets(house: House, roulette: SealedTable) -> None:
     house.player("ann", 1_000)
     house.engine.gate.connect(lambda _table, _nonce: NoStatement("TABLE-WORD", "it is not at the broker"))
     with pytest.raises(RequestRefused, match="not at the broker"):
         house.bets(roulette, "ann", "b1", "red", 100)
 
 
-def test_a_request_sent_again_is_answered_as_before_and_asks_nobody(wheel: Wheel) -> None:
+def test_a_repeated_request_is_answered_as_before_without_a_query(wheel: Wheel) -> None:
     bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 100}
     asking = wheel.house.asking()
     first = wheel.desk.bet(asking, wheel.table.name, bet)
@@ -217,8 +217,8 @@ def test_a_request_sent_again_is_answered_as_before_and_asks_nobody(wheel: Wheel
     assert len(wheel.asked) == 1
 
 
-def test_a_refusal_for_want_of_a_word_stays_one_when_the_same_request_comes_again(wheel: Wheel) -> None:
-    """Else it could be sent again and again until the number is known."""
+def test_a_request_refused_without_a_statement_stays_refused_when_repeated(wheel: Wheel) -> None:
+    """Otherwise it could be repeated until the number is known."""
     bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 100}
     asking = wheel.house.asking()
     wheel.said = lambda _nonce: []
@@ -229,7 +229,7 @@ def test_a_refusal_for_want_of_a_word_stays_one_when_the_same_request_comes_agai
         wheel.desk.bet(asking, wheel.table.name, bet)
 
 
-def test_a_flood_of_waiting_bets_is_turned_away_at_once() -> None:
+def test_a_flood_of_waiting_bets_is_refused_at_once() -> None:
     crowded = gate(AT_ONCE_S)
     answers: list[object] = []
 
@@ -245,7 +245,7 @@ def test_a_flood_of_waiting_bets_is_turned_away_at_once() -> None:
     assert any(isinstance(answer, NoStatement) and "too many" in answer.reason for answer in answers)
 
 
-def test_what_was_granted_is_kept_with_its_moment_at_the_table(wheel: Wheel) -> None:
+def test_an_accepted_bet_is_stored_with_its_time_at_the_table(wheel: Wheel) -> None:
     assert wheel.bet() == ""
     wheel.hears(wheel.table.spins("17"))
     newest = Views(wheel.engine).rounds("wheel-1", 1)[0]
@@ -253,14 +253,14 @@ def test_what_was_granted_is_kept_with_its_moment_at_the_table(wheel: Wheel) -> 
 
 
 def test_times_of_two_sessions_are_not_compared(wheel: Wheel) -> None:
-    """Each start of the table has a clock of its own."""
+    """Each start of the table has its own clock."""
     wheel.said = lambda nonce: [wheel.word(nonce, session="0")]
     assert wheel.bet() == ""
     wheel.hears(wheel.table.spins("17"))
     assert Views(wheel.engine).rounds("wheel-1", 1)[0].wager_to_close_ms is None
 
 
-def test_of_dice_the_release_is_what_closes_the_bets(house: House, craps: SealedTable) -> None:
+def test_at_a_dice_table_the_release_closes_the_bets(house: House, craps: SealedTable) -> None:
     house.player("ann", 1_000)
     house.bets(craps, "ann", "b1", "field", 100)
     house.takes(craps.rolls(1, 2))

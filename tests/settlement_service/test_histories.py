@@ -1,4 +1,4 @@
-"""Whatever stalls, repeats, overtakes, is lost or starts anew: nobody bets on a number that he may know."""
+"""Whatever stalls, repeats, overtakes or restarts: no bet is accepted on a number that may be known."""
 
 import random
 
@@ -45,7 +45,9 @@ def play(key: Key, seed: int, trouble: Trouble) -> World:
     phases=(Phase.generate,),  # a seed makes a whole evening: a smaller one is not a simpler one
 )
 @given(seed=st.integers(0, 2**32), trouble=troubles)
-def test_nothing_is_granted_that_came_after_the_table_closed(key: Key, seed: int, trouble: Trouble) -> None:
+def test_no_request_that_came_after_the_table_closed_is_accepted(
+    key: Key, seed: int, trouble: Trouble
+) -> None:
     world = play(key, seed, trouble)
     assert world.past_posted() == []
     assert kept_margins(world) >= 0
@@ -62,15 +64,15 @@ def kept_margins(world: World) -> int:
     return min((closed - last for last, closed in rows), default=0)
 
 
-def test_on_a_good_day_whoever_is_in_time_is_granted(key: Key) -> None:
-    """Only who comes within the watermark of the close, or after it, is refused."""
+def test_on_a_good_day_requests_in_time_are_accepted(key: Key) -> None:
+    """Only requests within the watermark of the close, or after it, are refused."""
     world = play(key, 7, CALM)
     assert len(world.granted) > 20
     assert world.past_posted() == []
     world.end()
 
 
-def test_on_a_rough_day_some_are_granted_still(key: Key) -> None:
+def test_on_a_rough_day_some_requests_are_still_accepted(key: Key) -> None:
     world = play(key, 7, ROUGH)
     assert world.granted
     assert world.refused
@@ -79,7 +81,7 @@ def test_on_a_rough_day_some_are_granted_still(key: Key) -> None:
 
 
 def without_asking(patch: pytest.MonkeyPatch) -> None:
-    """Break the gate: any word of the table covers any bet, as if a word's freshness were its arrival."""
+    """Break the gate: any statement of the table covers any bet, as if its arrival proved its freshness."""
 
     def accept(gate: Gate, word: object) -> None:
         for nonce, question in gate._questions.items():
@@ -91,7 +93,7 @@ def without_asking(patch: pytest.MonkeyPatch) -> None:
 
     def hear_all(gate: Gate, payload: bytes) -> None:
         hear(gate, payload)
-        from controller.publish.betting import read_statement  # noqa: PLC0415 - of this break alone
+        from controller.publish.betting import read_statement  # noqa: PLC0415 - for this change only
 
         gate.accept(read_statement(payload))
 
@@ -99,7 +101,7 @@ def without_asking(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_watermark(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: it answers a question at once, before what was seen earlier is judged."""
+    """Break the table: it answers a query at once, before earlier readings are judged."""
     note = Announcer.note
 
     def hasty(announcer: Announcer, betting: object, now_us: int) -> None:
@@ -109,7 +111,7 @@ def without_watermark(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("broken", [without_asking, without_watermark])
-def test_these_histories_find_a_gate_that_is_broken(key: Key, broken: object) -> None:
+def test_these_histories_find_a_broken_gate(key: Key, broken: object) -> None:
     assert LATENESS_US > 0
     with pytest.MonkeyPatch.context() as patch:
         assert callable(broken)
@@ -126,7 +128,7 @@ def test_these_histories_find_a_gate_that_is_broken(key: Key, broken: object) ->
 
 
 def test_a_wall_clock_that_is_set_back_and_forth_changes_nothing(key: Key) -> None:
-    """It is a label alone: what is granted and what it comes to are as with one that stands still."""
+    """It is a label only: acceptance and results are the same as with a clock that stands still."""
     trouble = Trouble(stalls=0.2, stall_us=3 * SECOND_US, repeats=0.2)
     steady, jumping = World(key, 5, trouble), World(key, 5, trouble)
     clock = random.Random(5)

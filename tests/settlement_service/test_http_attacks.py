@@ -1,6 +1,6 @@
-"""What a stranger tries at the HTTP API, against the real processes: the engine must not notice.
+"""Attacks on the HTTP API, against the real processes: the engine must not be affected.
 
-Every attack is bounded: a few megabytes and seconds. After each the engine's memory is what it was, a request
+Every attack is limited to a few megabytes and seconds. After each the engine's memory is unchanged, a request
 is answered, and the log is short.
 """
 
@@ -29,7 +29,7 @@ from tests.settlement_service.service import PATIENCE_S, Service, ask
 MAX_OPEN = Limits().max_open
 MB = 1_000_000
 MAX_GROWTH = 30 * MB
-"""Of either process under attack: the attacks bring 60 MB and more."""
+"""Permitted growth of either process under attack: the attacks send 60 MB and more."""
 MAX_LOG = 20_000
 JSON = b"Content-Type: application/json\r\n"
 
@@ -63,7 +63,7 @@ def house_in(folder: Path) -> str:
 
 
 def request(method: str, path: str, *headers: bytes, token: str = "", body: bytes | None = None) -> bytes:
-    """Write a request as bytes; without a body's length where none is given."""
+    """Encode a request; it states the body's length unless there is no body."""
     lines = [f"{method} {path} HTTP/1.1\r\nHost: x\r\n".encode(), *headers]
     if token:
         lines.append(f"Authorization: Bearer {token}\r\n".encode())
@@ -73,7 +73,7 @@ def request(method: str, path: str, *headers: bytes, token: str = "", body: byte
 
 
 def bet(body: bytes, *headers: bytes, token: str = "ann-secret", key: str = "k") -> bytes:
-    """Write a bet with this body."""
+    """Encode a bet with this body."""
     return request(
         "POST",
         "/tables/wheel-1/wagers",
@@ -90,7 +90,7 @@ def connect(service: Service) -> socket.socket:
 
 
 def answered(connection: socket.socket) -> bytes:
-    """Return all that comes until the other side ends the connection."""
+    """Return everything received until the other side ends the connection."""
     got = b""
     with suppress(ConnectionResetError):
         while data := connection.recv(65_536):
@@ -125,7 +125,7 @@ def resident(pid: int) -> int:
 
 @pytest.fixture
 def unharmed(served: Service) -> Iterator[Service]:
-    """Return the service, and look afterwards that neither process grew, it answers, and the log is short."""
+    """Return the service; afterwards check that neither process grew, it answers, and the log is short."""
     assert served.process is not None
     served.ask("GET", "/players/ann", token="staff-secret")
     pids = [served.process.pid, *children(served)]
@@ -133,7 +133,9 @@ def unharmed(served: Service) -> Iterator[Service]:
     yield served
     assert served.ask("GET", "/players/ann", token="staff-secret")[0] == 200
     assert served.health() == {"status": "ok", "tables": 1, "halted": 0, "alarms": 0, "broker": "none"}
-    assert [served.process.pid, *children(served)] == pids, "the process that serves HTTP was started again"
+    assert [served.process.pid, *children(served)] == pids, (
+        "the process that serves HTTP must not be restarted"
+    )
     assert [resident(pid) - size < MAX_GROWTH for pid, size in zip(pids, before, strict=True)] == [
         True,
         True,
@@ -156,7 +158,7 @@ def test_a_long_body_is_answered_before_it_is_read(unharmed: Service, token: str
     assert status.startswith(b"HTTP/1.1 413" if token == "ann-secret" else b"HTTP/1.1 401")
 
 
-def test_a_body_in_pieces_without_a_length_is_cut_off(unharmed: Service) -> None:
+def test_a_chunked_body_without_a_length_is_cut_off(unharmed: Service) -> None:
     with connect(unharmed) as connection:
         connection.sendall(
             request("POST", "/players", JSON, b"Transfer-Encoding: chunked\r\n", token="staff-secret")
@@ -189,7 +191,7 @@ TWO_MEANINGS = {
 
 
 @pytest.mark.parametrize("body", TWO_MEANINGS.values(), ids=TWO_MEANINGS)
-def test_json_with_two_meanings_is_refused_in_words(unharmed: Service, body: bytes) -> None:
+def test_ambiguous_json_is_refused_with_a_message(unharmed: Service, body: bytes) -> None:
     status, told = said(unharmed, bet(body))
     assert (status, told["rule"]) == (400, "JSON")
     assert str(told["reason"]).startswith("found ")
@@ -207,15 +209,15 @@ def test_json_with_two_meanings_is_refused_in_words(unharmed: Service, body: byt
         "/players/ann/results?limit=" + "9" * 5000,
     ],
 )
-def test_a_path_that_is_no_name_is_refused(unharmed: Service, path: str) -> None:
+def test_a_path_that_is_not_a_valid_name_is_refused(unharmed: Service, path: str) -> None:
     status, _ = said(unharmed, request("GET", path, token="staff-secret"))
     assert status in (404, 422)
 
 
-# --- requests in the request ---
+# --- requests inside requests ---
 
 SECOND = request("GET", "/tables", token="staff-secret")
-"""What somebody wants answered for another connection's sake."""
+"""A request that an attacker wants answered on another client's connection."""
 FRAMED = {
     "two ways to tell the length": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     + SECOND,
@@ -234,8 +236,8 @@ FRAMED = {
 
 
 @pytest.mark.parametrize("framed", FRAMED.values(), ids=FRAMED)
-def test_no_request_hides_behind_another_whose_end_is_unclear(unharmed: Service, framed: bytes) -> None:
-    """A relay before the engine may see another end: what follows must be nobody's request."""
+def test_no_request_can_be_hidden_behind_one_with_an_ambiguous_end(unharmed: Service, framed: bytes) -> None:
+    """A proxy before the engine may see another end: what follows must not be taken as a request."""
     head = request("POST", "/tables/wheel-1/wagers", JSON, b"Connection: close\r\n", token="ann-secret")[:-2]
     with connect(unharmed) as connection:
         with suppress(ConnectionError):
@@ -254,7 +256,7 @@ def test_no_request_hides_behind_another_whose_end_is_unclear(unharmed: Service,
         b"X-Remote-User: till\r\n",
     ],
 )
-def test_no_header_makes_another_request_of_it(unharmed: Service, header: bytes) -> None:
+def test_no_header_changes_the_request(unharmed: Service, header: bytes) -> None:
     status, told = said(unharmed, request("GET", "/tables", header, token="ann-secret"))
     assert (status, told["rule"]) == (403, "HTTP-403")
 
@@ -263,7 +265,7 @@ def test_no_header_makes_another_request_of_it(unharmed: Service, header: bytes)
 
 
 def half(kind: str) -> bytes:
-    """Begin a request and leave it."""
+    """Send part of a request and stop."""
     return {
         "nothing": b"",
         "half a head": b"POST /players HTTP/1.1\r\nHost: x\r\nX-",
@@ -283,8 +285,8 @@ def half(kind: str) -> bytes:
     "kind",
     ["nothing", "half a head", "half a body of a stranger", "half a body with a token", "100-continue"],
 )
-def test_half_sent_requests_keep_nobody_out(unharmed: Service, kind: str) -> None:
-    """Three times as many as there are places, under a limit of 256 open files."""
+def test_partial_requests_do_not_block_other_clients(unharmed: Service, kind: str) -> None:
+    """Three times as many as there are connections, under a limit of 256 open files."""
     with ExitStack() as held:
         for _ in range(3 * MAX_OPEN):
             connection = held.enter_context(connect(unharmed))
@@ -295,7 +297,7 @@ def test_half_sent_requests_keep_nobody_out(unharmed: Service, kind: str) -> Non
         assert files < MAX_OPEN + 40
 
 
-def test_a_head_that_comes_a_byte_at_a_time_is_given_up(unharmed: Service) -> None:
+def test_a_head_sent_byte_by_byte_is_dropped(unharmed: Service) -> None:
     with connect(unharmed) as connection:
         ended = threading.Event()
 
@@ -313,7 +315,7 @@ def test_a_head_that_comes_a_byte_at_a_time_is_given_up(unharmed: Service) -> No
         thread.join()
 
 
-def test_a_body_that_never_comes_is_given_up(unharmed: Service) -> None:
+def test_a_request_whose_body_never_comes_is_dropped(unharmed: Service) -> None:
     with connect(unharmed) as connection:
         connection.sendall(half("half a body with a token"))
         assert answered(connection).startswith(b"HTTP/1.1 408")
@@ -326,7 +328,7 @@ def test_an_endless_head_is_refused(unharmed: Service) -> None:
         assert answered(connection)[:12] in (b"HTTP/1.1 400", b"")
 
 
-def test_a_head_of_thousands_of_short_headers_is_refused_though_it_comes_at_once(unharmed: Service) -> None:
+def test_a_head_of_thousands_of_short_headers_is_refused(unharmed: Service) -> None:
     short = [b"X-%d: y\r\n" % n for n in range(3000)]
     with connect(unharmed) as connection:
         with suppress(ConnectionError):
@@ -334,7 +336,7 @@ def test_a_head_of_thousands_of_short_headers_is_refused_though_it_comes_at_once
         assert answered(connection)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 431", b"")
 
 
-def test_one_who_reads_no_answer_is_let_go(unharmed: Service) -> None:
+def test_a_client_that_reads_no_answer_is_disconnected(unharmed: Service) -> None:
     with connect(unharmed) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         with suppress(ConnectionError):
@@ -343,7 +345,7 @@ def test_one_who_reads_no_answer_is_let_go(unharmed: Service) -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n"])
-def test_handshakes_that_never_end_keep_nobody_out(tmp_path: Path, begun: bytes) -> None:
+def test_unfinished_handshakes_do_not_block_other_clients(tmp_path: Path, begun: bytes) -> None:
     tls = Authority(tmp_path).files("api")
     service = Service(tmp_path, house_in(tmp_path), arguments=("--certificate", tls.certificate, tls.key))
     service.start()
@@ -367,14 +369,14 @@ def test_handshakes_that_never_end_keep_nobody_out(tmp_path: Path, begun: bytes)
 # --- floods ---
 
 
-def test_a_flood_of_what_is_no_http_leaves_few_lines(unharmed: Service) -> None:
+def test_a_flood_of_non_http_data_leaves_few_log_lines(unharmed: Service) -> None:
     for _ in range(500):
         with connect(unharmed) as connection, suppress(ConnectionError):
             connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
     assert unharmed.log.count("Invalid HTTP request") <= 20
 
 
-def test_tokens_that_open_nothing_are_not_looked_up_without_end(unharmed: Service) -> None:
+def test_lookups_of_unknown_tokens_are_limited(unharmed: Service) -> None:
     statuses = [ask(unharmed.port, "GET", "/tables", token=f"guess-{n}")[0] for n in range(200)]
     assert set(statuses) <= {401, 429}
     assert unharmed.ask("GET", "/players/ann", token="staff-secret")[0] == 200
@@ -390,7 +392,7 @@ def test_tokens_that_open_nothing_are_not_looked_up_without_end(unharmed: Servic
         b"Authorization:\r\n",
     ],
 )
-def test_a_strange_token_is_no_token(unharmed: Service, header: bytes) -> None:
+def test_a_malformed_token_is_refused(unharmed: Service, header: bytes) -> None:
     assert said(unharmed, request("GET", "/tables", header))[0] == 401
 
 
@@ -398,7 +400,7 @@ def test_a_strange_token_is_no_token(unharmed: Service, header: bytes) -> None:
 
 
 @pytest.mark.parametrize("word", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_process_that_dies_is_started_again_and_the_engine_goes_on(
+def test_an_http_process_that_dies_is_restarted_and_the_engine_continues(
     tmp_path: Path, word: signal.Signals
 ) -> None:
     service = Service(tmp_path, house_in(tmp_path))
@@ -415,7 +417,7 @@ def test_a_process_that_dies_is_started_again_and_the_engine_goes_on(
     until(lambda: not Path(f"/proc/{before}").exists(), "its end")
 
 
-def test_the_process_ends_with_the_engine(tmp_path: Path) -> None:
+def test_the_http_process_ends_with_the_engine(tmp_path: Path) -> None:
     service = Service(tmp_path, house_in(tmp_path))
     service.start()
     (served,) = children(service)
@@ -424,7 +426,7 @@ def test_the_process_ends_with_the_engine(tmp_path: Path) -> None:
 
 
 def answers(service: Service) -> bool:
-    """Whether the API is there and answers."""
+    """Return whether the API answers."""
     with suppress(OSError):
         return service.ask("GET", "/players/ann", token="staff-secret")[0] == 200
     return False

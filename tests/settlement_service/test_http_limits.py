@@ -1,4 +1,4 @@
-"""Bounds at the API, request by request and without a network."""
+"""Limits at the API, request by request and without a network."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 def ran(task: Coroutine[object, object, T]) -> T:
-    """Run it in a thread of its own: a browser's driver may keep a loop in this one."""
+    """Run it in its own thread: a browser's driver may keep a loop in this one."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, task).result()
 
 
 class RequestHandler:
-    """Knows two tokens, and counts who asks."""
+    """Knows two tokens, and counts the requests."""
 
     def __init__(self) -> None:
         self.asked: list[HttpRequest] = []
@@ -39,14 +39,14 @@ ROLES: dict[str, str] = {}
 
 
 def digest(secret: str, role: str) -> str:
-    from hashlib import sha256  # noqa: PLC0415 - as the gate does it
+    from hashlib import sha256  # noqa: PLC0415 - as the gate does
 
     ROLES[sha256(secret.encode()).hexdigest()] = role
     return secret
 
 
 class Application:
-    """Answers when it is let; counts how many requests are within."""
+    """Answers when it is released; counts how many requests are inside."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -95,7 +95,7 @@ async def requested(bounds: Bounds, of: Scope, *body: bytes) -> int:
     return status
 
 
-def test_a_player_has_few_requests_under_way_at_once() -> None:
+def test_a_player_may_have_few_requests_in_progress_at_once() -> None:
     async def tried(role: str) -> tuple[list[int], int]:
         application = Application()
         bounds = Bounds(application, RequestHandler())
@@ -111,7 +111,7 @@ def test_a_player_has_few_requests_under_way_at_once() -> None:
     assert ran(tried("staff")) == ([200] * 3 * MAX_AT_ONCE, 3 * MAX_AT_ONCE)
 
 
-def test_a_known_token_is_let_in_while_strangers_are_turned_away() -> None:
+def test_a_known_token_is_admitted_while_unknown_ones_are_refused() -> None:
     async def tried() -> tuple[list[int], int, int]:
         application, handler = Application(), RequestHandler()
         application.go.set()
@@ -128,8 +128,8 @@ def test_a_known_token_is_let_in_while_strangers_are_turned_away() -> None:
     assert asked <= 1 + 3 * STRANGERS_PER_S
 
 
-def test_who_guesses_tokens_keeps_no_new_token_of_another_address_out() -> None:
-    """Twenty a second locked out every token that this process had not seen yet: all after its start."""
+def test_guessing_tokens_does_not_block_a_new_token_of_another_address() -> None:
+    """Without this, twenty a second would block every token not yet seen by this process."""
 
     async def tried() -> tuple[int, int]:
         application = Application()
@@ -147,8 +147,8 @@ def test_who_guesses_tokens_keeps_no_new_token_of_another_address_out() -> None:
     assert answered == 200
 
 
-def test_who_guesses_tokens_has_one_address_whatever_he_claims() -> None:
-    """Each guess claims another address, by what a relay would add."""
+def test_token_guesses_count_for_their_real_address_whatever_a_header_claims() -> None:
+    """Each guess claims another address, in the header that a proxy would add."""
 
     async def tried() -> int:
         handler = RequestHandler()
@@ -161,7 +161,7 @@ def test_who_guesses_tokens_has_one_address_whatever_he_claims() -> None:
     assert ran(tried()) == 1
 
 
-def test_addresses_are_told_apart_up_to_a_number_and_forgotten_in_time() -> None:
+def test_a_limited_number_of_addresses_is_tracked_and_forgotten_in_time() -> None:
     async def tried() -> int:
         bounds = Bounds(Application(), RequestHandler())
         for n in range(2 * MAX_ADDRESSES):
@@ -171,7 +171,7 @@ def test_addresses_are_told_apart_up_to_a_number_and_forgotten_in_time() -> None
     assert ran(tried()) <= MAX_ADDRESSES + 1
 
 
-def test_the_body_comes_to_the_application_as_it_was_sent() -> None:
+def test_the_body_reaches_the_application_as_sent() -> None:
     async def tried() -> list[bytes]:
         application = Application()
         application.go.set()

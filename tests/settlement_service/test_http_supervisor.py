@@ -1,4 +1,4 @@
-"""The channel between the engine and the process that serves HTTP: nothing is believed unread."""
+"""The channel between the engine and the process that serves HTTP: nothing is trusted unchecked."""
 
 import asyncio
 import socket
@@ -28,7 +28,7 @@ from tests.settlement_service.rig import House
 
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.binary(max_size=50)), max_size=5), st.integers(1, 20))
-def test_frames_are_cut_right_and_never_longer_than_they_may_be(
+def test_frames_are_split_correctly_and_never_exceed_their_limit(
     sent: list[tuple[int, bytes]], step: int
 ) -> None:
     data = b"".join(frame(number, payload) for number, payload in sent)
@@ -38,8 +38,8 @@ def test_frames_are_cut_right_and_never_longer_than_they_may_be(
         frames.feed(frame(1, b"x" * 51)[:12])
 
 
-class Liar:
-    """A process that serves nothing and says what a test lets it say."""
+class FakeServer:
+    """A process that serves nothing and sends what a test lets it send."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, says: bytes) -> None:
         self.runs = 0
@@ -80,10 +80,10 @@ BAD: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("says", BAD.values(), ids=BAD)
-def test_what_is_no_request_ends_the_run(
+def test_a_message_that_is_not_a_request_ends_the_http_process(
     house: House, said: list[str], monkeypatch: pytest.MonkeyPatch, says: bytes
 ) -> None:
-    liar = Liar(monkeypatch, says)
+    liar = FakeServer(monkeypatch, says)
     front = served(house, said)
     until(lambda: liar.runs > 2, "another run")
     front.stop()
@@ -92,12 +92,12 @@ def test_what_is_no_request_ends_the_run(
     assert not front.ready
 
 
-def test_a_request_without_a_valid_token_is_nothing_whoever_sends_it(
+def test_a_request_without_a_valid_token_is_refused_even_on_the_channel(
     house: House, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.player("ann", 100)
     ask = HttpRequest(do="deposit", digest="0" * 64, key="k", player="ann", cents=5)
-    liar = Liar(monkeypatch, frame(7, msgspec.json.encode(ask)))
+    liar = FakeServer(monkeypatch, frame(7, msgspec.json.encode(ask)))
     front = served(house, said)
     until(lambda: liar.there is not None, "a connection")
     assert liar.there is not None
@@ -115,12 +115,12 @@ def heard(there: socket.socket) -> list[tuple[int, bytes]]:
     return found
 
 
-def test_a_process_that_says_nothing_is_started_again(
+def test_an_http_process_that_sends_nothing_is_restarted(
     house: House, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(front_module, "TURN_S", 0.01)
     monkeypatch.setattr(front_module, "SILENT_TURNS", 5)
-    liar = Liar(monkeypatch, b"")
+    liar = FakeServer(monkeypatch, b"")
     front = served(house, said)
     until(lambda: liar.runs > 2, "another run")
     front.stop()
@@ -128,16 +128,16 @@ def test_a_process_that_says_nothing_is_started_again(
     assert "stopped responding" in said[0]
 
 
-def test_the_other_process_gets_no_credential(
+def test_the_http_process_gets_no_credential(
     monkeypatch: pytest.MonkeyPatch, house: House, said: list[str]
 ) -> None:
     for name in ("NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY", "PGPASSWORD", "DATABASE"):
         monkeypatch.setenv(name, "secret")
-    got: dict[str, Any] = {}  # Any: whatever a process is started with
+    got: dict[str, Any] = {}  # Any: arbitrary arguments of a process start
 
     def popen(command: list[str], **more: object) -> "subprocess.Popen[bytes]":
         got.update(more, command=command)
-        raise OSError(1, "no more")
+        raise OSError(1, "raised by the test")
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     front = served(house, said)
@@ -147,8 +147,8 @@ def test_the_other_process_gets_no_credential(
     assert {"CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET"}.isdisjoint(got["env"])
 
 
-def test_who_waits_when_the_engine_is_killed_is_told_so_and_asks_again() -> None:
-    """No bare `Internal Server Error`: a client must know that its key still says whether it was done."""
+def test_a_client_waiting_when_the_engine_is_killed_gets_a_message_and_may_repeat() -> None:
+    """Not a bare `Internal Server Error`: the message says that the key still shows whether it was done."""
 
     class Stopping:
         started = False

@@ -1,5 +1,4 @@
-"""A close of bets that its sensors told late, by a cable or a process that stood still: who bet after it is
-in time for nothing, and whoever had bet before it stands."""
+"""A close of bets that a stalled cable or process reports late: bets made after it are returned."""
 
 import pytest
 
@@ -14,7 +13,7 @@ from tests.settlement_service.test_histories import SECONDS, kept_margins
 CLOSED_US = 5 * SECOND_US
 BEFORE_US = CLOSED_US
 AFTER_US = CLOSED_US + 1
-"""A request that the table hears of a microsecond after the ball has dropped may know the number."""
+"""A request that the table receives a microsecond after the ball has dropped may know the number."""
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def wheel(house: House, roulette: SealedTable) -> Wheel:
 
 
 def heard_at(wheel: Wheel, t: int, session: str = "1") -> None:
-    """Let the table hear of whatever comes now at this moment, and give its word for it."""
+    """Have the table receive everything from now on at this time, and send its statement for it."""
     wheel.said = lambda nonce: [wheel.word(nonce, heard={nonce: t}, until=t, session=session)]
 
 
@@ -33,7 +32,7 @@ def closes_late(wheel: Wheel) -> None:
     wheel.table.moment_us = None
 
 
-def test_a_bet_that_the_table_heard_of_after_a_close_told_late_goes_back(wheel: Wheel) -> None:
+def test_a_bet_received_after_a_close_that_is_reported_late_is_returned(wheel: Wheel) -> None:
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
@@ -45,10 +44,10 @@ def test_a_bet_that_the_table_heard_of_after_a_close_told_late_goes_back(wheel: 
     assert wheel.house.proof().faults == ()
 
 
-def test_a_close_that_is_told_again_as_of_an_earlier_moment_strikes_what_came_in_between(
+def test_a_close_reported_again_with_an_earlier_time_undoes_what_came_in_between(
     wheel: Wheel,
 ) -> None:
-    """A first card that its shoe told after the second one: bets had closed with it."""
+    """A shoe reports the first card after the second one: bets had closed with the first."""
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
@@ -63,7 +62,7 @@ def test_a_close_that_is_told_again_as_of_an_earlier_moment_strikes_what_came_in
     assert wheel.house.proof().faults == ()
 
 
-def test_a_bet_taken_back_after_it_stays_up_and_loses(wheel: Wheel) -> None:
+def test_a_bet_removed_after_such_a_close_stays_up_and_loses(wheel: Wheel) -> None:
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
@@ -76,8 +75,8 @@ def test_a_bet_taken_back_after_it_stays_up_and_loses(wheel: Wheel) -> None:
     assert wheel.house.proof().faults == ()
 
 
-def test_what_was_taken_back_late_and_paid_out_at_the_cage_is_owed_and_can_be_paid_in(wheel: Wheel) -> None:
-    """The chips have left the house: the wager stands all the same, and nothing is granted on a debt."""
+def test_a_stake_removed_late_and_paid_out_at_the_cage_becomes_a_debt_that_can_be_paid(wheel: Wheel) -> None:
+    """The chips have left the house: the wager stays up, and no bet is accepted while there is a debt."""
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
@@ -96,7 +95,7 @@ def test_what_was_taken_back_late_and_paid_out_at_the_cage_is_owed_and_can_be_pa
     assert wheel.house.proof().faults == ()
 
 
-def test_one_that_would_have_won_and_was_taken_back_wins(wheel: Wheel) -> None:
+def test_a_winning_bet_removed_after_such_a_close_still_wins(wheel: Wheel) -> None:
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("17") == ""
     heard_at(wheel, AFTER_US)
@@ -106,7 +105,7 @@ def test_one_that_would_have_won_and_was_taken_back_wins(wheel: Wheel) -> None:
     assert wheel.balance == 1_000 - 100 + 3_600
 
 
-def test_what_was_taken_back_is_told_to_player_and_staff_and_is_in_no_margin(wheel: Wheel) -> None:
+def test_an_undone_request_is_reported_to_player_and_staff_and_is_in_no_margin(wheel: Wheel) -> None:
     heard_at(wheel, AFTER_US)
     assert wheel.bet("17") == ""
     closes_late(wheel)
@@ -122,8 +121,8 @@ def test_what_was_taken_back_is_told_to_player_and_staff_and_is_in_no_margin(whe
         wheel.engine.release(wheel.table.name, "bob", refund=False)
 
 
-def test_an_engine_that_starts_again_knows_it_still(wheel: Wheel) -> None:
-    """It was killed between the bet and the close."""
+def test_a_restarted_engine_still_undoes_late_requests(wheel: Wheel) -> None:
+    """The engine was killed between the bet and the close."""
     heard_at(wheel, AFTER_US)
     assert wheel.bet("17") == ""
     wheel.house.reopen()
@@ -138,7 +137,7 @@ def test_an_engine_that_starts_again_knows_it_still(wheel: Wheel) -> None:
 
 
 def test_times_of_another_session_are_not_compared(wheel: Wheel) -> None:
-    """A table that started again has another clock; what it had in flight is void by itself."""
+    """A restarted table has another clock; its attempt in flight is void by itself."""
     heard_at(wheel, AFTER_US, session="0")
     assert wheel.bet("17") == ""
     closes_late(wheel)
@@ -146,7 +145,7 @@ def test_times_of_another_session_are_not_compared(wheel: Wheel) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_a_cable_holds_back_nothing_stands_that_came_after_the_close(key: Key, seed: int) -> None:
+def test_whatever_a_cable_holds_back_no_bet_from_after_the_close_counts(key: Key, seed: int) -> None:
     world = World(key, seed, Trouble(cable=0.4, cable_us=5 * SECOND_US, stalls=0.02, stall_us=SECOND_US))
     world.run(SECONDS)
     assert world.past_posted() == []
@@ -157,7 +156,7 @@ def test_whatever_a_cable_holds_back_nothing_stands_that_came_after_the_close(ke
     world.end()
 
 
-def test_such_cables_make_some_who_come_late_and_are_granted_at_first(key: Key) -> None:
+def test_with_such_cables_some_late_requests_are_accepted_at_first(key: Key) -> None:
     world = World(key, 1, Trouble(cable=0.4, cable_us=5 * SECOND_US))
     world.run(SECONDS)
     assert world.struck()

@@ -1,4 +1,4 @@
-"""Whatever stalls, repeats or is lost: no late wager stands that was not confirmed before a die lay."""
+"""Whatever stalls, repeats or is lost: a late wager counts only if confirmed before a die was at rest."""
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -35,7 +35,7 @@ def play(key: Key, seed: int, trouble: Trouble) -> DiceWorld:
 
 @settings(max_examples=10, derandomize=True, deadline=None, database=None, phases=(Phase.generate,))
 @given(seed=st.integers(0, 2**32), trouble=troubles)
-def test_nothing_is_granted_that_was_not_fixed_and_confirmed_before_a_die_lay(
+def test_no_late_wager_is_accepted_unless_fixed_and_confirmed_before_a_die_is_at_rest(
     key: Key, seed: int, trouble: Trouble
 ) -> None:
     world = play(key, seed, trouble)
@@ -43,7 +43,7 @@ def test_nothing_is_granted_that_was_not_fixed_and_confirmed_before_a_die_lay(
     world.end()
 
 
-def test_on_a_good_day_a_crew_that_is_quick_enough_is_granted(key: Key) -> None:
+def test_on_a_good_day_a_wager_of_a_quick_crew_is_accepted(key: Key) -> None:
     worlds = [play(key, seed, CALM) for seed in range(4)]
     assert sum(len(world.granted) for world in worlds) > 1
     assert [world.past_posted() for world in worlds] == [[]] * len(worlds)
@@ -55,7 +55,7 @@ def without_rows(patch: pytest.MonkeyPatch) -> None:
 
 
 def without_motion(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: the word needs no die that moved afterwards."""
+    """Break the table: the statement needs no die that moved afterwards."""
     dice_out = Session.__dict__["dice_out"].fget
 
     def blind(session: Session) -> DiceOut | None:
@@ -66,7 +66,7 @@ def without_motion(patch: pytest.MonkeyPatch) -> None:
 
 
 def by_id_alone(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: what is confirmed is an id, and its contents are those that came last."""
+    """Break the table: an id is confirmed, with whatever contents came last."""
     lodge = LateWagers.lodge
 
     def lodges(desk: LateWagers, ask: object, keep: object) -> bool:
@@ -80,7 +80,7 @@ def by_id_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("broken", [without_rows, without_motion, by_id_alone])
-def test_these_histories_find_a_table_that_is_broken(key: Key, broken: object) -> None:
+def test_these_histories_find_a_broken_table(key: Key, broken: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
         assert callable(broken)
         broken(patch)

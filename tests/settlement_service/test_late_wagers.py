@@ -1,4 +1,4 @@
-"""C34-MK-1b at the engine: a wager made with the dice out stands on the table's word for this very wager."""
+"""C34-MK-1b at the engine: a wager made with the dice out needs the table's statement for that wager."""
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -20,7 +20,7 @@ NONCE = "a" * 32
 
 
 class Late:
-    """A craps table with its dice out, whose word on late wagers the test gives."""
+    """A craps table with its dice out, whose statements on late wagers the test provides."""
 
     def __init__(self, house: House, table: SealedTable) -> None:
         self.house, self.table = house, table
@@ -42,7 +42,7 @@ class Late:
     def word(
         self, wager: LateWager, key: Key | None = None, changed: Mapping[str, object] | None = None
     ) -> bytes:
-        """Write the word as the table would give it, or changed."""
+        """Encode the statement as the table would send it, or changed."""
         word: dict[str, object] = {
             "table": self.table.name,
             "session": "1",
@@ -57,7 +57,7 @@ class Late:
         return statement_bytes(OpenStatement(**{**word, **(changed or {})}), key or self.table.key)  # type: ignore[arg-type]  # as above
 
     def throws(self) -> None:
-        """The dice leave the hand, to lie 1-2."""
+        """Publish that the dice leave the hand; they will show 1-2."""
         self.out_seq, self.round = self.table.seq, self.table.round
         out, *self.landing = self.table.rolls(1, 2)
         self.engine.deliver([out])
@@ -88,7 +88,9 @@ def late(house: House, craps: SealedTable) -> Late:
     return one
 
 
-def test_C34_MK_1b_a_late_wager_on_the_tables_word_is_decided_by_the_roll_in_the_air(late: Late) -> None:
+def test_C34_MK_1b_a_late_wager_with_the_tables_statement_is_decided_by_the_roll_in_the_air(
+    late: Late,
+) -> None:
     assert late.bet() == ""
     assert late.balance == 900
     late.lands()
@@ -96,7 +98,7 @@ def test_C34_MK_1b_a_late_wager_on_the_tables_word_is_decided_by_the_roll_in_the
     assert late.house.proof().faults == ()
 
 
-def test_people_hear_what_they_confirm_and_the_digest_covers_all_of_it(late: Late) -> None:
+def test_people_are_shown_what_they_confirm_and_the_digest_covers_all_of_it(late: Late) -> None:
     assert late.bet("place", number=6) == ""
     (asked,) = late.asked
     assert (asked.round, asked.wager) == (1, "b1")
@@ -127,13 +129,13 @@ def test_people_hear_what_they_confirm_and_the_digest_covers_all_of_it(late: Lat
         {"sequence": 9},
     ],
 )
-def test_a_word_that_is_for_anything_else_covers_nothing(late: Late, changed: dict[str, object]) -> None:
+def test_a_statement_for_anything_else_covers_nothing(late: Late, changed: dict[str, object]) -> None:
     late.said = lambda wager: [late.word(wager, changed=changed)]
     assert late.bet() in ("C34-MK-1b", "TABLE-WORD")
     assert late.balance == 1_000
 
 
-def test_a_forged_word_covers_nothing(late: Late) -> None:
+def test_a_forged_statement_on_a_late_wager_covers_nothing(late: Late) -> None:
     def forged(wager: LateWager) -> list[bytes]:
         with pytest.raises(ValueError, match="did not sign"):
             late.engine.gate.receive(late.word(wager, ENGINE_KEY))
@@ -143,20 +145,20 @@ def test_a_forged_word_covers_nothing(late: Late) -> None:
     assert late.bet() == "C34-MK-1b"
 
 
-def test_an_unconfirmed_one_is_refused_with_the_rule(late: Late) -> None:
+def test_an_unconfirmed_late_wager_is_refused_with_the_rule(late: Late) -> None:
     late.said = lambda _wager: []
     assert late.bet() == "C34-MK-1b"
     assert late.balance == 1_000
 
 
-def test_a_caller_who_says_that_it_is_confirmed_says_nothing(late: Late) -> None:
+def test_a_callers_claim_of_confirmation_is_ignored(late: Late) -> None:
     late.said = lambda _wager: []
     assert late.bet(confirmed=True) == "C34-MK-1b"
     assert late.bet(late=False, confirmed=True) == "C34-MK-1a"
 
 
-def test_once_the_roll_is_settled_the_word_comes_too_late(late: Late) -> None:
-    """Bets are not open again yet: it would stand for another roll than it was made for."""
+def test_once_the_roll_is_settled_the_statement_is_too_late(late: Late) -> None:
+    """Bets are not open again yet: the wager would count for another roll than intended."""
 
     def called(wager: LateWager) -> list[bytes]:
         word = late.word(wager)
@@ -169,7 +171,7 @@ def test_once_the_roll_is_settled_the_word_comes_too_late(late: Late) -> None:
     assert late.bet() == "C34-MK-1b"
 
 
-def test_while_bets_are_open_or_after_a_restart_in_between_rolls_nobody_bets_late(late: Late) -> None:
+def test_while_bets_are_open_or_after_a_restart_between_rolls_no_late_bet_is_accepted(late: Late) -> None:
     late.lands()
     assert late.bet() == "C34-MK-1b"
     assert late.asked == []
@@ -182,7 +184,7 @@ def test_a_restart_with_the_dice_out_knows_that_they_are(late: Late) -> None:
     assert late.bet() == ""
 
 
-def test_the_word_for_bets_that_are_open_covers_no_late_one_and_the_reverse(late: Late) -> None:
+def test_a_statement_for_open_bets_covers_no_late_wager_and_the_reverse(late: Late) -> None:
     late.lands()
     payload = late.word(
         LateWager(2, "b1", "0" * 64, ""), changed={"round": 2, "sequence": late.table.seq - 1}
@@ -192,7 +194,7 @@ def test_the_word_for_bets_that_are_open_covers_no_late_one_and_the_reverse(late
 
 
 @pytest.mark.parametrize(("rules", "rule"), [("craps-v1", "CV1-BET-2"), ("roulette", "C34-MK-1b")])
-def test_where_the_rules_take_no_late_bets_nobody_is_asked(
+def test_where_the_rules_allow_no_late_bets_the_table_is_not_queried(
     house: House, key: Key, rules: str, rule: str
 ) -> None:
     table = SealedTable("other", key)
@@ -209,7 +211,7 @@ def test_a_late_wager_does_not_move_the_last_wager_before_the_close(late: Late) 
     assert Views(late.engine).rounds("craps-1", 1)[0].wager_to_close_ms is None
 
 
-def test_few_wait_for_one_table(late: Late) -> None:
+def test_few_late_wagers_may_wait_for_one_table(late: Late) -> None:
     gate = Gate(lambda: NONCE, 0.0, 0.0)
     taken = [gate.expect("craps-1", f"{i:032x}", "0" * 64) for i in range(MAX_LATE + 1)]
     assert taken == [True] * MAX_LATE + [False]

@@ -1,4 +1,4 @@
-"""Movements: what one account gets another gives."""
+"""Movements: what one account receives another pays."""
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,7 @@ def test_any_moves_are_balanced(moves: list[tuple[int, str, str]]) -> None:
     assert sum(movement.balanced().values()) == 0
 
 
-def test_money_from_nothing_is_not_booked() -> None:
+def test_an_unbalanced_movement_is_not_booked() -> None:
     with pytest.raises(Unbalanced, match="not balanced"):
         Movement({"player:ann": 1}).balanced()
 

@@ -1,4 +1,4 @@
-"""What the engine tells a craps table of its shooter's Pass or Don't Pass bet."""
+"""What the engine reports to a craps table about its shooter's Pass or Don't Pass bet."""
 
 from tests.settlement_service.rig import House, SealedTable
 
@@ -11,7 +11,7 @@ def listening(house: House) -> Told:
     return told
 
 
-def test_a_shooter_without_a_line_bet_is_told_and_then_that_he_has_one(
+def test_a_shooter_without_a_line_bet_is_reported_and_then_that_he_has_one(
     house: House, craps: SealedTable
 ) -> None:
     told = listening(house)
@@ -25,7 +25,7 @@ def test_a_shooter_without_a_line_bet_is_told_and_then_that_he_has_one(
     assert told[1:] == [("craps-1", "3", True)]
 
 
-def test_once_it_is_decided_he_needs_another(house: House, craps: SealedTable) -> None:
+def test_once_the_line_bet_is_decided_the_shooter_needs_another(house: House, craps: SealedTable) -> None:
     told = listening(house)
     house.player("ann", 10_000)
     house.desk.seat(house.asking(), "craps-1", "3", "ann")
@@ -35,7 +35,7 @@ def test_once_it_is_decided_he_needs_another(house: House, craps: SealedTable) -
     assert told[-1] == ("craps-1", "3", False)
 
 
-def test_a_seat_without_an_account_is_told_by_its_number(house: House, craps: SealedTable) -> None:
+def test_a_seat_without_an_account_is_reported_by_its_number(house: House, craps: SealedTable) -> None:
     told = listening(house)
     house.takes(craps.takes_dice("7"))
     assert told == [("craps-1", "7", False)]

@@ -1,4 +1,4 @@
-"""Old and new together: a pair that can't keep the betting window says so, and grants nothing late."""
+"""Old and new releases together: a pair that cannot keep the betting window says so."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,8 +37,8 @@ ACK = Acknowledgement(id="wheel-1/1/1", chain="0f" * 32, by="settlement")
 _unsigned = msgspec.json.Encoder().encode
 
 
-class Stranger:
-    """Whoever may write to the broker, with a key of his own."""
+class StrangersKey:
+    """A client that may write to the broker, with its own key."""
 
     def sign(self, link: bytes) -> bytes:
         """Sign with it."""
@@ -51,7 +51,7 @@ Sink = Callable[[Pin], Heard]
 
 @pytest.fixture
 def sink() -> Iterator[Sink]:
-    """Return what makes a table's way to a broker, with its alarms and what it hears there."""
+    """Return a maker of a table's connection to a broker, with its alarms and what it receives."""
     made: list[MqttSink] = []
 
     def make(pin: Pin) -> Heard:
@@ -77,8 +77,8 @@ def _with_the_signature_first(signed: bytes) -> bytes:
     [
         sign_message(_unsigned(ACK), STATEMENT, ENGINE_KEY),
         sign_message(_unsigned(ACK), EVENT, ENGINE_KEY),
-        sign_message(answer_bytes(ACK, ENGINE_KEY), ANSWER, Stranger()),
-        answer_bytes(ACK, Stranger()),
+        sign_message(answer_bytes(ACK, ENGINE_KEY), ANSWER, StrangersKey()),
+        answer_bytes(ACK, StrangersKey()),
         answer_bytes(ACK, ENGINE_KEY).replace(b'"settlement"', b'"Settlement"'),
         answer_bytes(ACK, ENGINE_KEY).replace(b"wheel-1/1/1", b"wheel-1/1/2"),
         answer_bytes(ACK, ENGINE_KEY).replace(b'":"', b'": "', 1),
@@ -87,8 +87,10 @@ def _with_the_signature_first(signed: bytes) -> bytes:
     ],
     ids=["word", "event", "twice", "stranger", "by", "id", "blank", "bit", "place"],
 )
-def test_what_the_engine_did_not_sign_as_an_answer_closes_nothing(sink: Sink, forged: bytes) -> None:
-    """Its own signature for another purpose, another's, or the true one beside other words."""
+def test_a_message_that_the_engine_did_not_sign_as_an_answer_closes_nothing(
+    sink: Sink, forged: bytes
+) -> None:
+    """The engine's signature for another purpose, another key's, or the genuine one with other contents."""
     table, alarms, heard = sink(pinned())
     table._handle_answer(forged)
     assert heard == []
@@ -96,14 +98,14 @@ def test_what_the_engine_did_not_sign_as_an_answer_closes_nothing(sink: Sink, fo
 
 
 def test_a_new_table_with_an_old_engine_closes_nothing_and_stops_play(sink: Sink) -> None:
-    """That engine would grant bets by the order of messages."""
+    """Such an engine would accept bets by the order of messages."""
     table, alarms, heard = sink(Pin())
     table._handle_answer(_unsigned(ACK))
     assert heard == []
     assert alarms.holding["answer_unsigned"].kind.locks
 
 
-def test_once_an_engine_has_signed_an_unsigned_answer_is_forged_and_stops_nobody(sink: Sink) -> None:
+def test_once_an_engine_has_signed_an_unsigned_answer_is_ignored_as_forged(sink: Sink) -> None:
     table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
     table._handle_answer(_unsigned(ACK))
     assert heard == []
@@ -123,7 +125,7 @@ def test_an_answer_under_another_key_or_with_a_changed_bit_closes_nothing(tmp_pa
     assert len(heard) == 1
 
 
-def test_a_tables_own_words_do_not_pass_for_an_engines_answer(tmp_path: Path, sink: Sink) -> None:
+def test_a_tables_own_messages_do_not_pass_for_an_engines_answer(tmp_path: Path, sink: Sink) -> None:
     """The table's key signs for another purpose."""
     key = key_in(tmp_path)
     table, alarms, heard = sink(Pin(key.public.raw))
@@ -146,7 +148,7 @@ def meeting(key: EngineKey) -> bytes:
     return answer_bytes(told, key.key)
 
 
-def test_the_first_key_that_is_shown_is_kept_and_a_strangers_is_not(tmp_path: Path, sink: Sink) -> None:
+def test_the_first_key_shown_is_kept_and_another_is_refused(tmp_path: Path, sink: Sink) -> None:
     kept: list[bytes] = []
     pin = Pin(None, lambda key, _by: kept.append(key))
     table, alarms, _ = sink(pin)
@@ -158,7 +160,7 @@ def test_the_first_key_that_is_shown_is_kept_and_a_strangers_is_not(tmp_path: Pa
     assert "answer_forged" in alarms.holding
 
 
-def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path, sink: Sink) -> None:
+def test_a_rotated_key_is_trusted_if_the_previous_one_signed_it(tmp_path: Path, sink: Sink) -> None:
     first = engine_key(tmp_path / "a.key", {})
     pin = Pin(first.key.public.raw)
     table, alarms, heard = sink(pin)
@@ -174,8 +176,8 @@ def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path
     assert "answer_forged" in alarms.holding
 
 
-def test_no_meeting_from_before_a_rotation_leads_back_to_an_older_key(tmp_path: Path, sink: Sink) -> None:
-    """Each was genuine when the broker carried it, and a thief has the keys that were replaced."""
+def test_no_progress_report_from_before_a_rotation_restores_an_older_key(tmp_path: Path, sink: Sink) -> None:
+    """Each was genuine when the broker carried it, and a thief may have the replaced keys."""
     path = tmp_path / "a.key"
     engines = [engine_key(path, {}), rotate(path), rotate(path)]
     pin = Pin(engines[0].key.public.raw)
@@ -190,7 +192,7 @@ def test_no_meeting_from_before_a_rotation_leads_back_to_an_older_key(tmp_path: 
     assert "answer_forged" in alarms.holding
 
 
-def test_no_mixture_of_a_genuine_answer_s_parts_closes_anything(sink: Sink) -> None:
+def test_no_recombination_of_a_genuine_answers_parts_closes_an_outcome(sink: Sink) -> None:
     table, _, heard = sink(pinned())
     genuine, chance = answer_bytes(ACK, ENGINE_KEY), Random(5)
     members = genuine[1:-1].split(b",")
@@ -220,7 +222,7 @@ def test_no_mixture_of_a_genuine_answer_s_parts_closes_anything(sink: Sink) -> N
 
 
 @pytest.mark.parametrize("rotations", [2, 3, 1 + MAX_EARLIER])
-def test_a_table_that_was_away_for_many_rotations_goes_along(
+def test_a_table_that_was_away_for_many_rotations_follows_them(
     rotations: int, tmp_path: Path, sink: Sink
 ) -> None:
     first = engine_key(tmp_path / "a.key", {})
@@ -230,15 +232,13 @@ def test_a_table_that_was_away_for_many_rotations_goes_along(
         rotate(tmp_path / "a.key")
     newest = engine_key(tmp_path / "a.key", {})
     shown = meeting(newest)
-    assert len(shown) < MAX_ANSWER_BYTES - 800, "with names of any length it is still read"
+    assert len(shown) < MAX_ANSWER_BYTES - 800, "with names of any length it must still be readable"
     table._handle_answer(shown)
     assert pin.key == newest.public
     assert not alarms.ever
 
 
-def test_a_table_that_was_away_for_more_rotations_than_are_shown_is_told_by_a_person(
-    tmp_path: Path, sink: Sink
-) -> None:
+def test_a_table_away_for_more_rotations_than_are_shown_needs_a_person(tmp_path: Path, sink: Sink) -> None:
     first = engine_key(tmp_path / "a.key", {})
     pin = Pin(first.key.public.raw)
     table, alarms, _ = sink(pin)
@@ -249,7 +249,7 @@ def test_a_table_that_was_away_for_more_rotations_than_are_shown_is_told_by_a_pe
     assert "engine_key" in alarms.holding["answer_forged"].kind.next_step
 
 
-def test_no_step_between_two_keys_is_left_out_or_forged(tmp_path: Path, sink: Sink) -> None:
+def test_no_step_between_two_keys_can_be_left_out_or_forged(tmp_path: Path, sink: Sink) -> None:
     first = engine_key(tmp_path / "a.key", {})
     for _ in range(3):
         rotate(tmp_path / "a.key")
@@ -277,16 +277,16 @@ def test_no_step_between_two_keys_is_left_out_or_forged(tmp_path: Path, sink: Si
         PlayPlaced(table="cards-2", session=1, sequence=4, step=9, round=1, seats=("3",), by="settlement"),
     ],
 )
-def test_what_the_engine_says_to_another_table_is_not_for_this_one(word: Answer, sink: Sink) -> None:
-    """Truly signed, and repeated here by who may write to the broker, a meeting looked like another past."""
+def test_a_message_of_the_engine_to_another_table_is_ignored(word: Answer, sink: Sink) -> None:
+    """Such a message is genuinely signed; repeated here, a progress report would look like another past."""
     table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
     table._handle_answer(answer_bytes(word, ENGINE_KEY))
     assert heard == []
     assert set(alarms.holding) == {"answer_forged"}
 
 
-def test_what_is_kept_of_it_is_written_through_no_link(tmp_path: Path) -> None:
-    """A command on keys writes it as root, in the folder of the table's service."""
+def test_the_kept_key_is_not_written_through_a_link(tmp_path: Path) -> None:
+    """A command on keys writes the file as root, in the folder of the table's service."""
     key, other = key_in(tmp_path), tmp_path / "other"
     other.write_bytes(b"root's own")
     (tmp_path / "engine.new").symlink_to(other)
@@ -295,7 +295,7 @@ def test_what_is_kept_of_it_is_written_through_no_link(tmp_path: Path) -> None:
     assert read_pin(tmp_path / "engine.json", key.public) == ENGINE_KEY.public.raw
 
 
-def test_a_key_that_is_kept_is_the_tables_own_note_alone(tmp_path: Path) -> None:
+def test_the_kept_key_is_readable_by_the_table_only(tmp_path: Path) -> None:
     key, file = key_in(tmp_path), tmp_path / "engine.json"
     assert read_pin(file, key.public) is None
     write_pin(file, key, ENGINE_KEY.public.raw, "settlement")

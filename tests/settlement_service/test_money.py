@@ -19,7 +19,7 @@ def test_a_pass_bet_wins_on_a_natural(house: House, craps: SealedTable) -> None:
     assert house.proof().faults == ()
 
 
-def test_a_stake_that_is_lost_is_the_houses(house: House, craps: SealedTable) -> None:
+def test_a_lost_stake_goes_to_the_house(house: House, craps: SealedTable) -> None:
     house.player("ann", 10_000)
     house.bets(craps, "ann", "b1", "pass", 500)
     house.takes(craps.rolls(6, 6))
@@ -28,7 +28,7 @@ def test_a_stake_that_is_lost_is_the_houses(house: House, craps: SealedTable) ->
     assert house.proof().faults == ()
 
 
-def test_what_rounding_down_leaves_is_breakage(house: House, craps: SealedTable) -> None:
+def test_the_remainder_of_rounding_down_is_breakage(house: House, craps: SealedTable) -> None:
     """Place 4 pays 7 to 4: 101 cents win 176 and three quarters; four of them leave three whole cents."""
     house.player("ann", 10_000)
     house.takes(craps.takes_dice("3"), craps.rolls(4, 4))
@@ -41,7 +41,7 @@ def test_what_rounding_down_leaves_is_breakage(house: House, craps: SealedTable)
     assert house.proof().faults == ()
 
 
-def test_nobody_bets_more_than_he_has(house: House, roulette: SealedTable) -> None:
+def test_a_bet_above_the_balance_is_refused(house: House, roulette: SealedTable) -> None:
     house.player("ann", 300)
     with pytest.raises(RequestRefused, match="300 cents"):
         house.bets(roulette, "ann", "b1", "red", 400)
@@ -63,7 +63,7 @@ def test_a_straight_bet_pays(house: House, roulette: SealedTable) -> None:
     assert house.proof().faults == ()
 
 
-def test_after_a_no_spin_bets_stand(house: House, roulette: SealedTable) -> None:
+def test_after_a_no_spin_bets_stay_up(house: House, roulette: SealedTable) -> None:
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     house.takes(roulette.no_spin())

@@ -14,7 +14,7 @@ from tests.settlement_service.rig import House, SealedTable
 
 
 def started(table: SealedTable, game: int = 1) -> bytes:
-    """Three players buy 4, 5 and 3 cards for a dollar each; seat 1 has the button."""
+    """Have three players buy 4, 5 and 3 cards for a dollar each; seat 1 has the button."""
     cards: dict[str, tuple[int, ...]] = {"1": (7, 7, 8, 6), "2": (7, 8, 9, 10, 11), "3": (2, 3, 12)}
     return table.tell(
         "game.started",
@@ -31,7 +31,7 @@ def started(table: SealedTable, game: int = 1) -> bytes:
 
 
 def threw(table: SealedTable, player: str, dice: tuple[int, int], call: HighRollerCall) -> bytes:
-    """A legal roll of High Roller."""
+    """Publish a legal roll of High Roller."""
     told = table.tell(
         "roll.called",
         RollCalled(
@@ -55,8 +55,8 @@ def threw(table: SealedTable, player: str, dice: tuple[int, int], call: HighRoll
     return told
 
 
-def test_a_high_roller_game_parts_its_pot(house: House, key: Key) -> None:
-    """12 cards are 1,200 cents: 120 rake (H-MONEY-1), 100 for the Bonus Pot, the rest is the prize."""
+def test_a_high_roller_game_divides_its_pot(house: House, key: Key) -> None:
+    """12 cards are 1,200 cents: 120 rake (H-MONEY-1), 100 for the Bonus Pot, and the rest is the prize."""
     table = SealedTable("rollers", key)
     house.enrol(table, "high-roller-12-005")
     house.player("cat", 500)
@@ -73,7 +73,7 @@ def test_a_high_roller_game_parts_its_pot(house: House, key: Key) -> None:
     assert sum(proof.accounts.values()) == 0
 
 
-def test_a_corrected_throw_gives_the_pot_to_another(house: House, key: Key) -> None:
+def test_a_corrected_throw_gives_the_pot_to_another_player(house: House, key: Key) -> None:
     table = SealedTable("rollers", key)
     house.enrol(table, "high-roller-12-005")
     house.takes(started(table), threw(table, "1", (1, 1), "elimination"))
@@ -103,7 +103,7 @@ DEALER = ("Kc", "8d", "3s")
 
 
 def dealt(table: SealedTable) -> list[bytes]:
-    """A straight at position 3 against a dealer who plays with a King."""
+    """Deal a straight at position 3 against a dealer who plays with a King."""
     closed = table.tell("bets.closed", Bets(round=1, cause="first_card"))
     called = DealCalled(
         deal=1,
@@ -136,8 +136,8 @@ def test_a_three_card_position_is_paid_with_its_bonus(house: House, key: Key) ->
     assert house.proof().faults == ()
 
 
-def test_a_wager_on_a_position_that_was_not_dealt_in_goes_back_alone(house: House, key: Key) -> None:
-    """The table called the deal: what somebody bet elsewhere takes nothing from those who were dealt in."""
+def test_only_a_wager_on_a_position_that_was_not_dealt_in_is_returned(house: House, key: Key) -> None:
+    """The table called the deal: a bet elsewhere must not affect the positions that were dealt in."""
     table = SealedTable("cards", key)
     house.enrol(table, "three-card-poker-12-014")
     house.player("ann", 1_000)
@@ -154,7 +154,7 @@ def test_a_wager_on_a_position_that_was_not_dealt_in_goes_back_alone(house: Hous
     assert house.proof().faults == ()
 
 
-def test_a_deal_corrected_to_void_hands_all_stakes_back(house: House, key: Key) -> None:
+def test_a_deal_corrected_to_void_returns_all_stakes(house: House, key: Key) -> None:
     table = SealedTable("cards", key)
     house.enrol(table, "three-card-poker-12-014")
     house.player("ann", 1_000)

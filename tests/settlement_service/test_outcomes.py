@@ -1,4 +1,4 @@
-"""Outcomes are applied once each, in order, and only from the table that was enrolled."""
+"""Outcomes are applied once each, in order, and only from the enrolled table."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def test_an_acknowledgement_names_id_and_chain_hash(house: House, roulette: Seal
     assert house.hears(closed) == [AcknowledgedDelivery("wheel-1", "wheel-1/1/1", chain)]
 
 
-def test_an_outcome_that_comes_again_has_no_second_effect(house: House, roulette: SealedTable) -> None:
+def test_a_repeated_outcome_has_no_second_effect(house: House, roulette: SealedTable) -> None:
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     told = roulette.spins("1")
@@ -34,7 +34,7 @@ def test_an_outcome_that_comes_again_has_no_second_effect(house: House, roulette
     assert house.proof().faults == ()
 
 
-def test_what_comes_ahead_waits_for_what_is_missing(house: House, roulette: SealedTable) -> None:
+def test_outcomes_ahead_of_a_gap_wait_for_the_missing_ones(house: House, roulette: SealedTable) -> None:
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     closed, called, opened = roulette.spins("1")
@@ -50,7 +50,7 @@ def test_what_comes_ahead_waits_for_what_is_missing(house: House, roulette: Seal
     assert house.balance("player:ann") == 1_100
 
 
-def test_what_waits_is_bounded(tmp_path: Path, key: Key) -> None:
+def test_the_number_of_waiting_outcomes_is_limited(tmp_path: Path, key: Key) -> None:
     house = House(f"sqlite:///{tmp_path}/small.db", Policies(hold=2))
     table = SealedTable("wheel-1", key)
     house.enrol(table, "roulette")
@@ -63,13 +63,13 @@ def test_what_waits_is_bounded(tmp_path: Path, key: Key) -> None:
         RejectedDelivery,
         RejectedDelivery,
     ]
-    # Those that were turned away come again, as everything does that is not acknowledged.
+    # Refused outcomes come again, as everything does that is not acknowledged.
     house.takes(first)
     house.takes(rest)
     house.store.close()
 
 
-def test_what_waits_takes_little_memory_whatever_a_table_signs(house: House, key: Key) -> None:
+def test_waiting_outcomes_take_little_memory_whatever_a_table_signs(house: House, key: Key) -> None:
     table = SealedTable("wheel-1", key)
     house.enrol(table, "roulette")
     first = table.opens()
@@ -86,7 +86,7 @@ def test_a_table_that_is_not_enrolled_is_refused(house: House, key: Key) -> None
     assert answer.code == "table_unknown"
 
 
-def test_a_table_with_another_key_is_refused_and_told(
+def test_a_table_with_another_key_is_refused_and_reported(
     house: House, roulette: SealedTable, tmp_path: Path
 ) -> None:
     clone = SealedTable(roulette.name, key_in(tmp_path))
@@ -97,7 +97,7 @@ def test_a_table_with_another_key_is_refused_and_told(
     house.takes(roulette.opens())
 
 
-def test_a_true_signature_beside_another_body_is_refused(house: House, roulette: SealedTable) -> None:
+def test_a_genuine_signature_with_another_body_is_refused(house: House, roulette: SealedTable) -> None:
     _, called, _ = told = roulette.spins("17")
     forged = called.replace(b'"17"', b'"18"')
     assert forged != called
@@ -109,7 +109,7 @@ def test_a_true_signature_beside_another_body_is_refused(house: House, roulette:
 
 
 def test_a_second_table_with_the_same_key_stops_the_table(house: House, key: Key) -> None:
-    """A key that was copied, or a journal that was restored: which is the true table is no guess."""
+    """A key was copied, or a journal restored: it is not guessed which is the true table."""
     one, other = SealedTable("wheel-1", key), SealedTable("wheel-1", key)
     house.enrol(one, "roulette")
     house.takes(one.spins("17"))
@@ -126,7 +126,9 @@ def test_a_second_table_with_the_same_key_stops_the_table(house: House, key: Key
     assert alarms(house) == []
 
 
-def test_a_new_key_is_pinned_on_a_persons_word(house: House, roulette: SealedTable, tmp_path: Path) -> None:
+def test_a_new_key_is_pinned_by_a_persons_decision(
+    house: House, roulette: SealedTable, tmp_path: Path
+) -> None:
     house.takes(roulette.spins("17"))
     replaced = SealedTable("wheel-1", key_in(tmp_path), first_seq=roulette.seq)
     house.engine.enrol("wheel-1", "roulette", replaced.key.public.raw, anew=True)
@@ -135,7 +137,7 @@ def test_a_new_key_is_pinned_on_a_persons_word(house: House, roulette: SealedTab
 
 
 def test_an_outcome_that_does_not_fit_the_book_stops_the_table(house: House, craps: SealedTable) -> None:
-    """The table has a point of which settlement knows nothing: what the roll decides is no guess."""
+    """The table has a point that settlement does not know: what the roll decides is not guessed."""
     house.player("ann", 1_000)
     house.bets(craps, "ann", "b1", "pass", 500)
     craps.point = 6
@@ -163,14 +165,14 @@ def _opened() -> TableEvent:
     return TableEvent(cause="open_table")
 
 
-def test_what_is_no_event_is_refused(house: House) -> None:
+def test_a_message_that_is_not_an_event_is_refused(house: House) -> None:
     (answer,) = house.hears(b"{}")
     assert isinstance(answer, RejectedDelivery)
     assert answer.code == "unreadable"
 
 
-def test_lost_outcomes_are_left_out_on_a_persons_word_alone(house: House, roulette: SealedTable) -> None:
-    """An older journal was gone on with: its next outcome is numbered beyond all that was ever told."""
+def test_lost_outcomes_are_skipped_only_by_a_persons_decision(house: House, roulette: SealedTable) -> None:
+    """An older journal was continued: its next outcome is numbered beyond all that were ever published."""
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     house.takes(roulette.spins("1"))
@@ -188,10 +190,10 @@ def test_lost_outcomes_are_left_out_on_a_persons_word_alone(house: House, roulet
     assert house.proof().faults == ()
 
 
-def test_C34_CONT_2b_the_table_says_which_rolls_are_thrown_in_a_run_out(
+def test_C34_CONT_2b_outcomes_say_which_rolls_are_thrown_in_a_run_out(
     house: House, craps: SealedTable
 ) -> None:
-    """A Come bet waits for its 5 through a run-out; what the boxperson ends sets a point again."""
+    """A Come bet waits for its 5 through a run-out; once the boxperson ends it, a roll sets a point again."""
     house.player("ann", 1_000)
     house.takes(craps.takes_dice("1"), craps.rolls(2, 2))
     house.bets(craps, "ann", "b1", "come", 100)
@@ -207,10 +209,10 @@ def test_C34_CONT_2b_the_table_says_which_rolls_are_thrown_in_a_run_out(
     assert house.proof().faults == ()
 
 
-def test_gap_34_17_a_run_out_that_nobody_ends_after_its_last_bet_stops_nothing(
+def test_gap_34_17_a_run_out_not_ended_after_its_last_bet_stops_nothing(
     house: House, craps: SealedTable
 ) -> None:
-    """The table knows of no bets: it throws on, sets no point, and the book goes along until it ends."""
+    """The table knows of no bets: it sets no point, and the book follows until the run-out ends."""
     house.player("ann", 1_000)
     house.takes(craps.takes_dice("1"), craps.rolls(2, 2))
     house.bets(craps, "ann", "b1", "come", 100)
@@ -236,10 +238,8 @@ def test_gap_34_16_a_roll_of_a_run_out_is_corrected_as_one(house: House, craps: 
     assert house.proof().faults == ()
 
 
-def test_a_roll_without_a_point_that_says_nothing_of_a_run_out_stops_the_table(
-    house: House, craps: SealedTable
-) -> None:
-    """Why no point was set is no guess."""
+def test_a_roll_without_point_or_run_out_stops_the_table(house: House, craps: SealedTable) -> None:
+    """It is not guessed why no point was set."""
     craps.run_out = UNSET
     answers = house.hears(craps.takes_dice("1"), craps.rolls(3, 3))
     assert next(answer.code for answer in answers if isinstance(answer, RejectedDelivery)) == "state_differs"

@@ -1,4 +1,4 @@
-"""What the engine tells a Three Card Poker table of its positions without Pair Plus (T-DEAL-2b)."""
+"""What the engine reports to a Three Card Poker table about positions without Pair Plus (T-DEAL-2b)."""
 
 from controller.journal.keys import Key
 from tests.settlement_service.rig import House, SealedTable
@@ -8,7 +8,7 @@ Told = list[tuple[str, tuple[str, ...]]]
 
 
 def cards(house: House, key: Key) -> tuple[SealedTable, Told]:
-    """Open a Three Card Poker table, and hear what it is told."""
+    """Open a Three Card Poker table, and collect what is reported to it."""
     told: Told = []
     house.engine.pair_plus = lambda table, without, _at: told.append((table, without))
     table = SealedTable("cards", key)
@@ -18,7 +18,7 @@ def cards(house: House, key: Key) -> tuple[SealedTable, Told]:
     return table, told
 
 
-def test_positions_without_it_are_told_from_left_to_right_and_then_those_that_are_left(
+def test_positions_without_pair_plus_are_reported_from_left_to_right_and_then_the_remaining_ones(
     house: House, key: Key
 ) -> None:
     table, told = cards(house, key)
@@ -28,18 +28,20 @@ def test_positions_without_it_are_told_from_left_to_right_and_then_those_that_ar
     assert told == [("cards", ("3",)), ("cards", ("1", "3")), ("cards", ("1",))]
 
 
-def test_once_the_deal_is_settled_there_is_nobody_to_name(house: House, key: Key) -> None:
+def test_once_the_deal_is_settled_no_position_is_reported(house: House, key: Key) -> None:
     table, told = cards(house, key)
     house.bets(table, "ann", "a1", "ante", 200, seat="3")
     closed, called = dealt(table)
     house.takes(closed)
     house.bets(table, "ann", "p1", "play", 200, seat="3")
-    assert told == [("cards", ("3",))], "Play changes nothing of it"
+    assert told == [("cards", ("3",))], "Play must change nothing"
     house.takes(called)
     assert told[-1] == ("cards", ())
 
 
-def test_other_games_have_no_such_bet(house: House, craps: SealedTable, key: Key) -> None:
+def test_other_games_report_no_positions_without_pair_plus(
+    house: House, craps: SealedTable, key: Key
+) -> None:
     _, told = cards(house, key)
     house.bets(craps, "ann", "c1", "field", 100)
     assert told == []

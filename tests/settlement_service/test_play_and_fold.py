@@ -1,6 +1,6 @@
-"""Play at a Three Card Poker table: when the cards are out, and not where a position has folded (T-DEAL-4).
+"""Play at a Three Card Poker table: only once the cards are out, and not where a position folded (T-DEAL-4).
 
-A player who could have both would stop the table: its deal and its wager book would contradict each other.
+A position with both would stop the table: its deal and its wager book would contradict each other.
 """
 
 import msgspec
@@ -20,7 +20,7 @@ FOLDED = ("3",)
 
 @pytest.fixture
 def table(house: House, key: Key) -> SealedTable:
-    """Open a table with Antes of ann's at position 3 and bob's at 1."""
+    """Open a table with an Ante of ann's at position 3 and one of bob's at 1."""
     table = SealedTable("cards", key)
     house.enrol(table, "three-card-poker-12-014")
     for player, seat in (("ann", "3"), ("bob", "1")):
@@ -30,7 +30,7 @@ def table(house: House, key: Key) -> SealedTable:
 
 
 def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], session: str = "1") -> None:
-    """Let the table's word tell that these positions have folded."""
+    """Have the table's statement say that these positions have folded."""
 
     def answer(name: str, nonce: str) -> NoStatement | None:
         word = OpenStatement(
@@ -51,7 +51,7 @@ def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], sessi
 
 
 def refused(house: House, table: SealedTable, player: str, seat: object) -> str:
-    """Bet Play; give the rule that refuses it, or nothing."""
+    """Bet Play; return the rule that refuses it, or nothing."""
     try:
         house.bets(table, player, f"{player} plays {seat}", "play", 200, seat=seat)
     except RequestRefused as refusal:
@@ -60,12 +60,12 @@ def refused(house: House, table: SealedTable, player: str, seat: object) -> str:
 
 
 @pytest.mark.parametrize("seat", ["3", 3])
-def test_T_DEAL_4_no_play_is_taken_where_a_position_has_folded(
+def test_T_DEAL_4_no_play_is_accepted_at_a_folded_position(
     house: House, table: SealedTable, seat: object
 ) -> None:
     closed, called = dealt(table)
     house.takes(closed)
-    table.seq -= 1  # The deal is decided later than the word is said.
+    table.seq -= 1  # The deal is decided after the statement was made.
     says_folded(house, table, FOLDED)
     assert refused(house, table, "ann", seat) == "T-DEAL-4"
     assert refused(house, table, "bob", "1") == ""
@@ -73,7 +73,7 @@ def test_T_DEAL_4_no_play_is_taken_where_a_position_has_folded(
     assert house.proof().faults == ()
 
 
-def test_T_DEAL_4_play_before_the_cards_are_out_is_refused_and_closes_the_bets_for_nobody(
+def test_T_DEAL_4_play_before_the_cards_are_out_is_refused_and_closes_no_bets(
     house: House, table: SealedTable
 ) -> None:
     assert refused(house, table, "ann", "3") == "T-DEAL-4"
@@ -82,14 +82,14 @@ def test_T_DEAL_4_play_before_the_cards_are_out_is_refused_and_closes_the_bets_f
     assert house.balance("player:cat") == 800
 
 
-def test_a_table_that_does_not_say_who_has_folded_takes_play_as_before() -> None:
+def test_play_is_accepted_from_a_table_that_does_not_state_folded_positions() -> None:
     word = OpenStatement(table="t", session="1", round=1, takes="play", sequence=1, t=0, until=0, heard={})
     old = {name: value for name, value in msgspec.to_builtins(word).items() if name != "folded"}
     assert msgspec.convert(old, OpenStatement) == word
 
 
 class CardTable:
-    """A table that hears questions for Play as the line brings them; the test says what it answers."""
+    """A table that receives queries for Play over the line; the test provides its answers."""
 
     def __init__(self, house: House, table: SealedTable) -> None:
         self.asked: list[PlayAt] = []
@@ -98,7 +98,7 @@ class CardTable:
         house.engine.gate.connect(self.plain, play_line=self.play)
 
     def plain(self, name: str, nonce: str) -> NoStatement | None:
-        raise AssertionError(f"{name} was asked for Play as for any bet ({nonce})")
+        raise AssertionError(f"{name} was queried for Play as for any bet ({nonce})")
 
     def play(self, name: str, nonce: str, play: PlayAt) -> NoStatement | None:
         self.asked.append(play)
@@ -118,22 +118,22 @@ class CardTable:
 
 @pytest.fixture
 def cards_out(house: House, table: SealedTable) -> CardTable:
-    """Let the first card close the bets; what is asked then is for Play."""
+    """Have the first card close the bets; queries are for Play from then on."""
     house.takes(table.tell("bets.closed", Bets(round=1, cause="first_card")))
     return CardTable(house, table)
 
 
-def test_T_DEAL_4_the_table_hears_for_which_position_play_is_asked(
+def test_T_DEAL_4_the_table_receives_the_position_for_which_play_is_requested(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
     assert refused(house, table, "ann", 3) == ""
     assert cards_out.asked == [PlayAt(1, ("3",))]
 
 
-def test_T_DEAL_4_the_table_is_told_where_play_lies_and_in_which_round(
+def test_T_DEAL_4_the_table_receives_the_positions_with_play_and_the_round(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
-    """It folds no position there any more, whoever enters that."""
+    """The table no longer folds such a position, whoever enters a fold."""
     told: list[PlayAt] = []
     house.engine.played = lambda _table, play, _at: told.append(play)
     assert refused(house, table, "bob", "6") != ""
@@ -143,7 +143,7 @@ def test_T_DEAL_4_the_table_is_told_where_play_lies_and_in_which_round(
     assert told == [PlayAt(1, ("3",)), PlayAt(1, ("1", "3"))]
     bets = house.engine.bets(table.name)
     assert bets is not None
-    assert bets.played == told[-1], "and told again at each meeting"
+    assert bets.played == told[-1], "it must be reported again with each progress report"
     house.takes(*dealt(table))
     bets = house.engine.bets(table.name)
     assert bets is not None
@@ -151,10 +151,10 @@ def test_T_DEAL_4_the_table_is_told_where_play_lies_and_in_which_round(
     assert told[2:] == []
 
 
-def test_T_DEAL_4_play_that_lies_is_told_again_in_the_next_round_of_bets(
+def test_T_DEAL_4_play_still_up_is_reported_again_in_the_next_round_of_bets(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
-    """The dealer takes bets again before a card is out: what lies there lies there still."""
+    """The dealer reopens bets before a card is out: Play placed there stays up."""
     told: list[PlayAt] = []
     assert refused(house, table, "ann", "3") == ""
     house.engine.played = lambda _table, play, _at: told.append(play)
@@ -163,7 +163,7 @@ def test_T_DEAL_4_play_that_lies_is_told_again_in_the_next_round_of_bets(
 
 
 def player_asks(house: House, table: SealedTable, player: str, **bet: object) -> str:
-    """Ask with the player's own token; give the rule that refuses it, or nothing."""
+    """Request it with the player's own token; return the rule that refuses it, or nothing."""
     caller = Caller(name=f"{player}'s phone", role="player", player=player)
     wager = {"id": "p1", "player": player, "wager": "play", "amount": 200, **bet}
     try:
@@ -182,10 +182,10 @@ def player_asks(house: House, table: SealedTable, player: str, **bet: object) ->
         ({"seat": "3", "id": "ann's"}, "BOOK-ID"),
     ],
 )
-def test_T_DEAL_4_what_would_be_refused_binds_no_position_at_the_table(
+def test_T_DEAL_4_a_request_that_would_be_refused_binds_no_position_at_the_table(
     house: House, table: SealedTable, cards_out: CardTable, bet: dict[str, object], rule: str
 ) -> None:
-    """Who asks for Play at another's position would keep him from folding."""
+    """A request for Play at another player's position would otherwise keep him from folding."""
     for player, seat in (("ann", "3"), ("bob", "1")):
         house.desk.seat(house.asking(), table.name, seat, player)
     assert player_asks(house, table, "ann", **bet) == rule
@@ -193,17 +193,17 @@ def test_T_DEAL_4_what_would_be_refused_binds_no_position_at_the_table(
     assert player_asks(house, table, "ann", seat="3", id="p2") == ""
 
 
-def test_T_DEAL_4_who_can_not_pay_for_play_is_told_so_and_asks_no_table(
+def test_T_DEAL_4_play_above_the_balance_is_refused_without_a_query(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
     house.desk.pay(house.asking(), "ann", -700)
     assert refused(house, table, "ann", "3") == "FUNDS"
     assert cards_out.asked == []
-    assert refused(house, table, "bob", "1") == "", "the book is as it was"
+    assert refused(house, table, "bob", "1") == "", "the book must be unchanged"
     assert house.proof().faults == ()
 
 
-def test_T_DEAL_4_bets_of_one_request_ask_for_all_their_positions_and_for_no_other(
+def test_T_DEAL_4_bets_of_one_request_query_exactly_their_positions(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
     bets = [
@@ -219,4 +219,4 @@ def test_T_DEAL_4_bets_of_one_request_ask_for_all_their_positions_and_for_no_oth
     again = [{**bet, "id": f"{bet['id']}, once more"} for bet in bets]
     answers = house.desk.bets(house.asking(), table.name, again)
     assert all(isinstance(answer, RequestRefused) for answer in answers)
-    assert len(cards_out.asked) == 1, "each position has its Play"
+    assert len(cards_out.asked) == 1, "each position must have its Play"

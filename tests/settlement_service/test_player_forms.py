@@ -1,4 +1,4 @@
-"""A player's token in other forms: seats, accounts, keys, ids and late bets in every other spelling."""
+"""A player's token with seats, accounts, keys, ids and late bets in every other spelling."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ ANTE: dict[str, object] = {"id": "new", "player": "ann", "wager": "ante", "amoun
 
 @pytest.fixture
 def house(tmp_path: Path, key: Key) -> Iterator[House]:
-    """Ann sits at seat 3 and bob, who has an ante up, at 5; at the dice bob has a pass bet."""
+    """Ann sits at seat 3, and bob, who has an ante up, at 5; at the dice table bob has a pass bet."""
     house = House(f"sqlite:///{tmp_path}/settlement.db")
     tables = {name: SealedTable(name, key) for name in ("cards", "craps")}
     house.enrol(tables["cards"], "three-card-poker-12-014")
@@ -64,14 +64,18 @@ def asks(client: TestClient, path: str, body: object, key: str = "k", who: str =
         None,
     ],
 )
-def test_no_spelling_of_another_s_seat_takes_it(house: House, client: TestClient, seat: object) -> None:
+def test_no_spelling_gives_access_to_another_players_seat(
+    house: House, client: TestClient, seat: object
+) -> None:
     assert asks(client, "/tables/cards/wagers", {**ANTE, "seat": seat}) in (409, 422)
     assert house.balance("player:ann") == 10_000
     assert house.proof().faults == ()
 
 
 @pytest.mark.parametrize("player", ["bob ", "BOB", "bob\u200b", ["bob"], None, "", "ann,bob", "\u0430nn"])
-def test_no_spelling_of_another_s_account_opens_it(house: House, client: TestClient, player: object) -> None:
+def test_no_spelling_gives_access_to_another_players_account(
+    house: House, client: TestClient, player: object
+) -> None:
     assert asks(client, "/tables/cards/wagers", {**ANTE, "player": player, "seat": "3"}) in (403, 422)
     assert [house.balance(f"player:{name}") for name in ("ann", "bob")] == [10_000, 9_700]
 
@@ -83,19 +87,23 @@ def test_no_spelling_of_late_lodges_a_late_bet(house: House, client: TestClient,
     assert house.balance("player:ann") == 10_000
 
 
-def test_another_s_key_tells_nothing_of_what_he_asked(house: House, client: TestClient) -> None:
+def test_another_players_key_reveals_nothing_of_his_request(house: House, client: TestClient) -> None:
     path, bet = (
         "/tables/cards/wagers",
         {**ANTE, "player": "bob", "wager": "pair_plus", "amount": 100, "seat": "5"},
     )
     assert asks(client, path, bet, "same", "bob") == 200
     assert asks(client, path, bet, "same") == 403
-    assert asks(client, path, {**ANTE, "id": "own", "seat": "3"}, "same") == 200, "keys are each caller's own"
+    assert asks(client, path, {**ANTE, "id": "own", "seat": "3"}, "same") == 200, (
+        "each caller must have his own keys"
+    )
     assert house.balance("player:bob") == 9_600
 
 
 @pytest.mark.parametrize("wager", ["bob-ante:bonus", "bob-ante", "bob-ante.", "game:1"])
-def test_an_id_like_another_s_line_pays_nobody_else(house: House, client: TestClient, wager: str) -> None:
+def test_an_id_like_another_players_line_pays_no_one_else(
+    house: House, client: TestClient, wager: str
+) -> None:
     taken = asks(client, "/tables/cards/wagers", {**ANTE, "id": wager, "seat": "3"})
     assert (taken, house.balance("player:bob")) == (
         409 if wager.startswith("bob-ante") and not wager.endswith(".") else 200,
@@ -108,7 +116,9 @@ def test_an_id_like_another_s_line_pays_nobody_else(house: House, client: TestCl
 @pytest.mark.parametrize(
     "change", [{"do": "no_action"}, {"do": "remove", "player": "bob"}, {"do": "increase", "to": 1}]
 )
-def test_no_change_of_another_s_wager_is_granted(house: House, client: TestClient, change: object) -> None:
+def test_no_change_of_another_players_wager_is_accepted(
+    house: House, client: TestClient, change: object
+) -> None:
     assert asks(client, "/tables/craps/wagers/bob-pass/changes", change) in (409, 422)
     assert house.balance("player:bob") == 9_700
 
@@ -117,6 +127,6 @@ def test_no_change_of_another_s_wager_is_granted(house: House, client: TestClien
     "path",
     ["/players/ann%2F..%2Fbob", "/players/ann/../bob", "/players//bob", "/players/bob%00", "/players/bob%20"],
 )
-def test_no_spelling_of_a_path_reads_another_s_account(client: TestClient, path: str) -> None:
+def test_no_spelling_of_a_path_reads_another_players_account(client: TestClient, path: str) -> None:
     told = client.get(path, headers={"Authorization": "Bearer ann-secret"})
     assert told.status_code in (403, 404, 422), told.text

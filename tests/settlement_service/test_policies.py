@@ -1,4 +1,4 @@
-"""What the house has chosen for equipment that fails, and for a table that begins anew."""
+"""House policies for equipment that fails, and for a table that opens again."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def with_a_pass_on_six(house: House, table: SealedTable) -> None:
     house.takes(table.rolls(2, 4))
 
 
-def test_bets_stand_when_the_equipment_fails(house: House, key: Key) -> None:
+def test_bets_stay_up_when_the_equipment_fails(house: House, key: Key) -> None:
     table = SealedTable("craps-1", key)
     with_a_pass_on_six(house, table)
     house.takes(table.no_roll("power_lost"))
@@ -46,14 +46,14 @@ def test_bets_are_refunded_when_the_equipment_fails_and_the_point_stays(refundin
     assert refunding.proof().faults == ()
 
 
-def test_a_throw_that_only_missed_the_wall_is_no_failure(refunding: House, key: Key) -> None:
+def test_a_throw_that_only_missed_the_wall_is_not_an_equipment_failure(refunding: House, key: Key) -> None:
     table = SealedTable("craps-1", key)
     with_a_pass_on_six(refunding, table)
     refunding.takes(table.no_roll("no_wall_hit"))
     assert refunding.balance("at_risk:craps-1") == 500
 
 
-def test_a_table_that_opens_anew_hands_back_what_was_left(house: House, key: Key) -> None:
+def test_a_table_that_opens_again_returns_the_bets_left_up(house: House, key: Key) -> None:
     table = SealedTable("craps-1", key)
     with_a_pass_on_six(house, table)
     house.takes(table.opens())

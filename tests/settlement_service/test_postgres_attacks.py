@@ -1,4 +1,4 @@
-"""A PostgreSQL that fails in part: a process of it hangs, a session is taken away, its disk is full."""
+"""A PostgreSQL that partly fails: one of its processes hangs, a session is ended, its disk is full."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ CREATE TRIGGER no_room BEFORE INSERT ON movements EXECUTE FUNCTION no_room();
 CREATE EVENT TRIGGER no_room_for_tables ON ddl_command_start WHEN TAG IN ('CREATE TABLE', 'CREATE TABLE AS')
 EXECUTE FUNCTION no_room_for_tables();
 """
-"""What takes a new page fails, as on a full disk; a row that is changed in its place is still taken."""
+"""Any write that needs a new page fails, as on a full disk; an update in place still succeeds."""
 ROOM = "DROP EVENT TRIGGER no_room_for_tables; DROP TRIGGER no_room ON movements;"
 
 
@@ -41,7 +41,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def url(cluster: Cluster, tmp_path: Path) -> str:
-    """A database of the test's own."""
+    """Return a new database of this test."""
     return cluster.database(tmp_path.name.replace("-", "_"))
 
 
@@ -82,10 +82,10 @@ def service(url: str, tmp_path: Path) -> Iterator[Service]:
     service.close()
 
 
-def test_one_process_of_the_server_that_stands_still_is_said_and_nothing_is_booked_twice(
+def test_a_stopped_process_of_the_server_is_reported_and_nothing_is_booked_twice(
     url: str, service: Service
 ) -> None:
-    """The server takes new connections, and the one that stands still keeps the engine's lock."""
+    """The server accepts new connections, and the stopped process keeps the engine's lock."""
     until(lambda: service.ask("GET", "/health")[0] == 200, "health to be good")
     stands = owner_of(url)
     os.kill(stands, signal.SIGSTOP)
@@ -104,14 +104,14 @@ def test_one_process_of_the_server_that_stands_still_is_said_and_nothing_is_book
 
 @pytest.fixture
 def engine(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    """An engine on it, in the test's own process, that waits as long as a busy machine may need."""
+    """Return an engine on it, in the test's own process, which waits as long as a busy machine may need."""
     monkeypatch.setattr(store_module, "ANSWER_S", 60.0)
     house = House(url)
     yield house
     house.store.close()
 
 
-def test_an_engine_whose_session_was_ended_writes_nothing_beside_another_that_took_its_place(
+def test_an_engine_whose_session_was_ended_writes_nothing_once_another_has_its_place(
     url: str, engine: House
 ) -> None:
     engine.player("bob", 10)
@@ -153,8 +153,8 @@ def asked_while_its_session_ends(url: str, engine: House) -> None:
         work.balance("player:bob")
 
 
-def test_a_full_disk_is_in_trouble_for_as_long_as_a_new_page_finds_no_room(url: str, engine: House) -> None:
-    """A row that is changed in its place needs no room: the probe called it well between any two bets."""
+def test_a_full_disk_is_reported_as_long_as_there_is_no_room_for_a_new_page(url: str, engine: House) -> None:
+    """An update in place needs no room: a probe that only did this would report good health between bets."""
     engine.player("bob", 10)
     tell(url, NO_ROOM)
     with pytest.raises(OutOfReach, match="No space left"):
@@ -172,5 +172,5 @@ def test_a_full_disk_is_in_trouble_for_as_long_as_a_new_page_finds_no_room(url: 
 
 def trouble(of: House) -> str | None:
     """Return what is wrong now."""
-    told: Callable[[], str | None] = lambda: of.engine.trouble  # noqa: E731 - asked anew each time
+    told: Callable[[], str | None] = lambda: of.engine.trouble  # noqa: E731 - evaluated each time
     return told()

@@ -1,4 +1,4 @@
-"""What must hold after any history: money is kept, and nothing is done twice or out of order."""
+"""Properties of any history: money is kept, and nothing is done twice or out of order."""
 
 import contextlib
 import random
@@ -55,7 +55,7 @@ wheel_play = st.one_of(
 
 
 class Play:
-    """Plays scripts at a table: its outcomes come repeated, and out of order within a transaction."""
+    """Plays scripts at a table: its outcomes are repeated, and out of order within a transaction."""
 
     def __init__(self, house: House, table: SealedTable, chance: random.Random) -> None:
         self.house = house
@@ -66,7 +66,7 @@ class Play:
         self.correctable = False
 
     def act(self, act: tuple[object, ...]) -> None:
-        """Do one thing; what the rules refuse is refused."""
+        """Do one action; the rules may refuse it."""
         word, *rest = act
         with contextlib.suppress(RequestRefused):
             getattr(self, f"_{word}")(*rest)
@@ -143,7 +143,7 @@ class Play:
 
 
 def history(rules: str, acts: list[tuple[object, ...]], policies: Policies, seed: int, key: Key) -> None:
-    """Play a history on a database of its own, and prove what is left."""
+    """Play a history on a new database, and check what is left."""
     with tempfile.TemporaryDirectory() as folder:
         house = House(f"sqlite:///{folder}/settlement.db", policies)
         table = SealedTable("t1", key)

@@ -1,4 +1,4 @@
-"""The proof finds what somebody did to the database."""
+"""The check finds changes made to the database."""
 
 import pytest
 from sqlalchemy import text
@@ -22,7 +22,7 @@ from tests.settlement_service.rig import House, SealedTable
         ("UPDATE keys SET public_key = zeroblob(32)", "is not signed"),
     ],
 )
-def test_the_proof_finds_it(house: House, roulette: SealedTable, change: str, finds: str) -> None:
+def test_the_check_finds_the_change(house: House, roulette: SealedTable, change: str, finds: str) -> None:
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     house.takes(roulette.spins("1"))

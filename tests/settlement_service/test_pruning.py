@@ -1,4 +1,4 @@
-"""Answers are dropped once nobody asks for them, and no request that comes again then is granted twice."""
+"""Answers are dropped after a while, and a request that comes again after that is not accepted twice."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ Deed = Callable[[], object]
 
 
 class Desk:
-    """A craps table's desk, each of whose requests can come again with the key that it had."""
+    """A craps table's desk whose requests can come again with their keys."""
 
     def __init__(self, house: House, table: SealedTable) -> None:
         self.house, self.table = house, table
@@ -39,7 +39,7 @@ class Desk:
         return lambda: self.house.desk.change(asking, name, asked)
 
     def refusal(self, deed: Deed) -> str:
-        """Send it; give the rule that refuses it, or nothing."""
+        """Send it; return the rule that refuses it, or nothing."""
         try:
             deed()
         except RequestRefused as refused:
@@ -47,13 +47,13 @@ class Desk:
         return ""
 
     def kept(self) -> int:
-        """Count the answers that are kept, but for those of accounts and chips."""
+        """Count the answers kept, except those about accounts and chips."""
         with self.house.store.transaction() as connection:
             count: int = connection.execute(select(func.count()).select_from(schema.requests)).scalar_one()
         return count - 2
 
     def prune(self, days: float = KEEP_DAYS + 1) -> int:
-        """Let so many days pass, and drop what is old."""
+        """Let this many days pass, and drop what is old."""
         self.house.now_us += round(days * DAY_US)
         return Pruning(self.house.engine).drop_slice()
 
@@ -67,7 +67,7 @@ def desk(house: House, craps: SealedTable) -> Desk:
     return Desk(house, craps)
 
 
-def test_what_is_younger_than_a_month_is_answered_as_before(desk: Desk) -> None:
+def test_a_request_repeated_within_a_month_is_answered_as_before(desk: Desk) -> None:
     bet = desk.asks(do="bet", id="b1", wager="field", amount=100)
     assert desk.refusal(bet) == ""
     assert desk.prune(KEEP_DAYS - 1) == 0
@@ -76,7 +76,7 @@ def test_what_is_younger_than_a_month_is_answered_as_before(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("decided", [False, True])
-def test_a_bet_that_comes_again_later_is_refused_by_its_id(desk: Desk, decided: bool) -> None:
+def test_a_bet_repeated_later_is_refused_by_its_id(desk: Desk, decided: bool) -> None:
     bet = desk.asks(do="bet", id="b1", wager="field", amount=100)
     assert desk.refusal(bet) == ""
     if decided:
@@ -94,20 +94,20 @@ def test_a_refusal_is_dropped_too(desk: Desk) -> None:
 
 
 def test_the_answer_of_a_change_is_kept_while_its_wager_could_be_changed_again(desk: Desk) -> None:
-    """Reduced, increased, and the reduction sent again a month later: it was done once."""
+    """Reduced, increased, and the reduction repeated a month later: it is done once."""
     place = {"id": "b1", "wager": "place", "number": 6, "amount": 600}
     assert desk.refusal(desk.asks(do="bet", **place)) == ""
     reduce = desk.asks(do="reduce", id="b1", to=300)
     assert desk.refusal(reduce) == ""
     assert desk.refusal(desk.asks(do="increase", id="b1", to=600)) == ""
     balance = desk.balance
-    assert desk.prune() == 1, "the bet's own: its id is used up"
+    assert desk.prune() == 1, "only the bet's own answer may go: its id is used up"
     assert desk.refusal(reduce) == ""
     assert desk.balance == balance
     assert desk.house.proof().faults == ()
 
 
-def test_the_answer_of_a_change_is_kept_while_a_correction_could_put_its_wager_up_again(desk: Desk) -> None:
+def test_the_answer_of_a_change_is_kept_while_a_correction_could_restore_its_wager(desk: Desk) -> None:
     assert desk.refusal(desk.asks(do="bet", id="b1", wager="field", amount=600)) == ""
     reduce = desk.asks(do="reduce", id="b1", to=300)
     assert desk.refusal(reduce) == ""
@@ -120,7 +120,7 @@ def test_the_answer_of_a_change_is_kept_while_a_correction_could_put_its_wager_u
     assert desk.balance == balance - 300
 
 
-def test_the_answer_of_a_change_goes_once_its_wager_is_decided_for_good(desk: Desk) -> None:
+def test_the_answer_of_a_change_is_dropped_once_its_wager_is_finally_decided(desk: Desk) -> None:
     assert desk.refusal(desk.asks(do="bet", id="b1", wager="field", amount=600)) == ""
     reduce = desk.asks(do="reduce", id="b1", to=300)
     assert desk.refusal(reduce) == ""
@@ -131,7 +131,7 @@ def test_the_answer_of_a_change_goes_once_its_wager_is_decided_for_good(desk: De
     assert desk.balance == balance
 
 
-def test_chips_in_and_out_are_answered_as_before_for_ever(desk: Desk) -> None:
+def test_answers_about_chips_paid_in_and_out_are_kept_for_ever(desk: Desk) -> None:
     pay = desk.asks(do="pay")
     assert desk.refusal(pay) == ""
     assert desk.prune(3_650) == 0
@@ -145,7 +145,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short")
-def test_a_slice_is_bounded_and_the_next_goes_on_behind_what_stays(desk: Desk) -> None:
+def test_a_slice_is_limited_and_the_next_continues_after_what_is_kept(desk: Desk) -> None:
     for n in range(10):
         desk.asks(do="bet", id=f"b{n}", wager="field", amount=100)()
         desk.asks(do="pay")()
@@ -185,7 +185,7 @@ def test_a_crash_within_a_slice_loses_no_answer_and_the_next_run_drops_what_is_o
     assert desk.balance == 10_000 - 600
 
 
-def test_it_runs_by_itself_now_and_then(desk: Desk) -> None:
+def test_pruning_runs_by_itself_periodically(desk: Desk) -> None:
     desk.asks(do="bet", id="b1", wager="field", amount=100)()
     desk.house.now_us += (KEEP_DAYS + 1) * DAY_US
     going = Pruning(desk.house.engine)
@@ -197,7 +197,7 @@ def test_it_runs_by_itself_now_and_then(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("jump_days", [-10_000, 10_000])
-def test_a_wall_clock_that_is_set_costs_nobody_any_money(desk: Desk, jump_days: int) -> None:
+def test_a_changed_wall_clock_costs_no_player_any_money(desk: Desk, jump_days: int) -> None:
     bet = desk.asks(do="bet", id="b1", wager="field", amount=100)
     pay = desk.asks(do="pay")
     assert [desk.refusal(bet), desk.refusal(pay)] == ["", ""]
@@ -209,7 +209,7 @@ def test_a_wall_clock_that_is_set_costs_nobody_any_money(desk: Desk, jump_days: 
 
 
 @needs_postgres
-def test_on_postgresql_it_goes_through_all_rows_as_well(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_postgresql_pruning_also_covers_all_rows(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "SLICE", 3)
     cluster = Cluster()
     try:

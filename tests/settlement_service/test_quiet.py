@@ -1,4 +1,4 @@
-"""A log that nobody outside can fill."""
+"""A log that no outsider can fill."""
 
 import logging
 
@@ -11,7 +11,7 @@ def record(at_s: float, says: str = "bad request") -> logging.LogRecord:
     return made
 
 
-def test_what_is_too_much_is_counted_and_said_in_the_next_minute() -> None:
+def test_excess_lines_are_counted_and_reported_in_the_next_minute() -> None:
     lines: list[str] = []
     log = LimitedLog(lines.append)
     for n in range(1000):

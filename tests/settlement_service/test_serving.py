@@ -32,7 +32,7 @@ def service(tmp_path: Path, mosquitto: Mosquitto) -> Iterator[Service]:
 
 @pytest.fixture
 def wheel(service: Service, key: Key) -> SealedTable:
-    """Return a wheel that is enrolled, with a bet of one dollar on red."""
+    """Return an enrolled wheel with a bet of one dollar on red."""
     table = SealedTable("wheel-1", key)
     house = House(service.url)
     house.enrol(table, "roulette")
@@ -43,7 +43,7 @@ def wheel(service: Service, key: Key) -> SealedTable:
 
 
 @needs_mosquitto
-def test_the_service_settles_what_a_broker_brings(
+def test_the_service_settles_outcomes_from_a_broker(
     service: Service, wheel: SealedTable, mosquitto: Mosquitto
 ) -> None:
     service.start()
@@ -59,7 +59,7 @@ def test_the_service_settles_what_a_broker_brings(
 
 
 @needs_mosquitto
-def test_systemd_hears_ready_only_once_outcomes_can_come_and_then_of_every_turn(
+def test_systemd_is_notified_of_ready_only_once_outcomes_can_arrive_and_then_of_every_turn(
     service: Service, wheel: SealedTable, mosquitto: Mosquitto
 ) -> None:
     mosquitto.kill()
@@ -78,7 +78,7 @@ def test_systemd_hears_ready_only_once_outcomes_can_come_and_then_of_every_turn(
     assert service.terminate() == 0
 
 
-def test_a_port_that_another_program_has_is_named(
+def test_a_port_in_use_by_another_program_is_named(
     tmp_path: Path, service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service.broker = None

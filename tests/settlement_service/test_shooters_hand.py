@@ -9,7 +9,7 @@ from tests.settlement_service.rig import House, SealedTable
 
 @pytest.fixture
 def craps(house: House, key: Key) -> SealedTable:
-    """A table by Version 1, with a Sharp Shooter bet of $1 before a hand whose shooter nobody has named."""
+    """A Craps Version 1 table, with a Sharp Shooter bet of $1 before a hand whose shooter is unnamed."""
     table = SealedTable("craps-1", key)
     house.enrol(table, "craps-v1")
     house.player("ann", 1_000)
@@ -18,7 +18,7 @@ def craps(house: House, key: Key) -> SealedTable:
 
 
 def passed(table: SealedTable) -> bytes:
-    """The dice are passed, and nobody is named for them."""
+    """Publish that the dice are passed, without a named shooter."""
     table.shooter = None
     return table.tell("shooter.changed", ShooterChanged(shooter=None, cause="pass_dice"))
 
@@ -28,7 +28,7 @@ def points(table: SealedTable, count: int) -> list[bytes]:
     return [event for _ in range(2 * count) for event in table.rolls(2, 2)]
 
 
-def test_a_seat_that_is_named_late_names_the_hand_under_way(house: House, craps: SealedTable) -> None:
+def test_a_seat_named_late_names_the_hand_in_progress(house: House, craps: SealedTable) -> None:
     house.takes(craps.rolls(2, 2), craps.takes_dice("4"), craps.rolls(2, 2), points(craps, 3))
     house.takes(craps.rolls(2, 2), craps.rolls(3, 4))
     assert house.balance("player:ann") == 1_000 + 800
@@ -36,7 +36,7 @@ def test_a_seat_that_is_named_late_names_the_hand_under_way(house: House, craps:
 
 
 @pytest.mark.parametrize("reopened", [False, True])
-def test_a_pass_of_the_dice_ends_a_hand_that_nobody_was_named_for(
+def test_a_pass_of_the_dice_ends_a_hand_without_a_named_shooter(
     house: House, craps: SealedTable, reopened: bool
 ) -> None:
     house.takes(points(craps, 2), passed(craps))
@@ -47,7 +47,7 @@ def test_a_pass_of_the_dice_ends_a_hand_that_nobody_was_named_for(
     assert house.proof().faults == ()
 
 
-def test_who_takes_passed_dice_begins_a_hand_of_his_own(house: House, craps: SealedTable) -> None:
+def test_a_shooter_who_takes_passed_dice_begins_a_new_hand(house: House, craps: SealedTable) -> None:
     house.takes(craps.rolls(2, 2), craps.rolls(1, 2), passed(craps))
     house.bets(craps, "ann", "s2", "sharp_shooter", 100)
     house.takes(craps.takes_dice("5"), craps.rolls(2, 2), points(craps, 3))
@@ -56,7 +56,9 @@ def test_who_takes_passed_dice_begins_a_hand_of_his_own(house: House, craps: Sea
     assert house.balance("player:ann") == 800 + 100 + 800
 
 
-def test_a_correction_that_gives_the_dice_back_to_nobody_is_no_pass(house: House, craps: SealedTable) -> None:
+def test_a_correction_that_returns_the_dice_to_an_unnamed_shooter_is_not_a_pass(
+    house: House, craps: SealedTable
+) -> None:
     house.takes(points(craps, 3), craps.rolls(2, 2), craps.rolls(3, 4))
     assert house.balance("player:ann") == 900 + 600
     house.takes(craps.roll_corrected(1, 3))

@@ -1,4 +1,4 @@
-"""A mosquitto that stands still while the wheel shows its number: nobody is paid for what he saw."""
+"""A mosquitto that is stopped while the wheel shows its number: nobody is paid for knowing it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ pytestmark = needs_mosquitto
 
 
 class Live:
-    """A wheel and an engine at a real broker, each turned by a thread of its own."""
+    """A wheel and an engine at a real broker, each run by its own thread."""
 
     def __init__(self, house: House, table: SealedTable, mosquitto: Mosquitto, wait_s: float) -> None:
         settings = MqttSettings(host="127.0.0.1", port=mosquitto.port, timeout_s=PATIENCE_S)
@@ -68,13 +68,13 @@ class Live:
         self.sink.leave()
 
     def shows(self, number: str) -> None:
-        """Close bets now, by the table's clock that its word goes by, and publish a spin as the pump does."""
+        """Close bets now, by the clock of the table's statement, and publish a spin as the pump does."""
         self.table.moment_us = now_us()
         read = [(read_event(event), event) for event in self.table.spins(number)]
         self.sink.offer([Message(one.seq, one.seq, one.id, one.chain, event, None) for one, event in read])
 
     def bet(self, number: str = "5") -> str:
-        """Bet on a number; give what it came to."""
+        """Bet on a number; return the result."""
         self.made += 1
         bet = {
             "id": f"b{self.made}",
@@ -83,14 +83,14 @@ class Live:
             "amount": 100,
             "numbers": [number],
         }
-        return self._said(lambda: self.desk.bet(self.house.asking(), self.table.name, bet))
+        return self._result_of(lambda: self.desk.bet(self.house.asking(), self.table.name, bet))
 
     def take_back(self, id_: str) -> str:
-        """Take a bet back; give what it came to."""
+        """Remove a bet; return the result."""
         asked: dict[str, object] = {"do": "remove", "id": id_}
-        return self._said(lambda: self.desk.change(self.house.asking(), self.table.name, asked))
+        return self._result_of(lambda: self.desk.change(self.house.asking(), self.table.name, asked))
 
-    def _said(self, deed: Callable[[], object]) -> str:
+    def _result_of(self, deed: Callable[[], object]) -> str:
         try:
             deed()
         except RequestRefused as refused:
@@ -98,11 +98,11 @@ class Live:
         return "granted"
 
     def meets(self) -> None:
-        """Wait until bets are taken: both are at the broker, and have met."""
+        """Wait until bets are accepted: both are connected to the broker and have exchanged reports."""
         until(lambda: self.bet() == "granted")
 
     def settles(self) -> None:
-        """Wait until all that was told is settled."""
+        """Wait until every published outcome is settled."""
         newest = self.table.seq - 1
 
         def settled() -> bool:
@@ -113,7 +113,7 @@ class Live:
 
     @property
     def balance(self) -> int:
-        """What the player has."""
+        """Return the player's balance."""
         with self.engine.work() as work:
             return work.balance("player:ann")
 
@@ -142,7 +142,7 @@ def live(
 
 
 @pytest.mark.parametrize("live", [0.5], indirect=True)
-def test_while_the_broker_stands_still_nothing_is_taken_and_nothing_handed_back(
+def test_while_the_broker_is_stopped_nothing_is_accepted_and_nothing_returned(
     live: Live, mosquitto: Mosquitto
 ) -> None:
     live.meets()
@@ -156,16 +156,16 @@ def test_while_the_broker_stands_still_nothing_is_taken_and_nothing_handed_back(
     mosquitto.thaw()
     live.settles()
     assert live.balance == before
-    assert live.bet("17") == "TABLE-WORD"  # it has not said that bets are open again
+    assert live.bet("17") == "TABLE-WORD"  # it has not published that bets are open again
     live.takes = "wagers"
     live.meets()
 
 
 @pytest.mark.parametrize("live", [PATIENCE_S / 2], indirect=True)
-def test_a_bet_that_outlasts_the_standstill_is_never_for_the_number_that_is_shown(
+def test_a_bet_still_waiting_after_the_stop_is_never_for_the_number_shown(
     live: Live, mosquitto: Mosquitto
 ) -> None:
-    """The table hears of it once bets have opened again: it is for the next spin, or refused."""
+    """The table receives it once bets have opened again: it is for the next spin, or refused."""
     live.meets()
     before = live.balance
     mosquitto.freeze()

@@ -1,4 +1,4 @@
-"""A database whose process is stopped, or that takes no writes: health says so, and nothing hangs."""
+"""A database whose process is stopped, or that accepts no writes: health reports it, and nothing hangs."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def service(cluster: Cluster, tmp_path: Path) -> Iterator[Service]:
 
 @contextmanager
 def stopped(cluster: Cluster) -> Iterator[None]:
-    """Stop every process of the server, as a debugger or a frozen virtual machine does: its sockets stay."""
+    """Stop every process of the server, as a debugger or a frozen machine does: its sockets stay open."""
     pids = [cluster.pid, *children(cluster.pid)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -82,7 +82,7 @@ def deposit(service: Service, key: str) -> tuple[int, object]:
 
 
 @needs_postgres
-def test_a_stopped_server_is_said_at_the_next_asking_and_well_when_it_goes_on(
+def test_a_stopped_server_is_reported_at_the_next_health_request_until_it_resumes(
     cluster: Cluster, service: Service
 ) -> None:
     until(lambda: is_well(service), "health to be well")
@@ -101,7 +101,9 @@ def test_a_stopped_server_is_said_at_the_next_asking_and_well_when_it_goes_on(
 
 
 @needs_postgres
-def test_a_server_that_turned_read_only_is_said_without_any_bet(cluster: Cluster, service: Service) -> None:
+def test_a_server_that_became_read_only_is_reported_without_any_bet(
+    cluster: Cluster, service: Service
+) -> None:
     until(lambda: is_well(service), "health to be good")
     tell(cluster, "ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
     try:
@@ -123,7 +125,7 @@ def test_a_server_that_turned_read_only_is_said_without_any_bet(cluster: Cluster
 
 
 @needs_postgres
-def test_the_watchdog_hears_nothing_while_the_database_takes_no_writes(
+def test_the_watchdog_is_not_fed_while_the_database_accepts_no_writes(
     cluster: Cluster, service: Service
 ) -> None:
     service.hear("WATCHDOG=1")
@@ -135,7 +137,7 @@ def test_the_watchdog_hears_nothing_while_the_database_takes_no_writes(
 
 
 @needs_postgres
-def test_no_statement_waits_for_a_stopped_server_for_ever(
+def test_no_sql_statement_waits_indefinitely_for_a_stopped_server(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "ANSWER_S", 0.3)
@@ -153,7 +155,7 @@ def test_no_statement_waits_for_a_stopped_server_for_ever(
 
 
 @needs_postgres
-def test_a_lock_that_another_holds_is_waited_for_no_longer_than_a_statement(
+def test_a_lock_held_elsewhere_is_awaited_no_longer_than_an_sql_statement(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_module, "ANSWER_S", 0.3)
@@ -169,14 +171,14 @@ def test_a_lock_that_another_holds_is_waited_for_no_longer_than_a_statement(
     store.close()
 
 
-def test_an_sqlite_file_that_takes_no_writes_is_in_trouble_until_one_is_committed(tmp_path: Path) -> None:
+def test_an_sqlite_file_that_accepts_no_writes_is_reported_until_one_is_committed(tmp_path: Path) -> None:
     house = House(f"sqlite:///{tmp_path}/s.db")
     with house.store.transaction() as connection:
         connection.execute(text("PRAGMA query_only = ON"))
     with pytest.raises(OutOfReach, match="readonly"):
         house.engine.probe()
     assert trouble(house.engine) is not None
-    house.engine.probe()  # A new connection writes again, and commits it.
+    house.engine.probe()  # A new connection writes again, and commits.
     assert house.engine.trouble is None
     house.store.close()
 
@@ -186,7 +188,7 @@ def fill(house: House) -> None:
         house.player(f"player-{number}", 1)
 
 
-def test_a_full_disk_is_in_trouble_until_it_has_room(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_until_it_has_room(tmp_path: Path) -> None:
     house = House(f"sqlite:///{tmp_path}/s.db")
     with house.store.transaction() as connection:
         pages = connection.execute(text("PRAGMA page_count")).scalar_one()
@@ -200,7 +202,7 @@ def test_a_full_disk_is_in_trouble_until_it_has_room(tmp_path: Path) -> None:
     house.store.close()
 
 
-def test_a_read_that_is_well_ends_no_trouble(tmp_path: Path) -> None:
+def test_a_successful_read_does_not_clear_a_write_fault(tmp_path: Path) -> None:
     house = House(f"sqlite:///{tmp_path}/s.db")
     house.store.trouble = "the last write failed"
     with house.engine.work() as work:
@@ -211,14 +213,14 @@ def test_a_read_that_is_well_ends_no_trouble(tmp_path: Path) -> None:
     house.store.close()
 
 
-def test_the_waits_are_shorter_than_systemds_patience() -> None:
+def test_the_waits_are_shorter_than_systemds_timeouts() -> None:
     unit = (Path(__file__).parents[2] / "systemd" / "table-settlement.service").read_text()
     assert f"WatchdogSec={60}" in unit
     assert ANSWER_S < 60 / 4
 
 
-def test_a_database_file_that_is_taken_away_or_replaced_is_said_without_any_bet(tmp_path: Path) -> None:
-    """What is written to it then is gone with the engine."""
+def test_a_removed_or_replaced_database_file_is_reported_without_any_bet(tmp_path: Path) -> None:
+    """Anything written to it from then on is lost with the engine."""
     house = House(f"sqlite:///{tmp_path}/s.db")
     house.engine.probe()
     file = tmp_path / "s.db"
@@ -245,7 +247,7 @@ def renamed(file: Path) -> None:
 
 
 def replaced(file: Path) -> None:
-    """Put a copy in its place, which another engine may open beside this one."""
+    """Put a copy in its place, which another engine may open at the same time."""
     copy = file.with_name("copy")
     copy.write_bytes(file.read_bytes())
     copy.replace(file)
@@ -253,7 +255,7 @@ def replaced(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["s.db", "s.db-wal"])
 @pytest.mark.parametrize("take_away", [unlinked, renamed, replaced])
-def test_nothing_is_granted_or_acknowledged_that_lies_in_a_file_that_is_gone(
+def test_nothing_in_a_removed_file_is_accepted_or_acknowledged(
     tmp_path: Path, key: Key, name: str, take_away: Callable[[Path], None]
 ) -> None:
     house = House(f"sqlite:///{tmp_path}/s.db")
@@ -270,20 +272,20 @@ def test_nothing_is_granted_or_acknowledged_that_lies_in_a_file_that_is_gone(
     if name == "s.db":
         with pytest.raises(OutOfReach):
             house.bets(table, "ann", "b2", "red", 100)
-    else:  # The next connection has a log of its own.
+    else:  # The next connection has its own log.
         house.bets(table, "ann", "b2", "red", 100)
         assert house.proof().faults == ()
     house.store.close()
 
 
-def test_an_engine_whose_file_was_replaced_takes_nothing_beside_one_that_opened_the_copy(
+def test_an_engine_whose_file_was_replaced_accepts_nothing_once_another_opened_the_copy(
     tmp_path: Path, key: Key
 ) -> None:
     first = House(f"sqlite:///{tmp_path}/s.db")
     table = SealedTable("wheel-1", key)
     first.enrol(table, "roulette")
     first.player("ann", 100)
-    first.reopen()  # All of it is in the file then, and nothing in its log.
+    first.reopen()  # Everything is then in the file, and nothing in its log.
     with pytest.raises(SettlementFault, match="in use"):
         House(first.url)
     replaced(tmp_path / "s.db")
@@ -299,10 +301,10 @@ def test_an_engine_whose_file_was_replaced_takes_nothing_beside_one_that_opened_
 @pytest.mark.parametrize(
     ("flag", "free", "says"), [(os.ST_RDONLY, 10**9, "read-only"), (0, 100, "409600 bytes left")]
 )
-def test_a_disk_that_turned_read_only_or_full_is_said_without_any_bet(
+def test_a_disk_that_became_read_only_or_full_is_reported_without_any_bet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: int, free: int, says: str
 ) -> None:
-    """A card that wears out: the kernel mounts it anew, and nothing is written until a bet comes."""
+    """A worn-out card: the kernel remounts it read-only, and nothing is written until a bet comes."""
     house = House(f"sqlite:///{tmp_path}/s.db")
     true = os.statvfs(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Two things at once: a database that stands still, and an engine or a bet that does not wait for it."""
+"""Two faults at once: a database that is stopped, and an engine or a bet that does not wait for it."""
 
 import socket
 from collections.abc import Iterator
@@ -48,10 +48,10 @@ def told(evening: Evening) -> list[str]:
 @needs_mosquitto
 @needs_postgres
 @pytest.mark.parametrize("stands", ["database", "broker"])
-def test_what_stands_still_over_a_spin_and_an_engine_killed_meanwhile_pay_nobody_who_saw_it(
+def test_a_stall_over_a_spin_and_an_engine_killed_meanwhile_pay_no_bet_made_after_it(
     tmp_path: Path, cluster: Cluster, mosquitto: Mosquitto, stands: str
 ) -> None:
-    """The bet came before anybody had settled the spin, and comes again under its key when all is well."""
+    """The bet came before the spin was settled anywhere, and is repeated under its key later."""
     _, feed, _ = wheel.evening(12, {"valid": 1.0}, 2, wheel=wheel.AMERICAN)
     evening = Evening(
         tmp_path,
@@ -105,7 +105,7 @@ def test_what_stands_still_over_a_spin_and_an_engine_killed_meanwhile_pay_nobody
 
 
 @pytest.mark.slow
-def test_a_database_that_takes_the_connection_and_never_speaks_holds_no_start_up_for_ever(
+def test_a_database_that_accepts_the_connection_and_never_answers_does_not_block_a_start(
     tmp_path: Path,
 ) -> None:
     with socket.socket() as silent:
@@ -116,6 +116,6 @@ def test_a_database_that_takes_the_connection_and_never_speaks_holds_no_start_up
         try:
             until(lambda: "timeout expired" in service.log, "a message about it")
             assert service.process is not None
-            assert service.process.poll() is None, "it goes on trying"
+            assert service.process.poll() is None, "it must keep trying"
         finally:
             service.close()

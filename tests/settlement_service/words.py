@@ -1,4 +1,4 @@
-"""Tables that say at once, truly by what the engine has settled, whether bets are open."""
+"""Tables that answer each query at once, from what the engine has settled, whether bets are open."""
 
 from itertools import count
 
@@ -11,13 +11,13 @@ PATIENCE_S = 300.0
 
 
 def gate(wait_s: float = PATIENCE_S) -> Gate:
-    """Make a gate whose questions are numbered in order."""
+    """Make a gate whose queries are numbered in order."""
     numbers = count(1)
     return Gate(lambda: f"{next(numbers):032x}", wait_s)
 
 
 def oblige(engine: Engine) -> None:
-    """Let every table of this engine answer each question at once, as one that nothing delays does."""
+    """Have every table of this engine answer each query at once, as a table without delays does."""
 
     def answer(table: str, nonce: str) -> NoStatement | None:
         with engine.work() as work:

@@ -1,4 +1,4 @@
-"""The deal judge, rule by rule: a deal as it lies, and what the judge says of it."""
+"""The deal judge, rule by rule: the readings of a deal, and the judge's verdict."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ HANDS = {"1": "Qh Jd 2c", "2": "7s 7d 9h", "dealer": "Kc 8d 3s"}
 
 
 def dealt(hands: dict[str, str]) -> list[AnyReading]:
-    """Lay these hands down from a shoe that knows the positions."""
+    """Deal these hands from a shoe that knows the positions."""
     cards = [(position, text) for position, hand in hands.items() for text in hand.split()]
     return [
         Card(t=100 * n, dev="shoe", rank=text[0], suit=text[1], to=position)  # type: ignore[arg-type]  # a suit
@@ -28,7 +28,7 @@ def dealt(hands: dict[str, str]) -> list[AnyReading]:
 
 
 def acts(**by_seat: str) -> list[Input]:
-    """Let positions act."""
+    """Have positions act."""
     return [says(9000 + n, act, "dealer", seat=seat[1:]) for n, (seat, act) in enumerate(by_seat.items())]
 
 
@@ -43,13 +43,13 @@ def judged(
     return judge_deal(readings, ("1", "2"), RULES, decided_at_us=decided_at_us, called=called)
 
 
-def told(verdict: DealVerdict) -> tuple[Ruling, list[tuple[str, str]]]:
+def reason_codes(verdict: DealVerdict) -> tuple[Ruling, list[tuple[str, str]]]:
     return verdict.ruling, [(reason.code, reason.rule) for reason in verdict.reasons]
 
 
 def test_T_IRR_1_three_cards_each_and_none_twice_is_a_deal() -> None:
     verdict = judged([*dealt(HANDS), *ALL_PLAY])
-    assert told(verdict) == (Ruling.VALID, [])
+    assert reason_codes(verdict) == (Ruling.VALID, [])
     assert verdict.dealt is not None
     assert verdict.dealt.dealer == ("Kc", "8d", "3s")
     assert verdict.sentence == "2 hands and the dealer's, three cards each, no duplicates"
@@ -58,7 +58,7 @@ def test_T_IRR_1_three_cards_each_and_none_twice_is_a_deal() -> None:
 def test_T_IRR_1_causes_are_all_listed() -> None:
     readings = [*dealt({**HANDS, "1": "Qh Qh 2c 3c", "2": "7s 7d 9h 4h"})]
     readings.append(Switch(t=5000, dev="shoe", name="lid", open=True))
-    assert told(judged(readings)) == (
+    assert reason_codes(judged(readings)) == (
         Ruling.VOID,
         [
             ("wrong_count", "T-IRR-1"),
@@ -69,10 +69,10 @@ def test_T_IRR_1_causes_are_all_listed() -> None:
     )
 
 
-def test_T_IRR_1_a_short_hand_voids_only_when_the_dealing_is_over() -> None:
+def test_T_IRR_1_a_short_hand_voids_the_deal_only_when_the_dealing_is_over() -> None:
     short = [*dealt({**HANDS, "2": "7s 7d"}), *ALL_PLAY]
     assert judged(short).ruling is Ruling.REVIEW
-    assert told(judged(short, timed_out=True)) == (Ruling.VOID, [("wrong_count", "T-IRR-1")])
+    assert reason_codes(judged(short, timed_out=True)) == (Ruling.VOID, [("wrong_count", "T-IRR-1")])
     nobody_acted = judged(short[:-2], timed_out=True)
     assert nobody_acted.ruling is Ruling.REVIEW
 
@@ -82,15 +82,15 @@ def test_a_shoe_that_was_down_proves_no_count() -> None:
     readings = [*dealt({**HANDS, "1": "Qh Jd 2c 4c"}), down, *ALL_PLAY]
     verdict = judged(readings, timed_out=True)
     assert verdict.ruling is Ruling.REVIEW
-    assert ("missing_reading", "T-IRR-1") in told(verdict)[1]
+    assert ("missing_reading", "T-IRR-1") in reason_codes(verdict)[1]
 
 
-def test_another_device_that_was_down_is_no_matter() -> None:
+def test_a_device_other_than_the_shoe_that_was_down_does_not_matter() -> None:
     down = DeviceDown(t=350, dev="door-sensor", reason="unplugged")
     assert judged([*dealt(HANDS), down, *ALL_PLAY]).ruling is Ruling.VALID
 
 
-def test_a_persons_call_comes_first_and_what_is_proven_beside_it() -> None:
+def test_a_persons_call_is_listed_first_with_the_proven_causes_after_it() -> None:
     called = Reason(code="called", rule="T-IRR-1", seen="declared by the dealer")
     verdict = judged(dealt({**HANDS, "1": "Qh Jd 2c 4c"}), called=called)
     assert [reason.code for reason in verdict.reasons] == ["called", "wrong_count"]
@@ -103,19 +103,22 @@ def test_evidence_names_no_card_until_all_have_acted() -> None:
     assert [r.rank for r in late if isinstance(r, Card)][:2] == ["Q", "J"]
 
 
-def test_a_card_entered_that_is_in_another_hand_is_a_contradiction_and_no_void() -> None:
+def test_an_entered_card_that_is_in_another_hand_is_a_conflict_and_not_a_void() -> None:
     entered = says(8000, "set_card", "dealer", seat="1", card="7s", what="Jd")
-    assert told(judged([*dealt(HANDS), entered, *ALL_PLAY])) == (Ruling.REVIEW, [("conflict", "T-DEAL-3")])
+    assert reason_codes(judged([*dealt(HANDS), entered, *ALL_PLAY])) == (
+        Ruling.REVIEW,
+        [("conflict", "T-DEAL-3")],
+    )
 
 
-def test_two_cards_at_one_moment_have_no_order() -> None:
+def test_two_cards_at_the_same_time_have_no_order() -> None:
     cards = [Card(t=5, dev="shoe", rank="23456789T"[n], suit="c") for n in range(9)]
-    assert ("conflict", "T-DEAL-3") in told(judged([*cards, *ALL_PLAY]))[1]
+    assert ("conflict", "T-DEAL-3") in reason_codes(judged([*cards, *ALL_PLAY]))[1]
 
 
-def test_a_shoe_that_forgets_whom_it_deals_to_is_a_contradiction() -> None:
+def test_a_shoe_that_stops_naming_positions_is_a_conflict() -> None:
     cards = [*dealt(HANDS)[:-1], Card(t=3000, dev="shoe", rank="3", suit="s"), *ALL_PLAY]
-    assert ("conflict", "T-DEAL-3") in told(judged(cards))[1]
+    assert ("conflict", "T-DEAL-3") in reason_codes(judged(cards))[1]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_a_shoe_that_forgets_whom_it_deals_to_is_a_contradiction() -> None:
         (None, None),
     ],
 )
-def test_a_card_is_written_as_people_write_it(text: str | None, face: str | None) -> None:
+def test_a_card_is_parsed_as_people_write_it(text: str | None, face: str | None) -> None:
     assert written(text) == face
 
 
@@ -154,14 +157,14 @@ def test_a_shoes_reading_is_a_card_of_the_deck_or_unread(
     assert face is None or card(face) is not None
 
 
-def test_positions_run_from_the_dealers_left_by_number() -> None:
+def test_positions_are_ordered_from_the_dealers_left_by_number() -> None:
     assert left_to_right(["10", "2", "1", "2", "x"]) == ("1", "2", "10", "x")
     assert [position_of(seat) for seat in (3, "3", "Dealer", 0, "d", None)] == [
         "3", "3", "dealer", "dealer", "dealer", None,
     ]  # fmt: skip
 
 
-def test_only_a_lid_that_opens_opens_the_shoe() -> None:
+def test_only_a_lid_that_opens_counts_as_an_opened_shoe() -> None:
     assert opens_shoe(Switch(t=1, dev="s", name="Shoe Lid", open=True))
     assert not opens_shoe(Switch(t=1, dev="s", name="shoe_lid", open=False))
     assert not opens_shoe(Switch(t=1, dev="s", name="door", open=True))

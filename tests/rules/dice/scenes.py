@@ -1,4 +1,4 @@
-"""Kinds of scene, each with the rulings that are right for it; the truth of each throw is in its bodies."""
+"""Kinds of scene, each with its correct rulings; the truth of each throw is in its bodies."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -28,7 +28,7 @@ def one_of(m: Maker, bodies: list[Body]) -> Body:
 
 
 def turn_of(body: Body) -> tuple[float, float]:
-    """Return when and where along the wall a body will turn at the far end, or be nearest to it."""
+    """Return when and where along the wall a body turns at the far end, or is nearest to it."""
     flown = deepcopy(body)
     flown.fly()
     if flown.hits:
@@ -50,7 +50,7 @@ def knock_near(m: Maker, body: Body, spread_ms: float) -> list[tuple[float, str,
 
 
 def closest(bodies: list[Body]) -> float:
-    """Return when two bodies will be closest."""
+    """Return when two bodies are closest."""
     flown = deepcopy(bodies)
     for body in flown:
         body.fly()
@@ -249,7 +249,7 @@ def exchanged_crossing(m: Maker) -> Throw:
 
 
 def exchanged_double_hit(m: Maker) -> Throw:
-    """One die hits, meets the other that creeps short of the wall, and hits again under the other's name."""
+    """One die hits, meets the other creeping short of the wall, and hits again under the other's name."""
     bodies = m.bodies()
     first = m.rng.randrange(2)
     body, other = bodies[first], bodies[1 - first]
@@ -304,7 +304,7 @@ RIGHT: dict[Scene, set[Ruling]] = {
     exchanged_crossing: {VALID, VOID, REVIEW},
     exchanged_double_hit: {VOID, REVIEW},
 }
-"""The rulings that are right for each kind: a review only where two explanations may remain."""
+"""The correct rulings for each kind: a review only where two explanations may remain."""
 SELDOM: dict[Scene, float] = {
     plain: 0.01,
     fast: 0.01,
@@ -319,4 +319,4 @@ SELDOM: dict[Scene, float] = {
     lost_points_short: 0.15,
     crossing_short: 0.1,
 }
-"""Where a review is right but must be seldom: its greatest share."""
+"""Kinds where a review is correct but must be rare: its greatest share."""

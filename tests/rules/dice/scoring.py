@@ -1,9 +1,9 @@
-"""Hold the replay of recorded throws against a truth file, scene by scene.
+"""Compare the replay of recorded throws with a truth file, scene by scene.
 
 `python -m tests.rules.dice.scoring LOG...` reads `NAME.truth.json` beside each `NAME.jsonl`: a list of
-scenes, each with its kind, `verdict` (valid, no_roll), `faces`, and `undecidable` where a review is as right.
-The n-th scene is the n-th roll. It prints a row for each log and each scene that was told otherwise, and ends
-with 1 where any was.
+scenes, each with its kind, `verdict` (valid, no_roll), `faces`, and `undecidable` where a review is just as
+correct. The n-th scene is the n-th roll. It prints a row for each log and each scene with another outcome,
+and ends with 1 if there was any.
 """
 
 import argparse
@@ -23,13 +23,13 @@ Score = Literal["right", "review allowed", "review needless", "wrong void", "fal
 SCORES: tuple[Score, ...] = ("right", "review allowed", "review needless", "wrong void", "false", "silent")
 FIRST_WORD = RollCalled | RollNoRoll | RollReview
 REVIEW_ALLOWED = frozenset({"merged", "occluded_at_wall"})
-"""Scripted scenes in which a review is as right as the truth's verdict."""
+"""Scripted scenes in which a review is as correct as the truth's verdict."""
 UNSURE = "unsure_face"
-"""The camera is unsure of a face and a person sets the dice: a review is the right first word."""
+"""The camera is unsure of a face and a person sets the dice: a review is the correct first outcome."""
 
 
 class Scored(NamedTuple):
-    """How one scene was told."""
+    """The outcome of one scene."""
 
     number: int
     kind: str
@@ -47,14 +47,14 @@ def score_log(path: Path) -> list[Scored]:
 
 
 def score(scenes: Sequence[dict[str, object]], outcomes: Iterable[Outcome]) -> Iterator[Scored]:
-    """Score each scene by the first word that was told of its roll."""
+    """Score each scene by the first outcome for its roll."""
     first: dict[int, FIRST_WORD] = {}
     for outcome in outcomes:
         if isinstance(outcome.data, FIRST_WORD):
             first.setdefault(outcome.data.roll, outcome.data)
     for number, scene in enumerate(scenes, 1):
         word = first.get(number)
-        yield Scored(number, str(scene["kind"]), _score(scene, word), _told(word))
+        yield Scored(number, str(scene["kind"]), _score(scene, word), _outcome_of(word))
 
 
 def _score(scene: dict[str, object], word: FIRST_WORD | None) -> Score:
@@ -71,7 +71,7 @@ def _score(scene: dict[str, object], word: FIRST_WORD | None) -> Score:
     return "right" if valid and sorted(word.dice) == sorted(faces) else "false"
 
 
-def _told(word: FIRST_WORD | None) -> str:
+def _outcome_of(word: FIRST_WORD | None) -> str:
     if word is None:
         return "nothing"
     if isinstance(word, RollCalled):

@@ -1,4 +1,4 @@
-"""The rule sets and the plain throws that the throw judge's tests start from."""
+"""The rule sets and the plain throws that the tests of the throw judge start from."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -62,7 +62,7 @@ CALLED = Reason(code="called", rule="C34-INV-2vi", seen="the boxperson called No
 
 
 def dice(*, far: str = "right", y: tuple[float, float] = (350.0, 700.0), late_ms: float = 10.0) -> list[Body]:
-    """Return two bodies that will hit the far end and rest apart on the felt, showing 4 and 3."""
+    """Return two bodies that hit the far end and come to rest apart on the felt, showing 4 and 3."""
     right = far == "right"
     return [
         Body(
@@ -92,7 +92,7 @@ def judged(
     decided_at_us: int | None = None,
     sources: Mapping[str, frozenset[str]] = SOURCES,
 ) -> ThrowVerdict:
-    """Judge a throw on the tests' table, decided with its last reading unless said otherwise."""
+    """Judge a throw on the tests' table, decided at its last reading unless given otherwise."""
     at = throw.decided_at_us if decided_at_us is None else decided_at_us
     return judge_throw(
         throw.readings, TABLE, rules, decided_at_us=at, warnings=warnings, called=called, sources=sources
@@ -100,7 +100,7 @@ def judged(
 
 
 def rested(**die_two: object) -> Throw:
-    """Return a plain throw whose die 2 rests as told; die 1 rests on the felt."""
+    """Return a plain throw whose die 2 has this rest; die 1 rests on the felt."""
     return thrown(dice(), rests={2: die_two})
 
 
@@ -110,13 +110,13 @@ def ruled(verdict: ThrowVerdict) -> tuple[Ruling, list[tuple[str, int | None]]]:
 
 
 def without(throw: Throw, unwanted: Callable[[Reading], bool]) -> Throw:
-    """Take some readings away."""
+    """Remove some readings."""
     left = [reading for reading in throw.readings if not unwanted(reading)]
     return Throw(throw.kind, throw.bodies, left, throw.decided_at_us, throw.hit)
 
 
 def adding(throw: Throw, *more: Reading) -> Throw:
-    """Put in more readings, in time order."""
+    """Add readings, in time order."""
     readings = sorted([*throw.readings, *more], key=lambda reading: reading.t)
     last = max(throw.decided_at_us, readings[-1].t)
     return Throw(throw.kind, throw.bodies, readings, last, throw.hit)

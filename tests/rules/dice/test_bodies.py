@@ -1,4 +1,4 @@
-"""A die is a body: it touches with face, edge or corner, at the tips of the pyramids or at their ground."""
+"""A die is a solid body: it touches with face, edge or corner, at the pyramids' tips or between them."""
 
 from dataclasses import dataclass, field
 from math import sqrt
@@ -19,7 +19,7 @@ SEEDS = range(25)
 
 @dataclass
 class Cast:
-    """A die that flies at the right end, turns so far from it, and comes back; and what is heard of it."""
+    """A die that flies at the right end, turns there and comes back; and what is heard of it."""
 
     turns_mm: float
     y: float
@@ -28,7 +28,7 @@ class Cast:
     late_ms: float = 0.0
     heard: bool = True
     knocks_ms: list[float] = field(default_factory=list)
-    """Knocks on the rail, from the turn on."""
+    """Knocks on the rail, in ms after the turn."""
 
     @property
     def turn_ms(self) -> float:
@@ -42,7 +42,7 @@ class Cast:
 
 
 def readings_of(casts: tuple[Cast, Cast], seed: int, frame_ms: float = 11.1) -> list[Reading]:
-    """Return what the sensors say of two casts."""
+    """Return the sensor readings of two casts."""
     rng = Random(seed)
     told: list[Reading] = []
     numbers: tuple[Die, Die] = (1, 2)
@@ -95,19 +95,19 @@ def test_a_die_touches_anywhere_in_the_contact_band(turns_mm: float, frame_ms: f
     assert rulings.count(Ruling.VALID) >= len(SEEDS) - 1
 
 
-def test_one_that_touches_with_a_corner_is_never_void() -> None:
+def test_a_die_that_touches_with_a_corner_is_never_void() -> None:
     rulings = {judged(both(DIAGONAL - 0.2, seed), seed).ruling for seed in SEEDS}
     assert Ruling.VOID not in rulings
 
 
 def test_a_hard_turn_at_the_wall_with_its_sound_is_a_hit() -> None:
-    """Nothing but the wall turns it there, though it touches with a corner and the camera errs."""
+    """Only the wall can turn it there, though it touches with a corner and the camera has an error."""
     rulings = [judged(both(DIAGONAL - 0.2, seed), seed).ruling for seed in range(1, 61)]
     assert rulings.count(Ruling.VALID) >= 54
 
 
 def with_peak(readings: list[Reading], y: float, peak: float) -> list[Reading]:
-    """Make what was heard near a place along the wall this loud."""
+    """Give the impacts near a place along the wall this loudness."""
     return [
         replace(r, peak=peak) if isinstance(r, WallImpact) and abs(r.pos_mm - y) < 150.0 else r
         for r in readings
@@ -116,7 +116,7 @@ def with_peak(readings: list[Reading], y: float, peak: float) -> list[Reading]:
 
 @pytest.mark.parametrize(("peak", "ruling"), [(600.0, Ruling.VALID), (60.0, Ruling.REVIEW)])
 def test_a_soft_sound_at_a_hard_turn_may_be_a_landing_beside_the_wall(peak: float, ruling: Ruling) -> None:
-    """A die that lands turning backwards digs in and turns without a wall, and felt passes a little on."""
+    """A die that lands with backspin digs in and turns without a wall, and felt passes on some sound."""
     for seed in range(10):
         readings = with_peak(readings_of((Cast(9.0, 300.0), Cast(15.5, 700.0)), seed), 700.0, peak)
         verdict = judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
@@ -134,15 +134,15 @@ def ruling_of(readings: list[Reading]) -> Ruling:
         pytest.param(Cast(9.0, 300.0, speed=1.8, back=0.3), 320.0, id="a die that strikes it slowly"),
     ],
 )
-def test_a_landing_is_known_for_soft_beside_a_soft_hit_too(hit: Cast, peak: float) -> None:
-    """A landing at five metres a second is half as loud as a slow hit, and turns the die by more."""
+def test_a_landing_is_recognized_as_soft_even_beside_a_soft_hit(hit: Cast, peak: float) -> None:
+    """A landing at five metres a second is half as loud as a slow hit, and turns the die more."""
     landed = Cast(17.0, 700.0, speed=2.0, back=0.0)
     for seed in SEEDS:
         readings = with_peak(with_peak(readings_of((hit, landed), seed), 300.0, peak), 700.0, 140.0)
         assert ruling_of(readings) is not Ruling.VALID, seed
 
 
-def test_as_loud_as_the_loudest_is_no_landing() -> None:
+def test_a_sound_at_the_top_of_the_range_is_not_a_landing() -> None:
     """Two sounds at the top of a sensor's range are both hits, however slowly one of the dice turned."""
     rulings = []
     for seed in SEEDS:
@@ -152,7 +152,7 @@ def test_as_loud_as_the_loudest_is_no_landing() -> None:
 
 
 def moved(readings: list[Reading], y: float, by_mm: float) -> list[Reading]:
-    """Let what was heard near a place along the wall be told by so much off it."""
+    """Shift the impacts near a place along the wall by this much."""
     return [
         replace(r, pos_mm=y + by_mm) if isinstance(r, WallImpact) and abs(r.pos_mm - y) < 150.0 else r
         for r in readings
@@ -160,28 +160,28 @@ def moved(readings: list[Reading], y: float, by_mm: float) -> list[Reading]:
 
 
 @pytest.mark.parametrize("by_mm", [-88.0, 90.0])
-def test_a_hard_turn_among_the_pyramids_with_a_sound_told_a_little_off_is_a_hit(by_mm: float) -> None:
-    """Its centre is nearer the tips than half an edge: no cube is there and touches none."""
+def test_a_hard_turn_among_the_pyramids_with_a_slightly_misplaced_sound_is_a_hit(by_mm: float) -> None:
+    """Its centre is nearer the tips than half an edge: no cube can be there without touching one."""
     for seed in SEEDS:
         readings = moved(readings_of((Cast(9.0, 300.0), Cast(5.0, 700.0)), seed), 700.0, by_mm)
         assert ruling_of(readings) is Ruling.VALID, seed
 
 
 @pytest.mark.parametrize("by_mm", [-88.0, 90.0])
-def test_a_turn_where_a_cube_may_have_touched_nothing_needs_its_sound_there(by_mm: float) -> None:
+def test_a_turn_where_a_cube_may_not_have_touched_needs_its_sound_there(by_mm: float) -> None:
     casts = Cast(9.0, 300.0), Cast(15.0, 700.0)
     rulings = [ruling_of(moved(readings_of(casts, seed), 700.0, by_mm)) for seed in SEEDS]
     assert rulings.count(Ruling.REVIEW) >= len(SEEDS) - 1
 
 
 def test_two_dice_side_by_side_that_strike_one_after_the_other_are_two_hits() -> None:
-    """That one of them struck twice within a frame, and the other turned by itself, is far less likely."""
+    """That one of them struck twice within a frame and the other turned by itself is far less likely."""
     for seed in range(20):
         verdict = judged((Cast(9.0, 300.0), Cast(9.0, 345.0, late_ms=3.0)), seed)
         assert verdict.ruling is Ruling.VALID, verdict.sentence
 
 
-def test_two_sounds_at_once_are_two_dices_even_where_one_may_have_pushed_the_other() -> None:
+def test_two_simultaneous_sounds_are_from_two_dice_even_if_one_may_have_pushed_the_other() -> None:
     """No die strikes a wall, is thrown back into it and is heard again within 2 ms."""
     casts = Cast(9.0, 300.0), Cast(13.0, 322.0, late_ms=2.0)
     assert [judged(casts, seed).ruling for seed in range(60)].count(Ruling.VALID) >= 48
@@ -203,7 +203,7 @@ def _of_die_2(reading: Reading) -> bool:
 
 
 def _landed(reading: Reading, turn_us: int) -> Reading:
-    """Let die 2 be slower by 1.3 m/s from 2 ms after its turn on."""
+    """Slow die 2 by 1.3 m/s from 2 ms after its turn on."""
     since_ms = (reading.t - turn_us) / 1000.0 - 2.0
     if not isinstance(reading, DieAt | DieRest) or reading.die != 2 or since_ms <= 0.0:
         return reading
@@ -211,7 +211,7 @@ def _landed(reading: Reading, turn_us: int) -> Reading:
 
 
 @pytest.mark.parametrize("turns_mm", [17.0, 19.0, 22.0, 26.0, 32.0, 40.0])
-def test_a_near_miss_that_nothing_heard_is_never_called(turns_mm: float) -> None:
+def test_a_near_miss_without_a_sound_is_never_called(turns_mm: float) -> None:
     for seed in SEEDS:
         casts = both(turns_mm, seed)
         casts[1].heard = False
@@ -230,7 +230,7 @@ def test_a_knock_at_a_near_miss_is_never_called(turns_mm: float, after_ms: float
 
 
 @pytest.mark.parametrize("turns_mm", [-8.0, 5.0, 12.0])
-def test_a_turn_in_the_band_that_nothing_heard_is_neither_called_nor_void(turns_mm: float) -> None:
+def test_a_turn_in_the_contact_band_without_a_sound_is_neither_called_nor_void(turns_mm: float) -> None:
     for seed in SEEDS:
         casts = both(turns_mm, seed)
         casts[1].heard = False
@@ -241,7 +241,7 @@ def test_a_turn_in_the_band_that_nothing_heard_is_neither_called_nor_void(turns_
 
 @dataclass
 class Falling(Cast):
-    """A die that rolls up to `turns_mm` from the wall ever slower, and falls back on its side from there."""
+    """A die that rolls ever slower up to `turns_mm` from the wall, and falls back on its side from there."""
 
     slows_mm_per_ms2: float = 0.004
     falls_mm: float = 8.0
@@ -276,8 +276,8 @@ def test_a_die_that_falls_back_short_of_the_wall_is_void(turns_mm: float) -> Non
         assert verdict.ruling is Ruling.VOID, verdict.sentence
 
 
-def test_the_cameras_own_word_on_its_error_counts() -> None:
-    """A turn 24 mm from the wall is short by a camera of 2 mm, and nobody knows by one of 15 mm."""
+def test_the_error_that_the_camera_states_counts() -> None:
+    """A turn 24 mm from the wall is short for a camera with 2 mm error, and unclear for one with 15 mm."""
     readings = readings_of((Cast(9.0, 300.0), Cast(24.0, 700.0, heard=False)), seed=3)
     blurred = [replace(r, error_mm=15.0) if isinstance(r, DieAt) and r.die == 2 else r for r in readings]
 
@@ -288,7 +288,7 @@ def test_the_cameras_own_word_on_its_error_counts() -> None:
 
 
 def knocked_back(*, exchanged: bool) -> list[Reading]:
-    """Let die 2 run into die 1 at the wall and knock it back there; it comes no nearer than 39 mm itself."""
+    """Let die 2 run into die 1 at the wall and knock it back there; die 2 stays at least 39 mm away."""
     rng = Random(5)
     told: list[Reading] = []
     legs: tuple[list[tuple[float, float, float]], ...] = (
@@ -318,7 +318,7 @@ def knocked_back(*, exchanged: bool) -> list[Reading]:
 
 
 @pytest.mark.parametrize("exchanged", [False, True])
-def test_a_die_knocked_back_into_the_wall_does_not_make_a_hit_of_the_other(*, exchanged: bool) -> None:
+def test_a_die_knocked_back_into_the_wall_does_not_count_as_a_hit_of_the_other(*, exchanged: bool) -> None:
     readings = knocked_back(exchanged=exchanged)
     verdict = judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
     assert verdict.ruling is not Ruling.VALID, verdict.sentence

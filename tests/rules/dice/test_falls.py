@@ -1,4 +1,4 @@
-"""A landing is heard at a wall only after a long fall, and a die that falls flies straight."""
+"""A landing is heard at a wall only after a long fall, and a falling die flies straight."""
 
 from collections.abc import Callable
 
@@ -12,9 +12,9 @@ from tests.rules.dice.test_bodies import Cast, readings_of, ruling_of, with_peak
 SEEDS = range(20)
 CAST = Cast(12.0, 700.0, speed=1.5, back=0.3)
 PEAK = 130.0
-"""As loud as felt makes a landing that turns a die so: only its way tells it from a hit."""
+"""As loud as felt makes a landing that turns a die like that: only its path distinguishes it from a hit."""
 Bend = Callable[[float], float]
-"""How much further a die was from the wall so many milliseconds before it turned, in mm."""
+"""How much further a die was from the wall at a time in ms before it turned, in mm."""
 
 
 def straight(_: float) -> float:
@@ -22,7 +22,7 @@ def straight(_: float) -> float:
 
 
 def slowed(before_ms: float) -> float:
-    """Felt took 4 m/s2 from it, for a fifth of a second."""
+    """Felt slowed it by 4 m/s2 for a fifth of a second."""
     return 0.5 * 0.004 * min(before_ms, 200.0) ** 2
 
 
@@ -32,7 +32,7 @@ def bounced(before_ms: float) -> float:
 
 
 def bent(readings: list[Reading], bend: Bend) -> list[Reading]:
-    """Bend the second die's way to the right wall."""
+    """Bend the second die's path to the right wall."""
     turn_ms = CAST.turn_ms
     return [
         replace(r, x=r.x - bend(turn_ms - r.t / 1000.0))

@@ -1,4 +1,4 @@
-"""Swapping the dice's identities never turns a void into a call, nor shows a wrong face."""
+"""Exchanging the dice's identities never turns a void into a call, nor shows a wrong face."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ from tests.rules.dice.throws import HALF, LENGTH, SOURCES, TABLE, Body, Maker, T
 
 
 def met_and_hit_again() -> tuple[Throw, float]:
-    """Die 1 hits, comes back to die 2, short of the wall, and hits again; give also when they met."""
+    """Die 1 hits, comes back to die 2, short of the wall, and hits again; also return when they met."""
     bodies = dice(y=(500.0, 505.0))
     Maker(1).short_stop(bodies[1], 100.0)
     one = bodies[0]
@@ -34,7 +34,7 @@ def test_under_its_own_name_one_die_hit_twice() -> None:
 
 
 @pytest.mark.parametrize("late_ms", [-12.0, -6.0, 0.0, 6.0, 12.0])
-def test_exchanged_where_they_met_it_is_never_a_call(late_ms: float) -> None:
+def test_dice_exchanged_where_they_met_are_never_a_call(late_ms: float) -> None:
     throw, met = met_and_hit_again()
     under_other_names = exchanged(throw, throw.readings[0].t + int(1000 * (met + late_ms)))
     assert judged(under_other_names).ruling is not Ruling.VALID
@@ -42,7 +42,9 @@ def test_exchanged_where_they_met_it_is_never_a_call(late_ms: float) -> None:
 
 @pytest.mark.parametrize("rules", [C34, CV1])
 @pytest.mark.parametrize("at_ms", [200.0, 700.0, 800.0, 1000.0])
-def test_dice_exchanged_far_from_each_other_are_told_by_the_jump(at_ms: float, rules: ThrowRules) -> None:
+def test_dice_exchanged_far_from_each_other_are_recognized_by_the_jump(
+    at_ms: float, rules: ThrowRules
+) -> None:
     throw = thrown(dice())
     jumped = exchanged(throw, throw.readings[0].t + int(1000 * at_ms))
     verdict = judged(jumped, rules)
@@ -51,8 +53,8 @@ def test_dice_exchanged_far_from_each_other_are_told_by_the_jump(at_ms: float, r
 
 
 @pytest.mark.parametrize("apart_mm", [20.0, 200.0])
-def test_dice_exchanged_where_they_all_but_touch_are_told_apart_by_their_leaps(apart_mm: float) -> None:
-    """Both tracks leap by 40 mm, each to where the other die is: a camera's slip that hides nothing."""
+def test_dice_exchanged_where_they_almost_touch_are_recognized_by_their_jumps(apart_mm: float) -> None:
+    """Both tracks jump by 40 mm, each to where the other die is: a camera error that hides nothing."""
     near = Cast(9.0, 300.0, back=0.2), Cast(9.0, 300.0 + apart_mm, back=0.2, late_ms=100.0)
     at_us = int(1000 * (near[1].turn_ms + 120.0))
     told = [
@@ -66,7 +68,7 @@ def test_dice_exchanged_where_they_all_but_touch_are_told_apart_by_their_leaps(a
         assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 1), ("conflict", 2)])
 
 
-def test_one_point_far_off_the_track_is_a_conflict_not_a_hit() -> None:
+def test_one_point_far_off_the_track_is_a_conflict_and_not_a_hit() -> None:
     bodies = dice()
     Maker(1).short_stop(bodies[1], 300.0)
     throw = thrown(bodies)
@@ -76,7 +78,7 @@ def test_one_point_far_off_the_track_is_a_conflict_not_a_hit() -> None:
 
 
 def first_seen_further(back_m_per_s: float, aside_m_per_s: float = 0.0) -> Throw:
-    """Return a throw whose die 2, at 2.5 m/s, was faster by so much in its very first step."""
+    """Return a throw whose die 2, at 2.5 m/s, was faster by this much in its very first step."""
     bodies = dice()
     bodies[1].vx = 2.5
     throw = thrown(bodies)
@@ -99,12 +101,14 @@ def test_a_die_that_strikes_the_felt_in_the_very_first_step_of_its_track_does_no
 
 
 @pytest.mark.parametrize(("back", "aside"), [(7.0, 0.0), (-10.0, 0.0), (0.0, 7.0), (3.5, 5.0)])
-def test_what_no_landing_gives_is_a_jump_in_the_first_step_too(back: float, aside: float) -> None:
+def test_a_change_of_speed_that_no_landing_causes_is_a_jump_in_the_first_step_too(
+    back: float, aside: float
+) -> None:
     assert ruled(judged(first_seen_further(back, aside))) == (Ruling.REVIEW, [("conflict", 2)])
 
 
 def test_a_first_step_that_leaves_a_wall_too_fast_is_a_jump() -> None:
-    """Nothing is known of what the die did at that wall before it."""
+    """Nothing is known about the die before it was at that wall."""
     bodies = dice()
     bodies[1].vx, bodies[1].x = 2.5, 60.0
     throw = thrown(bodies)
@@ -124,7 +128,7 @@ def parallel(gap_ms: float) -> list[Body]:
 
 
 @pytest.mark.parametrize("gap_ms", [0.0, 3.0, 30.0, 100.0])
-def test_dice_side_by_side_that_both_hit_are_a_roll_whoever_is_who(gap_ms: float) -> None:
+def test_dice_side_by_side_that_both_hit_are_a_roll_under_either_name(gap_ms: float) -> None:
     assert judged(thrown(parallel(gap_ms))).ruling is Ruling.VALID
 
 
@@ -143,11 +147,11 @@ def test_an_exchange_in_mid_table_changes_no_total() -> None:
 
 
 Leg = tuple[float, float, float]
-"""Until when (ms), and where it starts and ends, as distances of the centre from the right end."""
+"""The end of the leg (ms), and where it starts and ends, as distances of the centre from the right end."""
 
 
-def told_along(legs: tuple[list[Leg], list[Leg]]) -> Throw:
-    """Return a throw whose dice go straight from place to place and strike the wall where a leg ends."""
+def thrown_along(legs: tuple[list[Leg], list[Leg]]) -> Throw:
+    """Return a throw whose dice move straight from place to place and strike the wall where a leg ends."""
     rng = Random(3)
     readings: list[Reading] = []
     places: tuple[tuple[Die, float], ...] = ((1, 500.0), (2, 506.0))
@@ -176,16 +180,16 @@ STRUCK_AND_BACK = [(700.0, 3150.0, HALF), (1000.0, HALF, 160.0)]
 
 
 def test_a_knock_may_have_exchanged_the_names_of_dice_that_both_seem_to_have_hit() -> None:
-    """Die 2 knocks die 1 back to the wall; a camera that follows speeds takes the one for the other."""
+    """Die 2 knocks die 1 back to the wall; a camera that tracks speeds takes one for the other."""
     after = ([(1500.0, 177.0, 127.0)], [(1107.0, 160.0, HALF), (1500.0, HALF, 80.0)])
-    throw = told_along((STRUCK_AND_BACK + after[0], [(1000.0, 2450.0, 179.0), *after[1]]))
+    throw = thrown_along((STRUCK_AND_BACK + after[0], [(1000.0, 2450.0, 179.0), *after[1]]))
     verdict = judged(throw)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", None)])
     assert "may have exchanged the dice" in verdict.sentence
 
 
 def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Reading]:
-    """Return what is seen of dice in one line whose legs are times, gaps from the right end, and speeds."""
+    """Return what is seen of dice in line, whose legs are times, gaps from the right end, and speeds."""
     rng = Random(9)
     told: list[Reading] = []
     numbers: tuple[Die, Die] = (1, 2)
@@ -207,7 +211,7 @@ def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Re
 
 
 def test_dice_that_fly_at_each_other_may_have_passed_where_they_seem_to_turn_back() -> None:
-    """Both turn in one step with no room for a knock: one flew above the other, under whichever name."""
+    """Both turn in one step with no room for a knock: one flew above the other, under either name."""
     back = [(0.0, 3150.0, -4.5), (698.0, 9.0, 2.6), (752.2, 150.0, -4.6), (782.9, 9.0, 1.5)]
     short = [(0.0, 3476.0, -4.42), (752.2, 150.0, 2.6)]
     readings = flown((back, short), [698.0, 782.9])
@@ -216,7 +220,7 @@ def test_dice_that_fly_at_each_other_may_have_passed_where_they_seem_to_turn_bac
 
 
 def test_dice_that_meet_and_keep_their_speeds_keep_their_names() -> None:
-    throw = told_along(
+    throw = thrown_along(
         (
             [(700.0, 3150.0, HALF), (1600.0, HALF, 9.5 + 450.0)],
             [(1066.0, 2450.0, HALF), (1600.0, HALF, 250.0)],

@@ -1,4 +1,4 @@
-"""How loud a wall's hits are is learned from them; what is softer for its turn may be a landing beside it."""
+"""The loudness of a wall's hits is learned; a sound too soft for its turn may be a landing beside it."""
 
 import math
 from random import Random
@@ -21,7 +21,7 @@ from tests.rules.dice.throws import SOURCES, TABLE
 
 USUAL = C34.sensors.hit_counts_per_m_s
 LANDED = Cast(16.0, 300.0, speed=2.0, back=0.7), Cast(15.0, 700.0, speed=2.0, back=0.7)
-"""Both dice turn short of the wall by as much as felt turns a die that lands with backspin."""
+"""Both dice turn short of the wall as far as felt turns a die that lands with backspin."""
 
 
 def ruling_of(readings: list[Reading], learned: Loudness) -> Ruling:
@@ -39,9 +39,7 @@ def ruling_of(readings: list[Reading], learned: Loudness) -> Ruling:
         pytest.param(Loudness({"right": 60.0}), 20.0, id="a quiet wall"),
     ],
 )
-def test_two_landings_beside_the_wall_are_not_called_where_nothing_hit_it(
-    learned: Loudness, peak: float
-) -> None:
+def test_two_landings_beside_the_wall_are_not_called_as_hits(learned: Loudness, peak: float) -> None:
     for seed in SEEDS:
         readings = with_peak(with_peak(readings_of(LANDED, seed), 300.0, peak), 700.0, peak)
         assert ruling_of(readings, learned) is not Ruling.VALID, seed
@@ -50,7 +48,7 @@ def test_two_landings_beside_the_wall_are_not_called_where_nothing_hit_it(
 @pytest.mark.parametrize(
     ("learned", "peak"), [(Loudness(), 800.0), (Loudness({"right": 60.0}), 160.0)], ids=["usual", "quiet"]
 )
-def test_as_loud_as_hits_are_for_such_turns_they_are_hits(learned: Loudness, peak: float) -> None:
+def test_sounds_as_loud_as_hits_for_such_turns_are_hits(learned: Loudness, peak: float) -> None:
     rulings = []
     for seed in SEEDS:
         hit = Cast(13.0, 300.0, speed=2.0, back=0.7), Cast(12.0, 700.0, speed=2.0, back=0.7)
@@ -79,12 +77,12 @@ def test_a_hit_at_the_top_of_the_range_shows_no_wall_to_be_quiet() -> None:
     assert learned.at("right", USUAL) == known
 
 
-def test_one_soft_sound_that_was_no_hit_makes_no_wall_quiet() -> None:
+def test_one_soft_sound_that_was_not_a_hit_does_not_make_a_wall_quiet() -> None:
     learned = Loudness().after([SureHit("right", 1000.0, 3.0), SureHit("right", 60.0, 1.0)], USUAL)
     assert learned.at("right", USUAL) > 0.7 * USUAL
 
 
-def test_what_is_learned_goes_through_a_recordings_state_and_is_what_the_next_throw_is_judged_by() -> None:
+def test_learned_loudness_passes_through_a_recordings_state_to_the_next_throw() -> None:
     _, feed, _ = evenings.evening(3, {"valid": 1}, n=4)
     readings = [reading for _, reading in feed]
     first = Played().feed(readings).finish()
@@ -119,18 +117,18 @@ def test_a_sound_far_softer_or_louder_than_its_turn_fits_a_knock_better(peak: fl
 
 
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
-def test_loudness_alone_neither_proves_a_hit_nor_rules_one_out(peak: float, change: float) -> None:
-    """Even a turn and a sound that never go together are worth less than what rules a story out."""
+def test_loudness_alone_neither_proves_a_hit_nor_excludes_one(peak: float, change: float) -> None:
+    """Even a turn and a sound that never occur together weigh less than what excludes a story."""
     assert -bands.STANDS / 2.0 < price(peak, change) < bands.STANDS
 
 
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
-def test_the_first_impact_of_a_wall_says_nothing_of_how_loud_it_is(peak: float, change: float) -> None:
-    """It may be the top of the sensor's range."""
+def test_the_first_impact_of_a_wall_does_not_show_how_loud_it_is(peak: float, change: float) -> None:
+    """It may be at the top of the sensor's range."""
     assert price(peak, change, Loudness()) == 0.0
 
 
-def test_before_a_wall_is_known_only_a_sound_far_from_the_setting_is_doubted() -> None:
+def test_before_a_wall_is_learned_only_a_sound_far_from_the_setting_is_doubted() -> None:
     """The setting is 300 counts for each metre a second, and the throw's other impact made 1,000."""
     new = Loudness()
     as_set, softer, far_softer = (
@@ -140,8 +138,8 @@ def test_before_a_wall_is_known_only_a_sound_far_from_the_setting_is_doubted() -
     assert softer < 1.0 < 2.0 < far_softer
 
 
-def test_a_sensor_whose_loudness_means_nothing_is_soon_believed_less() -> None:
-    """Its hits are of any loudness from 60 to 1,000 counts, whatever the turn."""
+def test_a_sensor_with_random_loudness_soon_counts_less() -> None:
+    """Its hits have any loudness from 60 to 1,000 counts, whatever the turn."""
     rng, wild = Random(1), Loudness(top_counts={"right": 1000.0})
     for _ in range(30):
         peak = math.exp(rng.uniform(math.log(60.0), math.log(940.0)))
@@ -156,17 +154,17 @@ def test_the_harder_a_turn_the_less_likely_that_a_sensor_missed_it() -> None:
     assert prices[0] < 1.0 < 8.0 < prices[-1]
 
 
-def test_nobody_knows_how_quiet_a_sound_a_wall_tells_that_was_never_heard() -> None:
+def test_the_quietest_sound_of_a_wall_that_was_never_heard_is_unknown() -> None:
     assert KNOWN.unheard_price("left", 4.0, 0.1, USUAL) == 0.0
 
 
-def test_a_peak_of_nothing_is_not_how_quiet_a_sound_a_sensor_reports() -> None:
+def test_a_peak_of_zero_is_not_the_quietest_sound_of_a_sensor() -> None:
     after = KNOWN.after([], USUAL, [("right", 0.0), ("right", 90.0)])
     assert 70.0 < after.least_counts["right"] <= 90.0
 
 
-def test_a_hard_turn_short_of_a_wall_that_is_well_known_needs_no_person_when_nothing_was_heard() -> None:
-    """At 21 mm it is 5 mm further than the centre of a die that touches with a corner."""
+def test_a_hard_turn_short_of_a_learned_wall_without_a_sound_is_void_without_review() -> None:
+    """At 21 mm it is 5 mm further away than the centre of a die that touches with a corner."""
     short = Cast(9.0, 300.0), Cast(21.0, 700.0, speed=3.0, back=0.4, heard=False)
     seen = [readings_of(short, seed) for seed in SEEDS]
     before, after = ([ruling_of(own, learned) for own in seen] for learned in (Loudness(), KNOWN))
@@ -174,8 +172,8 @@ def test_a_hard_turn_short_of_a_wall_that_is_well_known_needs_no_person_when_not
     assert Ruling.VALID not in after
 
 
-def test_a_sound_asks_for_no_harder_turn_than_makes_it() -> None:
-    """80 counts make a turn by 0.3 m/s, which one seen as 0.2 +- 0.15 may be; 600 make one by 2."""
+def test_a_sound_requires_no_harder_turn_than_the_one_that_makes_it() -> None:
+    """A turn of 0.3 m/s makes 80 counts and may be seen as 0.2 +- 0.15; 600 counts need a turn of 2."""
     soft, hard = Heard("right", 80.0, 0.2, 0.15), Heard("right", 600.0, 0.2, 0.15)
     assert KNOWN.quiet_turn_price(soft, USUAL) < 1.0
     assert KNOWN.quiet_turn_price(hard, USUAL) > bands.CAUSELESS

@@ -25,7 +25,7 @@ def turn_at(place: float, *, speed: float = 4.0, back: float = 0.8, seed: int | 
 
 
 @pytest.mark.parametrize("place", [-3.0, 0.0, 7.5, 24.0])
-def test_a_turn_between_two_points_is_found_where_and_when_it_was(place: float) -> None:
+def test_a_turn_between_two_points_is_found_with_its_place_and_time(place: float) -> None:
     turn = turn_at(place)
     assert abs(turn.place - place) < 1.0
     assert abs(turn.t - 101.0) < 0.5
@@ -33,7 +33,7 @@ def test_a_turn_between_two_points_is_found_where_and_when_it_was(place: float) 
     assert turn.change == pytest.approx(4.8, abs=0.2)
 
 
-def test_a_turn_errs_no_more_than_it_says() -> None:
+def test_the_error_of_a_turn_is_within_its_stated_bound() -> None:
     turns = [turn_at(0.0, seed=seed) for seed in range(300)]
     errors = [turn.place / turn.sd for turn in turns]
     assert abs(fmean(errors)) < 0.35
@@ -41,19 +41,19 @@ def test_a_turn_errs_no_more_than_it_says() -> None:
     assert max(turn.sd for turn in turns) < 3.0
 
 
-def test_a_turn_held_to_a_moment_at_which_it_was_not_misfits() -> None:
+def test_a_turn_forced_to_a_wrong_time_fits_badly() -> None:
     times = [11.0 * i for i in range(12)]
     places = [max(300.0 - 4.0 * t, 0.0) for t in times]
     before, after = line_until(times, places, 5, NOISE), line_from(times, places, 6, NOISE)
     assert turn_between(before, after, 56.0, 58.0).misfit > 9.0
 
 
-def test_a_line_carried_on_says_that_it_knows_less() -> None:
+def test_an_extrapolated_line_has_a_larger_error() -> None:
     drawn = line([0.0, 11.0, 22.0], [0.0, 44.0, 88.0], NOISE, 22.0)
     assert drawn.variance_at(22.0) < drawn.variance_at(33.0) < drawn.variance_at(90.0)
 
 
-def test_a_single_point_tells_a_place_and_no_speed() -> None:
+def test_a_single_point_gives_a_place_and_no_speed() -> None:
     drawn = line([5.0], [70.0], NOISE, 5.0)
     assert (drawn.at(5.0), drawn.speed) == (70.0, 0.0)
     assert drawn.variance_at(16.0) > 100.0

@@ -1,4 +1,4 @@
-"""What holds for any readings whatever: a verdict always comes, and less seen never makes a better throw."""
+"""Properties for any readings: there is always a verdict, and fewer readings never make a better throw."""
 
 from functools import cache
 
@@ -105,7 +105,7 @@ def test_a_verdict_comes_whatever_the_readings(
         assert all(reason.seen for reason in verdict.reasons)
 
 
-def test_hundreds_of_releases_and_two_thousand_points_are_ruled_too() -> None:
+def test_hundreds_of_releases_and_two_thousand_points_get_a_verdict() -> None:
     readings: list[Reading] = []
     for i in range(2000):
         die_i: Die = 1 if i % 2 else 2
@@ -123,7 +123,7 @@ def pooled(scene: Scene, seed: int) -> Throw:
 
 
 def some_lost(throw: Throw, data: st.DataObject) -> Throw:
-    """Lose a stretch of the readings, or each with some chance, or all of one kind."""
+    """Remove a stretch of the readings, each with some probability, or all of one kind."""
     count = len(throw.readings)
     how = data.draw(st.sampled_from(["stretch", "each", "kind"]))
     if how == "stretch":
@@ -145,7 +145,7 @@ def some_lost(throw: Throw, data: st.DataObject) -> Throw:
 
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(st.sampled_from(VALID_SCENES + VOID_SCENES), st.integers(0, 25), st.data())
-def test_less_seen_never_makes_a_void_of_a_roll_nor_a_roll_of_a_void(
+def test_missing_readings_never_turn_a_roll_into_a_void_or_a_void_into_a_roll(
     scene: Scene, seed: int, data: st.DataObject
 ) -> None:
     throw = pooled(scene, seed)
@@ -158,14 +158,14 @@ def test_less_seen_never_makes_a_void_of_a_roll_nor_a_roll_of_a_void(
 
 
 def _only_one_die_left(sentence: str) -> bool:
-    """Return whether nothing at all was left of one die, which is what a die never thrown looks like."""
+    """Return whether nothing at all is left of one die, which looks like a die that was never thrown."""
     return "only die" in sentence
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.sampled_from(VALID_SCENES), st.integers(0, 25))
 @example(crossing, 17)
-def test_weak_knocks_and_rings_change_nothing(scene: Scene, seed: int) -> None:
+def test_weak_knocks_and_ringing_change_nothing(scene: Scene, seed: int) -> None:
     throw = pooled(scene, seed)
     heard = [r for r in throw.readings if isinstance(r, WallImpact)]
     rings: list[Reading] = [

@@ -1,4 +1,4 @@
-"""Both dice leave the hand, and together; and what a spoken call leaves to say."""
+"""Both dice leave the hand, and together; and what a call by a person leaves to determine."""
 
 import pytest
 from hypothesis import given, settings
@@ -62,7 +62,7 @@ def test_CV1_INV_1_both_dice_in_one_throw() -> None:
     assert [(reason.code, reason.rule) for reason in verdict.reasons] == [("not_simultaneous", "CV1-INV-1")]
 
 
-def test_CV1_INV_2_one_die_thrown_is_invalid_and_nothing_follows_for_the_other() -> None:
+def test_CV1_INV_2_one_die_thrown_is_invalid_and_no_cause_is_listed_for_the_other() -> None:
     verdict = judged(only_die_1(), CV1)
     assert ruled(verdict) == (Ruling.VOID, [("one_die_thrown", 2)])
     assert verdict.reasons[0].rule == "CV1-INV-2"
@@ -110,7 +110,7 @@ def test_a_release_that_was_not_seen_is_a_review() -> None:
     assert ruled(judged(unseen)) == (Ruling.REVIEW, [("missing_reading", 2)])
 
 
-def test_a_release_told_twice_is_one_release_and_a_second_one_a_conflict() -> None:
+def test_a_release_reported_twice_is_one_release_and_a_second_one_a_conflict() -> None:
     throw = thrown(dice())
     first = release(throw, 1)
     assert judged(adding(throw, replace(first, t=first.t + 20_000))).ruling is Ruling.VALID
@@ -123,7 +123,7 @@ def test_nothing_seen_at_all_is_a_review() -> None:
     assert ruled(verdict) == (Ruling.REVIEW, [("missing_reading", None)])
 
 
-def test_C34_INV_2vi_a_call_with_the_dice_at_rest_stands_beside_what_was_sensed() -> None:
+def test_C34_INV_2vi_a_call_with_the_dice_at_rest_is_listed_with_the_sensed_causes() -> None:
     assert ruled(judged(thrown(dice()), called=CALLED)) == (Ruling.VOID, [("called", None)])
     bodies = dice()
     Maker(1).short_stop(bodies[1], 300.0)
@@ -131,7 +131,7 @@ def test_C34_INV_2vi_a_call_with_the_dice_at_rest_stands_beside_what_was_sensed(
     assert ruled(verdict) == (Ruling.VOID, [("called", None), ("no_wall_hit", 2)])
 
 
-def test_C34_INV_2vi_a_call_in_flight_says_nothing_of_walls_and_rests() -> None:
+def test_C34_INV_2vi_a_call_in_flight_lists_no_causes_of_walls_and_rests() -> None:
     throw = thrown(dice(late_ms=60.0))
     verdict = judged(throw, called=CALLED, decided_at_us=release(throw, 1).t + 300_000)
     assert ruled(verdict) == (Ruling.VOID, [("called", None)])
@@ -143,13 +143,13 @@ def test_C34_INV_2vi_a_call_in_flight_lists_what_was_proven_by_then() -> None:
     assert ruled(verdict) == (Ruling.VOID, [("called", None), ("not_simultaneous", 2)])
 
 
-def test_C34_INV_2vi_a_call_before_the_other_die_left_the_hand_does_not_say_that_it_never_will() -> None:
+def test_C34_INV_2vi_a_call_before_the_other_release_does_not_list_the_die_as_never_released() -> None:
     throw = only_die_1()
     at = release(throw, 1).t + 300_000
     assert ruled(judged(throw, called=CALLED, decided_at_us=at)) == (Ruling.VOID, [("called", None)])
 
 
-def test_C34_INV_2vi_a_call_lists_how_a_die_lies_that_rests_already() -> None:
+def test_C34_INV_2vi_a_call_lists_the_rest_of_a_die_already_at_rest() -> None:
     throw = rested(x=1800.0, y=70.0, on="cup")
     one, two = of(throw, 1), of(throw, 2)
     still_moving = without(throw, lambda r: r is one)
@@ -157,7 +157,7 @@ def test_C34_INV_2vi_a_call_lists_how_a_die_lies_that_rests_already() -> None:
     assert ruled(verdict) == (Ruling.VOID, [("called", None), ("in_cup", 2)])
 
 
-def test_readings_after_the_decision_are_not_looked_at() -> None:
+def test_readings_after_the_decision_are_ignored() -> None:
     throw = thrown(dice())
     late = adding(throw, replace(of(throw, 2), t=throw.decided_at_us + 1, up=6))
     assert judged(late, decided_at_us=throw.decided_at_us).dice == (4, 3)
@@ -177,12 +177,12 @@ def test_a_die_reported_far_from_the_table_is_a_conflict() -> None:
 
 
 def blind_to_die_2(throw: Throw, *, until_ms: float = 1e9) -> Throw:
-    """Take what the camera said of die 2 before this time after the first release."""
+    """Remove what the camera reported of die 2 before this time after the first release."""
     until_us = release(throw, 1).t + until_ms * 1000
     return without(throw, lambda r: getattr(r, "die", 0) == 2 and r.t < until_us)
 
 
-def test_CV1_INV_2_two_impacts_and_one_die_in_sight_are_a_missing_reading_and_no_one_die_thrown() -> None:
+def test_CV1_INV_2_two_impacts_and_one_die_in_sight_are_a_missing_reading_and_not_one_die_thrown() -> None:
     verdict = judged(blind_to_die_2(thrown(dice())), CV1)
     assert ruled(verdict) == (Ruling.REVIEW, [("missing_reading", 2)])
     assert "die 1 did not make an impact on the right wall" in verdict.reasons[0].seen
@@ -190,13 +190,13 @@ def test_CV1_INV_2_two_impacts_and_one_die_in_sight_are_a_missing_reading_and_no
 
 @given(st.integers(0, 200))
 @settings(derandomize=True, max_examples=25, deadline=None)
-def test_C34_DICE_5_one_die_thrown_and_heard_once_is_never_put_to_a_person(seed: int) -> None:
+def test_C34_DICE_5_one_die_thrown_and_heard_once_never_goes_to_review(seed: int) -> None:
     maker = Maker(seed)
     verdict = judged(maker.sense("one", maker.bodies()[:1], drop=0.02))
     assert ruled(verdict) == (Ruling.VOID, [("one_die_thrown", 2)])
 
 
-def test_CV1_INV_2_a_camera_that_was_not_well_does_not_prove_that_one_die_was_thrown() -> None:
+def test_CV1_INV_2_a_faulty_camera_does_not_prove_that_one_die_was_thrown() -> None:
     throw = only_die_1()
     unwell = adding(throw, DeviceFault(t=release(throw, 1).t + 1000, dev="cam", reason="lens covered"))
     assert ruled(judged(unwell)) == (Ruling.REVIEW, [("missing_reading", 2)])
@@ -212,7 +212,7 @@ def test_C34_INV_2i_a_die_hidden_until_after_its_hit_may_have_left_with_the_othe
     assert ("missing_reading", 2) in ruled(verdict)[1]
 
 
-def test_C34_INV_2i_a_die_in_flight_before_its_release_was_told_did_not_leave_the_hand_then() -> None:
+def test_C34_INV_2i_a_die_in_flight_before_its_reported_release_left_the_hand_earlier() -> None:
     throw = thrown(dice())
     first = release(throw, 2)
     late = adding(without(throw, lambda r: r is first), replace(first, t=first.t + 200_000))
@@ -222,7 +222,7 @@ def test_C34_INV_2i_a_die_in_flight_before_its_release_was_told_did_not_leave_th
     assert "it was seen in flight" in verdict.reasons[0].seen
 
 
-def test_C34_INV_2i_a_die_that_lay_there_before_the_other_was_thrown_was_not_in_flight() -> None:
+def test_C34_INV_2i_a_die_at_rest_before_the_other_was_thrown_was_not_in_flight() -> None:
     throw = thrown(dice(late_ms=20.0))
     first = release(throw, 1)
     lay = [DieAt(t=first.t - 11_000 * n, dev="cam", die=1, x=first.x, y=first.y) for n in range(1, 30)]

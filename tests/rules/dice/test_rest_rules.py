@@ -35,14 +35,14 @@ def off_table() -> Throw:
     return thrown(bodies)
 
 
-def test_C34_INV_1a_a_die_off_the_table_is_a_no_roll_and_nothing_follows_from_it() -> None:
+def test_C34_INV_1a_a_die_off_the_table_is_a_no_roll_without_further_causes() -> None:
     verdict = judged(off_table())
     assert ruled(verdict) == (Ruling.VOID, [("off_table", 2)])
     assert verdict.sentence == "No Roll: die 2 left the table (C34-INV-1a)"
     assert verdict.dice is None
 
 
-def test_C34_INV_1a_a_die_off_before_it_hit_anything_lists_only_that() -> None:
+def test_C34_INV_1a_a_die_off_the_table_before_any_hit_lists_only_that() -> None:
     bodies = dice()
     bodies[1].vy, bodies[1].leaves = 1.6, True
     throw = thrown(bodies)
@@ -56,7 +56,7 @@ def test_H_LEGAL_2_both_dice_must_stay_on_the_surface() -> None:
     assert verdict.reasons[0].rule == "H-LEGAL-2"
 
 
-def test_V1_25_craps_version_1_takes_the_other_craps_causes() -> None:
+def test_V1_25_craps_version_1_uses_the_causes_of_the_other_craps() -> None:
     verdict = judged(off_table(), CV1)
     assert [(reason.code, reason.rule) for reason in verdict.reasons] == [("off_table", "!V1-25")]
 
@@ -69,13 +69,13 @@ def test_a_die_that_left_and_is_then_seen_at_rest_is_a_conflict() -> None:
 
 
 @pytest.mark.parametrize("rules", [C34, HIGH_ROLLER])
-def test_C34_INV_1b_H_15_a_die_on_the_other_is_stacked(rules: object) -> None:
+def test_C34_INV_1b_H_15_a_die_on_top_of_the_other_is_stacked(rules: object) -> None:
     one = of(thrown(dice()), 1)
     throw = rested(x=one.x + 4.0, y=one.y - 2.0, on="die")
     assert ruled(judged(throw, rules)) == (Ruling.VOID, [("stacked", 2)])  # type: ignore[arg-type]  # both are ThrowRules
 
 
-def test_a_die_said_to_lie_on_one_far_away_is_a_conflict() -> None:
+def test_a_die_reported_on_top_of_one_far_away_is_a_conflict() -> None:
     assert ruled(judged(rested(on="die"))) == (Ruling.REVIEW, [("conflict", 2)])
 
 
@@ -122,9 +122,7 @@ def test_C34_INV_2iii_two_causes_at_once_are_both_listed() -> None:
         ({"x": 3000.0, "y": 1130.0, "on": "felt"}, "die 2 lies outside the walls, but is reported on felt"),
     ],
 )
-def test_a_place_that_camera_and_table_tell_differently_is_a_conflict(
-    rest: dict[str, object], seen: str
-) -> None:
+def test_a_place_on_which_camera_and_table_disagree_is_a_conflict(rest: dict[str, object], seen: str) -> None:
     verdict = judged(rested(**rest))
     assert verdict.ruling is Ruling.REVIEW
     assert (verdict.reasons[0].code, verdict.reasons[0].seen) == ("conflict", seen)
@@ -132,7 +130,7 @@ def test_a_place_that_camera_and_table_tell_differently_is_a_conflict(
 
 @pytest.mark.parametrize("rules", [C34, CV1, HIGH_ROLLER])
 def test_a_die_that_rests_where_its_track_did_not_lead_is_a_conflict(rules: ThrowRules) -> None:
-    """Under Craps Version 1 too: what lies there may be one of the other dice of the set (!V1-25)."""
+    """This is so under Craps Version 1 too: that may be one of the other dice of the set (!V1-25)."""
     verdict = judged(rested(x=700.0, y=500.0), rules)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 2)])
     assert "the track of die 2 jumps by" in verdict.sentence
@@ -140,7 +138,7 @@ def test_a_die_that_rests_where_its_track_did_not_lead_is_a_conflict(rules: Thro
 
 @pytest.mark.parametrize("rules", [C34, CV1, HIGH_ROLLER])
 def test_a_die_seen_beyond_the_wall_is_a_conflict(rules: ThrowRules) -> None:
-    """It left the table, or the measure is wrong: no forgiven wall explains it (!V1-25, C34-INV-1a)."""
+    """It left the table, or the measurement is wrong: no forgiven wall explains it (!V1-25, C34-INV-1a)."""
     throw = thrown(dice())
     beyond = [
         replace(r, x=r.x + 60.0) if isinstance(r, DieAt | DieRest) and r.die == 2 else r
@@ -155,11 +153,11 @@ def test_a_die_seen_beyond_the_wall_is_a_conflict(rules: ThrowRules) -> None:
 @pytest.mark.parametrize(
     "surface", ["chips", "cards", "object", "tray", "shoe", "discard", "slot", "unknown"]
 )
-def test_C34_INV_3_chips_and_things_other_than_the_bank_are_no_cause(surface: Surface) -> None:
+def test_C34_INV_3_rest_on_chips_and_surfaces_other_than_the_bank_is_not_a_cause(surface: Surface) -> None:
     assert judged(rested(on=surface)).ruling is Ruling.VALID
 
 
-def test_C34_INV_3_contact_with_chips_in_flight_is_no_cause() -> None:
+def test_C34_INV_3_contact_with_chips_in_flight_is_not_a_cause() -> None:
     throw = thrown(dice())
     touched = adding(throw, DieContact(t=of(throw, 2).t - 50_000, dev="cam", die=2, with_="chips"))
     assert ruled(judged(touched)) == (Ruling.VALID, [])
@@ -202,7 +200,7 @@ def test_34_13_a_tilted_die_without_a_face_or_resting_side_is_a_review() -> None
     assert verdict.reasons[0].seen == "no face of die 2 was read: it is tilted by 33 degrees"
 
 
-def test_34_13_a_tilted_die_said_to_lie_flat_is_a_conflict() -> None:
+def test_34_13_a_tilted_die_reported_as_flat_is_a_conflict() -> None:
     assert ruled(judged(rested(tilt_deg=33.0))) == (Ruling.REVIEW, [("conflict", 2)])
 
 
@@ -215,7 +213,7 @@ def test_C34_PT_1_a_face_below_the_least_confidence_is_not_believed(
     assert verdict.dice == ((4, 3) if ruling is Ruling.VALID else None)
 
 
-def test_a_doubtful_face_asks_nothing_of_a_throw_that_is_void_anyway() -> None:
+def test_a_doubtful_face_needs_no_ruling_in_a_throw_that_is_void_anyway() -> None:
     bodies = dice()
     bodies[1].stops_at = 2500.0
     verdict = judged(thrown(bodies, rests={2: {"confidence": 0.2}}))
@@ -229,13 +227,13 @@ def test_C34_PT_3_a_die_that_has_not_moved_but_shows_another_face_is_a_conflict(
     assert ruled(judged(again)) == (Ruling.REVIEW, [("conflict", 2)])
 
 
-def test_the_same_rest_told_twice_is_one_rest() -> None:
+def test_the_same_rest_reported_twice_is_one_rest() -> None:
     throw = thrown(dice())
     rest = of(throw, 2)
     assert judged(adding(throw, replace(rest, t=rest.t + 300_000, x=rest.x + 1.0))).ruling is Ruling.VALID
 
 
-def test_a_die_that_was_nudged_counts_where_it_rests_at_last() -> None:
+def test_a_nudged_die_counts_where_it_finally_rests() -> None:
     throw = thrown(dice())
     rest = of(throw, 2)
     nudged = replace(rest, t=rest.t + 300_000, x=rest.x - 30.0, up=6)
@@ -305,5 +303,5 @@ def test_H_15_a_house_may_leave_stacked_and_cocked_dice_to_the_dealer() -> None:
         assert ("conflict", "!H-15") in [(reason.code, reason.rule) for reason in verdict.reasons]
 
 
-def test_H_LEGAL_3_a_surface_that_is_not_made_out_is_a_review() -> None:
+def test_H_LEGAL_3_a_surface_that_is_not_recognized_is_a_review() -> None:
     assert ruled(judged(rested(on="unknown"), HIGH_ROLLER)) == (Ruling.REVIEW, [("missing_reading", 2)])

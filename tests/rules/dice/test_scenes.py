@@ -12,7 +12,7 @@ SOAK_SEEDS = 1000
 
 
 def in_the_open(throw: Throw) -> bool:
-    """Return whether only the walls matter: no die ends in the bank or the cup, nor both in one place."""
+    """Return whether only the walls matter: no die rests in the bank or the cup, nor both in one place."""
     one, two = throw.bodies
     apart = abs(one.x - two.x) + abs(one.y - two.y)
     zoned = any(1500 < b.x < 2100 and not 160 < b.y < 880 for b in throw.bodies)
@@ -24,7 +24,7 @@ def in_the_open(throw: Throw) -> bool:
 
 
 def truly(throw: Throw) -> Ruling:
-    """Return what a throw truly is: a roll when both dice touched an end and stayed on the table."""
+    """Return what a throw really is: a roll if both dice touched an end and stayed on the table."""
     both = all(hit & {"left", "right"} for hit in throw.hit)
     return Ruling.VALID if both and not any(body.leaves for body in throw.bodies) else Ruling.VOID
 
@@ -47,7 +47,7 @@ def judge_seeds(scene: Scene, seeds: range) -> list[Ruling]:
 
 
 @pytest.mark.parametrize("scene", list(RIGHT), ids=lambda scene: str(scene.__name__))
-def test_every_kind_of_scene_is_ruled_as_it_was(scene: Scene) -> None:
+def test_every_kind_of_scene_gets_its_true_verdict(scene: Scene) -> None:
     rulings = judge_seeds(scene, range(SEEDS))
     assert len(rulings) > SEEDS // 2
     if scene in SELDOM:
@@ -56,19 +56,19 @@ def test_every_kind_of_scene_is_ruled_as_it_was(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("seed", [1029, 1224, 1297, 1335, 1643, 1661, 1890])
-def test_a_die_that_an_obstacle_turns_as_soon_as_it_hit_is_not_void(seed: int) -> None:
-    """Its way out, back into the wall, tells nothing of the hit that was heard."""
+def test_a_die_turned_by_an_obstacle_right_after_its_hit_is_not_void(seed: int) -> None:
+    """Its way out, back into the wall, says nothing about the hit that was heard."""
     judge_seeds(hit_and_blocked, range(seed, seed + 1))
 
 
-def test_a_sound_that_fits_no_turn_hides_none_that_the_track_tells() -> None:
-    """The other die's touch, 28 ms after this one's own that nobody heard, is not this one's turn."""
+def test_a_sound_that_fits_no_turn_does_not_hide_a_turn_of_the_track() -> None:
+    """The other die's touch, 28 ms after this die's own unheard touch, is not this die's turn."""
     judge_seeds(lost_impacts, range(1566, 1567))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", list(RIGHT), ids=lambda scene: str(scene.__name__))
-def test_thousands_of_scenes_are_ruled_as_they_were(scene: Scene) -> None:
+def test_thousands_of_scenes_get_their_true_verdict(scene: Scene) -> None:
     rulings = judge_seeds(scene, range(1000, 1000 + SOAK_SEEDS))
     if scene in SELDOM:
         assert rulings.count(Ruling.REVIEW) <= SELDOM[scene] * len(rulings)

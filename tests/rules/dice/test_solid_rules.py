@@ -1,4 +1,4 @@
-"""Two dice are solid: readings that put both in the room of one are a conflict (C34-PT-3)."""
+"""Two dice are solid: readings that put both in the space of one are a conflict (C34-PT-3)."""
 
 from random import Random
 
@@ -14,7 +14,7 @@ CONFLICT = (Ruling.REVIEW, [("conflict", None)])
 
 
 def beside(apart_mm: float, *, all_the_way: bool = True, seed: int = 1) -> Throw:
-    """Let die 2 be reported this far beside die 1, from the hand on or only at rest."""
+    """Report die 2 this far beside die 1, from the hand on or only at rest."""
     throw, rng = thrown(dice(y=(500.0, 545.0), late_ms=0.0)), Random(seed)
     rest = of(throw, 1)
     readings = [
@@ -38,14 +38,14 @@ def test_dice_at_rest_nearer_than_an_edge_are_a_conflict(apart_mm: float) -> Non
     assert f"both dice were seen at rest in the same place, {apart_mm:.0f} mm apart" in verdict.sentence
 
 
-def test_one_die_reported_twice_is_told_by_its_mean_distance() -> None:
+def test_one_die_reported_twice_is_recognized_by_the_mean_distance() -> None:
     verdict = judged(beside(17.0))
     assert ruled(verdict) == CONFLICT
     assert "apart all along" in verdict.sentence
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_dice_an_edge_apart_all_the_way_are_two_dice(seed: int) -> None:
+def test_dice_an_edge_apart_throughout_are_two_dice(seed: int) -> None:
     assert judged(beside(EDGE + 1.0, seed=seed)).ruling is Ruling.VALID
 
 

@@ -1,7 +1,8 @@
-"""A die that nobody watched for longer than a moment: whether it left the table, or was turned, nobody knows.
+"""A die unwatched for longer than a moment may have left the table or been turned without being seen.
 
-What is called rests on what was seen. Craps Version 1 forgives a wall that nobody saw hit (CV1-SHOOT-4), but
-every document asks that a die stays on the table and shows what it rolled (C34-INV-1a, !V1-25, H-LEGAL-2).
+A call rests on what was seen. Craps Version 1 forgives a wall that was not seen to be hit (CV1-SHOOT-4), but
+every document requires that a die stays on the table and shows what it rolled (C34-INV-1a, !V1-25,
+H-LEGAL-2).
 """
 
 from collections.abc import Callable
@@ -39,7 +40,7 @@ def of_two(reading: Reading) -> bool:
 
 
 def later(throw: Throw, us: int, which: Callable[[Reading], bool]) -> Throw:
-    """Let these readings come so much later."""
+    """Delay these readings by this much."""
     readings = [replace(r, t=r.t + us) if which(r) else r for r in throw.readings]
     readings.sort(key=lambda r: r.t)
     return Throw(throw.kind, throw.bodies, readings, readings[-1].t, throw.hit)
@@ -50,14 +51,14 @@ def lost(throw: Throw, t: int) -> Throw:
 
 
 def rolling_back(throw: Throw) -> int:
-    """Return a time at which die 2 has hit the far wall and still rolls."""
+    """Return a time at which die 2 has hit the far wall and is still rolling."""
     points = track(throw, 2)
     nearest = max(points, key=lambda point: point.x)
     return points[points.index(nearest) + 5].t
 
 
 def hidden_in_flight(us: int, after_us: int | None = None) -> Throw:
-    """Hide die 2 for so long from a time on at which it rolls, and show it at rest then."""
+    """Hide die 2 for this long from a time on at which it rolls, and then show it at rest."""
     throw = thrown(dice())
     since = rolling_back(throw) if after_us is None else throw.readings[0].t + after_us
     unseen = without(throw, lambda r: isinstance(r, DieAt) and r.die == 2 and r.t > since)
@@ -66,7 +67,7 @@ def hidden_in_flight(us: int, after_us: int | None = None) -> Throw:
 
 
 def missing(verdict: ThrowVerdict, rule: str) -> list[str]:
-    """Return what is missed of die 2 for this rule's sake."""
+    """Return the readings missing of die 2 for this rule."""
     assert verdict.ruling is Ruling.REVIEW, verdict.sentence
     return [r.seen for r in verdict.reasons if (r.code, r.die, r.rule) == ("missing_reading", 2, rule)]
 
@@ -81,7 +82,9 @@ def test_a_die_out_of_sight_for_seconds_while_it_moved_is_a_missing_reading(
 
 
 @EVERY_GAME
-def test_nobody_need_have_said_that_it_was_lost(rules: ThrowRules, rule: str) -> None:
+def test_a_die_out_of_sight_is_a_missing_reading_even_without_a_report_of_its_loss(
+    rules: ThrowRules, rule: str
+) -> None:
     silent = without(hidden_in_flight(3 * SECOND_US), lambda r: isinstance(r, DieLost))
     assert missing(judged(silent, rules), rule)
 
@@ -92,8 +95,8 @@ def test_a_die_hidden_for_a_moment_is_bridged(rules: ThrowRules, rule: str) -> N
     assert missing(judged(hidden_in_flight(600_000), rules), rule)
 
 
-def test_CV1_SHOOT_4_a_warning_forgives_a_wall_that_nobody_saw_hit_but_not_a_die_that_nobody_saw() -> None:
-    """Hidden on its way to the wall: the warning is due at most, yet what became of the die is not known."""
+def test_CV1_SHOOT_4_a_warning_forgives_an_unseen_wall_hit_but_not_an_unseen_die() -> None:
+    """Hidden on its way to the wall: at most a warning is due, yet what happened to the die is unknown."""
     verdict = judged(hidden_in_flight(3 * SECOND_US, after_us=300_000), CV1)
     assert missing(verdict, "!V1-25")
     assert not verdict.warning
@@ -110,7 +113,7 @@ def test_a_die_lost_where_it_stopped_before_its_face_was_read_may_have_been_turn
 
 
 @EVERY_GAME
-def test_a_camera_that_takes_its_time_to_call_a_die_at_rest_has_watched_it(
+def test_a_camera_that_is_slow_to_report_a_rest_has_still_watched_the_die(
     rules: ThrowRules, rule: str
 ) -> None:
     throw = thrown(dice())
@@ -119,10 +122,10 @@ def test_a_camera_that_takes_its_time_to_call_a_die_at_rest_has_watched_it(
 
 
 @EVERY_GAME
-def test_a_die_lost_at_rest_and_seen_again_as_it_lay_is_called_with_a_notice(
+def test_a_die_lost_at_rest_and_seen_again_unchanged_is_called_with_a_notice(
     rules: ThrowRules, rule: str
 ) -> None:
-    """One explanation is left: it lay there. A touch that changed nothing is a person's to call."""
+    """One explanation remains: it did not move. A touch that changed nothing is for a person to call."""
     throw = thrown(dice())
     rest = of(throw, 2)
     again = adding(lost(throw, rest.t + 1), replace(rest, t=rest.t + 3 * SECOND_US, x=rest.x + 1.0))
@@ -156,7 +159,7 @@ def test_a_die_lost_at_rest_and_not_seen_again_before_the_other_came_to_rest(
 
 
 @EVERY_GAME
-def test_dice_taken_away_once_both_were_at_rest_are_no_matter(rules: ThrowRules, rule: str) -> None:
+def test_dice_collected_once_both_were_at_rest_do_not_matter(rules: ThrowRules, rule: str) -> None:
     throw = thrown(dice())
     taken = lost(throw, throw.decided_at_us - 1)
     assert judged(taken, rules, decided_at_us=throw.decided_at_us).ruling is Ruling.VALID
@@ -183,7 +186,7 @@ def test_a_camera_that_was_away_watched_nothing(rules: ThrowRules, rule: str, *,
 
 
 @EVERY_GAME
-def test_a_certain_cause_outranks_what_was_not_watched(rules: ThrowRules, rule: str) -> None:
+def test_a_certain_cause_outranks_an_unwatched_die(rules: ThrowRules, rule: str) -> None:
     throw = hidden_in_flight(3 * SECOND_US)
     off = adding(
         without(throw, lambda r: isinstance(r, DieRest) and r.die == 1),

@@ -48,7 +48,7 @@ def test_C34_INV_2ii_both_dice_that_hit_the_far_end_are_a_roll(far: str) -> None
     assert verdict.notices == ()
 
 
-def test_C34_INV_2ii_a_die_first_seen_as_it_comes_to_rest_at_the_wall_is_ruled_by_a_person() -> None:
+def test_C34_INV_2ii_a_die_first_seen_coming_to_rest_at_the_wall_goes_to_review() -> None:
     throw = thrown(dice())
     unseen = without(throw, lambda r: isinstance(r, DieAt | DieReleased | DieRest) and r.die == 2)
     rest = msgspec.structs.replace(of(throw, 2), x=TABLE.length_mm - TABLE.die_mm / 2)
@@ -57,7 +57,7 @@ def test_C34_INV_2ii_a_die_first_seen_as_it_comes_to_rest_at_the_wall_is_ruled_b
 
 
 @pytest.mark.parametrize("die", [1, 2])
-def test_C34_INV_2ii_a_die_turned_back_short_of_the_wall_is_a_no_roll_with_the_figure(die: int) -> None:
+def test_C34_INV_2ii_a_die_turned_back_short_of_the_wall_is_a_no_roll_with_the_distance(die: int) -> None:
     verdict = judged(short_of_the_wall(die=die))
     assert ruled(verdict) == (Ruling.VOID, [("no_wall_hit", die)])
     reason = verdict.reasons[0]
@@ -87,7 +87,7 @@ def test_C34_INV_2ii_a_die_that_stops_millimetres_short_did_not_hit(gap: float) 
 
 @pytest.mark.parametrize("gap", [0.5, 2.0, 3.5])
 def test_a_stop_within_the_error_of_contact_is_unclear(gap: float) -> None:
-    """A die that lies across touches the wall with an upright edge, its face up to 3.9 mm from it."""
+    """A die at an angle touches the wall with an upright edge, its face up to 3.9 mm away from it."""
     assert ruled(judged(stopped_at(gap))) == (Ruling.REVIEW, [("wall_unclear", 2)])
 
 
@@ -108,7 +108,7 @@ def test_a_knock_on_the_rail_is_not_a_hit() -> None:
     assert ruled(judged(throw)) == (Ruling.VOID, [("no_wall_hit", 2)])
 
 
-def test_a_knock_at_a_die_that_all_but_touches_is_unclear() -> None:
+def test_a_knock_at_a_die_that_almost_touches_is_unclear() -> None:
     bodies = dice()
     Maker(1).short_stop(bodies[1], 4.0)
     quiet = thrown(bodies)
@@ -195,7 +195,7 @@ def test_a_camera_lost_in_flight_is_a_review_never_a_void() -> None:
     assert "cam was down" in verdict.sentence
 
 
-def test_a_track_hidden_at_the_wall_is_bridged_where_one_explanation_is_left() -> None:
+def test_a_track_hidden_at_the_wall_is_bridged_where_one_explanation_remains() -> None:
     throw = thrown(dice(), hidden=lambda body, t: body.number == 1 and 795.0 < t < 855.0)
     assert 800 < throw.bodies[0].hits[0][0] < 850
     assert judged(throw).ruling is Ruling.VALID
@@ -215,7 +215,7 @@ def test_a_die_hidden_too_far_from_the_wall_to_reach_it_did_not_hit() -> None:
     assert ruled(judged(throw)) == (Ruling.VOID, [("no_wall_hit", 1)])
 
 
-def test_a_die_hidden_before_its_speed_was_known_may_have_flown_as_fast_as_any() -> None:
+def test_a_die_hidden_before_its_speed_was_known_may_have_had_any_speed() -> None:
     bodies = dice()
     for body in bodies:
         body.x, body.vx, body.bounce, body.rolling = 2765.0, 6.0, 0.42, 1.5
@@ -238,14 +238,14 @@ def test_C34_INV_2ii_any_end_counts_and_the_near_one_is_noted_34_11() -> None:
     ]
 
 
-def test_C34_DICE_5_the_far_end_may_be_asked_for_by_setting() -> None:
+def test_C34_DICE_5_the_far_end_may_be_required_by_a_setting() -> None:
     verdict = judged(thrown(near_end()), C34_FAR)
     assert ruled(verdict) == (Ruling.VOID, [("no_wall_hit", 2)])
     assert "both must hit the far end" in verdict.sentence
 
 
 def beyond_the_hand(throw: Throw, sight_mm: float = 2900.0) -> Throw:
-    """Return what a camera over the far end alone tells: the dice come into its sight already in flight."""
+    """Return the readings of a camera over the far end only: the dice enter its view in flight."""
     seen = without(throw, lambda r: isinstance(r, DieReleased) or (isinstance(r, DieAt) and r.x < sight_mm))
     first = {r.die: r for r in reversed(seen.readings) if isinstance(r, DieAt)}
     told = [DieReleased(t=r.t, dev=r.dev, die=r.die, x=r.x, y=r.y, in_flight=True) for r in first.values()]
@@ -253,7 +253,7 @@ def beyond_the_hand(throw: Throw, sight_mm: float = 2900.0) -> Throw:
 
 
 @pytest.mark.parametrize("rules", [C34_FAR, CV1])
-def test_C34_DICE_5_a_die_first_seen_in_flight_tells_the_far_end_by_its_way(rules: ThrowRules) -> None:
+def test_C34_DICE_5_a_die_first_seen_in_flight_shows_the_far_end_by_its_direction(rules: ThrowRules) -> None:
     verdict = judged(beyond_the_hand(thrown(dice())), rules)
     assert ruled(verdict) == (Ruling.VALID, [])
     assert verdict.sentence == "Roll 4-3: both dice hit the right wall"
@@ -270,7 +270,7 @@ def test_C34_INV_2ii_dice_first_seen_in_flight_stop_short_of_the_end_that_they_w
     assert "short of the right wall" in verdict.reasons[1].seen
 
 
-def test_C34_DICE_5_a_far_end_that_nothing_tells_is_for_a_person() -> None:
+def test_C34_DICE_5_an_unknown_far_end_goes_to_review() -> None:
     still = beyond_the_hand(thrown(dice()), sight_mm=3580.0)
     verdict = judged(still, C34_FAR)
     assert verdict.ruling is Ruling.REVIEW

@@ -1,8 +1,8 @@
-"""Throws of two dice as sensors see them, from a seed, each with what truly happened.
+"""Throws of two dice as sensors see them, from a seed, each with what really happened.
 
 A die slides and rolls along a 3.6 m table and slows down, bounces off walls with a tenth to two fifths of its
-speed, and may meet obstacles. The camera gives its centre at 90 frames a second with 2 mm noise while it
-moves, a wall sensor hears a hit 0.5 to 2 ms later with 25 mm error and rings once in four.
+speed, and may meet obstacles. The camera reports its centre at 90 frames a second with 2 mm noise while it
+moves; a wall sensor hears a hit 0.5 to 2 ms later with 25 mm error and rings one time in four.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class Body:
     kick: float = 0.0
     """Speed along the wall, in m/s, that the pyramids add at the end wall."""
     blocks: list[tuple[float, float]] = field(default_factory=list)
-    """Obstacles: a place along x that turns the die back once, and the share of speed it keeps."""
+    """Obstacles: a place along x that turns the die back once, and the share of speed that it keeps."""
     back_blocks: list[tuple[float, float]] = field(default_factory=list)
     """Obstacles that it meets on its way back from the far end."""
     stops_at: float | None = None
@@ -71,7 +71,7 @@ class Body:
     face: int = 1
 
     def fly(self) -> None:
-        """Move until the die rests or leaves, noting the camera's points and every true hit of a wall."""
+        """Move until the die rests or leaves, recording the camera's points and every true hit of a wall."""
         if self.stops_at is not None:
             self.slowing = self.rolling = 1000.0 * self.vx * self.vx / (2.0 * abs(self.stops_at - self.x))
             self.vy = 0.0
@@ -125,14 +125,14 @@ class Body:
 
 @dataclass
 class Throw:
-    """One throw as the sensors told it, and the truth."""
+    """One throw as the sensors reported it, and the truth."""
 
     kind: str
     bodies: list[Body]
     readings: list[Reading]
     decided_at_us: int
     hit: tuple[frozenset[str], frozenset[str]]
-    """The walls that each die truly touched."""
+    """The walls that each die really touched."""
 
     @property
     def faces(self) -> tuple[int, int]:
@@ -147,7 +147,7 @@ class Maker:
         self.rng = Random(seed)
 
     def bodies(self, *, speed: tuple[float, float] = (2.9, 5.9), apart: float | None = None) -> list[Body]:
-        """Return two plain bodies that will hit the far end."""
+        """Return two plain bodies that hit the far end."""
         rng = self.rng
         rightward = rng.random() < 0.5
         v = rng.uniform(*speed)
@@ -199,7 +199,7 @@ class Maker:
         rests: dict[int, dict[str, object]] | None = None,
         drop: float = 0.0,
     ) -> Throw:
-        """Fly the bodies and give what the sensors say of them."""
+        """Fly the bodies and return the sensors' readings."""
         rng = self.rng
         readings: list[Reading] = []
         heard: list[tuple[float, str, float]] = []

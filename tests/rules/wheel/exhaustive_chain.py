@@ -1,5 +1,4 @@
-"""A chain of pulses that creates every story in full: the reference for `Chain`, which creates only those it
-keeps."""
+"""The chain of pulses with every story built in full: the reference for `Chain`, which builds only some."""
 
 from collections.abc import Sequence
 from math import inf
@@ -26,8 +25,7 @@ PLAIN, MIN_PULSES, FEW, DEAF_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
 
 
 class ExhaustiveChain(Chain):
-    """Creates every story that a pulse allows, from the first pulse on, and only then drops the expensive
-    ones."""
+    """Builds every story that a pulse allows, from the first on, and only then drops the expensive ones."""
 
     def __init__(self, beams_deg: Sequence[float], drop_rev_per_s: float) -> None:
         """Take the same arguments as `Chain`."""
@@ -35,7 +33,7 @@ class ExhaustiveChain(Chain):
         self._start = None
 
     def receive(self, t: int, beam: int) -> None:
-        """Handle a pulse that is later than all before it."""
+        """Handle a pulse that is later than those before."""
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
@@ -122,8 +120,8 @@ class ExhaustiveChain(Chain):
         return steps
 
 
-def told(chain: Chain) -> tuple[object, ...]:
-    """Return all that is told of a chain, and every story that it follows."""
+def comparable(chain: Chain) -> tuple[object, ...]:
+    """Return everything that a chain reports, and every story that it follows."""
     best = chain.best
     near = [story for story in chain.stories if best is not None and story.cost < best.cost + WAY_CLEAR]
     standing = [(_of(story), story.fewer, story.more) for story in chain.standing()]

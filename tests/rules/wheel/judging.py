@@ -1,4 +1,4 @@
-"""How the tests put a spin before the judge."""
+"""Helpers that put a spin before the judge."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from tests.rules.wheel.simulator import Scene, Spin, spin
 
 RULES = SpinRules()
 KNOWN = Learned(spins=10.0, drop_rev_per_s=0.5, deceleration_rev_per_s2=0.05, pocket_reader_works=1.0)
-"""A wheel that has been played on."""
+"""A wheel that has been in play."""
 PLAIN = spin(Scene())
 """A spin that counts."""
 CALLED = Reason(code="called", rule="R-IRR-1", seen="the dealer called No Spin")
 
 
 def as_kept(readings: Sequence[Reading]) -> list[Reading]:
-    """Return what a table keeps of the time before the first pulse, and everything after."""
+    """Return what a table keeps from before the first pulse, and everything after it."""
     first = next((i for i, r in enumerate(readings) if isinstance(r, BallBeam)), len(readings))
     marks = [r for r in readings[:first] if isinstance(r, RotorIndex)]
     others = [r for r in readings[:first] if not isinstance(r, RotorIndex)]
@@ -35,7 +35,7 @@ def judged(
     called: Reason | None = None,
     sources: Sources | None = None,
 ) -> SpinVerdict:
-    """Judge a spin by all its readings, at the last of them, unless told otherwise."""
+    """Judge a spin by all its readings, at the last of them unless given otherwise."""
     seen = as_kept(spin.readings if readings is None else readings)
     return judge_spin(
         seen,
@@ -55,7 +55,7 @@ def codes(verdict: SpinVerdict) -> list[str]:
 
 @dataclass
 class Played:
-    """A spin that a table watched as it ran."""
+    """A spin that a table watched live."""
 
     watch: SpinWatch
     verdict: SpinVerdict
@@ -72,7 +72,7 @@ def played(
     rules: SpinRules = RULES,
     learned: Learned = KNOWN,
 ) -> Played:
-    """Run a spin past a watch as a table does: timers set anew at each reading, the first decision taken."""
+    """Run a spin past a watch as a table does: timers restart at each reading, the first decision counts."""
     watch = SpinWatch(spin.scene.wheel, rules, learned)
     closing_us: int | None = None
     closed_us: int | None = None

@@ -1,6 +1,6 @@
 """A seeded wheel that makes the readings of one spin and knows the truth about it.
 
-Independent of the judge's own curve: the ball is integrated step by step, the rotor loses speed evenly.
+It is independent of the judge's own curve: the ball is integrated step by step, and the rotor slows evenly.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ OTHER: dict[Turning, Turning] = {"cw": "ccw", "ccw": "cw"}
 def wheel(
     *beams_deg: float, reader_deg: float = 0.0, index_deg: float = 200.0, pockets: str = "american"
 ) -> Wheel:
-    """Make a wheel; three evenly spaced beams unless told otherwise."""
+    """Make a wheel, with three evenly spaced beams by default."""
     return Wheel(
         pockets=pockets,
         pockets_clockwise=STANDARD_POCKETS[pockets],
@@ -33,7 +33,7 @@ def wheel(
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One spin as it happens. Speeds in rev/s, times in seconds, shares 0 to 1."""
+    """One spin as it happens. Speeds are in rev/s, times in seconds, shares from 0 to 1."""
 
     wheel: Wheel = field(default_factory=wheel)
     revolutions: float = 15.0
@@ -44,7 +44,7 @@ class Scene:
     drag: float = 0.022
     drag_power: float = 2.0
     knee: float = 0.0
-    """What a real ball loses more a second (rev/s2) about 0.85 rev/s, where it begins to roll."""
+    """The additional deceleration of a real ball (rev/s2) at about 0.85 rev/s, where it begins to roll."""
     worn: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """A stretch of the track: where it begins (turns), how long it is (turns), what a ball loses there."""
     rotor_speed: float = 0.4
@@ -67,7 +67,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Spin:
-    """What a scene's sensors said, and what was so."""
+    """The readings of a scene's sensors, and the truth."""
 
     scene: Scene
     readings: list[Reading]
@@ -76,30 +76,30 @@ class Spin:
     number: str
     runs: Literal["against", "with"]
     lost_in_a_row: int = 0
-    """How many passes one after another beams that work missed at most."""
+    """The longest run of passes missed by working beams."""
 
     @property
     def lost_a_turn(self) -> bool:
-        """Whether a ball went unheard from one working beam round to the same one, by two passes at least."""
+        """Return whether working beams missed the ball for a whole turn, by at least two passes."""
         scene = self.scene
         worn = len(scene.dead_beams) + (scene.dying_beam is not None)
         return self.lost_in_a_row >= max(len(scene.wheel.beams_deg) - worn - 1, 2)
 
     def of(self, *kinds: type[Reading]) -> list[Reading]:
-        """Return the readings of some kinds."""
+        """Return the readings of these kinds."""
         return [reading for reading in self.readings if isinstance(reading, kinds)]
 
     def without(self, *kinds: type[Reading]) -> list[Reading]:
-        """Return the readings but those of some kinds."""
+        """Return the readings without these kinds."""
         return [reading for reading in self.readings if not isinstance(reading, kinds)]
 
     def and_also(self, *more: Reading) -> list[Reading]:
-        """Return the readings with others among them, in time order."""
+        """Return the readings with others added, in time order."""
         return in_order([*self.readings, *more])
 
     @property
     def end_us(self) -> int:
-        """When the last reading came."""
+        """Return the time of the last reading."""
         return self.readings[-1].t
 
 
@@ -147,7 +147,7 @@ def spin(scene: Scene) -> Spin:
 
 
 def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]]]:
-    """Integrate the ball back from the drop; give the run's length and each beam's passes."""
+    """Integrate the ball's run back from the drop; return the run's length and each beam's passes."""
     sense = 1.0 if scene.ball == "ccw" else -1.0
     speed, ran = scene.drop_speed, 0.0
     places = [0.0]
@@ -171,7 +171,7 @@ def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]
 
 
 def _loss(scene: Scene, speed: float, place: float) -> float:
-    """Return what the ball loses a second at this speed and place of the track."""
+    """Return what the ball loses per second at this speed and place of the track."""
     begin, length, worn = scene.worn
     loss: float = scene.friction + scene.drag * speed**scene.drag_power
     if scene.knee:
@@ -202,7 +202,7 @@ def _faulty(
 
 
 class _Rotor:
-    """A rotor that loses speed evenly, from its place at the launch."""
+    """A rotor that slows evenly, from its position at the launch."""
 
     def __init__(self, scene: Scene, phase: float) -> None:
         self.scene = scene
@@ -219,7 +219,7 @@ class _Rotor:
         return self._passes(offset % 1.0, since_s, since_s + 60.0)[:count]
 
     def _passes(self, offset: float, since_s: float, until_s: float) -> list[float]:
-        """Return when the mark has made a whole number of turns and `offset` from the index sensor on."""
+        """Return when the mark has made a whole number of turns plus `offset` from the index sensor."""
         passes = [self._when(turn + offset - self.phase) for turn in range(-20, 60)]
         return [at for at in passes if at is not None and since_s <= at <= until_s]
 

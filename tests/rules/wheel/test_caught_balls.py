@@ -1,4 +1,4 @@
-"""A ball that a hand stops in the track: what it runs when launched again is another run."""
+"""A ball that a hand stops in the track: its turns after another launch are a separate run."""
 
 from dataclasses import replace
 
@@ -11,13 +11,14 @@ from tests.rules.wheel.simulator import Scene, Spin, in_order, spin, wheel
 
 FOUR = wheel(0.0, 90.0, 180.0, 270.0)
 SHORT = Scene(wheel=FOUR, revolutions=3.0)
-"""What the second launch runs: too few turns to count."""
+"""The run of the second launch: too few turns to count."""
 
 
-def sent_off_again(kept: int, hidden: int, pause_s: float, seed: int) -> tuple[Spin, list[Reading]]:
+def launched_again(kept: int, hidden: int, pause_s: float, seed: int) -> tuple[Spin, list[Reading]]:
     """A ball makes `kept` passes, is caught, and is launched again for three turns.
 
-    Its first pass then comes `pause_s` after its last before, `hidden` beams on: those between were not cut.
+    Its first pass then comes `pause_s` after the last one before, `hidden` beams on: those in between saw
+    nothing.
     """
     second = spin(replace(SHORT, seed=seed))
     first = spin(Scene(wheel=FOUR, revolutions=9.0, seed=seed))
@@ -35,16 +36,16 @@ def sent_off_again(kept: int, hidden: int, pause_s: float, seed: int) -> tuple[S
 @pytest.mark.parametrize("kept", [5, 8, 12])
 @pytest.mark.parametrize(("hidden", "pause_s"), [(2, 0.8), (3, 1.1), (3, 1.3), (4, 1.2), (4, 1.6), (5, 1.9)])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_R_SPIN_2_two_runs_that_a_hand_parted_are_never_added_up(
+def test_R_SPIN_2_two_runs_separated_by_a_hand_are_never_added_up(
     kept: int, hidden: int, pause_s: float, seed: int
 ) -> None:
-    second, readings = sent_off_again(kept, hidden, pause_s, seed)
+    second, readings = launched_again(kept, hidden, pause_s, seed)
     assert judged(second, readings).ruling is not Ruling.VALID
     assert played(second, readings).verdict.ruling is not Ruling.VALID
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_R_SPIN_2_a_beam_or_two_that_missed_a_ball_which_ran_on_part_no_run(seed: int) -> None:
+def test_R_SPIN_2_a_beam_or_two_that_missed_a_running_ball_do_not_split_the_run(seed: int) -> None:
     made = spin(Scene(wheel=FOUR, revolutions=9.0, seed=seed))
     pulses = made.of(BallBeam)
     for at in range(6, len(pulses) - 2, 5):

@@ -1,4 +1,4 @@
-"""The chain of pulses round the ring: what the ball did, whatever it slows down by."""
+"""The chain of pulses round the ring: what the ball did, whatever the law by which it slows down."""
 
 import random
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller.rules.wheel import chain as chains
 from controller.rules.wheel.chain import Chain
-from tests.rules.wheel.exhaustive_chain import ExhaustiveChain, told
+from tests.rules.wheel.exhaustive_chain import ExhaustiveChain, comparable
 
 FOUR = (0.0, 90.0, 180.0, 270.0)
 TWO = (0.0, 120.0)
@@ -16,15 +16,15 @@ DROP = 0.5
 
 
 def passes(beams: tuple[float, ...], speeds: list[float], *, begin_us: int = 0) -> list[tuple[int, int]]:
-    """Pulses of a ball that runs ccw past beam after beam, at one speed from each to the next."""
-    t, beam, told = float(begin_us), 0, [(begin_us, 0)]
+    """Return pulses of a ball that runs ccw past beam after beam, at one speed between each pair."""
+    t, beam, comparable = float(begin_us), 0, [(begin_us, 0)]
     for speed in speeds:
         following = (beam + 1) % len(beams)
         turns = (beams[following] - beams[beam]) / 360 % 1.0
         t += turns / speed * 1e6
         beam = following
-        told.append((round(t), beam))
-    return told
+        comparable.append((round(t), beam))
+    return comparable
 
 
 def slowing(count: int, since: float = 1.6, until: float = 0.55) -> list[float]:
@@ -32,7 +32,7 @@ def slowing(count: int, since: float = 1.6, until: float = 0.55) -> list[float]:
 
 
 def knee(count: int) -> list[float]:
-    """A ball that slows down little, then much, then hardly any more."""
+    """Return a ball that slows down a little, then a lot, then hardly at all."""
     third = count // 3
     return [*slowing(third, 1.4, 1.2), *slowing(third, 1.15, 0.62), *slowing(count - 2 * third, 0.6, 0.55)]
 
@@ -64,7 +64,7 @@ def test_missed_and_stray_pulses_change_no_count(beams: tuple[float, ...]) -> No
     assert best.last.turns == pytest.approx(turns.last.turns)
 
 
-def test_a_ball_sent_off_again_the_other_way_is_another_run() -> None:
+def test_a_ball_launched_again_in_the_other_direction_is_another_run() -> None:
     first = passes(FOUR, slowing(20, 1.8, 1.5))
     begin_us = first[-1][0] + 900_000
     again = [(t, -beam % 4) for t, beam in passes(FOUR, slowing(30, 1.4, 0.6), begin_us=begin_us)]
@@ -73,7 +73,7 @@ def test_a_ball_sent_off_again_the_other_way_is_another_run() -> None:
     assert (story.direction, story.first.t) == ("cw", begin_us)
 
 
-def test_a_single_beam_tells_turns_and_no_way_round() -> None:
+def test_a_single_beam_gives_turns_and_no_direction() -> None:
     pulses = [pulse for pulse in passes(FOUR, slowing(40)) if pulse[1] == 0]
     chain = followed(pulses)
     assert chain.best is not None
@@ -113,7 +113,7 @@ LAUNCHES = st.lists(
     jitter=st.randoms(use_true_random=False),
     data=st.data(),
 )
-def test_all_that_is_told_is_what_an_exhaustive_search_tells(
+def test_the_chain_reports_what_an_exhaustive_search_reports(
     dear: float,
     beams: tuple[float, ...],
     launches: list[tuple[int, float, int]],
@@ -141,7 +141,7 @@ def test_all_that_is_told_is_what_an_exhaustive_search_tells(
                 if number == away:
                     chain.interrupt()
                 chain.receive(t, beam)
-            assert told(quick) == told(whole)
+            assert comparable(quick) == comparable(whole)
 
 
 @pytest.mark.parametrize("jitter_us", [300, 3_000])
@@ -156,7 +156,7 @@ def test_all_that_is_told_is_what_an_exhaustive_search_tells(
     drop=st.floats(0.3, 0.7),
     jitter=st.randoms(use_true_random=False),
 )
-def test_a_clean_start_is_what_an_exhaustive_search_makes_of_it(
+def test_a_clean_start_gives_the_result_of_an_exhaustive_search(
     jitter_us: int,
     beams: tuple[float, ...],
     steps: int,
@@ -178,7 +178,7 @@ def test_a_clean_start_is_what_an_exhaustive_search_makes_of_it(
         quick.receive(t, beam)
         whole.receive(t, beam)
         assert _runs(quick) == _runs(whole)
-    assert told(quick) == told(whole)
+    assert comparable(quick) == comparable(whole)
 
 
 def _runs(chain: Chain) -> tuple[int, float] | None:

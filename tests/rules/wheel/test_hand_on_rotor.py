@@ -1,4 +1,4 @@
-"""A hand on the rotor: before the ball lies it voids the spin, after that it can't."""
+"""A hand on the rotor: before the ball is at rest it voids the spin, afterwards it cannot."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ SILENT = spin(Scene(turns_read=0, bounces=0, settle_s=30.0))
 
 
 def _handled(after_us: int, direction: Turning, *, faster: float = 1.0, made: Spin = SILENT) -> list[Reading]:
-    """A hand turns the rotor over or on, and perhaps makes it faster."""
+    """A hand reverses the rotor or pushes it on, and may make it faster."""
     marks = [r for r in made.of(RotorIndex) if r.t > after_us]
     first_us = marks[0].t
     new = [
@@ -35,7 +35,7 @@ def _handled(after_us: int, direction: Turning, *, faster: float = 1.0, made: Sp
 
 
 @pytest.mark.parametrize("drop_sensed", [True, False])
-def test_gap_R_8_a_rotor_turned_over_when_the_ball_lay_long_since_voids_nothing(drop_sensed: bool) -> None:
+def test_gap_R_8_a_rotor_reversed_long_after_the_ball_came_to_rest_voids_nothing(drop_sensed: bool) -> None:
     readings = _handled(SILENT.left_us + 8_300_000, "ccw")
     if not drop_sensed:
         readings = [r for r in readings if not isinstance(r, BallDrop)]
@@ -46,12 +46,12 @@ def test_gap_R_8_a_rotor_turned_over_when_the_ball_lay_long_since_voids_nothing(
     assert table.decided_us == told[1]
 
 
-def test_gap_R_8_a_rotor_turned_over_while_the_ball_seeks_its_pocket_is_no_spin() -> None:
+def test_gap_R_8_a_rotor_reversed_while_the_ball_is_bouncing_is_no_spin() -> None:
     table = played(SILENT, _handled(SILENT.left_us + 1_000_000, "ccw"))
     assert (table.verdict.ruling, codes(table.verdict)) == (Ruling.VOID, ["rotor_reversed"])
 
 
-def test_gap_R_8_a_rotor_sent_off_anew_ends_a_spin_that_was_not_read() -> None:
+def test_gap_R_8_a_rotor_pushed_again_ends_a_spin_that_was_not_read() -> None:
     readings = _handled(SILENT.left_us + 8_300_000, "cw", faster=1.6)
     table = played(SILENT, readings)
     assert (table.verdict.ruling, codes(table.verdict)) == (Ruling.REVIEW, ["missing_reading"])
@@ -66,7 +66,7 @@ def _unseen(down_us: int, up_us: int, readings: Sequence[Reading]) -> list[Readi
 
 
 @pytest.mark.parametrize("turned_after_us", [-2_000_000, 1_000_000, 4_000_000])
-def test_gap_R_8_where_the_drop_was_not_seen_a_rotor_turned_over_later_voids_nothing(
+def test_gap_R_8_after_an_unseen_drop_a_rotor_reversed_later_voids_nothing(
     turned_after_us: int,
 ) -> None:
     readings = _unseen(
@@ -79,7 +79,7 @@ def test_gap_R_8_where_the_drop_was_not_seen_a_rotor_turned_over_later_voids_not
     assert table.decided_us <= SILENT.left_us + 14_000_000
 
 
-def test_gap_R_8_a_rotor_turned_over_before_the_wheel_was_lost_is_no_spin() -> None:
+def test_gap_R_8_a_rotor_reversed_before_the_wheel_was_lost_is_no_spin() -> None:
     readings = _unseen(
         SILENT.left_us - 500_000, SILENT.left_us + 4_500_000, _handled(SILENT.left_us - 9_000_000, "ccw")
     )
@@ -87,7 +87,7 @@ def test_gap_R_8_a_rotor_turned_over_before_the_wheel_was_lost_is_no_spin() -> N
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["rotor_reversed"])
 
 
-def test_gap_R_8_a_rotor_that_stops_when_the_ball_lay_long_since_voids_nothing() -> None:
+def test_gap_R_8_a_rotor_that_stops_long_after_the_ball_came_to_rest_voids_nothing() -> None:
     made = spin(Scene(rotor_speed=0.25, rotor_deceleration=0.007, turns_read=0, bounces=0, settle_s=35.0))
     stopped_us = made.launched_us + round(1e6 * 0.25 / 0.007)
     assert stopped_us > made.left_us + 9_000_000
@@ -95,7 +95,7 @@ def test_gap_R_8_a_rotor_that_stops_when_the_ball_lay_long_since_voids_nothing()
     assert (verdict.ruling, set(codes(verdict))) == (Ruling.REVIEW, {"missing_reading"})
 
 
-def test_gap_R_8_a_rotor_turned_over_once_the_number_stood_changes_nothing() -> None:
+def test_gap_R_8_a_rotor_reversed_once_the_number_is_decided_changes_nothing() -> None:
     made = spin(Scene(bounces=0))
     stood_us = next(mark.t for mark in made.of(RotorIndex) if mark.t > made.of(PocketBall)[2].t)
     readings = [r for r in _handled(stood_us, "ccw", made=made) if r.t <= stood_us or type(r) is RotorIndex]
@@ -103,7 +103,7 @@ def test_gap_R_8_a_rotor_turned_over_once_the_number_stood_changes_nothing() -> 
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
 
 
-def test_a_ball_lost_from_sight_in_its_first_lap_is_given_the_time_of_the_longest_run() -> None:
+def test_a_ball_lost_from_sight_in_its_first_lap_gets_the_time_of_the_longest_run() -> None:
     lost_us = SILENT.of(BallBeam)[2].t + 1
     table = played(SILENT, _unseen(lost_us, lost_us + 60_000_000, SILENT.readings))
     assert (table.verdict.ruling, set(codes(table.verdict))) == (

@@ -1,5 +1,4 @@
-"""R-SPIN-4: a rotor that a hand pushed, or whose index sensor sees two marks, never gives the neighbour's
-number."""
+"""R-SPIN-4: a rotor that a hand pushed, or whose index sensor sees two marks, never gives a wrong number."""
 
 from itertools import pairwise
 
@@ -14,7 +13,7 @@ TURN_S = 2.6
 
 
 def with_rotor(made: Spin, pushed_us: int, times: float) -> list[Reading]:
-    """Let the spin's rotor turn evenly, and `times` as fast from a push on; its pocket stays."""
+    """Let the spin's rotor turn evenly, and `times` as fast from a push on; its pocket stays the same."""
     scene = made.scene
     step_deg = 360.0 / len(scene.wheel.pockets_clockwise)
     mark_deg = scene.wheel.pocket_reader_deg + scene.pocket * step_deg
@@ -48,7 +47,7 @@ def test_R_SPIN_4_a_rotor_pushed_before_the_launch_gives_the_right_number(
 
 @pytest.mark.parametrize("times", [0.9, 0.96, 1.04, 1.1, 1.4])
 @pytest.mark.parametrize("after_s", [0.5, 3.0, 4.2, 5.5, 6.9, 8.0])
-def test_R_SPIN_4_a_rotor_touched_while_its_pocket_is_read_gives_no_other_number(
+def test_R_SPIN_4_a_rotor_touched_while_its_pocket_is_read_gives_no_wrong_number(
     after_s: float, times: float
 ) -> None:
     made = spin(Scene(revolutions=12.0, pocket=13, bounces=0))
@@ -59,7 +58,7 @@ def test_R_SPIN_4_a_rotor_touched_while_its_pocket_is_read_gives_no_other_number
 @pytest.mark.parametrize("share", [0.1, 0.31, 0.5, 0.77])
 @pytest.mark.parametrize("seen", [1.0, 0.6])
 @pytest.mark.parametrize("seed", range(4))
-def test_R_SPIN_4_a_second_mark_on_the_rotor_is_found_out(seed: int, seen: float, share: float) -> None:
+def test_R_SPIN_4_a_second_mark_on_the_rotor_is_detected(seed: int, seen: float, share: float) -> None:
     made = spin(Scene(seed=seed, bounces=0))
     marks = [mark.t for mark in made.of(RotorIndex)]
     shown = round(seen * 10)

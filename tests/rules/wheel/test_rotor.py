@@ -66,7 +66,7 @@ def test_a_stray_pass_counts_for_nothing(stray_us: int) -> None:
 
 
 @pytest.mark.parametrize("stray_us", [1_230_000, 1_250_000, 1_270_000])
-def test_turns_are_never_placed_at_twice_or_half_their_pace(stray_us: int) -> None:
+def test_turns_are_never_placed_at_twice_or_half_their_speed(stray_us: int) -> None:
     times = passes(14)
     too_many = sorted([*times, times[0] + stray_us])
     too_few = [t for i, t in enumerate(times) if i != 1]
@@ -81,13 +81,13 @@ def test_turns_are_never_placed_at_twice_or_half_their_pace(stray_us: int) -> No
         assert told == pytest.approx([0.24] * len(told), abs=0.02)
 
 
-def test_passes_that_come_unevenly_place_nothing() -> None:
+def test_uneven_passes_give_no_position() -> None:
     uneven = [t + (100_000 if i % 2 else 0) for i, t in enumerate(passes(10, slower_us=0))]
     rotor = followed(uneven)
     assert rotor.turns_at(uneven[-1] + 1) is None
 
 
-def test_a_rotor_touched_by_a_hand_is_followed_anew() -> None:
+def test_a_rotor_touched_by_a_hand_is_tracked_again() -> None:
     before, after = passes(6), passes(6, begin_us=20_000_000, slower_us=10_000)
     rotor = followed(before)
     run = rotor.run
@@ -97,20 +97,20 @@ def test_a_rotor_touched_by_a_hand_is_followed_anew() -> None:
     assert rotor.turns_at(after[-1]) == pytest.approx(5, abs=0.01)
 
 
-def test_passes_without_any_order_place_nothing() -> None:
+def test_random_passes_give_no_position() -> None:
     rotor = followed([0, 900_000, 3_700_000, 4_600_000, 9_000_000, 9_800_000, 14_900_000])
     assert rotor.turns_at(15_000_000) is None
 
 
 @pytest.mark.parametrize("turns", [1.0, 5.0])
-def test_the_time_of_turns_to_come_is_told(turns: float) -> None:
+def test_the_time_of_future_turns_is_predicted(turns: float) -> None:
     times = passes(12)
     rotor = followed(times[:6])
     at = rotor.after_turns_us(times[5], turns)
     assert at == pytest.approx(times[5 + int(turns)], abs=60_000)
 
 
-def test_a_rotor_that_slows_to_a_stop_is_told_from_one_whose_index_falls_silent() -> None:
+def test_a_rotor_that_slows_to_a_stop_is_distinguished_from_one_whose_index_falls_silent() -> None:
     steady = followed(passes(6, slower_us=5_000))
     stopping = followed([0, 3_000_000, 6_500_000, 11_000_000, 18_000_000])
     assert not steady.stopped_by(steady.times_us[-1] + 20_000_000)

@@ -23,20 +23,20 @@ def test_R_IRR_3_a_foreign_object_before_the_ball_rests_is_no_spin(where: str) -
     assert verdict.reasons[0].rule == "R-IRR-3"
 
 
-def test_R_IRR_3_it_is_told_at_once() -> None:
+def test_R_IRR_3_a_foreign_object_is_published_at_once() -> None:
     entered = PLAIN.left_us - 3_000_000
     table = played(PLAIN, PLAIN.and_also(object_at(entered, "track")))
     assert (codes(table.verdict), table.decided_us) == (["foreign_object"], entered)
 
 
-def test_R_IRR_3_after_the_ball_rests_it_changes_nothing() -> None:
+def test_R_IRR_3_a_foreign_object_after_the_ball_rests_changes_nothing() -> None:
     rested = PLAIN.of(PocketBall)[2].t
     verdict = judged(PLAIN, PLAIN.and_also(object_at(rested + 100_000, "rotor")))
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, PLAIN.number)
     assert [notice.code for notice in verdict.notices] == ["foreign_object"]
 
 
-def test_R_IRR_3_something_on_the_felt_is_not_in_the_wheel() -> None:
+def test_R_IRR_3_an_object_on_the_felt_is_not_in_the_wheel() -> None:
     verdict = judged(PLAIN, PLAIN.and_also(object_at(PLAIN.left_us - 3_000_000, "felt")))
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, PLAIN.number)
     assert [notice.code for notice in verdict.notices] == ["foreign_object"]
@@ -59,7 +59,7 @@ def test_gap_R_8_a_ball_seen_outside_after_it_rested_is_a_conflict() -> None:
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["conflict"])
 
 
-def test_gap_R_8_five_turns_without_a_read_are_a_ball_out_where_the_reader_works() -> None:
+def test_gap_R_8_five_turns_without_a_read_are_a_ball_out_if_the_reader_works() -> None:
     table = played(spin(Scene(turns_read=0, bounces=0, settle_s=20.0)))
     assert (table.verdict.ruling, codes(table.verdict)) == (Ruling.VOID, ["ball_out"])
     assert table.learned.pocket_reader_works == 0.0
@@ -70,7 +70,7 @@ def test_gap_R_8_a_reader_not_known_to_work_is_a_missing_reading() -> None:
     assert (table.verdict.ruling, codes(table.verdict)) == (Ruling.REVIEW, ["missing_reading"])
 
 
-def test_gap_R_8_two_silent_spins_running_are_a_silent_reader() -> None:
+def test_gap_R_8_two_silent_spins_in_a_row_are_a_silent_reader() -> None:
     first = played(spin(Scene(turns_read=0, bounces=0, settle_s=20.0)))
     second = played(spin(Scene(turns_read=0, bounces=0, settle_s=20.0, seed=2)), learned=first.learned)
     assert (codes(first.verdict), codes(second.verdict)) == (["ball_out"], ["missing_reading"])
@@ -95,13 +95,13 @@ def _turned_over(after_us: int) -> list[RotorIndex]:
     ]
 
 
-def test_gap_R_8_a_rotor_turned_over_within_the_spin_is_no_spin() -> None:
+def test_gap_R_8_a_rotor_reversed_within_the_spin_is_no_spin() -> None:
     verdict = judged(PLAIN, in_order([*PLAIN.without(RotorIndex), *_turned_over(PLAIN.left_us - 5_000_000)]))
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["rotor_reversed"])
     assert verdict.reasons[0].rule == "!R-8"
 
 
-def test_gap_R_8_passes_that_change_direction_without_losing_time_are_a_reversal_too() -> None:
+def test_gap_R_8_passes_that_change_direction_without_a_delay_are_a_reversal_too() -> None:
     middle = PLAIN.left_us - 5_000_000
     marks = [
         RotorIndex(t=r.t, dev="wheel", direction="ccw" if r.t > middle else "cw")
@@ -112,21 +112,21 @@ def test_gap_R_8_passes_that_change_direction_without_losing_time_are_a_reversal
     assert table.decided_us < PLAIN.left_us
 
 
-def test_gap_R_8_one_odd_index_pass_among_others_reverses_nothing() -> None:
+def test_gap_R_8_one_contrary_index_pass_among_others_is_not_a_reversal() -> None:
     odd = [r for r in PLAIN.of(RotorIndex) if r.t > PLAIN.launched_us][2]
     readings = [RotorIndex(t=r.t, dev="wheel", direction="ccw") if r is odd else r for r in PLAIN.readings]
     verdict = judged(PLAIN, readings)
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, PLAIN.number)
 
 
-def test_gap_R_8_an_odd_last_index_pass_is_a_conflict() -> None:
+def test_gap_R_8_a_contrary_last_index_pass_is_a_conflict() -> None:
     last = PLAIN.of(RotorIndex)[-1]
     readings = [RotorIndex(t=r.t, dev="wheel", direction="ccw") if r is last else r for r in PLAIN.readings]
     verdict = judged(PLAIN, readings)
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["conflict"])
 
 
-def test_gap_R_8_a_rotor_turned_over_just_before_the_launch_is_play() -> None:
+def test_gap_R_8_a_rotor_reversed_just_before_the_launch_is_normal_play() -> None:
     began = PLAIN.of(BallBeam)[0].t
     stale = [
         RotorIndex(t=began - back, dev="wheel", direction="ccw")
@@ -137,7 +137,7 @@ def test_gap_R_8_a_rotor_turned_over_just_before_the_launch_is_play() -> None:
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, PLAIN.number)
 
 
-def test_gap_R_8_a_rotor_that_runs_out_of_speed_is_no_spin() -> None:
+def test_gap_R_8_a_rotor_that_comes_to_a_stop_is_no_spin() -> None:
     made = spin(Scene(rotor_speed=0.25, rotor_deceleration=0.012, turns_read=0, bounces=0, settle_s=25.0))
     verdict = played(made).verdict
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["rotor_reversed"])

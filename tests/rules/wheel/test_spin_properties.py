@@ -1,4 +1,4 @@
-"""What holds for every spin: faults of sensors lead to a review at worst, never to a wrong call."""
+"""Properties of every spin: sensor faults lead to a review at worst, never to a wrong call."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def scenes(draw: st.DrawFn, revolutions: st.SearchStrategy[float]) -> Scene:
 
 
 def worn(draw: st.DrawFn, scene: Scene) -> Scene:
-    """Make the scene's sensors miss, double, jitter, and one of its beams dead or dying."""
+    """Make the scene's sensors miss, double and jitter, and one of its beams dead or failing."""
     beam = draw(st.integers(0, len(scene.wheel.beams_deg) - 1))
     fate = draw(st.sampled_from(["works", "dead", "dies"]))
     return replace(
@@ -87,7 +87,7 @@ LOST_A_TURN = Scene(
     missed=0.05,
     seed=5997,
 )
-"""Two of three beams in a row miss the ball, so it is silent for a turn and told as 2.7 to 6.4 turns."""
+"""Two of three beams in a row miss the ball, so it is silent for a turn and reported as 2.7 to 6.4 turns."""
 ONCE = settings(derandomize=True, max_examples=40, deadline=None)
 
 
@@ -128,7 +128,7 @@ def test_R_SPIN_2_worn_sensors_never_void_a_spin_that_counts(scene: Scene, first
     assert verdict.number in (None, made.number)
     assert verdict.ruling is not Ruling.VOID
     if made.lost_a_turn:
-        return  # Nothing tells it from a ball that was caught, or launched a turn later.
+        return  # It cannot be distinguished from a ball that was caught, or launched a turn later.
     if verdict.revolutions_from is not None and verdict.revolutions_to is not None:
         assert verdict.revolutions_from <= scene.revolutions <= verdict.revolutions_to
 

@@ -1,4 +1,4 @@
-"""Rule by rule: how many turns the ball ran, and what proves none (R-SPIN-2, R-IRR-2)."""
+"""Rule by rule: how many turns the ball ran, and what proves nothing (R-SPIN-2, R-IRR-2)."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_R_SPIN_2_under_four_revolutions_is_no_spin(revolutions: float) -> None:
     assert verdict.reasons[0].rule == "R-IRR-2"
 
 
-def test_R_SPIN_2_the_measure_is_said_in_figures() -> None:
+def test_R_SPIN_2_the_verdict_states_the_measured_revolutions() -> None:
     verdict = judged(spin(Scene(revolutions=2.5)))
     assert verdict.revolutions is not None
     assert verdict.reasons[0].seen == (
@@ -27,7 +27,7 @@ def test_R_SPIN_2_the_measure_is_said_in_figures() -> None:
     )
 
 
-def test_R_IRR_2_too_few_revolutions_are_told_once_the_ball_would_have_been_heard_again() -> None:
+def test_R_IRR_2_too_few_revolutions_are_published_once_the_next_pass_is_overdue() -> None:
     made = spin(Scene(revolutions=2.6))
     table = played(made)
     assert codes(table.verdict) == ["too_few_revolutions"]
@@ -36,7 +36,7 @@ def test_R_IRR_2_too_few_revolutions_are_told_once_the_ball_would_have_been_hear
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_gap_R_10_where_four_lies_within_the_unseen_start_a_person_rules(seed: int) -> None:
+def test_gap_R_10_if_the_unseen_start_leaves_four_revolutions_open_a_person_rules(seed: int) -> None:
     made = spin(Scene(revolutions=4.05, seed=seed, wheel=wheel(0, 90, 180, 270)))
     late = [r for r in made.readings if not isinstance(r, BallBeam) or r.t > made.launched_us + 400_000]
     verdict = judged(made, late)
@@ -67,14 +67,14 @@ def test_R_SPIN_2_a_dead_beam_does_not_change_the_count(dead: int, seed: int) ->
     assert [notice.code for notice in verdict.notices] == ["beam_silent"]
 
 
-def test_R_SPIN_2_a_ball_that_slows_otherwise_is_still_counted() -> None:
+def test_R_SPIN_2_a_ball_with_another_law_of_slowing_is_still_counted() -> None:
     for power in (0.0, 1.0, 1.5):
         verdict = judged(spin(Scene(drag_power=power)))
         assert verdict.ruling is Ruling.VALID
         assert verdict.revolutions == pytest.approx(15.0, abs=0.4)
 
 
-def test_R_SPIN_2_stray_pulses_are_not_the_balls() -> None:
+def test_R_SPIN_2_stray_pulses_do_not_count_as_the_balls() -> None:
     for seed in range(5):
         verdict = judged(spin(Scene(stray_pulses=3, seed=seed)))
         assert verdict.ruling is Ruling.VALID
@@ -89,7 +89,7 @@ def test_R_SPIN_2_a_hand_in_the_track_before_the_launch_adds_no_turns() -> None:
         assert verdict.revolutions == pytest.approx(15.0, abs=0.7)
 
 
-def test_R_SPIN_2_a_whole_turn_that_no_beam_heard_may_have_been_run() -> None:
+def test_R_SPIN_2_a_whole_turn_that_no_beam_detected_may_have_been_run() -> None:
     made = spin(Scene(wheel=wheel(0, 180), revolutions=4.4, bounces=0))
     pulses = made.of(BallBeam)
     lost = pulses[3:6]
@@ -107,7 +107,7 @@ def test_R_SPIN_2_a_whole_turn_that_no_beam_heard_may_have_been_run() -> None:
     "beams_deg",
     [(0, 180), (10, 100), (0, 150), (10, 130, 250), (5, 85, 200), (0, 90, 180, 270), (0, 40, 170, 260, 300)],
 )
-def test_R_SPIN_2_turns_that_no_beam_heard_void_no_spin_wherever_they_are(
+def test_R_SPIN_2_undetected_turns_void_no_spin_wherever_they_are(
     beams_deg: tuple[float, ...], revolutions: float
 ) -> None:
     made = spin(Scene(wheel=wheel(*beams_deg), revolutions=revolutions, bounces=0))
@@ -130,13 +130,13 @@ def test_R_SPIN_2_where_most_passes_were_missed_no_run_is_proved(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_R_SPIN_2_where_many_pulses_are_not_the_balls_no_run_is_proved(seed: int) -> None:
+def test_R_SPIN_2_with_many_stray_pulses_no_run_is_proved(seed: int) -> None:
     verdict = judged(spin(Scene(stray_pulses=25, seed=seed)))
     assert verdict.ruling is Ruling.REVIEW
     assert "revolutions_unclear" in codes(verdict)
 
 
-def test_R_SPIN_2_beams_that_are_not_where_they_should_be_prove_no_run() -> None:
+def test_R_SPIN_2_misplaced_beams_prove_no_run() -> None:
     slightly = spin(Scene(wheel=wheel(10, 133, 250)))
     assert judged(slightly, PLAIN.readings).ruling is Ruling.VALID
     badly = spin(Scene(wheel=wheel(10, 200, 250)))
@@ -152,7 +152,7 @@ def test_R_SPIN_2_false_laps_at_the_start_do_not_hide_the_run(seed: int) -> None
     assert verdict.revolutions == pytest.approx(6.0, abs=0.6)
 
 
-def test_R_SPIN_2_pulses_without_order_prove_no_run() -> None:
+def test_R_SPIN_2_random_pulses_prove_no_run() -> None:
     chaos = [
         BallBeam(t=r.t, dev="wheel", beam=(i * i) % 3) if isinstance(r, BallBeam) else r
         for i, r in enumerate(PLAIN.readings)
@@ -162,7 +162,7 @@ def test_R_SPIN_2_pulses_without_order_prove_no_run() -> None:
     assert "revolutions_unclear" in codes(verdict)
 
 
-def test_R_SPIN_2_a_silent_drop_sensor_leaves_what_is_proved() -> None:
+def test_R_SPIN_2_a_silent_drop_sensor_does_not_change_what_is_proved() -> None:
     verdict = judged(PLAIN, PLAIN.without(BallDrop))
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, PLAIN.number)
     assert "drop_silent" in [notice.code for notice in verdict.notices]

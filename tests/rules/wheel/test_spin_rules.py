@@ -1,4 +1,4 @@
-"""Rule by rule: a spin that counts, its direction, what was not seen, and what a person says of it."""
+"""Rule by rule: a spin that counts, its direction, what was not seen, and what a person calls."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_R_SPIN_4_three_reads_within_one_turn_are_one() -> None:
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
 
 
-def test_R_SPIN_4_a_ball_that_hops_is_read_where_it_stays() -> None:
+def test_R_SPIN_4_a_ball_that_hops_is_read_in_its_final_pocket() -> None:
     first = spin(Scene(pocket=7, bounces=0, turns_read=2))
     then = spin(Scene(pocket=11, bounces=0, settle_s=7.5, turns_read=4))
     verdict = judged(then, then.and_also(*first.of(PocketBall)))
@@ -106,20 +106,20 @@ def test_R_SPIN_1_a_ball_that_runs_with_the_rotor_is_no_spin(direction: Turning)
     assert verdict.sentence == f"No Spin: the ball and the rotor both turned {way} (R-IRR-1)"
 
 
-def test_R_IRR_1_the_same_direction_is_told_while_the_ball_still_runs() -> None:
+def test_R_IRR_1_the_same_direction_is_published_while_the_ball_still_runs() -> None:
     made = spin(Scene(ball="cw", rotor="cw"))
     table = played(made)
     assert (table.verdict.ruling, codes(table.verdict)) == (Ruling.VOID, ["same_direction"])
     assert table.decided_us < made.left_us
 
 
-def test_R_SPIN_1_all_causes_that_hold_are_listed() -> None:
+def test_R_SPIN_1_all_true_causes_are_listed() -> None:
     verdict = judged(spin(Scene(ball="cw", rotor="cw", revolutions=2.5)))
     assert codes(verdict) == ["same_direction", "too_few_revolutions"]
 
 
 @pytest.mark.parametrize("ball", ["cw", "ccw"])
-def test_R_SPIN_1_two_beams_tell_the_direction_by_their_unequal_distances(ball: Turning) -> None:
+def test_R_SPIN_1_two_beams_show_the_direction_by_their_unequal_distances(ball: Turning) -> None:
     scene = Scene(wheel=wheel(20, 170), ball=ball, rotor=OTHER[ball])
     assert judged(spin(scene)).ruling is Ruling.VALID
     with_rotor = Scene(wheel=wheel(20, 170), ball=ball, rotor=ball)
@@ -132,7 +132,7 @@ def test_R_SPIN_1_two_beams_tell_the_direction_by_their_unequal_distances(ball: 
     [Scene(wheel=wheel(20, 200)), Scene(wheel=wheel(0, 90, 180, 270), dead_beams=frozenset({1, 3}))],
     ids=["two opposite beams", "two opposite beams left of four"],
 )
-def test_R_SPIN_1_beams_that_cannot_tell_the_direction_are_never_guessed_from(
+def test_R_SPIN_1_no_direction_is_guessed_from_beams_that_cannot_show_it(
     scene: Scene, rotor: Turning
 ) -> None:
     made = spin(Scene(wheel=scene.wheel, dead_beams=scene.dead_beams, rotor=rotor))
@@ -143,7 +143,7 @@ def test_R_SPIN_1_beams_that_cannot_tell_the_direction_are_never_guessed_from(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_R_SPIN_1_opposite_beams_that_miss_pulses_tell_no_direction_either(seed: int) -> None:
+def test_R_SPIN_1_opposite_beams_that_miss_pulses_show_no_direction_either(seed: int) -> None:
     verdict = judged(spin(Scene(wheel=wheel(20, 200), missed=0.1, seed=seed)))
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
 
@@ -219,7 +219,7 @@ def test_R_IRR_1_a_called_no_spin_lists_what_was_certain_by_then() -> None:
     assert codes(both) == ["called", "same_direction"]
 
 
-def test_R_IRR_1_readings_after_the_decision_are_not_looked_at() -> None:
+def test_R_IRR_1_readings_after_the_decision_are_ignored() -> None:
     late = object_at(PLAIN.left_us - 1_000_000, "track")
     verdict = judged(PLAIN, PLAIN.and_also(late), until_us=PLAIN.launched_us + 6_000_000, called=CALLED)
     assert codes(verdict) == ["called"]
@@ -238,5 +238,5 @@ def test_a_verdicts_evidence_alone_gives_the_same_verdict() -> None:
     assert judged(PLAIN, list(verdict.evidence)) == verdict
 
 
-def test_a_judge_that_knows_the_wheel_is_the_judge_that_does_not() -> None:
+def test_a_judge_with_a_prepared_wheel_gives_the_same_verdict_as_one_without() -> None:
     assert judged(PLAIN, learned=KNOWN).number == judged(PLAIN, learned=Learned()).number

@@ -1,4 +1,4 @@
-"""A table that watches a spin: when No More Bets is due, when the spin is decided, what is learned."""
+"""A table that watches a spin: when No More Bets is due, when the spin is decided, and what is learned."""
 
 from dataclasses import replace
 from statistics import mean
@@ -51,14 +51,16 @@ KNEE = Scene(friction=0.012, drag=0.04, knee=0.17, drop_speed=0.46, wheel=LAYOUT
 
 
 @pytest.mark.parametrize("revolutions", [7.0, 9.0, 16.0])
-def test_R_SPIN_3_a_real_balls_knee_is_known_in_its_first_spin(revolutions: float) -> None:
+def test_R_SPIN_3_the_change_of_a_real_balls_deceleration_is_known_in_its_first_spin(
+    revolutions: float,
+) -> None:
     nominal = msgspec.structs.replace(KNEE.wheel, drop_rev_per_s=0.46)
     made = spin(replace(KNEE, wheel=nominal, revolutions=revolutions))
     assert lead_s(made, Learned()) == pytest.approx(3.0, abs=1.0)
 
 
 @pytest.mark.parametrize("scene", [KNEE, replace(KNEE, drop_speed=0.44), Scene(friction=0.02, drag=0.02)])
-def test_R_SPIN_3_after_one_spin_of_a_wheel_the_next_is_foretold(scene: Scene) -> None:
+def test_R_SPIN_3_after_one_spin_of_a_wheel_the_next_drop_is_predicted(scene: Scene) -> None:
     learned = played(spin(replace(scene, seed=4)), learned=Learned()).learned
     for seed, revolutions in ((5, 6.0), (6, 11.0), (7, 19.0)):
         made = spin(replace(scene, seed=seed, revolutions=revolutions))
@@ -67,12 +69,12 @@ def test_R_SPIN_3_after_one_spin_of_a_wheel_the_next_is_foretold(scene: Scene) -
 
 @pytest.mark.parametrize("dead", [0, 1, 2])
 @pytest.mark.parametrize("revolutions", [5.0, 12.0, 25.0])
-def test_R_SPIN_3_a_dead_beam_does_not_disturb_it(dead: int, revolutions: float) -> None:
+def test_R_SPIN_3_a_dead_beam_does_not_disturb_the_prediction(dead: int, revolutions: float) -> None:
     made = spin(Scene(dead_beams=frozenset({dead}), revolutions=revolutions))
     assert lead_s(made) == pytest.approx(3.0, abs=0.5)
 
 
-def test_R_SPIN_3_missed_and_doubled_pulses_do_not_disturb_it() -> None:
+def test_R_SPIN_3_missed_and_doubled_pulses_do_not_disturb_the_prediction() -> None:
     for seed in range(12):
         made = spin(Scene(missed=0.05, doubled=0.05, jitter_s=0.001, seed=seed))
         assert lead_s(made) == pytest.approx(3.0, abs=0.5)
@@ -95,7 +97,7 @@ def test_R_SPIN_3_a_slow_launch_closes_the_bets_as_soon_as_it_is_known(revolutio
         assert closed_us - made.launched_us < 2_600_000
 
 
-def test_R_SPIN_3_a_ball_whose_laps_are_not_seen_closes_the_bets_in_time_all_the_same() -> None:
+def test_R_SPIN_3_a_ball_whose_laps_are_not_seen_still_closes_the_bets_in_time() -> None:
     one_beam = wheel(10.0)
     watch = SpinWatch(one_beam, RULES, KNOWN)
     for t in (0, 5_100_000, 10_300_000):
@@ -121,7 +123,7 @@ def test_R_SPIN_3_after_the_drop_there_is_nothing_left_to_close() -> None:
     assert not watch.ball_runs
 
 
-# What a watch knows on the way
+# What a watch knows during the spin
 
 
 def test_R_SPIN_1_both_directions_are_known_early() -> None:
@@ -150,7 +152,7 @@ def test_R_SPIN_4_the_index_pass_after_the_third_agreeing_read_decides() -> None
     assert table.verdict.ruling is Ruling.VALID
 
 
-def test_R_SPIN_4_reads_that_came_before_the_rotor_was_placed_count_once_it_is() -> None:
+def test_R_SPIN_4_reads_from_before_the_rotor_was_placed_count_once_it_is() -> None:
     made = spin(Scene(bounces=0, turns_read=5))
     reads, marks = made.of(PocketBall)[:3], made.of(RotorIndex)
     before = [mark for mark in marks if mark.t < reads[2].t][-3:]
@@ -160,7 +162,7 @@ def test_R_SPIN_4_reads_that_came_before_the_rotor_was_placed_count_once_it_is()
     assert table.decided_us == fourth.t
 
 
-def test_gap_R_8_the_spin_is_given_up_five_turns_after_the_drop() -> None:
+def test_gap_R_8_the_spin_is_abandoned_five_turns_after_the_drop() -> None:
     made = spin(Scene(turns_read=0, bounces=0, settle_s=25.0))
     table = played(made)
     dropped = made.of(BallDrop)[0].t
@@ -168,7 +170,7 @@ def test_gap_R_8_the_spin_is_given_up_five_turns_after_the_drop() -> None:
     assert marks[4] < table.decided_us <= marks[5]
 
 
-def test_gap_R_8_each_read_puts_the_end_off_but_not_for_ever() -> None:
+def test_gap_R_8_each_read_postpones_the_end_but_not_indefinitely() -> None:
     made = spin(Scene(turns_read=1, bounces=0, settle_s=1.0))
     watch = SpinWatch(made.scene.wheel, RULES, KNOWN)
     for reading in as_kept(made.readings):
@@ -183,7 +185,7 @@ def test_gap_R_8_each_read_puts_the_end_off_but_not_for_ever() -> None:
     assert last < made.left_us + 40_000_000
 
 
-def test_a_spin_whose_drop_was_not_sensed_ends_too() -> None:
+def test_a_spin_whose_drop_was_not_sensed_also_ends() -> None:
     made = spin(Scene(turns_read=0, bounces=0, settle_s=25.0))
     table = played(made, made.without(BallDrop))
     assert (table.verdict.ruling, codes(table.verdict)) == (Ruling.REVIEW, ["missing_reading"])

@@ -1,4 +1,4 @@
-"""Two balls in the track at once: whichever of them the number is, it is no call."""
+"""Two balls in the track at once: whichever of them the number belongs to, there is no call."""
 
 import pytest
 
@@ -12,7 +12,7 @@ EIGHT = wheel(*(45.0 * beam for beam in range(8)))
 
 
 def _with_second(scene: Scene, after_s: float, turns: float) -> tuple[Spin, list[Reading]]:
-    """A second ball is launched the same way while the first runs, and drops by itself."""
+    """Launch a second ball in the same direction while the first runs; it drops by itself."""
     first = spin(scene)
     again = spin(
         Scene(
@@ -49,6 +49,6 @@ def test_gap_R_8_pulses_of_a_second_ball_are_a_conflict() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_R_SPIN_2_dust_is_no_second_ball(seed: int) -> None:
+def test_R_SPIN_2_dust_is_not_a_second_ball(seed: int) -> None:
     dusty = spin(Scene(wheel=FOUR, revolutions=16.0, stray_pulses=12, missed=0.05, seed=seed))
     assert judged(dusty).ruling is Ruling.VALID

@@ -1,4 +1,4 @@
-"""R-SPIN-2, R-SPIN-4: nothing is certain that rests on what a device could not see, or is known to miss."""
+"""R-SPIN-2, R-SPIN-4: no certainty rests on what a device could not see, or is known to miss."""
 
 import re
 
@@ -47,7 +47,7 @@ def test_R_SPIN_2_a_board_that_sends_no_beams_hides_no_launch() -> None:
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
 
 
-def test_R_SPIN_2_the_first_of_several_words_on_one_absence_tells_its_beginning() -> None:
+def test_R_SPIN_2_the_first_of_several_reports_of_an_absence_gives_its_beginning() -> None:
     first_us = SHORT.launched_us
     again = DeviceDown(t=first_us - 600_000, dev="wheel", code="no_hello")
     verdict = judged(SHORT, SHORT.and_also(*away(first_us - 9_000_000, first_us - 500_000), again))
@@ -55,7 +55,7 @@ def test_R_SPIN_2_the_first_of_several_words_on_one_absence_tells_its_beginning(
 
 
 def blind(made: Spin, since_us: int, back_us: int) -> list[Reading]:
-    """What is left where the wheel's board is well and its sensors see nothing for a while."""
+    """Return the readings left if the board is up but its sensors see nothing for a while."""
     return [reading for reading in made.readings if not since_us <= reading.t < back_us]
 
 
@@ -102,15 +102,15 @@ def test_R_SPIN_2_an_overdue_mark_is_known_before_the_next_turn_is_over(marks_af
     assert judged(SHORT, seen, until_us=until_us).ruling is not Ruling.VOID
 
 
-def test_R_SPIN_2_one_index_pass_missed_before_a_launch_may_have_hidden_its_turns() -> None:
+def test_R_SPIN_2_one_missed_index_pass_before_a_launch_may_have_hidden_its_turns() -> None:
     last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-1]
     verdict = judged(SHORT, [reading for reading in SHORT.readings if reading is not last])
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading", "revolutions_unclear"])
 
 
 @pytest.mark.parametrize("missed", [1, 2, 3])
-def test_R_SPIN_2_a_mark_that_was_not_due_before_the_first_pulse_hid_no_launch(missed: int) -> None:
-    """Its passes are missed while the ball is heard: the index sensor is ill, and the beams are well."""
+def test_R_SPIN_2_a_mark_not_due_before_the_first_pulse_hid_no_launch(missed: int) -> None:
+    """Its passes are missed while the ball is detected: the index sensor is faulty, and the beams work."""
     marks = [
         RotorIndex(t=SHORT.launched_us + 900_000 + turn * 2_500_000, dev="wheel", direction="cw")
         for turn in (*range(-6, 0), *range(missed, 9))
@@ -119,7 +119,7 @@ def test_R_SPIN_2_a_mark_that_was_not_due_before_the_first_pulse_hid_no_launch(m
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
 
 
-def test_a_board_that_was_blind_up_to_the_first_pulse_is_told_with_how_long() -> None:
+def test_a_board_blind_until_the_first_pulse_is_reported_with_the_duration() -> None:
     last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-2:]
     verdict = judged(SHORT, [reading for reading in SHORT.readings if reading not in last])
     assert re.match(
@@ -127,7 +127,7 @@ def test_a_board_that_was_blind_up_to_the_first_pulse_is_told_with_how_long() ->
     )
 
 
-def test_R_SPIN_2_an_index_pass_told_twice_makes_no_turn_by_which_the_next_is_overdue() -> None:
+def test_R_SPIN_2_an_index_pass_reported_twice_does_not_make_the_next_overdue() -> None:
     twice = [
         msgspec.structs.replace(mark, t=mark.t + 7_000)
         for mark in SHORT.of(RotorIndex)
@@ -137,7 +137,7 @@ def test_R_SPIN_2_an_index_pass_told_twice_makes_no_turn_by_which_the_next_is_ov
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
 
 
-def test_R_SPIN_2_an_index_sensor_of_another_board_tells_nothing_of_the_beams() -> None:
+def test_R_SPIN_2_an_index_sensor_on_another_board_says_nothing_about_the_beams() -> None:
     marks = [mark for mark in SHORT.of(RotorIndex) if not -8_000_000 < mark.t - SHORT.launched_us < 0]
     early = [
         RotorIndex(t=SHORT.launched_us - before_us, dev="rotor", direction="cw")
@@ -157,7 +157,7 @@ def test_R_SPIN_2_edges_lost_at_a_beam_leave_the_turns_open(seconds: float) -> N
     assert "2.6" not in verdict.sentence or "or more" in verdict.sentence
 
 
-def test_R_SPIN_2_edges_lost_at_a_beam_take_nothing_from_a_run_that_is_proved() -> None:
+def test_R_SPIN_2_edges_lost_at_a_beam_do_not_affect_a_proved_run() -> None:
     made = spin(Scene())
     verdict = judged(made, made.and_also(lost(made.launched_us + 2_000_000)), sources=SPLIT)
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
@@ -170,7 +170,7 @@ def test_R_SPIN_2_a_loss_that_was_over_before_the_launch_does_not_matter() -> No
 
 
 @pytest.mark.parametrize("code", ["lost_edges", "babbling", "stuck"])
-def test_gap_R_8_a_pocket_reader_that_is_not_well_proves_no_ball_out(code: str) -> None:
+def test_gap_R_8_a_faulty_pocket_reader_proves_no_ball_out(code: str) -> None:
     verdict = played(GONE, GONE.and_also(lost(GONE.left_us, "pockets", code))).verdict
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
 
@@ -180,7 +180,7 @@ def test_R_SPIN_4_reads_in_a_turn_that_lost_its_index_pass_are_placed_by_the_pas
     reads = made.of(PocketBall)
     missing = [r for r in made.of(RotorIndex) if reads[0].t < r.t < reads[1].t]
     seen = [r for r in made.readings if r not in missing]
-    assert judged(made, seen).ruling is Ruling.VALID, "a pass that was missed moves nothing"
+    assert judged(made, seen).ruling is Ruling.VALID, "a missed pass must move nothing"
     verdict = judged(made, sorted([*seen, lost(reads[0].t + 1)], key=lambda r: r.t))
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
 
@@ -212,7 +212,7 @@ def test_R_IRR_3_a_wheel_whose_sensors_were_all_silent_for_turns_proves_nothing(
     assert "no sensor of the wheel reported anything for" in verdict.sentence
 
 
-# --- a reader that is known to work ---
+# --- a pocket reader that is known to work ---
 
 
 def missing_a_turn() -> Learned:
@@ -221,14 +221,14 @@ def missing_a_turn() -> Learned:
     return played(made, [r for r in made.readings if r is not reads[1]]).learned
 
 
-def test_gap_R_8_a_reader_that_missed_a_turn_is_not_known_to_work() -> None:
+def test_gap_R_8_a_pocket_reader_that_missed_a_turn_is_not_known_to_work() -> None:
     learned = missing_a_turn()
     assert not learned.pocket_reader_known
     verdict = played(GONE, learned=learned).verdict
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
 
 
-def test_gap_R_8_a_reader_that_reads_every_turn_again_is_trusted_after_a_while() -> None:
+def test_gap_R_8_a_pocket_reader_that_reads_every_turn_again_is_trusted_after_a_while() -> None:
     learned = missing_a_turn()
     for _ in range(19):
         learned = learned.after_reads(missed=False)
@@ -236,7 +236,7 @@ def test_gap_R_8_a_reader_that_reads_every_turn_again_is_trusted_after_a_while()
     assert learned.after_reads(missed=False).pocket_reader_known
 
 
-def test_gap_R_8_a_ball_that_hops_is_not_a_reader_that_missed() -> None:
+def test_gap_R_8_a_ball_that_hops_is_not_a_missed_read() -> None:
     learned = KNOWN
     for seed in range(6):
         learned = played(spin(Scene(bounces=2, seed=seed)), learned=learned).learned

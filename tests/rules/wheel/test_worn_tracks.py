@@ -1,4 +1,4 @@
-"""R-SPIN-2: a track with a worn, damp or dirty stretch slows a ball there each lap, and is still judged."""
+"""R-SPIN-2: a worn, damp or dirty stretch of track slows the ball in each lap, and spins are still judged."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.rules.wheel.simulator import Scene, spin, wheel
 
 FOUR = wheel(0.0, 90.0, 180.0, 270.0)
 STRETCHES = [(0.1, 0.25, 0.08), (0.55, 0.1, 0.2), (0.8, 0.3, -0.03)]
-"""Where it begins, how long it is, and what a ball loses there more: worn, damp, polished."""
+"""Where the stretch begins, how long it is, and what a ball loses there in addition: worn, damp, polished."""
 
 
 @pytest.mark.parametrize("worn", STRETCHES)

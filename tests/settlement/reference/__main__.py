@@ -11,14 +11,14 @@ from tests.settlement.reference.evenings import EVENINGS
 
 PROGRESS_EVERY_S = 10
 SHOWN = 5
-"""Differences printed in full; the rest are counted."""
+"""How many differences are printed in full; the rest are counted."""
 
 
 def main() -> int:
-    """Run the wagers of one rule set or of each; exit 1 where the engines differ."""
+    """Run the wagers of one rule set or of each; exit with 1 if the engines differ."""
     parser = argparse.ArgumentParser(prog="python -m tests.settlement.reference", description=__doc__)
-    parser.add_argument("--game", choices=sorted(EVENINGS), action="append", help="a rule set; else each")
-    parser.add_argument("--wagers", type=int, default=100_000, help="how many of each rule set")
+    parser.add_argument("--game", choices=sorted(EVENINGS), action="append", help="a rule set (default: all)")
+    parser.add_argument("--wagers", type=int, default=100_000, help="how many wagers of each rule set")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     differing = [game for game in asked.game or EVENINGS if not _agree(game, asked.wagers, asked.seed)]

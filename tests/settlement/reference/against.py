@@ -1,4 +1,4 @@
-"""Random evenings through both engines, every line compared."""
+"""Random evenings through both engines, with every line compared."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ WAGERS_AN_EVENING = 60
 
 @dataclass(frozen=True)
 class Evening:
-    """How many wagers were made, how many of them were never accepted, and where the engines differ."""
+    """The number of wagers, the number never accepted, and where the engines differ."""
 
     wagers: int
     rejected: int
@@ -26,7 +26,7 @@ class Evening:
 
 
 class Against:
-    """One rule set: evenings by number, the same for the same seed."""
+    """One rule set: numbered evenings, the same for the same seed."""
 
     def __init__(self, ruleset: str) -> None:
         self._ruleset, self._pristine = ruleset, game_for(ruleset)
@@ -48,10 +48,10 @@ class _Script:
         self._silent: str | None = None
 
     def requests(self) -> Iterator[bytes]:
-        """Yield the evening's requests, each worked out by the reference as it is sent.
+        """Yield the evening's requests, with the reference's answer computed as each is sent.
 
-        What the product answers is taken before it reads the next request, so lines of the reference that
-        are left when it does were answered by silence.
+        The product's answers are taken before it reads the next request, so any lines of the reference that
+        are left by then were not answered.
         """
         while self.wagers < WAGERS_AN_EVENING:
             request = self._draw(self._table, self._chance, self._names)

@@ -1,6 +1,6 @@
-"""Both craps documents, worked out from their text: bets as rows of a list, odds as fractions.
+"""Both craps documents, computed from their text: bets as rows of a list, odds as fractions.
 
-Nothing here comes from the product: no pay table, no type, no function of it.
+Nothing here comes from the product: no pay table, no type, no function.
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ def _by_number(four: Fraction, five: Fraction, six: Fraction) -> dict[int, Fract
 
 @dataclass(frozen=True)
 class Document:
-    """What one of the two documents says where they differ."""
+    """The points on which the two documents differ."""
 
     least: int
     most: int | None
@@ -106,7 +106,7 @@ class Bet:
 
 @dataclass
 class Held:
-    """A decision that a lowered Don't bet stood for (C34-MK-4); number None: not yet known."""
+    """A decision that a lowered Don't bet stayed up for (C34-MK-4); a number of None is not known yet."""
 
     player: str
     wager: str
@@ -115,7 +115,7 @@ class Held:
 
 @dataclass
 class Craps:
-    """One table by one document."""
+    """One table under one document."""
 
     paper: Document
     up: list[Bet] = field(default_factory=list)
@@ -127,9 +127,9 @@ class Craps:
     alone: bool = False
     held: list[Held] = field(default_factory=list)
     this_roll: set[tuple[str, str]] = field(default_factory=set)
-    """Who made or took down which kind of bet since the last roll: one a roll is made (CV1-COME-1)."""
+    """Who made or took down which kind of bet since the last roll: one may be made per roll (CV1-COME-1)."""
     back_this_roll: set[tuple[str, str]] = field(default_factory=set)
-    """Who took down which kind since the last roll: a new one waits (CV1-DC-8)."""
+    """Who took down which kind of bet since the last roll: a new one must wait (CV1-DC-8)."""
 
     def take(self, ask: Request) -> list[Line]:
         """Answer one request."""
@@ -203,7 +203,7 @@ class Craps:
         return wrong
 
     def _where(self, bet: Bet) -> set[str]:
-        """Return what is wrong with a bet's number or with the bet behind which it lies."""
+        """Return what is wrong with a bet's number, or with the bet that it is placed behind."""
         v1 = self.paper.first
         if bet.wager in ("place", "place_lose") and bet.number not in BOX:
             return {"CV1-PLACE-1", "CV1-PLACE-2", "CV1-PL-1", "N"} if v1 else {"C34-PLACE-1", "N"}
@@ -241,7 +241,7 @@ class Craps:
         return sum(each.stake for each in self.up if each is not standing and self._spot(each) == spot)
 
     def _size(self, bet: Bet, stake: int, standing: Bet | None) -> set[str]:
-        """Return what is wrong with the amount that would then lie there."""
+        """Return what is wrong with the amount that would then be up."""
         wrong = set[str]()
         v1 = self.paper.first
         beside = self._beside(bet, standing)
@@ -314,7 +314,7 @@ class Craps:
         return wrong
 
     def _stays_low(self, bet: Bet) -> bool:
-        """Return whether the player lowered such a Don't bet whose decision is to come (C34-MK-4)."""
+        """Return whether the player lowered such a Don't bet whose decision is still open (C34-MK-4)."""
         lowered = [(held.player, held.wager) for held in self.held]
         return not self.paper.first and (bet.player, bet.wager) in lowered
 
@@ -505,7 +505,7 @@ class Craps:
         return out
 
     def _pass_time(self, total: int) -> None:
-        """Close the decisions that lowered Don't bets stood for."""
+        """Close the decisions that lowered Don't bets stayed up for."""
         kept: list[Held] = []
         for held in self.held:
             if held.number is None:
@@ -600,7 +600,7 @@ class Craps:
         return [self._decide(bet, Fraction(1))]
 
     def _one_roll_odds(self, bet: Bet, one: int, two: int, total: int) -> Fraction | None:
-        """Return what the whole stake wins to one, 0 where it comes back level, or None where it loses."""
+        """Return what the whole stake wins to one, 0 if it is returned level, or None if it loses."""
         if bet.wager == "hop":
             return Fraction(30 if one == two else 15) if bet.faces == (one, two) else None
         if bet.wager in SINGLES:

@@ -1,4 +1,4 @@
-"""Random evenings: requests as a clumsy or cheating table would send them, legal and illegal ones mixed."""
+"""Random evenings: requests as a careless or cheating table would send them, legal and illegal ones mixed."""
 
 from collections.abc import Callable
 from random import Random
@@ -22,20 +22,20 @@ class Engine(Protocol):
 
 
 class Names:
-    """Ids of an evening, with an old one now and then."""
+    """The ids of an evening, with an old one now and then."""
 
     def __init__(self, chance: Random) -> None:
         self._chance, self._last = chance, 0
 
     def new(self) -> str:
-        """Return an id, as a rule one that nobody had."""
+        """Return an id, usually one that was not used before."""
         if self._last and self._chance.random() < 0.01:
             return self.old()
         self._last += 1
         return f"b{self._last}"
 
     def old(self) -> str:
-        """Return one of the ids of late, or one that nobody ever had."""
+        """Return one of the recent ids, or one that was never used."""
         if not self._last or self._chance.random() < 0.02:
             return "nobody"
         return f"b{self._chance.randint(max(1, self._last - 20), self._last)}"

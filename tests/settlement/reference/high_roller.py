@@ -1,4 +1,4 @@
-"""High Roller, worked out from the document: one list of cards, one list of rolls still to be thrown."""
+"""High Roller, computed from the document: one list of cards, one list of rolls still to be thrown."""
 
 from dataclasses import dataclass, field
 

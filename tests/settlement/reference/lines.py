@@ -1,13 +1,13 @@
-"""What the reference engines say, and what both engines' words are compared by."""
+"""The lines that the reference engines produce, and their comparison with the product's lines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 Request = dict[str, object]
-"""A request as it is sent: an object of JSON, amounts in cents."""
+"""A request as it is sent: a JSON object, with amounts in cents."""
 
 ANY_RULE: frozenset[str] = frozenset()
-"""The rules do not say under which id this is refused."""
+"""The rules do not say which id this is refused under."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Reduced:
-    """A stake made smaller, with what went back in cents."""
+    """A reduced stake, with the amount returned in cents."""
 
     id: str
     returned: int
@@ -50,7 +50,7 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Pot:
-    """How the money of a High Roller game was parted, in cents."""
+    """How the money of a High Roller game was divided, in cents."""
 
     gross: int
     rake: int
@@ -82,7 +82,7 @@ def differs(expected: Iterable[Line], told: list[dict[str, object]]) -> str | No
 
 
 def matches(line: Line, told: dict[str, object]) -> bool:
-    """Say whether a line of the product is the expected one, to the cent."""
+    """Return whether a line of the product is the expected one, to the cent."""
     match line:
         case Settled():
             return all(told.get(key) == value for key, value in vars(line).items())

@@ -1,4 +1,4 @@
-"""Roulette, worked out from the layout: every spot as the set of the numbers that it covers."""
+"""Roulette, computed from the layout: every place as the set of the numbers that it covers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -86,7 +86,7 @@ class Chip:
 
 @dataclass
 class Roulette:
-    """One table by one of the two pay tables."""
+    """One table with one of the two pay tables."""
 
     odds: dict[str, int]
     up: dict[str, Chip] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The product's settlement agrees with the engine written apart from it, to the cent and the rule."""
+"""The product's settlement agrees with the independently written engine, to the cent and the rule."""
 
 import pytest
 
@@ -12,7 +12,7 @@ EVENINGS_EACH = 15
 
 
 @pytest.mark.parametrize("ruleset", sorted(EVENINGS))
-def test_random_evenings_settle_as_the_reference_has_them(ruleset: str) -> None:
+def test_random_evenings_settle_as_in_the_reference(ruleset: str) -> None:
     against = Against(ruleset)
     evenings = [against.evening(seed=2026, number=number) for number in range(EVENINGS_EACH)]
     assert [evening.difference for evening in evenings if evening.difference] == []

@@ -1,4 +1,4 @@
-"""Three Card Poker, worked out from the document: hands named and compared by counting ranks and suits."""
+"""Three Card Poker, computed from the document: hands named and compared by counting ranks and suits."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ def _values(cards: list[str]) -> list[int]:
 
 
 def name_of(cards: list[str]) -> tuple[str, list[int]]:
-    """Return a three-card hand's name and what is compared between two of the same name."""
+    """Return a three-card hand's name, and the key that compares two hands of the same name."""
     values = _values(cards)
     counts = Counter(values)
     flush = len({card[1] for card in cards}) == 1
@@ -40,12 +40,12 @@ def name_of(cards: list[str]) -> tuple[str, list[int]]:
 
 
 def mini_royal(cards: list[str]) -> bool:
-    """Say whether it is ace, king and queen in one suit (!T-5)."""
+    """Return whether it is ace, king and queen in one suit (!T-5)."""
     return len({card[1] for card in cards}) == 1 and _values(cards) == [14, 13, 12]
 
 
 def side_odds(six: list[str]) -> int | None:
-    """Return what the side bet pays to one on six cards, or None where it loses (T-SIDE-2, !T-17)."""
+    """Return what the side bet pays to one on six cards, or None if it loses (T-SIDE-2, !T-17)."""
     if len({card[1] for card in six}) == 1 and _values(six) == [14, 13, 12, 11, 10, 9]:
         return 250
     paid = [odds for five in combinations(six, 5) if (odds := _five(list(five))) is not None]
@@ -111,7 +111,7 @@ class ThreeCard:
         return [Settled(stake.id, stake.wager, "pending", stake.cents, 0, 0) for stake in self.up]
 
     def on(self, seat: str, wager: str) -> int:
-        """Return the cents of a wager on a position."""
+        """Return the amount of a wager on a position, in cents."""
         return sum(stake.cents for stake in self.up if (stake.seat, stake.wager) == (seat, wager))
 
     def _bet(self, ask: Request) -> list[Line]:
@@ -215,7 +215,7 @@ class ThreeCard:
 
 
 def _pay(stake: Stake, odds: int | None) -> Settled:
-    """Settle at odds to one, level at 0, lost without any."""
+    """Settle a stake: won at odds to one, level at 0, lost without odds."""
     if odds is None:
         return Settled(stake.id, stake.wager, "lose", stake.cents, 0, 0)
     won = stake.cents * odds
