@@ -87,20 +87,20 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The output, without colours and carriage returns."""
+        """Return the output, without colours and carriage returns."""
         return _COLOURS.sub("", self.raw).replace("\r\n", "\n")
 
     def until(self, fact: Callable[[str], bool]) -> str:
         """Read until a condition holds for the text; return the text."""
         deadline = time.monotonic() + PATIENCE_S
         while not fact(self.text):
-            assert time.monotonic() < deadline, f"waited in vain; there is:\n{self.text}"
+            assert time.monotonic() < deadline, f"timed out waiting for the output; there is:\n{self.text}"
             if select.select([self._mine], [], [], 1.0)[0]:
                 try:
                     block = os.read(self._mine, 65536)
                 except OSError:
                     block = b""  # its other end is closed
-                assert block or fact(self.text), f"it ended; there is:\n{self.text}"
+                assert block or fact(self.text), f"the command ended; there is:\n{self.text}"
                 self.raw += block.decode()
         return self.text
 
@@ -120,7 +120,7 @@ class Terminal:
         deadline = time.monotonic() + PATIENCE_S
         while self.process.poll() is None and time.monotonic() < deadline:
             self.process.send_signal(signal.SIGINT)
-            while select.select([self._mine], [], [], 0.2)[0]:  # a terminal reads on: else its end fills up
+            while select.select([self._mine], [], [], 0.2)[0]:  # keep reading: otherwise its buffer fills
                 try:
                     self.raw += os.read(self._mine, 65536).decode(errors="replace")
                 except OSError:

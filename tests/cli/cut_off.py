@@ -1,8 +1,8 @@
 """Run a command repeatedly, killing it at each of its writes in turn: `python -m tests.cli.cut_off`.
 
-Words: the folder in which everything lies, the folder for its copies, and `tablectl`'s words. In copy N the
-command was killed at its Nth opening for writing, rename, link, deletion or sync. The last copy is the one
-in which it came to its end. The words name files as they lie in the copy, which is the working directory.
+Arguments: the template folder with all files, the folder for its copies, and `tablectl`'s arguments. In copy
+N the command was killed at its Nth opening for writing, rename, link, deletion or sync. In the last copy it
+ran to its end. The arguments name files as they are in the copy, which is the working directory.
 """
 
 import os
@@ -51,10 +51,10 @@ def killed_at(nth: int, folder: Path, words: list[str]) -> int:
 
 
 def run(template: Path, copies: Path, words: list[str]) -> int:
-    """Kill the command at each of its writes; return how the run ended that was not killed."""
+    """Kill the command at each of its writes; return how the run that was not killed ended."""
     shutil.copytree(template, copies / "0")
     os.chdir(copies / "0")
-    main(words)  # What it imports is there then, for every process that is killed.
+    main(words)  # Import beforehand whatever it imports, so that no killed process writes for it.
     for nth in count(1):
         copy = copies / str(nth)
         shutil.copytree(template, copy)

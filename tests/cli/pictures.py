@@ -2,7 +2,7 @@
 
 .venv/bin/python -m tests.cli.pictures docs/pictures/terminal
 
-A virtual table plays, its camera's cable is pulled and plugged in again, and each command looks at it.
+A virtual table plays, its camera's cable is pulled and plugged in again, and each command shows it.
 """
 
 import html
@@ -27,7 +27,7 @@ from tests.console.pictures import COLOURS
 
 COLUMNS, ROWS = 80, 24
 DEMO, SHIFT = 36, 34
-"""The number of lines shown of each."""
+"""The number of lines shown of each command."""
 CALLS = 6
 PULLED_S = 600
 SEED = "4"
@@ -48,7 +48,7 @@ pre {{ display: inline-block; margin: 0; padding: 14px 18px; color: #d6dae0;
 
 
 def page_of(command: str, raw: str) -> str:
-    """Return a page with a command and its output on a terminal; a redrawn line counts once."""
+    """Return a page with a command and its output on a terminal; a redrawn line is shown once."""
     lines = [_last_drawn(line) for line in raw.replace("\r\n", "\n").rstrip("\n").split("\n")]
     shown = "\n".join("".join(_marked(line)) for line in lines)
     return _PAGE.format(f'<span class="typed">$ {html.escape(command)}</span>\n{shown}')
@@ -152,7 +152,7 @@ def faults() -> object:
 def main(folder: Path) -> int:
     """Save every picture in this folder; return 3 without a browser."""
     if CHROMIUM is None:
-        print(f"{MISSING}; the pictures stay as they are", file=sys.stderr)
+        print(f"{MISSING}; the pictures are unchanged", file=sys.stderr)
         return 3
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:

@@ -22,7 +22,7 @@ from controller.model.outcomes import CardPitched, CardsBought, Data, DealCalled
         ("7 three of a kind", "three sevens"),
     ],
 )
-def test_a_hand_is_said_as_dealers_say_it(hand: str, says: str) -> None:
+def test_a_hand_is_called_as_dealers_call_it(hand: str, says: str) -> None:
     assert hand_in_words(hand) == says
 
 
@@ -36,11 +36,11 @@ def test_a_hand_is_said_as_dealers_say_it(hand: str, says: str) -> None:
         ("8-A pair", "fold", "pair of eights: folded, take the Ante"),
     ],
 )
-def test_T_PP_1_a_seat_is_told_with_what_it_wins_besides(hand: str, result: str, says: str) -> None:
+def test_T_PP_1_a_seat_is_called_with_its_other_wins(hand: str, result: str, says: str) -> None:
     assert says in seat_in_words(SeatResult(seat="3", hand=hand, result=result))  # type: ignore[arg-type]  # a word of the type
 
 
-def told(*facts: tuple[str, Data], environ: dict[str, str] | None = None) -> list[str]:
+def printed(*facts: tuple[str, Data], environ: dict[str, str] | None = None) -> list[str]:
     stream = io.StringIO()
     commentary = Commentary(Screen(stream, environ or {"LANG": "C.UTF-8"}))
     for number, (type_, data) in enumerate(facts, 1):
@@ -63,8 +63,8 @@ DEAL = DealCalled(
 )
 
 
-def test_a_deal_is_told_dealer_first_and_then_seat_by_seat() -> None:
-    assert told(("deal.called", DEAL)) == [
+def test_a_deal_is_called_dealer_first_and_then_seat_by_seat() -> None:
+    assert printed(("deal.called", DEAL)) == [
         "    3  Tc 8h 5s  Dealer doesn't play: the Ante pays 1 to 1, Play goes back",
         "       8d Ac 8s  seat 6, pair of eights: pay the Ante, Play goes back; Pair Plus wins",
     ]
@@ -77,7 +77,7 @@ def test_a_purchase_is_one_line_with_its_cards_even_if_it_ends_early() -> None:
         for card in (3, 11)
     ]
     other = ("card.pitched", CardPitched(game=1, player=2, card=9, replaces=4, by="dealer", who=None))
-    lines = [line.strip() for line in told(bought, *cards, other)]
+    lines = [line.strip() for line in printed(bought, *cards, other)]
     assert lines == ["seat 5 buys 3 cards: 3 11", "seat 2 gets 9 instead of 4"]
 
 

@@ -1,4 +1,4 @@
-"""Two cameras as one device: frames of both as they arrive, until one ends; a camera that hangs is named."""
+"""Two cameras as one device: frames of both as they arrive until one ends; a camera that hangs is named."""
 
 import json
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def broken() -> Iterator[tuple[int, Array]]:
     raise CameraInputError("/dev/video9: found no camera there, expected a V4L2 device")
 
 
-def test_frames_of_both_come_each_in_its_own_order_until_one_source_ends() -> None:
+def test_frames_of_both_cameras_keep_their_own_order_until_one_source_ends() -> None:
     seen: dict[int, list[int]] = {0: [], 1: []}
     for camera, t_us, _ in frames_of_all([source(10, 20, 30), endless()]):
         seen[camera].append(t_us)
@@ -56,7 +56,7 @@ def test_frames_of_both_come_each_in_its_own_order_until_one_source_ends() -> No
     assert seen[1] == sorted(seen[1])
 
 
-def test_a_source_that_is_not_there_ends_both() -> None:
+def test_a_missing_source_ends_both() -> None:
     with pytest.raises(CameraInputError, match="video9"):
         list(frames_of_all([broken(), endless()]))
 
@@ -107,7 +107,7 @@ def test_two_films_of_one_throw_are_one_log(
     assert [reading["kind"] for reading in told].count("die_released") == 2
 
 
-def test_films_that_are_not_one_of_each_camera_are_refused(
+def test_films_other_than_one_of_each_camera_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rigs = two_cameras(tmp_path)
@@ -119,7 +119,7 @@ def test_films_that_are_not_one_of_each_camera_are_refused(
     assert "found 1 films and 2 rig files, expected a film of each camera" in told
 
 
-def test_one_of_two_cameras_that_hangs_is_down_by_that_name_until_its_frames_come_again() -> None:
+def test_one_of_two_cameras_that_hangs_is_down_by_name_until_its_frames_resume() -> None:
     cameras = [Filming(replace(FILM_RIG, lens=lens), number) for number, lens in enumerate(LENSES)]
     seeing = DeviceWatch([rig_through(lens) for lens in LENSES], None)
     t_us = 0
@@ -141,7 +141,7 @@ def test_one_of_two_cameras_that_hangs_is_down_by_that_name_until_its_frames_com
     assert seeing.status(1) == "following"
 
 
-def test_one_of_two_cameras_that_never_starts_is_down_by_that_name() -> None:
+def test_one_of_two_cameras_that_never_starts_is_down_by_name() -> None:
     seeing = DeviceWatch([rig(), rig()], None)
     camera = Filming(FILM_RIG, 1)
     told = [
@@ -154,7 +154,7 @@ def test_one_of_two_cameras_that_never_starts_is_down_by_that_name() -> None:
     ] == [("silent", True)]
 
 
-def test_a_second_camera_without_a_lens_is_refused_in_words(
+def test_a_second_camera_without_a_lens_is_refused_with_a_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = """

@@ -35,7 +35,7 @@ def picture(folder: Path, name: str, first: int, second: int) -> Path:
     return path
 
 
-def test_a_line_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_picture_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = [picture(tmp_path, "a.png", 2, 5), picture(tmp_path, "b.png", 6, 6)]
     words = ["camera", "read", *map(str, paths), "--die-px", str(EDGE_PX), "--dice", "2"]
     assert main([*words, "--json"]) == 0
@@ -54,7 +54,7 @@ def test_a_refused_picture_is_exit_1(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)["refused"] == "found 2 dice, expected 3"
 
 
-def test_what_is_no_picture_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_a_picture_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(b"not a picture")
     assert main(["camera", "read", str(path), "--die-px", "70"]) == 2
@@ -65,7 +65,7 @@ def test_what_is_no_picture_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("pixels", ["0", "-3", "wide", "inf", "nan"])
-def test_an_edge_that_is_no_length_is_a_usage_error(pixels: str) -> None:
+def test_an_invalid_edge_length_is_a_usage_error(pixels: str) -> None:
     with pytest.raises(SystemExit) as end:
         main(["camera", "read", "a.png", "--die-px", pixels])
     assert end.value.code == 2
@@ -107,7 +107,7 @@ def test_a_film_becomes_a_log_that_replays(tmp_path: Path, capfdbinary: pytest.C
 
 @contextmanager
 def table_at(path: Path) -> Iterator[list[bytes]]:
-    """A table's socket; the received lines are available once the camera has disconnected."""
+    """Return a table's socket; the received lines are available once the camera has disconnected."""
     got: list[bytes] = []
 
     def hear(table: socket.socket) -> None:
@@ -124,7 +124,7 @@ def table_at(path: Path) -> Iterator[list[bytes]]:
         heard.join(60)
 
 
-def test_a_running_camera_sends_the_table_its_readings_and_says_when_it_ends(tmp_path: Path) -> None:
+def test_a_running_camera_sends_the_table_its_readings_and_its_end(tmp_path: Path) -> None:
     rig = tmp_path / "rig.yaml"
     path = tmp_path / "cam.sock"
     source = film(tmp_path / "a.avi", before=40)
@@ -145,8 +145,8 @@ def test_a_running_camera_sends_the_table_its_readings_and_says_when_it_ends(tmp
     assert not [reading for reading in told if isinstance(reading, DeviceFault)]
 
 
-def test_a_camera_that_is_not_there_is_told_to_the_table_by_its_name(tmp_path: Path) -> None:
-    """The table was told every two seconds that its script had gone, and never why."""
+def test_a_missing_camera_is_reported_to_the_table_by_its_name(tmp_path: Path) -> None:
+    """The table must learn why there are no readings, not only that the connection ended."""
     rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
     rig.write_text(f"{RIG}source: /dev/no-such-camera\nsocket: {path}\n", encoding="utf-8")
     with table_at(path) as got:
@@ -157,7 +157,7 @@ def test_a_camera_that_is_not_there_is_told_to_the_table_by_its_name(tmp_path: P
 
 
 class Enough(Exception):
-    """Ends a program that would never end by itself."""
+    """Ends a program that would otherwise run forever."""
 
 
 class ComesAndGoes(Cameras):
@@ -176,10 +176,10 @@ class ComesAndGoes(Cameras):
             yield 0, time.monotonic_ns() // 1000, np.full((480, 640, 3), 60, np.uint8)
 
 
-def test_a_camera_that_comes_and_goes_is_told_once_each_time_and_its_program_stays_connected(
+def test_a_camera_that_comes_and_goes_is_reported_once_each_time_and_its_program_stays_connected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each retry was a new connection: for the table the device came up and went down every two seconds."""
+    """With a new connection for each retry, the device would come up and go down every two seconds."""
     rig, path = tmp_path / "rig.yaml", tmp_path / "cam.sock"
     rig.write_text(RIG, encoding="utf-8")
     monkeypatch.setattr(camera, "RETRY_S", 0.01)
@@ -234,7 +234,7 @@ def test_a_camera_without_a_table_says_that_it_retries(tmp_path: Path) -> None:
         (RIG + "focus: 3", "focus"),
     ],
 )
-def test_a_rig_that_can_not_be_used_is_exit_2(
+def test_a_rig_that_cannot_be_used_is_exit_2(
     text: str, wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rig = tmp_path / "rig.yaml"
@@ -243,7 +243,7 @@ def test_a_rig_that_can_not_be_used_is_exit_2(
     assert wrong in capsys.readouterr().err
 
 
-def test_a_picture_is_taken_as_the_camera_watches_before_it_is_calibrated(
+def test_a_picture_is_taken_with_an_uncalibrated_camera(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rig, taken = tmp_path / "rig.yaml", tmp_path / "held-1.png"
@@ -282,7 +282,7 @@ def photographed(folder: Path) -> list[str]:
     return words
 
 
-def test_pictures_of_another_size_than_the_camera_s_frames_calibrate_nothing(
+def test_pictures_of_another_size_than_the_cameras_frames_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rig = tmp_path / "rig.yaml"
@@ -318,7 +318,7 @@ def test_a_calibration_is_shown_then_written_into_the_rigs_file(
     assert "the two cameras hang 0 mm apart, expected 300 mm or more" in told
 
 
-def test_a_calibration_that_does_not_tell_writes_nothing(
+def test_an_inconclusive_calibration_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rig = tmp_path / "rig.yaml"

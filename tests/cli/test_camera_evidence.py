@@ -24,7 +24,7 @@ def picture(jpeg: bytes) -> Array:
     return found
 
 
-def test_each_rest_names_the_stills_that_it_rests_on_and_the_clip_until_then() -> None:
+def test_each_rest_names_its_stills_and_the_clip_until_then() -> None:
     camera = filming()
     follower = Follower(rig(), camera.empty())
     kept: list[Closed] = []
@@ -52,7 +52,7 @@ def test_each_rest_names_the_stills_that_it_rests_on_and_the_clip_until_then() -
         assert cut.shape[0] < 300
 
 
-def test_of_a_large_sensor_the_whole_view_is_kept_smaller_and_the_die_is_not() -> None:
+def test_of_a_large_sensor_the_whole_view_is_reduced_and_the_die_is_not() -> None:
     large = np.full((1500, 2000, 3), 90, np.uint8)
     kept: list[Closed] = []
     look = Look(1, large[:400, :400])
@@ -63,7 +63,7 @@ def test_of_a_large_sensor_the_whole_view_is_kept_smaller_and_the_die_is_not() -
     assert shapes == {"die": (400, 400, 3), "whole": (1440, 1920, 3), "clip": (480, 640, 3)}
 
 
-def test_a_clip_is_bounded_and_says_that_it_was_cut() -> None:
+def test_a_clip_is_limited_in_length_and_marked_as_cut() -> None:
     noise = np.random.default_rng(1).integers(0, 255, (480, 640, 3)).astype(np.uint8)
     kept: list[Closed] = []
     album = Album("cam", kept.append)
@@ -79,7 +79,7 @@ def test_a_clip_is_bounded_and_says_that_it_was_cut() -> None:
     assert found.of("die") == ()
 
 
-def test_a_running_camera_keeps_what_its_readings_name(tmp_path: Path) -> None:
+def test_a_running_camera_keeps_the_pictures_that_its_readings_name(tmp_path: Path) -> None:
     file, path, folder = tmp_path / "rig.yaml", tmp_path / "cam.sock", tmp_path / "kept"
     source = film(tmp_path / "a.avi", before=40)
     keys = f"source: {source}\nsocket: {path}\nevidence: {{folder: {folder}, days: 30, max_mb: 20}}\n"
@@ -125,7 +125,7 @@ def test_files_are_listed_verified_and_deleted_with_a_reason(
     assert "name it with --folder" in capsys.readouterr().err
 
 
-def test_a_file_that_is_held_outlasts_age_quota_and_deletion_until_it_is_released(
+def test_a_held_file_survives_age_quota_and_deletion_until_it_is_released(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept: list[Closed] = []
@@ -140,7 +140,7 @@ def test_a_file_that_is_held_outlasts_age_quota_and_deletion_until_it_is_release
     disputed, other = (closed.sha256 for closed in kept)
     words = ["--folder", str(tmp_path)]
     said = ["--who", "ann", "--reason", "dispute over roll 24", "--socket", str(tmp_path / "none.sock")]
-    assert main(["camera", "evidence", "hold", disputed, *said, *words]) == 3  # no controller to journal it
+    assert main(["camera", "evidence", "hold", disputed, *said, *words]) == 3  # no controller journals it
     assert "not in the journal yet" in capsys.readouterr().err
     assert main(["camera", "evidence", "prune", "--days", "1", "--max-mb", "0", *words]) == 0
     assert [one.sha256 for one in folder.kept()] == [disputed]

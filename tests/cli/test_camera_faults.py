@@ -23,7 +23,7 @@ from tests.drivers.vision.films import filming, rig, thrown
 FRAME_US = 33_333
 THROWN_US = 40 * FRAME_US
 FAILS_US = THROWN_US + 530_000
-"""Both dice are in sight then, and neither is known to be at rest."""
+"""Both dice are in view then, and neither is known to be at rest."""
 ENDS_US = THROWN_US + 1_300_000
 Disturbance = Callable[[int, Array], Array]
 
@@ -90,7 +90,7 @@ def called(readings: list[Reading], folder: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_view_that_fails_in_mid_throw_is_a_named_fault_and_a_review_with_pictures(
+def test_a_view_that_fails_during_a_throw_is_a_named_fault_and_a_review_with_pictures(
     fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, spoil = FAULTS[fault]
@@ -107,7 +107,7 @@ def test_a_view_that_fails_in_mid_throw_is_a_named_fault_and_a_review_with_pictu
     assert clip[-1] > FAILS_US
 
 
-def test_a_camera_that_hangs_in_mid_throw_is_a_named_fault_and_a_review(
+def test_a_camera_that_hangs_during_a_throw_is_a_named_fault_and_a_review(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept: list[Closed] = []
@@ -121,7 +121,7 @@ def test_a_camera_that_hangs_in_mid_throw_is_a_named_fault_and_a_review(
     assert called(readings, tmp_path, capsys) == "roll.review"
 
 
-def test_a_picture_that_freezes_in_mid_throw_is_a_named_fault_and_a_review(
+def test_a_picture_that_freezes_during_a_throw_is_a_named_fault_and_a_review(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     watching = CameraWatch(rig())
@@ -134,7 +134,9 @@ def test_a_picture_that_freezes_in_mid_throw_is_a_named_fault_and_a_review(
     assert called(readings, tmp_path, capsys) == "roll.review"
 
 
-def test_a_camera_pulled_in_mid_throw_is_a_review(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_camera_unplugged_during_a_throw_is_a_review(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     watching = CameraWatch(rig())
     readings: list[Reading] = []
     for t_us, picture in frames(lambda _, picture: picture):
@@ -145,7 +147,7 @@ def test_a_camera_pulled_in_mid_throw_is_a_review(tmp_path: Path, capsys: pytest
     assert called(readings, tmp_path, capsys) == "roll.review"
 
 
-def test_a_camera_pulled_in_mid_throw_leaves_the_pictures_until_then() -> None:
+def test_a_camera_unplugged_during_a_throw_leaves_the_pictures_until_then() -> None:
     kept: list[Closed] = []
     watching = CameraWatch(rig(), Album("felt", kept.append))
     for t_us, picture in frames(lambda _, picture: picture):
@@ -189,17 +191,17 @@ def stamped(monkeypatch: pytest.MonkeyPatch, stamps_us: list[int]) -> list[int]:
     return [t_us for t_us, _ in Live("/dev/null").frames()]
 
 
-def test_a_frame_that_came_late_keeps_the_time_at_which_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_frame_keeps_the_time_at_which_it_was_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     long_ago_us = time.monotonic_ns() // 1000 - 3_000_000
     assert stamped(monkeypatch, [long_ago_us, long_ago_us + 11_111]) == [long_ago_us, long_ago_us + 11_111]
 
 
-def test_a_frame_whose_time_is_not_known_is_no_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frame_without_a_time_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     now_us = time.monotonic_ns() // 1000
     assert stamped(monkeypatch, [0, now_us - 5, now_us + 60_000_000]) == [now_us - 5]
 
 
-def test_a_driver_of_another_clock_is_a_fault_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_with_another_clock_is_a_fault_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     wall_us = time.time_ns() // 1000
     with pytest.raises(
         CameraInputError, match=r"/dev/null: found frames stamped \d+ us, expected times of the driver"
@@ -222,7 +224,7 @@ def test_the_frames_that_the_rig_names_are_requested_of_the_device(monkeypatch: 
     assert wanted.items() <= device.settings.items()
 
 
-def test_a_device_that_sends_frames_of_another_size_is_a_fault_in_words(
+def test_a_device_that_sends_frames_of_another_size_is_a_fault_with_a_message(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     device = Device([time.monotonic_ns() // 1000 - 9])

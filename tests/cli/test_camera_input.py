@@ -1,4 +1,4 @@
-"""What `tablectl camera` says of files, devices and sizes that it can't use."""
+"""Messages of `tablectl camera` about files, devices and sizes that it cannot use."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from tests.drivers.vision.scenes import EDGE_PX
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
-    """Return what is said of input that can't be used."""
+    """Return the message about unusable input."""
     assert main(["camera", *map(str, words)]) == 2
     return capsys.readouterr().err
 
@@ -36,7 +36,7 @@ def frames(path: Path, count: int, width: int = 640, height: int = 480) -> Path:
     return path
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_is_refused_at_once(tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipe = tmp_path / "pipe.png"
     os.mkfifo(pipe)
     found = f"{pipe}: found a pipe or a device, expected"
@@ -48,10 +48,10 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path, rig: Path, capsys: pytest.Capt
     assert f"{pipe}: found it not writable" in refused(capsys, "board", pipe)
 
 
-def test_a_film_cut_off_is_followed_to_its_end_and_is_exit_1(
+def test_a_truncated_film_is_followed_to_its_end_and_is_exit_1(
     tmp_path: Path, rig: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Half a film became half a log without a word."""
+    """Half a film must not silently become half a log."""
     whole = film(tmp_path / "a.avi").read_bytes()
     (tmp_path / "cut.avi").write_bytes(whole[: len(whole) // 2])
     assert main(["camera", "track", str(tmp_path / "cut.avi"), "--rig", str(rig)]) == 1
@@ -61,7 +61,7 @@ def test_a_film_cut_off_is_followed_to_its_end_and_is_exit_1(
     assert "frames, expected a whole film" in told.err
 
 
-def test_a_film_of_one_frame_is_no_film(
+def test_a_film_of_one_frame_is_refused(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = frames(tmp_path / "one.avi", 1)
@@ -69,7 +69,7 @@ def test_a_film_of_one_frame_is_no_film(
     assert "found no such file" in refused(capsys, "track", tmp_path / "none.avi", "--rig", rig)
 
 
-def test_frames_in_which_the_rigs_points_can_not_lie_are_of_another_size(
+def test_frames_too_small_for_the_rigs_points_are_refused(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = frames(tmp_path / "a.avi", 3, 320, 240)
@@ -100,7 +100,7 @@ def test_a_film_is_never_written_over_its_source(
 def test_a_film_that_could_not_be_written_is_exit_2(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a full disk it said that every frame was written."""
+    """On a full disk it must not claim that every frame was written."""
     frames(tmp_path / "a.avi", 3)
     full = tmp_path / "full.avi"
     full.symlink_to("/dev/full")
@@ -143,14 +143,14 @@ def test_a_source_without_a_frame_is_exit_2(
         ),
     ],
 )
-def test_a_number_that_no_rig_has_is_named_by_its_key(
+def test_an_impossible_number_in_a_rig_is_named_by_its_key(
     before: str, after: str, found: str, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rig.write_text(RIG.replace(before, after), encoding="utf-8")
     assert found in refused(capsys, "track", "a.avi", "--rig", rig)
 
 
-def test_a_wrong_edge_with_which_no_die_is_found_is_told_with_the_one_that_would_fit(
+def test_a_wrong_edge_is_reported_with_the_one_that_would_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = picture(tmp_path, "a.png", 2, 5)

@@ -55,7 +55,7 @@ def test_the_tracks_of_a_large_picture_are_in_its_own_pixels() -> None:
         assert np.hypot(*(lying - np.array(track.places[-1])).T).min() < 12.0
 
 
-def test_a_film_is_written_with_what_was_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_film_is_written_with_the_tracks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rig, source, seen = tmp_path / "rig.yaml", film(tmp_path / "a.avi", before=40), tmp_path / "seen.avi"
     rig.write_text(RIG, encoding="utf-8")
     assert main(["camera", "live", str(rig), "--source", str(source), "--to", str(seen)]) == 0

@@ -52,7 +52,7 @@ def test_the_arguments_that_are_files_are_completed_as_files(script: Path) -> No
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
-def test_every_shell_gets_its_own(shell: str) -> None:
+def test_every_shell_gets_its_own_script(shell: str) -> None:
     told = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", "completion", shell],
         capture_output=True,

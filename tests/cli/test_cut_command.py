@@ -31,7 +31,7 @@ def outcomes(path: Path) -> list[dict[str, object]]:
         ("sim-high-roller-a", 2, "roll.called"),
     ],
 )
-def test_a_case_gives_alone_what_it_gave_in_the_whole(
+def test_a_cut_attempt_replays_alone_as_in_the_whole_log(
     log: str, number: int, called: str, tmp_path: Path, capsys: Told
 ) -> None:
     case = tmp_path / "case.jsonl.gz"
@@ -49,7 +49,7 @@ def test_a_case_gives_alone_what_it_gave_in_the_whole(
         assert len(list(of_piece)) < len(list(of_whole)) / 2
 
 
-def test_the_state_at_its_start_comes_with_it(tmp_path: Path) -> None:
+def test_a_cut_attempt_includes_the_state_at_its_start(tmp_path: Path) -> None:
     case = tmp_path / "case.jsonl"
     assert main(["cut", f"{LOGS / 'craps-12-034-rulings.jsonl.gz'}#8", str(case)]) == 0
     with open_log(str(case)) as log:
@@ -59,7 +59,7 @@ def test_the_state_at_its_start_comes_with_it(tmp_path: Path) -> None:
         assert log.header.first.roll <= 8
 
 
-def test_it_is_explained_as_it_was(tmp_path: Path, capsys: Told) -> None:
+def test_a_cut_attempt_is_explained_as_in_the_whole_log(tmp_path: Path, capsys: Told) -> None:
     case = tmp_path / "case.jsonl"
     source = LOGS / "craps-12-034-voids.jsonl.gz"
     assert main(["cut", f"{source}#3", str(case)]) == 0
@@ -81,7 +81,7 @@ def test_it_is_explained_as_it_was(tmp_path: Path, capsys: Told) -> None:
         ("no-such.jsonl#3", "case.jsonl", "no readable file"),
     ],
 )
-def test_what_can_not_be_cut_leaves_nothing_behind(
+def test_an_attempt_that_cannot_be_cut_leaves_no_file(
     which: str, out: str, says: str, tmp_path: Path, capsys: Told
 ) -> None:
     assert main(["cut", str(LOGS / which), str(tmp_path / out)]) == 2

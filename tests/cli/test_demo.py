@@ -1,4 +1,4 @@
-"""`tablectl demo`: an evening in the words of the table, and how many of its calls were right."""
+"""`tablectl demo`: an evening in the table's own messages, and how many of its calls were right."""
 
 import argparse
 import io
@@ -47,7 +47,7 @@ def shown(stream: Terminal, environment: dict[str, str], *words: str) -> tuple[i
     return code, stream.getvalue(), pauses
 
 
-def test_in_a_pipe_it_is_immediate_and_without_colour() -> None:
+def test_the_demo_in_a_pipe_is_immediate_and_without_colour() -> None:
     code, text, pauses = shown(Pipe(), UTF8, "--throws", "8", "--spins", "0")
     assert code == 0
     assert pauses == []
@@ -73,7 +73,7 @@ def test_a_game_and_deals_of_cards_are_reported_in_words() -> None:
     assert "4 of 4 calls agree" in text
 
 
-def test_it_ends_with_commands_that_can_be_typed_and_a_page_to_open(
+def test_the_demo_ends_with_commands_to_type_and_a_page_to_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "Makefile").touch()
@@ -89,7 +89,7 @@ def test_it_ends_with_commands_that_can_be_typed_and_a_page_to_open(
     assert "http://127.0.0.1:8321/display" in text
 
 
-def test_on_a_terminal_it_takes_about_twenty_seconds() -> None:
+def test_the_demo_takes_about_twenty_seconds_on_a_terminal() -> None:
     _, text, pauses = shown(Terminal(), UTF8, "--throws", "8", "--spins", "0")
     assert sum(pauses) == pytest.approx(demo.SHOW_S, rel=0.4)
     assert "\x1b[" in text
@@ -99,7 +99,7 @@ def test_fast_does_not_pause() -> None:
     assert shown(Terminal(), UTF8, "--throws", "5", "--spins", "0", "--fast")[2] == []
 
 
-def test_dice_are_drawn_where_the_locale_can_and_written_where_it_cannot() -> None:
+def test_dice_are_drawn_if_the_locale_can_and_written_if_it_cannot() -> None:
     drawn = shown(Pipe(), UTF8, "--throws", "4", "--spins", "0")[1]
     written = shown(Pipe(), {**UTF8, "LC_ALL": "C"}, "--throws", "4", "--spins", "0")[1]
     assert any(die in drawn for die in "⚀⚁⚂⚃⚄⚅")

@@ -32,10 +32,10 @@ def test_a_table_that_does_not_run_is_a_finding_with_its_remedy(
     assert "not checked" in told.splitlines()[-1]
 
 
-def test_a_journal_and_a_head_file_closed_to_this_user_hide_nothing_else(
+def test_a_journal_and_a_head_file_closed_to_this_user_hide_no_other_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The installed journal is closed to everybody but root and the controller."""
+    """An installed journal is closed to everybody but root and the controller."""
     looked = Path.exists
 
     def exists(path: Path) -> bool:
@@ -62,7 +62,7 @@ def test_without_a_name_it_examines_the_table_that_the_service_runs(
     assert "found text that is not YAML" in capsys.readouterr().out
 
 
-def beside_a_table_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def with_another_table_running(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Run a controller that has loaded another file; return that file."""
     own = (tmp_path / "virtual.yaml").resolve()
     shipped = Path(__file__).parents[2] / "config/tables/craps.yaml"
@@ -85,17 +85,17 @@ def beside_a_table_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_without_a_name_it_examines_the_file_and_the_journal_of_the_table_that_answers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = beside_a_table_that_runs(monkeypatch, tmp_path)
+    own = with_another_table_running(monkeypatch, tmp_path)
     main(["doctor"])
     told = capsys.readouterr().out
     assert f"{own}: own, craps-12-034" in told
     assert str(tmp_path / "its-own-journal") in told
 
 
-def test_a_named_file_that_is_not_the_running_tables_is_said_to_be_another(
+def test_a_named_file_other_than_the_running_tables_is_reported_as_such(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = beside_a_table_that_runs(monkeypatch, tmp_path)
+    own = with_another_table_running(monkeypatch, tmp_path)
     main(["doctor", "craps", "--json"])
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     (other,) = (one for one in found if "but the running controller loaded" in one["says"])
@@ -132,8 +132,8 @@ def test_the_archive_holds_the_report_and_no_secret_of_the_file(
     assert key not in text
 
 
-def test_the_archive_holds_nothing_that_was_written_into_the_wrong_line(tmp_path: Path) -> None:
-    """The report quoted the wrong value, and the file's copy kept it."""
+def test_the_archive_holds_no_secret_written_into_the_wrong_line(tmp_path: Path) -> None:
+    """The report must not quote the wrong value, nor the file's copy keep it."""
     table = tmp_path / "mine.yaml"
     table.write_text(
         "table: mine\nruleset: craps-12-034\ncalls: hunter2\nmax_lateness_ms: [hunter2]\nnote: &hunter2 x\n"
@@ -148,14 +148,14 @@ def test_the_archive_holds_nothing_that_was_written_into_the_wrong_line(tmp_path
     assert "publish.mqtt.port: found (left out), expected" in texts["table-support/doctor.jsonl"]
 
 
-def test_an_archive_that_can_not_be_written_is_exit_2_with_nothing_left_behind(
+def test_an_archive_that_cannot_be_written_is_exit_2_and_leaves_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert examine(tmp_path, "--bundle", str(tmp_path / "no/such/folder.tar.gz")) == 2
     assert "found no folder" in capsys.readouterr().err
 
 
-def test_an_archive_of_a_table_that_there_is_not_says_so_in_its_place(tmp_path: Path) -> None:
+def test_an_archive_of_an_unknown_table_says_so_in_place_of_its_file(tmp_path: Path) -> None:
     assert examine(tmp_path, "no-such-table", "--bundle", "support.tar.gz") == 1
     with tarfile.open(tmp_path / "support.tar.gz") as archive:
         member = archive.extractfile("table-support/table.yaml")

@@ -19,7 +19,7 @@ PATIENCE_S = 300
 RUN = frozenset({"replay", "rules", "demo", "completion"})
 """Commands whose examples need no table, no network and no person."""
 NEEDS = ("CAPTURE.tsv", "WAGERS", "LOG#", "/etc/", "/usr/", "eval ")
-"""What only a reader of the help has."""
+"""Subcommands whose effect is visible only to a reader of the help."""
 
 
 def examples(command: str) -> list[str]:
@@ -27,7 +27,7 @@ def examples(command: str) -> list[str]:
 
 
 def words_of(example: str) -> list[str]:
-    """Return an example's words, without the comment behind it."""
+    """Return an example's words, without the comment after it."""
     return shlex.split(re.split(r"\s{2,}#", example)[0])
 
 
@@ -35,7 +35,7 @@ SHOWN = [(command, example) for command in COMMANDS for example in examples(comm
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_shows_an_example_of_itself(command: str) -> None:
+def test_every_commands_help_shows_an_example(command: str) -> None:
     shown = parser_for((command,)).format_help()
     assert command in shown
     assert any(example.startswith(f"tablectl {command}") for example in examples(command))
@@ -50,7 +50,7 @@ def parsers_in(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPar
                 yield from parsers_in(below)
 
 
-def test_every_argument_says_what_it_sets_and_every_subcommand_what_it_does() -> None:
+def test_every_argument_and_every_subcommand_has_a_help_text() -> None:
     for parser in parsers_in(parser_for(COMMANDS)):
         assert parser.description, parser.prog
         silent = [
@@ -67,7 +67,7 @@ def test_no_command_accepts_abbreviated_options() -> None:
 
 
 @pytest.mark.parametrize(("command", "example"), SHOWN)
-def test_every_example_is_understood(command: str, example: str) -> None:
+def test_every_example_parses(command: str, example: str) -> None:
     words = words_of(example.removeprefix('eval "$(').replace(')"', ""))
     ends = next((n for n, word in enumerate(words) if word in {">", "<"}), len(words))
     name = words[1]
@@ -80,8 +80,8 @@ def test_every_example_is_understood(command: str, example: str) -> None:
     "example",
     [example for command, example in SHOWN if command in RUN and not any(need in example for need in NEEDS)],
 )
-def test_an_example_that_needs_no_table_does_what_it_says(example: str, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "config", tmp_path / "config")  # some write into it
+def test_an_example_that_needs_no_table_runs(example: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "config", tmp_path / "config")  # some of them write into the folder
     words = words_of(example)
     ended = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", *words[1:]],

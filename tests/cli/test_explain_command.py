@@ -1,4 +1,4 @@
-"""`tablectl explain`: the verdict of one attempt, in words, as JSON and as a picture."""
+"""`tablectl explain`: the verdict of one attempt, as text, as JSON and as a picture."""
 
 import json
 import stat
@@ -27,12 +27,12 @@ def test_a_no_roll_is_stated_with_its_rule_die_figure_threshold_and_readings(cap
     assert "\x1b" not in told
 
 
-def test_without_a_number_it_is_the_last_one(capsys: Told) -> None:
+def test_explain_without_a_number_explains_the_last_attempt(capsys: Told) -> None:
     assert main(["explain", VOIDS, "--no-plot"]) == 0
     assert capsys.readouterr().out.startswith("Roll 9: called. Roll 5-5: both dice hit")
 
 
-def test_a_review_that_a_person_ended_is_told_whole(capsys: Told) -> None:
+def test_a_review_ended_by_a_person_is_explained_with_its_ruling(capsys: Told) -> None:
     assert main(["explain", f"{LOGS / 'craps-12-034-rulings.jsonl.gz'}#6", "--no-plot"]) == 0
     told = capsys.readouterr().out
     assert told.splitlines()[0].startswith("Roll 6: No Roll. #6 unruled, by nobody")
@@ -40,7 +40,7 @@ def test_a_review_that_a_person_ended_is_told_whole(capsys: Told) -> None:
     assert "roll.no_roll" in told
 
 
-def test_ascii_where_the_locale_has_nothing_else(monkeypatch: pytest.MonkeyPatch, capsys: Told) -> None:
+def test_explain_uses_ascii_in_a_plain_locale(monkeypatch: pytest.MonkeyPatch, capsys: Told) -> None:
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["explain", f"{WHEEL}#2"]) == 0
@@ -61,7 +61,7 @@ def test_json_carries_outcomes_verdict_thresholds_and_readings(capsys: Told) -> 
 
 
 @pytest.mark.parametrize(("name", "begins"), [("a.svg", b"<svg"), ("a.PNG", b"\x89PNG")])
-def test_a_picture_is_written_whole_and_readable_by_all(
+def test_a_picture_is_written_completely_and_readable_by_all(
     name: str, begins: bytes, tmp_path: Path, capsys: Told
 ) -> None:
     picture = tmp_path / name
@@ -83,13 +83,15 @@ def test_a_picture_is_written_whole_and_readable_by_all(
         (["12", "--rules", "craps-v1"], "--rules"),
     ],
 )
-def test_what_can_not_be_explained_says_why(words: list[str], says: str, capsys: Told) -> None:
+def test_an_attempt_that_cannot_be_explained_is_refused_with_the_reason(
+    words: list[str], says: str, capsys: Told
+) -> None:
     assert main(["explain", *words]) == 2
     told = capsys.readouterr()
     assert says in told.err
     assert told.out == ""
 
 
-def test_another_rule_set_may_judge_it(capsys: Told) -> None:
+def test_an_attempt_can_be_explained_under_another_rule_set(capsys: Told) -> None:
     assert main(["explain", f"{VOIDS}#2", "--rules", "craps-v1", "--no-plot"]) == 0
     assert "wall_warning" in capsys.readouterr().out

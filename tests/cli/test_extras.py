@@ -47,7 +47,7 @@ def without(missing: set[str], *words: str) -> subprocess.CompletedProcess[str]:
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_the_extra_and_how_to_install_it_are_stated(
+def test_a_missing_extra_is_named_with_how_to_install_it(
     missing: set[str], words: tuple[str, ...], install: str, tmp_path: Path
 ) -> None:
     ended = without(missing, *(word.replace("HERE", str(tmp_path)) for word in words))
@@ -75,6 +75,6 @@ def test_the_extra_and_how_to_install_it_are_stated(
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_what_needs_no_extra_runs_without(words: tuple[str, ...], code: int) -> None:
+def test_commands_that_need_no_extra_run_without_it(words: tuple[str, ...], code: int) -> None:
     ended = without(EXTRAS, *words)
     assert ended.returncode == code, ended.stderr

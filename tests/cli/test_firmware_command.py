@@ -1,4 +1,4 @@
-"""`tablectl firmware`: a board can mount and run what it writes."""
+"""`tablectl firmware`: a board can mount and run the files that it writes."""
 
 import json
 import struct
@@ -64,7 +64,7 @@ def flash_of(uf2: Path) -> bytes:
     return bytes(flash)
 
 
-def test_a_uf2_writes_nothing_but_the_file_system_and_is_its_owners_alone(built: Path) -> None:
+def test_a_uf2_writes_only_the_file_system_and_only_its_owner_may_read_it(built: Path) -> None:
     flash = flash_of(built)
     assert b"littlefs" in flash[:4096]
     assert built.stat().st_mode & 0o777 == 0o600
@@ -73,7 +73,7 @@ def test_a_uf2_writes_nothing_but_the_file_system_and_is_its_owners_alone(built:
 @pytest.mark.skipif(
     MICROPYTHON is None, reason="needs MicroPython's unix port (Debian 13: apt install micropython)"
 )
-def test_micropython_mounts_what_was_built_and_finds_the_approved_files(
+def test_micropython_mounts_the_built_file_system_and_finds_the_approved_files(
     built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert MICROPYTHON is not None
@@ -88,7 +88,7 @@ def test_micropython_mounts_what_was_built_and_finds_the_approved_files(
     assert said.stdout.split() == ["console", KEY, capsys.readouterr().out.strip()]
 
 
-def test_a_uf2_is_copied_to_a_board_that_waits_for_one_and_nowhere_else(
+def test_a_uf2_is_copied_only_to_a_board_in_its_boot_loader(
     built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     drive = tmp_path / "RPI-RP2"
@@ -113,7 +113,7 @@ def test_a_uf2_is_copied_to_a_board_that_waits_for_one_and_nowhere_else(
         (["--name", "w", "--key-file", "HERE/bad.json"], "expected 32 to 128 hexadecimal digits"),
     ],
 )
-def test_what_cant_be_built_is_stated_and_nothing_is_written(
+def test_a_firmware_that_cannot_be_built_is_reported_and_nothing_is_written(
     words: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.json").write_text("{")

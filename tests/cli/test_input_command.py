@@ -25,7 +25,7 @@ def enter(table: Table, *words: str) -> int:
     return main(["input", *words, "--socket", table.socket])
 
 
-def test_what_the_table_refuses_is_exit_1_with_the_reason_and_what_is_allowed(
+def test_a_refused_input_is_exit_1_with_the_reason_and_the_allowed_inputs(
     table: Table, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert enter(table, "no_roll") == 1
@@ -45,7 +45,7 @@ def test_an_input_that_the_game_does_not_have_is_refused(
     assert "[unknown_input]" in capsys.readouterr().err
 
 
-def test_what_the_table_obeys_is_exit_0_and_says_what_came_of_it(
+def test_an_accepted_input_is_exit_0_with_its_result(
     table: Table, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert enter(table, "new_shooter", "3", "--by", "dealer") == 0
@@ -76,7 +76,7 @@ def test_an_unknown_role_is_refused_with_the_list(table: Table, capsys: pytest.C
     assert "stickperson" in said
 
 
-def test_a_table_that_says_nothing_is_not_a_success(
+def test_an_input_without_an_answer_is_not_a_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a recorded evening time stands still between two readings, and nothing is decided."""
@@ -90,5 +90,5 @@ def test_a_table_that_says_nothing_is_not_a_success(
     assert "[no_answer]" in capsys.readouterr().err
 
 
-def test_why_a_deal_is_a_misdeal_is_stated_in_words_as_the_guide_has_it() -> None:
+def test_a_misdeal_is_entered_with_its_reason_as_in_the_guide() -> None:
     assert arguments_of("misdeal", ["a", "card", "fell"]) == {"reason": "a card fell"}

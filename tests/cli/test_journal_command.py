@@ -71,14 +71,14 @@ def older_copy(journal: Path) -> None:
 
 
 def emptied(journal: Path) -> None:
-    """Leave the journal as it is if all its rows were in a WAL that is gone."""
+    """Leave a journal whose rows were all in a WAL that is gone."""
     journal.write_bytes(b"")
 
 
-# --- verify: the end is there, or what is missing is said ---
+# --- verify: the end is there, or the missing rows are reported ---
 
 
-def test_a_whole_journal_is_sound_and_its_head_is_named(
+def test_a_complete_journal_is_sound_and_its_head_is_named(
     journal: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = verify(capsys, journal)
@@ -98,7 +98,7 @@ def test_a_whole_journal_is_sound_and_its_head_is_named(
         (Path.unlink, "no file"),
     ],
 )
-def test_a_journal_that_lost_its_end_is_not_called_sound(
+def test_a_journal_that_lost_its_end_is_not_reported_sound(
     journal: Path, capsys: pytest.CaptureFixture[str], lose: Callable[[Path], None], says: str
 ) -> None:
     lose(journal)
@@ -133,7 +133,7 @@ def test_rows_and_outcomes_that_are_missing_are_counted(
     assert "the existing rows verify" in err
 
 
-def test_a_head_that_lies_elsewhere_is_named_or_given_up(
+def test_a_head_file_elsewhere_can_be_named_or_left_out(
     journal: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     elsewhere = shutil.move(journal.parent / "journal.head", journal.parent / "on-another-medium")
@@ -147,7 +147,7 @@ def test_a_head_that_lies_elsewhere_is_named_or_given_up(
     assert "without a head file, rows may be missing there" in out
 
 
-def test_the_head_is_found_where_the_units_keep_it(
+def test_the_head_is_found_where_the_systemd_units_keep_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`table` and `table-head`, in /var/lib or in a copy of it."""
@@ -160,7 +160,9 @@ def test_the_head_is_found_where_the_units_keep_it(
     assert verify(capsys, tmp_path / "table")[0] == 1
 
 
-def test_a_journal_is_sound_while_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_journal_verifies_as_sound_while_it_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rig = rig_in(tmp_path)
     with rig.open() as opened:
         begin(opened)
@@ -189,7 +191,9 @@ def as_a_stranger(*words: str) -> tuple[int, str]:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("closed", ["journal.db", "journal.head", "."])
-def test_what_is_closed_to_this_user_is_no_fault_of_the_disk(open_folder: Path, closed: str) -> None:
+def test_a_journal_closed_to_this_user_is_not_reported_as_a_disk_fault(
+    open_folder: Path, closed: str
+) -> None:
     folder = open_folder / "table"
     folder.mkdir()
     played(folder)
@@ -203,7 +207,7 @@ def test_what_is_closed_to_this_user_is_no_fault_of_the_disk(open_folder: Path, 
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-def test_a_journal_that_another_user_writes_says_whose_it_is(open_folder: Path) -> None:
+def test_a_journal_that_another_user_writes_is_reported_with_its_owner(open_folder: Path) -> None:
     """The WAL belongs to the writer: SQLite may not create an index for it."""
     folder = open_folder / "table"
     folder.mkdir()
@@ -221,7 +225,7 @@ def test_a_journal_that_another_user_writes_says_whose_it_is(open_folder: Path) 
 
 
 @pytest.mark.parametrize("what", ["show", "export"])
-def test_a_type_that_no_row_has_is_refused_with_those_there_are(
+def test_an_unknown_type_is_refused_with_the_known_ones(
     journal: Path, capsys: pytest.CaptureFixture[str], what: str
 ) -> None:
     code, out, err = run(capsys, what, "--type", "nope", "--journal", str(journal))
@@ -235,7 +239,7 @@ def test_a_type_that_no_row_has_is_refused_with_those_there_are(
 @pytest.mark.parametrize(
     "words", [("--type", "spin.called"), ("--from", "900"), ("--from", "3", "--to", "2")]
 )
-def test_that_nothing_was_found_is_stated(
+def test_an_empty_result_is_reported(
     journal: Path, capsys: pytest.CaptureFixture[str], what: str, words: tuple[str, ...]
 ) -> None:
     code, _, err = run(capsys, what, *words, "--journal", str(journal))
@@ -244,7 +248,7 @@ def test_that_nothing_was_found_is_stated(
     assert run(capsys, "show", "--json", *words, "--journal", str(journal))[1] == ""
 
 
-def test_every_event_that_is_journaled_is_a_type_to_ask_for() -> None:
+def test_every_journaled_event_can_be_selected_by_type() -> None:
     root = Path(controller.__path__[0])
     texts = [
         path.read_text(encoding="utf-8") for room in ("app", "journal") for path in (root / room).glob("*.py")

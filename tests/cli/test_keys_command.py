@@ -12,7 +12,7 @@ from controller.journal.keys import load_key
 from tests.journal.rig import NAME, Rig, begin, durable, rig_in
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     code = main(["keys", *words])
     heard = capsys.readouterr()
     return code, heard.out.strip(), heard.err
@@ -31,7 +31,7 @@ def of(rig: Rig) -> tuple[str, ...]:
 
 def test_a_tables_key_is_rotated_and_its_history_shown(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
     file, old = rig.folder / "key", rig.key.public.raw.hex()
-    code, new, err = told(
+    code, new, err = printed(
         capsys, "rotate", "table", str(file), *of(rig), "--reason", "yearly", "--who", "ann"
     )
     assert code == 0, err
@@ -42,7 +42,7 @@ def test_a_tables_key_is_rotated_and_its_history_shown(rig: Rig, capsys: pytest.
     assert not (rig.folder / "key.new").exists()
     with rig.open() as journal:
         durable(begin(journal))
-    code, out, _ = told(capsys, "show", "table", "--journal", str(rig.place.journal))
+    code, out, _ = printed(capsys, "show", "table", "--journal", str(rig.place.journal))
     assert (code, [line.split()[0] for line in out.splitlines()]) == (0, [old, new])
     head = ("--head", str(rig.place.head))
     assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", new]) == 0
@@ -54,7 +54,7 @@ def test_a_tables_key_is_rotated_and_its_history_shown(rig: Rig, capsys: pytest.
 
 
 @pytest.mark.parametrize("cut_after", ["the new key", "the journal's row"])
-def test_a_rotation_that_was_cut_off_is_done_again(
+def test_a_rotation_that_was_cut_off_is_completed_when_repeated(
     rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, cut_after: str
 ) -> None:
     file = rig.folder / "key"
@@ -66,9 +66,9 @@ def test_a_rotation_that_was_cut_off_is_done_again(
     where = "replace_key" if cut_after == "the new key" else "_sign_anew"
     with monkeypatch.context() as power:
         power.setattr(f"controller.app.keys.{where}", cut)
-        assert told(capsys, *words)[0] == 130
+        assert printed(capsys, *words)[0] == 130
     made = load_key(rig.folder / "key.new").public.raw.hex()
-    code, new, _ = told(capsys, *words)
+    code, new, _ = printed(capsys, *words)
     assert (code, new) == (0, made)
     rig.key = load_key(file)
     rig.open().close()
@@ -77,11 +77,11 @@ def test_a_rotation_that_was_cut_off_is_done_again(
 def test_a_lost_table_key_is_replaced(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
     file = rig.folder / "key"
     file.unlink()
-    code, new, err = told(capsys, "replace", "table", str(file), *of(rig), "--reason", "the card died")
+    code, new, err = printed(capsys, "replace", "table", str(file), *of(rig), "--reason", "the card died")
     assert code == 0, err
     rig.key = load_key(file)
     rig.open().close()
-    _, out, _ = told(capsys, "show", "table", "--journal", str(rig.place.journal))
+    _, out, _ = printed(capsys, "show", "table", "--journal", str(rig.place.journal))
     assert f"{new} from row" in out
     assert "not authenticated" in out
 
@@ -95,7 +95,7 @@ esac
 """Replaces systemd-creds: a sealed key is unreadable until it is unsealed."""
 
 
-def test_a_sealed_key_is_rotated_without_a_clear_one_on_the_disk(
+def test_a_sealed_key_is_rotated_without_a_plain_one_on_the_disk(
     rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = rig.folder / "bin"
@@ -107,7 +107,7 @@ def test_a_sealed_key_is_rotated_without_a_clear_one_on_the_disk(
     sealed.write_bytes((rig.folder / "key").read_bytes().translate(ROT13))
     (rig.folder / "key").unlink()
     words = ("rotate", "table", str(sealed), "--sealed", *of(rig), "--reason", "yearly")
-    code, new, err = told(capsys, *words)
+    code, new, err = printed(capsys, *words)
     assert code == 0, err
     assert [path.name for path in rig.folder.rglob("*") if path.is_file() and _clear(path)] == []
     (rig.folder / "opened").write_bytes(sealed.read_bytes().translate(ROT13))
@@ -121,11 +121,11 @@ NO_SEALS = (
     '[ "$1" = decrypt ] && tr A-Za-z N-ZA-Mn-za-m <"$3"; exit 0',
     'tr A-Za-z N-ZA-Mn-za-m <"$3"; [ "$1" = decrypt ]',
 )
-"""It seals nothing, an empty file or no file, or refuses."""
+"""It seals nothing, writes an empty file or none, or fails."""
 
 
 @pytest.mark.parametrize("creds", NO_SEALS, ids=["clear", "empty", "no file", "refused"])
-def test_a_key_that_can_not_be_sealed_is_not_rotated(
+def test_a_key_that_cannot_be_sealed_is_not_rotated(
     creds: str, rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = rig.folder / "bin"
@@ -138,7 +138,7 @@ def test_a_key_that_can_not_be_sealed_is_not_rotated(
     sealed.write_bytes(turned if "cat" in creds else turned.translate(ROT13))
     (rig.folder / "key").unlink()
     before = everything_in(rig.folder)
-    code, out, _ = told(capsys, "rotate", "table", str(sealed), "--sealed", *of(rig), "--reason", "yearly")
+    code, out, _ = printed(capsys, "rotate", "table", str(sealed), "--sealed", *of(rig), "--reason", "yearly")
     assert (code, out) == (1, "")
     assert not list(rig.folder.glob("sealed.*"))
     assert sealed.read_bytes() == before["sealed"]
@@ -158,26 +158,26 @@ def test_every_other_key_is_made_rotated_and_shown(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "a.key"
-    code, first, _ = told(capsys, "make", kind, str(file))
+    code, first, _ = printed(capsys, "make", kind, str(file))
     assert code == 0
     assert file.stat().st_mode & 0o777 == 0o600
-    assert told(capsys, "make", kind, str(file))[0] == 2, "a key is never overwritten"
-    code, second, _ = told(capsys, "rotate", kind, str(file), "--reason", "yearly")
+    assert printed(capsys, "make", kind, str(file))[0] == 2, "a key must never be overwritten"
+    code, second, _ = printed(capsys, "rotate", kind, str(file), "--reason", "yearly")
     assert (code, first == second) == (0, False)
-    code, out, _ = told(capsys, "show", kind, str(file))
+    code, out, _ = printed(capsys, "show", kind, str(file))
     assert (code, out.splitlines()[-1]) == (0, second)
 
 
 @pytest.mark.parametrize("kind", ["console", "release", "node"])
-def test_whatever_the_umask_nobody_else_writes_a_key_or_its_history(
+def test_whatever_the_umask_no_other_user_may_write_a_key_or_its_history(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Others who may write the history can spoil it: the key is then refused."""
+    """A history that others may write can be damaged: the key is then refused."""
     before = os.umask(0)
     try:
         for does in ("make", "rotate", "rotate"):
             reason = () if does == "make" else ("--reason", "yearly")
-            assert told(capsys, does, kind, str(tmp_path / "a.key"), *reason)[0] == 0
+            assert printed(capsys, does, kind, str(tmp_path / "a.key"), *reason)[0] == 0
     finally:
         os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
@@ -186,19 +186,19 @@ def test_whatever_the_umask_nobody_else_writes_a_key_or_its_history(
 
 
 @pytest.mark.parametrize("kind", ["console", "release"])
-def test_the_public_half_lies_beside_a_key_that_others_believe(
+def test_a_key_that_others_trust_has_its_public_half_beside_it(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, public = tmp_path / "a.key", tmp_path / "a.pub"
-    _, first, _ = told(capsys, "make", kind, str(file))
+    _, first, _ = printed(capsys, "make", kind, str(file))
     assert public.read_text(encoding="ascii") == first
-    _, second, _ = told(capsys, "rotate", kind, str(file), "--reason", "yearly")
+    _, second, _ = printed(capsys, "rotate", kind, str(file), "--reason", "yearly")
     assert public.read_text(encoding="ascii") == second != first
-    assert told(capsys, "revoke", kind, str(file), "--reason", "sold")[0] == 0
+    assert printed(capsys, "revoke", kind, str(file), "--reason", "sold")[0] == 0
     assert not public.exists()
-    _, third, _ = told(capsys, "replace", kind, str(file), "--reason", "lost")
+    _, third, _ = printed(capsys, "replace", kind, str(file), "--reason", "lost")
     assert public.read_text(encoding="ascii") == third
-    code, _, err = told(capsys, "make", kind, str(tmp_path / "b.pub"))
+    code, _, err = printed(capsys, "make", kind, str(tmp_path / "b.pub"))
     assert (code, (tmp_path / "b.pub").exists()) == (1, False)
     assert "expected another ending" in err
 
@@ -215,31 +215,31 @@ def everything_in(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("asked", "found"), [(a, f) for a in ALL_KINDS for f in ALL_KINDS if a != f], ids=str
 )
-def test_a_command_for_one_kind_leaves_the_key_of_another_alone(
+def test_a_command_for_one_kind_of_key_leaves_the_others_unchanged(
     does: str, asked: str, found: str, rig: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = rig.folder / "a.key"
-    told(capsys, "make", found, str(file))
+    printed(capsys, "make", found, str(file))
     before = everything_in(rig.folder)
     reason = () if does == "show" else ("--reason", "yearly")
     place = of(rig) if asked == "table" and does in ("rotate", "replace") else ()
-    code, out, err = told(capsys, does, asked, str(file), *place, *reason)
+    code, out, err = printed(capsys, does, asked, str(file), *place, *reason)
     assert code in (1, 2), out
     assert "found" in err or "can't be revoked" in err
     assert everything_in(rig.folder) == before
 
 
-def test_a_key_says_whose_it_is_and_names_what_was_asked_for(
+def test_a_key_of_another_owner_is_refused_with_both_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "a.key"
-    told(capsys, "make", "table", str(file))
-    code, _, err = told(capsys, "rotate", "engine", str(file), "--reason", "yearly")
+    printed(capsys, "make", "table", str(file))
+    code, _, err = printed(capsys, "rotate", "engine", str(file), "--reason", "yearly")
     assert code == 1
     assert "found a key of kind table, expected the settlement engine's key" in err
 
 
-def test_a_key_of_release_0_1_0_says_nothing_and_is_a_tables(rig: Rig) -> None:
+def test_a_key_of_release_0_1_0_has_no_owner_and_counts_as_a_tables(rig: Rig) -> None:
     file = rig.folder / "key"
     label, pem = file.read_bytes().split(b"\n", 1)
     assert label == b"table key of the table controller"
@@ -250,7 +250,7 @@ def test_a_key_of_release_0_1_0_says_nothing_and_is_a_tables(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("does", ["rotate", "replace"])
-def test_where_there_is_no_journal_nothing_is_made(
+def test_without_a_journal_no_key_is_made(
     does: str, rig: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     file, empty = rig.folder / "key", tmp_path / "empty"
@@ -258,28 +258,28 @@ def test_where_there_is_no_journal_nothing_is_made(
     if does == "replace":
         file.unlink()
     before = everything_in(tmp_path)
-    code, _, err = told(capsys, does, "table", str(file), "--journal", str(empty), "--reason", "yearly")
+    code, _, err = printed(capsys, does, "table", str(file), "--journal", str(empty), "--reason", "yearly")
     assert code == 1
     assert "name its folder" in err
     assert everything_in(tmp_path) == before
 
 
-def test_a_key_that_is_not_its_journals_is_found_before_another_is_made(
+def test_a_key_other_than_its_journals_is_reported_before_another_is_made(
     rig: Rig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = rig.folder / "other"
-    told(capsys, "make", "table", str(file))
-    code, _, _ = told(capsys, "rotate", "table", str(file), *of(rig), "--reason", "yearly")
+    printed(capsys, "make", "table", str(file))
+    code, _, _ = printed(capsys, "rotate", "table", str(file), *of(rig), "--reason", "yearly")
     assert (code, (rig.folder / "other.new").exists()) == (1, False)
 
 
-def test_a_history_of_another_kind_of_key_is_found_before_anything_is_made(
+def test_a_history_of_another_kind_of_key_is_reported_before_anything_is_made(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "a.key"
-    told(capsys, "make", "console", str(file))
-    told(capsys, "revoke", "console", str(file), "--reason", "sold")
-    code, _, err = told(capsys, "replace", "release", str(file), "--reason", "lost")
+    printed(capsys, "make", "console", str(file))
+    printed(capsys, "revoke", "console", str(file), "--reason", "sold")
+    code, _, err = printed(capsys, "replace", "release", str(file), "--reason", "lost")
     assert (code, list(tmp_path.iterdir())) == (1, [tmp_path / "a.key.history.jsonl"])
     assert "found a console's history, expected a release's" in err
 
@@ -289,33 +289,31 @@ def test_a_revoked_key_is_gone_and_its_history_says_so(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "a.key"
-    _, public, _ = told(capsys, "make", kind, str(file))
-    assert told(capsys, "revoke", kind, str(file), "--reason", "sold", "--who", "ann")[0] == 0
+    _, public, _ = printed(capsys, "make", kind, str(file))
+    assert printed(capsys, "revoke", kind, str(file), "--reason", "sold", "--who", "ann")[0] == 0
     assert not file.exists()
-    _, out, _ = told(capsys, "show", kind, str(file))
+    _, out, _ = printed(capsys, "show", kind, str(file))
     assert out == f"{public} revoked: ann, sold"
 
 
 @pytest.mark.parametrize("kind", ["console", "release", "engine", "node"])
-def test_a_lost_key_is_replaced_and_one_that_is_there_is_not(
+def test_a_lost_key_is_replaced_and_an_existing_one_is_not(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "a.key"
-    told(capsys, "make", kind, str(file))
-    assert told(capsys, "replace", kind, str(file), "--reason", "lost")[0] == 1
+    printed(capsys, "make", kind, str(file))
+    assert printed(capsys, "replace", kind, str(file), "--reason", "lost")[0] == 1
     file.unlink()
-    code, new, _ = told(capsys, "replace", kind, str(file), "--reason", "lost")
+    code, new, _ = printed(capsys, "replace", kind, str(file), "--reason", "lost")
     assert code == 0
-    assert told(capsys, "show", kind, str(file))[1].splitlines()[-1] == new
+    assert printed(capsys, "show", kind, str(file))[1].splitlines()[-1] == new
 
 
-def test_a_history_that_was_edited_is_not_believed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_edited_history_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.key"
-    told(capsys, "make", "release", str(file))
+    printed(capsys, "make", "release", str(file))
     for _ in range(3):
-        told(capsys, "rotate", "release", str(file), "--reason", "yearly")
+        printed(capsys, "rotate", "release", str(file), "--reason", "yearly")
     history = tmp_path / "a.key.history.jsonl"
     whole = history.read_bytes()
     lines = whole.splitlines(keepends=True)
@@ -326,32 +324,32 @@ def test_a_history_that_was_edited_is_not_believed(
         whole + b"{}\n",
     ):
         history.write_bytes(changed)
-        code, out, err = told(capsys, "show", "release", str(file))
+        code, out, err = printed(capsys, "show", "release", str(file))
         assert (code, out) == (1, ""), changed
         assert "line" in err
     history.write_bytes(whole)
-    assert told(capsys, "show", "release", str(file))[0] == 0
+    assert printed(capsys, "show", "release", str(file))[0] == 0
 
 
 @pytest.mark.parametrize("kind", ["table", "engine"])
-def test_a_key_that_signs_outcomes_is_revoked_by_another_in_its_place(
+def test_a_key_that_signs_outcomes_is_revoked_only_by_replacing_it(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "a.key"
-    told(capsys, "make", kind, str(file))
-    code, _, err = told(capsys, "revoke", kind, str(file), "--reason", "stolen")
+    printed(capsys, "make", kind, str(file))
+    code, _, err = printed(capsys, "revoke", kind, str(file), "--reason", "stolen")
     assert (code, file.exists()) == (2, True)
     assert "can't be revoked, only" in err
 
 
 @pytest.mark.parametrize("name", ["ann", "a\udcffb"])
-def test_who_runs_a_command_is_told_by_the_kernel_and_not_by_the_environment(
+def test_the_user_of_a_command_is_taken_from_the_kernel_and_not_from_the_environment(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Anybody can set $LOGNAME: to another person's name, or to bytes that a history can't contain."""
+    """Anyone can set $LOGNAME to another person's name, or to bytes that a history cannot contain."""
     monkeypatch.setenv("LOGNAME", name)
     file = tmp_path / "a.key"
-    assert told(capsys, "make", "node", str(file))[0] == 0
-    assert told(capsys, "rotate", "node", str(file), "--reason", "yearly")[0] == 0
-    _, out, _ = told(capsys, "show", "node", str(file))
+    assert printed(capsys, "make", "node", str(file))[0] == 0
+    assert printed(capsys, "rotate", "node", str(file), "--reason", "yearly")[0] == 0
+    _, out, _ = printed(capsys, "show", "node", str(file))
     assert f": {pwd.getpwuid(os.geteuid()).pw_name}, yearly" in out

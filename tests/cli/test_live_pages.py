@@ -1,4 +1,4 @@
-"""`status`, `devices`, `faults`, `watch`: words and colours on a terminal, plain in a pipe, JSON if asked."""
+"""`status`, `devices`, `faults`, `watch`: text and colours on a terminal, plain in a pipe, or JSON."""
 
 import io
 import json
@@ -84,7 +84,7 @@ def called(number: int, dice: tuple[int, int]) -> Outcome:
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
-    """A healthy controller, in the folder where `tablectl` is called."""
+    """Return a healthy controller, in the folder where `tablectl` is called."""
     monkeypatch.chdir(tmp_path)
     with controller_at(tmp_path / "control.sock") as controller:
         controller.answers = {
@@ -117,7 +117,7 @@ def test_each_page_fits_a_window_of_80_by_24(
     assert ("\x1b[1;31m" if wrong else "\x1b[1;32m") in terminal.raw
 
 
-def test_a_page_that_is_followed_is_drawn_anew_in_its_place(table: FakeController) -> None:
+def test_a_followed_page_is_redrawn_in_place(table: FakeController) -> None:
     terminal = Terminal(("status", "--follow", "--socket", SOCKET), 80, 24)
     terminal.until(lambda text: "table open, unlocked" in text)
     troubled(table)
@@ -126,7 +126,7 @@ def test_a_page_that_is_followed_is_drawn_anew_in_its_place(table: FakeControlle
     assert text.rpartition("\x1b[H")[2].startswith("craps (craps-12-034): device_down")
 
 
-def test_a_page_longer_than_the_window_says_how_much_is_missing(
+def test_a_page_longer_than_the_window_says_how_much_is_not_shown(
     table: FakeController, tmp_path: Path
 ) -> None:
     troubled(table)
@@ -136,7 +136,7 @@ def test_a_page_longer_than_the_window_says_how_much_is_missing(
     assert text.count("\n") < 10
 
 
-def test_who_follows_a_controller_that_goes_away_is_told_and_sees_it_come_back(
+def test_a_followed_page_shows_that_the_controller_went_away_and_came_back(
     table: FakeController, tmp_path: Path
 ) -> None:
     path = tmp_path / "control.sock"
@@ -159,7 +159,7 @@ def test_colour_can_be_switched_off(environ: dict[str, str], table: FakeControll
     assert "\x1b" not in terminal.raw
 
 
-def test_a_pipe_gets_whole_lines_and_no_colour(
+def test_output_to_a_pipe_has_whole_lines_and_no_colour(
     table: FakeController, capsys: pytest.CaptureFixture[str]
 ) -> None:
     troubled(table)
@@ -173,7 +173,7 @@ def test_a_pipe_gets_whole_lines_and_no_colour(
     ("command", "expected"),
     [("status", status()), ("devices", {"cam": device(up=True), "wall-left": device(up=True)})],
 )
-def test_json_is_for_programs_alone(
+def test_json_output_has_no_text_for_people(
     command: str,
     expected: Json,
     table: FakeController,
@@ -184,7 +184,7 @@ def test_json_is_for_programs_alone(
     assert json.loads(capsys.readouterr().out) == expected
 
 
-def test_a_device_that_there_is_not_is_named_with_those_that_there_are(
+def test_an_unknown_device_is_refused_with_the_known_ones(
     table: FakeController, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["devices", "lidar", "--socket", SOCKET]) == 1
@@ -192,7 +192,7 @@ def test_a_device_that_there_is_not_is_named_with_those_that_there_are(
 
 
 def watched(*lines: Json, width: int | None = None) -> str:
-    """Write lines of the stream at ten o'clock."""
+    """Print lines of the stream at ten o'clock."""
     stream = io.StringIO()
     watcher = Watcher(Screen(stream, {"LANG": "C.UTF-8"}), lambda: "10:00:00")
     for line in lines:
@@ -200,19 +200,19 @@ def watched(*lines: Json, width: int | None = None) -> str:
     return stream.getvalue()
 
 
-def test_a_watcher_hears_calls_as_the_stickperson_says_them() -> None:
+def test_watch_prints_calls_as_the_stickperson_makes_them() -> None:
     assert watched(line_of(called(7, (5, 3)))).startswith("10:00:00    7  ")
     assert "Eight, winner eight, pay the line" in watched(line_of(called(7, (5, 3))))
 
 
-def test_a_void_is_reported_with_each_cause_and_its_rule() -> None:
+def test_watch_prints_a_void_with_each_cause_and_its_rule() -> None:
     data = RollNoRoll(roll=3, reasons=(SHORT,), by="sensors", who=None, notices=())
     told = watched(line_of(Outcome(type="roll.no_roll", t=1, id="craps/1/3", seq=3, data=data)))
     assert "No Roll: no wall hit" in told
     assert "(C34-INV-2ii)" in told
 
 
-def test_a_review_is_reported_once_with_what_may_be_said() -> None:
+def test_watch_prints_a_review_once_with_the_allowed_inputs() -> None:
     awaited: Json = {
         "attempt": "roll",
         "number": 4,
@@ -228,7 +228,7 @@ def test_a_review_is_reported_once_with_what_may_be_said() -> None:
     assert watched(review).count("Review: a person must rule") == 1
 
 
-def test_what_a_stuck_button_says_again_is_counted_and_not_told_each_time() -> None:
+def test_repeated_inputs_of_a_stuck_button_are_counted_and_not_printed_each_time() -> None:
     data = TableEvent(cause="already_void", what="no_roll", by="boxperson", who=None, says="already void")
     refused = line_of(Outcome(type="input.refused", t=1, id="craps/1/5", seq=5, data=data))
     told = watched(*[refused] * 40, line_of(called(7, (5, 3))), refused)
@@ -236,7 +236,7 @@ def test_what_a_stuck_button_says_again_is_counted_and_not_told_each_time() -> N
     assert "the same 39 more times" in told
 
 
-def test_faults_lamps_and_readings_are_reported_in_words() -> None:
+def test_watch_prints_faults_lamps_and_readings_as_text() -> None:
     fault: Json = {"code": "device_down", "where": "cam", "found": "unplugged"}
     told = watched(
         {"fault": {**fault, "began": True}},
@@ -253,7 +253,7 @@ def test_faults_lamps_and_readings_are_reported_in_words() -> None:
     assert '{"something":"new"}' in told
 
 
-def test_watch_prints_words_on_a_terminal_and_json_lines_if_asked(
+def test_watch_prints_text_on_a_terminal_and_json_lines_on_request(
     table: FakeController, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table.stream = [line_of(called(7, (5, 3)))]
@@ -275,7 +275,7 @@ class Tty(io.StringIO):
         return True
 
 
-def test_a_line_that_the_window_breaks_goes_on_in_its_column_and_a_pipes_is_whole(
+def test_a_line_wrapped_by_the_window_continues_in_its_column_and_is_whole_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     line = f"             cause  {WIDE}"

@@ -1,4 +1,4 @@
-"""`tablectl` as a whole: help, usage, exit codes, and ending without a traceback."""
+"""`tablectl` as a whole: help, usage, exit codes, and no traceback at the end."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "argv", [["--help"], ["replay", "--help"], ["settle", "--help"], ["rules", "--help"]]
 )
-def test_help_is_fine(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_is_exit_0(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         cli.main(argv)
     assert end.value.code == 0
@@ -107,7 +107,7 @@ def test_help_lists_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed == known | {128 + signal.SIGHUP, 128 + signal.SIGTERM}
 
 
-def test_a_defect_is_no_finding() -> None:
+def test_an_internal_error_has_its_own_exit_code() -> None:
     ended = python(
         "import sys; from controller.cli import rules\n"
         "rules.run = lambda arguments: 1 // 0\n"
@@ -117,7 +117,7 @@ def test_a_defect_is_no_finding() -> None:
     assert (ended.returncode, "ZeroDivisionError" in ended.stderr) == (shell.DEFECT, True)
 
 
-def test_an_interrupt_ends_it_as_a_shell_expects(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_a_command_as_a_shell_expects(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(arguments: argparse.Namespace) -> int:
         raise KeyboardInterrupt
 
@@ -126,21 +126,19 @@ def test_an_interrupt_ends_it_as_a_shell_expects(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("argv", [["journal", "verify"], ["recall", "craps/1/1"]])
-def test_a_journal_that_is_not_there_is_bad_input(
-    argv: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_journal_is_bad_input(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([*argv, "--journal", "/nonexistent"]) == 2
     assert "found no file, expected a table's journal" in capsys.readouterr().err
 
 
-def test_watch_lists_its_topics_where_one_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_watch_lists_its_topics_if_one_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["watch", "outcome", "--socket", "/nonexistent"]) == 2
     assert capsys.readouterr().err == (
         "tablectl: watch: found 'outcome', expected outcomes, readings, lamps, faults\n"
     )
 
 
-def test_what_is_closed_to_this_user_is_bad_input(
+def test_a_file_closed_to_this_user_is_bad_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def closed(*_: object) -> None:
@@ -162,19 +160,19 @@ def test_what_is_closed_to_this_user_is_bad_input(
         ["explain", "tests/logs/sim-craps-v1.jsonl.gz#1", "--picture", "/no/such/throw.svg"],
     ],
 )
-def test_a_folder_that_is_not_there_is_named_before_anything_is_done(
+def test_a_missing_folder_is_named_before_anything_is_done(
     argv: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     assert cli.main(argv) == 2
     said = capsys.readouterr().err
     assert "found no folder /no/such, expected one; create it: mkdir --parents /no/such" in said
-    assert "/no/such/." not in said, "a temporary file's name is nobody's business"
+    assert "/no/such/." not in said, "the name of a temporary file must not be shown"
 
 
 @pytest.mark.parametrize("command", [*cli.COMMANDS, "--version", "shuffle"])
-def test_a_word_that_is_no_utf8_is_one_sentence(command: str, tmp_path: Path) -> None:
-    """As ssh passes it on from a terminal in Latin-1."""
+def test_an_argument_that_is_not_utf8_is_refused_in_one_sentence(command: str, tmp_path: Path) -> None:
+    """ssh passes such an argument on from a terminal in Latin-1."""
     words = [command.encode(), b"accept", b"--who", b"J\xfcrgen"]
     done = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", *words],

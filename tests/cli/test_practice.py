@@ -113,7 +113,7 @@ def shown(score: Score) -> str:
     return "\n".join(score_lines(Screen(io.StringIO(), {}), score))
 
 
-def test_who_says_what_must_be_said_has_the_full_score() -> None:
+def test_a_person_who_enters_every_required_input_gets_the_full_score() -> None:
     score = played(
         (TRUE, [said(1, (4, 3))]),
         (HAND, [said(2, (3, 4)), corrected(2, None)]),
@@ -153,37 +153,37 @@ def deal_corrected(number: int, hands: dict[str, tuple[str, ...]] | None) -> Out
     return Outcome(type="deal.corrected", t=2, id=f"cards/1/{number + 1}", seq=number + 1, data=data)
 
 
-def test_a_review_that_nobody_rules_on_is_missed_with_its_rule() -> None:
+def test_a_review_without_a_ruling_is_missed_with_its_rule() -> None:
     score = played((UNSURE, [review(1), void(1, "unruled")]), (UNSURE, [review(2)]))
     told = shown(score)
     assert "Score: 0 of 2" in told
     assert told.count(f"enter set_dice 3 4 ({REVIEWED})") == 2
 
 
-def test_what_no_sensor_can_know_is_missed_where_nobody_says_it() -> None:
+def test_a_void_that_no_sensor_can_detect_is_missed_if_not_entered() -> None:
     told = shown(played((HAND, [said(1, (3, 4))]), (MISREAD, [said(2, (3, 4))])))
     assert f"the table has 3-4; correct was a void: enter no_roll ({SPOKEN})" in told
     assert f"the table has 3-4; correct was 5-5: enter set_dice 5 5 ({READ})" in told
 
 
-def test_a_wrong_ruling_is_missed_too() -> None:
+def test_a_wrong_ruling_counts_as_missed() -> None:
     told = shown(played((UNSURE, [review(1), void(1, "called")])))
     assert f"the table has a void; correct was 3-4: enter set_dice 3 4 ({READ})" in told
 
 
-def test_a_ruling_that_comes_after_the_next_throw_has_begun_counts_for_its_own() -> None:
+def test_a_ruling_after_the_next_throw_has_begun_counts_for_the_throw_that_it_names() -> None:
     score = played((MISREAD, [said(1, (3, 4))]), (TRUE, [corrected(1, (5, 5)), said(2, (3, 4))]))
     assert "2 of 2" in shown(score)
 
 
-def test_at_a_wheel_a_void_is_said_as_no_spin() -> None:
+def test_at_a_wheel_a_void_is_entered_as_no_spin() -> None:
     score = Score("!R-8", "R-SPIN-4", "no_spin")
     score.begin(Scene(kind="any", start_us=0, end_us=1, truth=HAND))
     score.add(said(1, (3, 4)))
     assert "enter no_spin (!R-8)" in shown(score)
 
 
-def test_every_game_of_a_smart_wheel_that_is_practised_has_one_right_end_and_some_want_a_word() -> None:
+def test_every_practised_game_of_a_smart_wheel_has_one_right_end_and_some_need_an_input() -> None:
     pockets = tuple(map(str, range(37)))
     spoken = set()
     for kind in SMART_WHEEL:
@@ -194,7 +194,7 @@ def test_every_game_of_a_smart_wheel_that_is_practised_has_one_right_end_and_som
     assert spoken == {"dealer_no_spin", "dealer_sets_number"}
 
 
-def test_nothing_played_is_no_score() -> None:
+def test_without_play_there_is_no_score() -> None:
     assert "no score" in shown(played())
 
 
@@ -205,7 +205,7 @@ def dealt(kind: str) -> tuple[Act, Scene]:
 
 
 @pytest.mark.parametrize("kind", DEALS)
-def test_every_deal_that_is_practised_has_one_right_end_and_something_to_see(kind: str) -> None:
+def test_every_practised_deal_has_one_right_end_and_a_visible_sign(kind: str) -> None:
     act, scene = dealt(kind)
     right = correct_result(scene)
     assert right is not None
@@ -216,14 +216,14 @@ def test_every_deal_that_is_practised_has_one_right_end_and_something_to_see(kin
 
 
 @pytest.mark.parametrize("kind", DEALS)
-def test_at_cards_players_act_by_themselves_and_the_dealers_rulings_are_left_to_the_person(kind: str) -> None:
+def test_at_a_card_table_players_act_by_themselves_and_the_person_rules_for_the_dealer(kind: str) -> None:
     act, _ = dealt(kind)
     entered = [reading for _, reading in act.feed if isinstance(reading, Input)]
     played = {reading.name for reading in entered if not is_persons_input("three_card", reading)}
     assert {"seats"} <= played <= {"seats", "no_more_bets", "play", "fold"}
 
 
-def test_a_card_that_nobody_puts_right_is_missed_and_the_words_to_say_are_reported() -> None:
+def test_a_card_left_uncorrected_is_missed_and_the_right_input_is_reported() -> None:
     act, scene = dealt("card_corrected")
     card = card_to_set(act)
     assert card is not None
@@ -252,7 +252,7 @@ def test_no_card_is_dealt_while_a_deal_is_open(open_: bool, monkeypatch: pytest.
     assert ("the deal is still open" in out.getvalue()) is open_
 
 
-def test_a_misdeal_that_nobody_called_is_missed() -> None:
+def test_a_misdeal_that_was_not_called_is_missed() -> None:
     act, scene = dealt("misdeal_late")
     score = Score("T-IRR-1", "T-DEAL-3", "misdeal")
     score.begin(scene, card_to_set(act))
@@ -270,7 +270,9 @@ def test_a_misdeal_that_nobody_called_is_missed() -> None:
         ("won", {"close_table", "open_table", "draw_button", "buy", "start_roll"}),
     ],
 )
-def test_a_roll_of_high_roller_begins_a_game_where_the_table_has_none(stage: str, leads_up: set[str]) -> None:
+def test_a_practised_high_roller_roll_begins_a_game_if_the_table_has_none(
+    stage: str, leads_up: set[str]
+) -> None:
     act = of_single_rolls(TABLE, {"valid": 1.0}, lambda: stage)(3, 1, False)
     entered = [reading for _, reading in act.feed if isinstance(reading, Input)]
     played = {reading.name for reading in entered if not is_persons_input("high_roller", reading)}
@@ -278,7 +280,7 @@ def test_a_roll_of_high_roller_begins_a_game_where_the_table_has_none(stage: str
 
 
 @pytest.mark.parametrize("kind", ROLLS)
-def test_every_roll_of_high_roller_that_is_practised_has_one_right_end(kind: str) -> None:
+def test_every_practised_high_roller_roll_has_one_right_end(kind: str) -> None:
     act = of_single_rolls(TABLE, {kind: 1.0}, lambda: "elimination")(3, 1, False)
     assert correct_result(act.scenes[0]) is not None
 
@@ -299,7 +301,7 @@ def asks(state: HighRollerState) -> set[str]:
 @pytest.mark.parametrize(
     ("roll_off", "declines"), [(TWICE, {"decline 2"}), (ROLLED, {"decline 2"}), (ONCE, set())]
 )
-def test_a_player_leaves_out_a_roll_only_where_another_is_or_was_theirs(
+def test_a_player_declines_a_roll_only_if_he_has_or_had_another(
     roll_off: RollOff, declines: set[str]
 ) -> None:
     assert roll_off.may_decline() is bool(declines)
@@ -316,14 +318,14 @@ def test_a_player_leaves_out_a_roll_only_where_another_is_or_was_theirs(
         HighRollerState(),
     ],
 )
-def test_players_ask_for_nothing_in_a_tie_between_games_and_where_too_few_would_stay(
+def test_players_request_nothing_in_a_tie_between_games_or_when_too_few_would_stay(
     state: HighRollerState,
 ) -> None:
     assert asks(state) == set()
 
 
 @pytest.mark.parametrize("enters", [True, False])
-def test_what_a_player_asks_for_is_entered_before_the_next_roll_or_missed_with_its_rule(
+def test_a_players_request_is_entered_before_the_next_roll_or_missed_with_its_rule(
     enters: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = io.StringIO()
@@ -334,18 +336,20 @@ def test_what_a_player_asks_for_is_entered_before_the_next_roll_or_missed_with_i
         practised.execute("")
         if practised.score.requests:
             break
-    assert not practised.cue(), "nobody rolls while a player's word is heard"
+    assert not practised.cue(), "no roll may begin during a player's request"
     asked = practised.score.requests[0].request
     assert f"You hear: {asked.says}." in out.getvalue()
     if enters:
         practised.execute(f"{asked.name} {asked.seat}")
     practised.execute("")
-    assert practised.cue(), "play goes on"
+    assert practised.cue(), "play must continue"
     missed = f"{asked.says}: enter {asked.name} {asked.seat} ({asked.rule})"
     assert (missed in shown(practised.score)) is not enters
 
 
-def test_enter_again_before_the_dice_lie_there_throws_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pressing_enter_again_before_the_dice_are_at_rest_does_not_throw_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     out = io.StringIO()
     practised = Practice(load_table("craps"), Screen(out), threading.Event())
     monkeypatch.setattr(practice, "ask", lambda *_: {"status": {}})
@@ -357,7 +361,7 @@ def test_enter_again_before_the_dice_lie_there_throws_no_second_time(monkeypatch
     assert "this attempt is not over yet" in out.getvalue()
 
 
-def test_a_defect_in_a_thread_ends_the_practice_in_words(
+def test_an_exception_in_a_thread_ends_the_practice_with_a_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Broken:
@@ -374,7 +378,7 @@ def test_a_defect_in_a_thread_ends_the_practice_in_words(
 
 
 @pytest.mark.parametrize("table", ["craps", "roulette", "roulette-ss2", "three-card"])
-def test_an_attempt_begins_within_two_seconds_of_the_persons_word(table: str) -> None:
+def test_an_attempt_begins_within_two_seconds_of_the_persons_input(table: str) -> None:
     settings = load_table(str(config_file("tables", table)))
     acts: list[Act] = []
     for seed in range(12):
@@ -397,8 +401,8 @@ def test_an_attempt_begins_within_two_seconds_of_the_persons_word(table: str) ->
         assert act.end_us - last_seen_us(settings.rules.game, act) <= 2_000_000
 
 
-def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path: Path) -> None:
-    """A person who enters what lies on the felt is right, however late the readings arrive."""
+def test_a_person_plays_two_throws_on_a_terminal_and_gets_the_score(tmp_path: Path) -> None:
+    """A person who enters what is on the felt is right, however late the readings arrive."""
     folder = tmp_path / "v"
     terminal = Terminal(
         ("simulate", "craps", "--staff", "me", "--dir", str(folder), "--throws", "2", "--seed", "3"), 80, 24
@@ -408,7 +412,7 @@ def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path:
         touched: Json = {"do": "input", "name": "lock", "by": "supervisor", "token": "of a screen"}
         told = ask(str(folder / "control.sock"), touched)
         assert str(folder / "people" / PUBLIC_FILE) in str(told["says"]), (
-            "the screens of this folder are believed"
+            "the screens of this folder must be accepted"
         )
         for number in (1, 2):
             terminal.type("\n")
@@ -444,4 +448,4 @@ def rule_until_right(terminal: Terminal, ruling: str, number: int) -> None:
         score = text.rfind(f"Score: {number} of {number} correct")
         if score >= 0 and score == text.rfind("Score: "):
             return
-    raise AssertionError(f"ruled in vain; there is:\n{terminal.text}")
+    raise AssertionError(f"no ruling was accepted; there is:\n{terminal.text}")

@@ -37,7 +37,7 @@ def spins(told: list[dict[str, object]]) -> list[tuple[str, object]]:
     return [(str(o["type"]), o["data"]) for o in told if str(o["type"]).startswith("spin")]
 
 
-def test_what_was_witnessed_is_called_and_all_else_is_reviewed(
+def test_witnessed_numbers_are_called_and_all_others_are_reviewed(
     capture: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code, told, err = replayed(capfd, capture)
@@ -57,7 +57,9 @@ def test_what_was_witnessed_is_called_and_all_else_is_reviewed(
     assert f"{len(LINES)} lines, {len(LINES) - 5} status frames, 1 malformed" in err
 
 
-def test_a_wheel_with_more_zeros_has_them(capture: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_capture_of_a_wheel_with_more_zeros_calls_them(
+    capture: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     _, told, _ = replayed(capfd, capture, "--wheel", "39")
     called = [o["data"] for o in told if o["type"] == "spin.called"]
     assert [(c["number"], c["colour"]) for c in called if isinstance(c, dict)][-1] == ("000", "green")
@@ -80,7 +82,7 @@ def test_the_outcomes_can_be_checked_and_a_difference_fails(
     assert replayed(capfd, capture, "--check", str(expected))[0] == 1
 
 
-def test_explained_a_call_names_the_rules_and_the_words_behind_it(
+def test_an_explained_call_names_its_rules_and_the_lines_behind_it(
     capture: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["replay", capture, "--device", "ss2", "--explain"]) == 0
@@ -93,7 +95,9 @@ def test_the_same_capture_gives_the_same_outcomes(capture: str, capfd: pytest.Ca
     assert replayed(capfd, capture) == replayed(capfd, capture)
 
 
-def test_the_conventional_rules_may_be_named(capture: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_capture_can_be_replayed_under_the_conventional_rules(
+    capture: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     usual, other = replayed(capfd, capture), replayed(capfd, capture, "--rules", "roulette-conventional")
     assert spins(usual[1]) == spins(other[1])
 
@@ -115,6 +119,8 @@ def test_a_bad_line_ends_the_run_before_anything_is_reported(
     assert replayed(capfd, str(path), "--lenient")[0] == 0
 
 
-def test_wheel_is_said_of_a_capture_only(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_wheel_option_is_accepted_for_a_capture_only(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main(["replay", str(tmp_path / "log.jsonl"), "--wheel", "38"]) == 2
     assert "a log's header describes its wheel" in capfd.readouterr().err

@@ -56,7 +56,7 @@ def write(path: Path, *lines: Fields | str) -> Path:
 
 
 class TestPrinting:
-    def test_one_aligned_line_an_outcome(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_each_outcome_is_one_aligned_line(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["replay", str(log)]) == 0
         told = capsys.readouterr()
         assert told.out.splitlines() == [
@@ -65,7 +65,7 @@ class TestPrinting:
         ]
         assert told.err == ""
 
-    def test_a_log_that_gives_no_outcome_is_not_silent(
+    def test_a_log_without_outcomes_is_reported(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         empty = write(tmp_path / "empty.jsonl", HEADER)
@@ -77,7 +77,7 @@ class TestPrinting:
         assert main(["replay", str(empty), "--check", str(nothing)]) == 0
         assert f"{nothing}: found no outcome in it, so nothing was compared" in capsys.readouterr().err
 
-    def test_json_is_one_object_an_outcome_with_its_keys_in_order(
+    def test_json_has_one_object_per_outcome_with_its_keys_in_order(
         self, log: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["replay", str(log), "--json"]) == 0
@@ -146,7 +146,7 @@ class TestReporting:
         assert f"1 reading arrived too late to count; {first}" in told.err
         assert "ms too late, not used: 0.000005 s cam die_lost die=1" in told.out
 
-    def test_progress_is_shown_to_a_person_and_wiped_away(
+    def test_progress_is_shown_on_a_terminal_and_erased_at_the_end(
         self, log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
@@ -185,7 +185,7 @@ class TestRefusing:
             [str(tmp_path / "no")], capsys
         )
 
-    def test_an_unknown_rule_set_and_lists_those_there_are(
+    def test_an_unknown_rule_set_and_lists_the_known_ones(
         self, log: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         told = self.refused([str(log), "--rules", "craps-v2"], capsys)
@@ -218,7 +218,7 @@ class TestRefusing:
             ),
         ],
     )
-    def test_a_header_that_gives_no_table_to_judge(
+    def test_a_header_without_the_tables_dimensions(
         self, header: Fields, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert says in self.refused([str(write(tmp_path / "a.jsonl", header, LOCK))], capsys)
@@ -257,7 +257,7 @@ class TestSeveralLogs:
         return [str(RECORDED / f"{name}.jsonl.gz") for name in self.NAMES]
 
     @pytest.mark.parametrize("workers", ["1", "3"])
-    def test_several_logs_give_what_each_gives_alone_in_their_order(
+    def test_several_logs_give_the_outcomes_of_each_alone_in_order(
         self, workers: str, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         alone = b""
@@ -267,7 +267,7 @@ class TestSeveralLogs:
         assert main(["replay", *self.logs(), "--json", "--workers", workers]) == 0
         assert capfdbinary.readouterr().out == alone
 
-    def test_more_logs_than_are_in_hand_at_a_time(
+    def test_more_logs_than_are_replayed_at_a_time(
         self, log: Path, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         assert main(["replay", str(log)]) == 0
@@ -295,13 +295,15 @@ class TestSeveralLogs:
         assert told.out.count("table.locked") == 1
         assert f"{bad}, line 3: found" in told.err
 
-    def test_standard_input_is_no_piece_of_many(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_standard_input_cannot_be_one_of_several_logs(
+        self, log: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["replay", str(log), "-"]) == 2
         assert (
             "found standard input among other logs, expected standard input alone" in capsys.readouterr().err
         )
 
-    def test_a_worker_that_is_killed_ends_it_with_what_to_do(
+    def test_a_killed_worker_ends_the_replay_with_a_message_saying_what_to_do(
         self, log: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(replay_command, "_replayed", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
@@ -311,7 +313,7 @@ class TestSeveralLogs:
         assert "a replay process was killed" in told.err
         assert "--workers 1" in told.err
 
-    def test_a_replay_that_is_stopped_leaves_no_process(self) -> None:
+    def test_a_stopped_replay_leaves_no_process(self) -> None:
         command = [sys.executable, "-m", "controller.cli.main", "replay", *self.logs() * 40, "--json"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(
@@ -320,5 +322,5 @@ class TestSeveralLogs:
             assert replay.stdout is not None
             assert replay.stdout.readline().startswith(b"{")
             replay.terminate()
-            replay.stdout.read()  # ends only once every worker, which holds it too, is gone
+            replay.stdout.read()  # the pipe ends only once every worker, which also holds it, is gone
         assert replay.returncode == 143

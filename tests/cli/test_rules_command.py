@@ -35,7 +35,9 @@ def test_show_as_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown["ruleset"]["throw"]["missed_wall"] == "warn"
 
 
-def test_an_unknown_rule_set_lists_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_rule_set_is_refused_with_the_known_ones_by_show(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["rules", "show", "roulete"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
@@ -43,14 +45,12 @@ def test_an_unknown_rule_set_lists_those_there_are(capsys: pytest.CaptureFixture
     assert "did you mean 'roulette'?" in told.err
 
 
-def test_a_rule_set_of_ones_own_is_shown_by_its_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_custom_rule_set_is_shown_by_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "show", str(tmp_path / "own.yaml")]) == 2
     assert "own.yaml" in capsys.readouterr().err
 
 
-def test_rows_give_each_value_once_with_its_rule_and_reason() -> None:
+def test_each_value_is_listed_once_with_its_rule_and_reason() -> None:
     document = {
         "throw": {"far": True, "delay_ms": [0.5, 2.0], "least": None},
         "pays": {"yo": {"pays": [15, 1], "rule": "C34-PAY-9"}},
@@ -67,7 +67,7 @@ def test_rows_give_each_value_once_with_its_rule_and_reason() -> None:
     ]
 
 
-def test_check_prints_exact_edges_beside_the_printed_ones_and_its_findings(
+def test_check_prints_exact_edges_next_to_the_documents_and_its_findings(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["rules", "check", "craps-v1"]) == 1
@@ -122,14 +122,14 @@ def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config"
 
 
-def test_findings_that_a_named_person_accepted_with_a_reason_are_no_more_exit_1(
+def test_findings_that_a_named_person_accepted_with_a_reason_no_longer_cause_exit_1(
     own_config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["rules", "check", "roulette"]) == 1
     capsys.readouterr()
     words = ("--who", "Ann Lee", "--reason", "as the document prints them")
     assert main(["rules", "accept", "roulette", "steep:*", *words]) == 0
-    assert main(["rules", "check", "roulette"]) == 1, "the others are still open"
+    assert main(["rules", "check", "roulette"]) == 1, "the others must still be open"
     assert main(["rules", "accept", "roulette", "looks_misprinted:*", "no_printed_odds:high", *words]) == 0
     capsys.readouterr()
     assert main(["rules", "check", "roulette"]) == 0
@@ -139,7 +139,7 @@ def test_findings_that_a_named_person_accepted_with_a_reason_are_no_more_exit_1(
     assert (own_config / "accepted" / "roulette.json").exists()
 
 
-def test_what_is_accepted_is_never_kept_in_the_shipped_configuration(
+def test_accepted_findings_are_never_stored_in_the_shipped_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("TABLE_CONFIG", raising=False)
@@ -155,7 +155,7 @@ def test_what_is_accepted_is_never_kept_in_the_shipped_configuration(
     assert not (config_home() / "accepted").exists()
 
 
-def test_an_accepted_finding_that_says_something_else_is_open_again(own_config: Path) -> None:
+def test_an_accepted_finding_whose_text_changed_is_open_again(own_config: Path) -> None:
     words = ("--who", "Ann", "--reason", "known")
     assert main(["rules", "accept", "three-card-poker-12-014", "*", *words]) == 0
     file = own_config / "accepted" / "three-card-poker-12-014.json"
@@ -163,7 +163,7 @@ def test_an_accepted_finding_that_says_something_else_is_open_again(own_config: 
     assert main(["rules", "check", "three-card-poker-12-014"]) == 1
 
 
-def test_accepting_what_is_no_finding_lists_those_there_are(
+def test_accepting_an_unknown_finding_lists_the_known_ones(
     own_config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert own_config.exists()
@@ -171,7 +171,7 @@ def test_accepting_what_is_no_finding_lists_those_there_are(
     assert "steep:three" in capsys.readouterr().err
 
 
-def test_a_file_of_accepted_findings_that_is_none_is_reported(
+def test_an_invalid_file_of_accepted_findings_is_reported(
     own_config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (own_config / "accepted").mkdir()
@@ -193,7 +193,7 @@ def test_a_file_is_settled_line_by_line(tmp_path: Path, capsysbinary: pytest.Cap
     assert (decided["id"], decided["status"], decided["returned"]) == ("b1", "win", 1000)
 
 
-def test_that_nothing_was_bet_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_without_bets_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_lines(tmp_path / "w.jsonl", NATURAL)
     assert main(["settle", "--rules", "craps-12-034", str(path)]) == 0
     assert capsys.readouterr().err == f"tablectl: {path}: found no bet in it, so nothing was settled\n"

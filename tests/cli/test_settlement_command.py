@@ -74,7 +74,9 @@ def test_bad_input_says_what_was_expected(
 ) -> None:
     assert settlement(database, *words) == 2
     assert says in capsys.readouterr().err
-    assert list(Path(database.removeprefix("sqlite:///")).parent.iterdir()) == [], "nothing is left behind"
+    assert list(Path(database.removeprefix("sqlite:///")).parent.iterdir()) == [], (
+        "nothing may be left behind"
+    )
 
 
 def test_a_database_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:

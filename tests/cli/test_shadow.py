@@ -28,7 +28,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> str:
 
 
 def an_evening() -> list[AnyReading]:
-    """Rolls that the dealer enters alike, differently or not, and one that only the dealer can decide."""
+    """Return rolls that the dealer enters alike, differently or not, and one that only the dealer decides."""
     at = [number * 20 * SECOND_US for number in range(1, 6)]
     return [
         *throw(at[0], (4, 4)),
@@ -44,7 +44,7 @@ def an_evening() -> list[AnyReading]:
     ]
 
 
-def test_each_attempt_is_held_against_the_last_word_that_was_entered(
+def test_each_attempt_is_compared_with_the_last_input_entered_for_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = journaled(rig_in(tmp_path), an_evening())
@@ -60,7 +60,7 @@ def test_each_attempt_is_held_against_the_last_word_that_was_entered(
     assert told[1]["by"] == "boxperson Ann"
 
 
-def test_the_report_counts_and_names_every_difference_and_draws_it(
+def test_the_report_counts_names_and_draws_every_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = journaled(rig_in(tmp_path), an_evening())
@@ -74,7 +74,7 @@ def test_the_report_counts_and_names_every_difference_and_draws_it(
     assert sorted(path.name for path in drawn.iterdir()) == ["2.svg", "3.svg"]
 
 
-def test_where_all_agree_it_ends_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_without_differences_is_exit_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["shadow", "--journal", journaled(rig_in(tmp_path), an_evening()[:7])]) == 0
     assert "differences" not in capsys.readouterr().out
 
@@ -85,10 +85,10 @@ class Deaf:
     turns = 0
 
     def ask(self, name: str, work: object) -> None:
-        raise AssertionError(f"{name} was asked for {work}")
+        raise AssertionError(f"{name} received a request: {work}")
 
 
-def test_a_quiet_table_lights_no_lamp() -> None:
+def test_a_shadow_lights_no_lamp() -> None:
     hardware = Hardware(Deaf(), {"console": "node"}, quiet=True)  # type: ignore[arg-type]  # it is all that is used
     hardware.show("review", "on")
 
@@ -103,9 +103,7 @@ def options(folder: Path, *, shadow: bool) -> Options:
 
 
 @pytest.mark.parametrize("was_shadow", [True, False])
-def test_a_shadows_journal_and_a_tables_are_never_taken_for_each_other(
-    was_shadow: bool, tmp_path: Path
-) -> None:
+def test_a_shadows_journal_and_a_tables_are_never_confused(was_shadow: bool, tmp_path: Path) -> None:
     (tmp_path / "journal.db").touch()
     if was_shadow:
         (tmp_path / "shadow").touch()
@@ -115,7 +113,7 @@ def test_a_shadows_journal_and_a_tables_are_never_taken_for_each_other(
     assert not any("--journal" in one for one in right)
 
 
-def test_a_shadow_hands_nothing_over_and_can_not_be_started_as_a_table(tmp_path: Path) -> None:
+def test_a_shadow_publishes_nothing_and_cannot_be_started_as_a_table(tmp_path: Path) -> None:
     table = Table(tmp_path)
     table.arguments = (*table.arguments, "--shadow")
     table.start()

@@ -42,7 +42,7 @@ def handlers_as_before() -> Iterator[None]:
 
 @pytest.mark.usefixtures("handlers_as_before")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_though_the_main_thread_holds_the_lock_that_stopping_takes(
+def test_a_signal_stops_a_command_even_if_the_main_thread_holds_the_stop_lock(
     number: signal.Signals,
 ) -> None:
     lock, stopped = Condition(Lock()), Event()
@@ -58,8 +58,8 @@ def test_a_signal_stops_though_the_main_thread_holds_the_lock_that_stopping_take
     assert stopped.wait(PATIENCE_S)
 
 
-def test_a_service_keeps_what_it_loaded_out_of_the_collectors_sight() -> None:
-    """A full collection of all modules would stop its threads; what comes later is still collected."""
+def test_a_service_excludes_its_modules_from_garbage_collection() -> None:
+    """A full collection of all modules would stop its threads; later objects are still collected."""
     loaded: list[list[int]] = [[] for _ in range(100)]
     with startup_frozen():
         assert gc.get_freeze_count() > len(loaded)
@@ -77,8 +77,8 @@ def import_in_a_pause() -> None:
 
 
 @pytest.mark.parametrize("was_on", [True, False])
-def test_imports_pause_the_collector_and_leave_it_as_it_was(was_on: bool) -> None:
-    """Also if an import fails."""
+def test_imports_pause_the_garbage_collector_and_restore_its_state(was_on: bool) -> None:
+    """This includes imports that fail."""
     before = gc.isenabled()
     try:
         (gc.enable if was_on else gc.disable)()
@@ -96,5 +96,5 @@ def test_a_number_outside_its_range_is_refused_with_the_range(text: str) -> None
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1.0), ("71.5", 71.5), ("1e4", 10_000.0)])
-def test_a_number_within_its_range_is_taken(text: str, number: float) -> None:
+def test_a_number_within_its_range_is_accepted(text: str, number: float) -> None:
     assert real_number(1, 10_000, "pixels")(text) == number

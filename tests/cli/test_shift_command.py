@@ -23,7 +23,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
 
 
 def an_evening() -> list[AnyReading]:
-    """A roll, one called back, one that Bo rules on, a seven-out, a table that Cy closes and opens again."""
+    """Return a roll, one called back, one ruled on by Bo, a seven-out, a table closed and reopened by Cy."""
     at = [number * 10 * SECOND_US for number in range(1, 8)]
     return [
         *throw(at[0], (4, 4)),
@@ -44,14 +44,14 @@ def shift(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_a_shift_sums_up_what_was_reported_and_who_ruled(
+def test_a_shift_sums_up_the_outcomes_and_the_rulings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = str(journaled(rig_in(tmp_path), an_evening()))
     told = json.loads(shift(capsys, "--journal", journal, "--back", "1", "--json"))
-    assert told["opened_by"] is None, "a new table is open from its first row on"
+    assert told["opened_by"] is None, "a new table must be open from its first row on"
     assert told["closed_by"] == "manager Cy"
-    assert told["results"] == 3, "the roll that was called back does not count"
+    assert told["results"] == 3, "the roll that was called back must not count"
     assert told["voids"] == {"called": 1}
     assert told["rulings_by"] == {
         "boxperson Ann": {"called": 0, "voided": 0, "corrected": 1},
@@ -62,7 +62,7 @@ def test_a_shift_sums_up_what_was_reported_and_who_ruled(
     assert review["ended_us"] >= review["wall_us"]
 
 
-def test_a_ruling_of_a_role_without_a_name_is_a_ruling(
+def test_a_ruling_by_a_role_without_a_name_counts_as_a_ruling(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     at_us = 10 * SECOND_US
@@ -71,7 +71,9 @@ def test_a_ruling_of_a_role_without_a_name_is_a_ruling(
     assert told["rulings_by"] == {"dealer": {"called": 0, "voided": 0, "corrected": 1}}
 
 
-def test_what_the_sensors_void_is_nobodys_ruling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_void_by_sensors_is_not_counted_as_a_ruling(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     short = throw(10 * SECOND_US, (2, 1), short_mm=(0.0, 300.0))
     end = says(20 * SECOND_US, "dice_collected")
     told = json.loads(shift(capsys, "--journal", str(journaled(rig_in(tmp_path), [*short, end])), "--json"))
@@ -89,7 +91,7 @@ def test_the_shift_since_the_table_opened_again_starts_from_nothing(
     assert "cam: unplugged, ongoing" in text
 
 
-def test_a_fault_that_stood_at_a_restart_is_reported_once_and_ends_where_it_was_not_found_again(
+def test_a_fault_across_a_restart_is_listed_once_and_ends_when_it_is_not_found_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rig = rig_in(tmp_path)
@@ -120,7 +122,7 @@ def test_a_page_holds_every_result_and_nothing_that_a_browser_would_load(
     }
 
 
-def test_a_shift_that_there_was_not_is_refused_with_how_many_there_are(
+def test_an_unknown_shift_is_refused_with_the_number_of_shifts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = journaled(rig_in(tmp_path), an_evening())
@@ -128,7 +130,7 @@ def test_a_shift_that_there_was_not_is_refused_with_how_many_there_are(
     assert "found 2 shifts, expected at least 3" in capsys.readouterr().err
 
 
-def test_a_page_that_cannot_be_written_says_so_and_leaves_nothing(
+def test_a_page_that_cannot_be_written_is_reported_and_leaves_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = journaled(rig_in(tmp_path), an_evening())

@@ -1,4 +1,4 @@
-"""Standard streams as a shell may pass them on: full, closed, in a plain locale, or broken in mid-command."""
+"""Standard streams as a shell may pass them: full, closed, in a plain locale, or broken during a command."""
 
 import json
 import os
@@ -22,7 +22,7 @@ WORDS = {
     "demo": ("demo", "--throws", "1", "--spins", "0", "--games", "0", "--deals", "0"),
     "simulate": ("simulate", "--list-faults"),
 }
-"""A cheap call of these commands; of every other command the help, which is printed the same way."""
+"""A cheap call of these commands; for every other command the help, which is printed the same way."""
 CALLS = [WORDS.get(name, (name, "--help")) for name in COMMANDS] + [("--help",), ("--version",)]
 PLAIN = {"LC_ALL": "C", "TERM": "dumb", "COLUMNS": "40"}
 NO_CONTROLLER = ("status", "--socket", "/nowhere/control.sock")
@@ -41,12 +41,12 @@ def shell(redirected: str, words: tuple[str, ...], **environ: str) -> subprocess
 
 
 def in_turn(*redirected: str) -> list[tuple[tuple[str, ...], str]]:
-    """Pair each call with one of the redirections, since streams are guarded alike for all commands."""
+    """Pair each call with one of the redirections, since all commands guard streams in the same way."""
     return list(zip(CALLS, cycle(redirected), strict=False))
 
 
 @pytest.mark.parametrize(("words", "redirected"), in_turn(">/dev/full", ">&-"))
-def test_every_command_says_in_one_line_that_its_output_can_not_be_written(
+def test_every_command_says_in_one_line_that_its_output_cannot_be_written(
     words: tuple[str, ...], redirected: str
 ) -> None:
     ended = shell(redirected, words, **PLAIN)
@@ -56,10 +56,10 @@ def test_every_command_says_in_one_line_that_its_output_can_not_be_written(
 
 
 @pytest.mark.parametrize(("words", "redirected"), in_turn("2>/dev/full", "2>&- <&-"))
-def test_every_command_prints_the_same_where_nobody_hears_its_messages_in_plain_ascii_where_that_is_asked(
+def test_output_is_the_same_with_standard_error_closed_and_ascii_in_a_plain_locale(
     words: tuple[str, ...], redirected: str
 ) -> None:
-    plain = words[0] != "replay"  # whose data are written as they are
+    plain = words[0] != "replay"  # their data are written unchanged
     ended = shell(redirected, words, **PLAIN if plain else {})
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert ended.stdout
@@ -73,7 +73,7 @@ def test_every_command_prints_the_same_where_nobody_hears_its_messages_in_plain_
     ids=lambda value: value[0] if isinstance(value, tuple) else str(value),
 )
 @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full"])
-def test_a_message_never_lands_in_the_output_nor_changes_the_exit_code(
+def test_a_message_never_appears_in_the_output_nor_changes_the_exit_code(
     words: tuple[str, ...], code: int, redirected: str
 ) -> None:
     ended = shell(redirected, words)
@@ -81,14 +81,14 @@ def test_a_message_never_lands_in_the_output_nor_changes_the_exit_code(
 
 
 @pytest.mark.parametrize("words", [("replay", "-"), ("settle", "--rules", "roulette")], ids=" ".join)
-def test_a_closed_standard_input_is_stated(words: tuple[str, ...]) -> None:
+def test_a_closed_standard_input_is_reported(words: tuple[str, ...]) -> None:
     ended = shell("<&-", words)
     assert ended.returncode == 2
     assert b"tablectl: standard input: found a closed stream, expected" in ended.stderr
 
 
-def test_a_file_opened_later_is_not_taken_for_a_closed_stream(tmp_path: Path) -> None:
-    """If it is closed, the next file opened, such as the log or a database, would get number 1."""
+def test_a_file_opened_later_does_not_replace_a_closed_stream(tmp_path: Path) -> None:
+    """With stream 1 closed, the next file opened, such as the log or a database, would get number 1."""
     code = (
         "from controller.cli import shell; shell.guard_streams()\n"
         "import os; opened = os.open('/dev/null', os.O_RDONLY); raise SystemExit(opened)"
@@ -104,14 +104,14 @@ def test_a_file_opened_later_is_not_taken_for_a_closed_stream(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "environ", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}]
 )
-def test_words_that_the_terminal_can_not_show_are_escaped(environ: dict[str, str]) -> None:
+def test_text_that_the_terminal_cannot_show_is_escaped(environ: dict[str, str]) -> None:
     ended = shell("", ("replay", "Ω—é"), **environ)
     assert ended.returncode == 2
     assert b"Traceback" not in ended.stderr
     assert rb"\u03a9" in ended.stderr
 
 
-def test_a_reader_that_goes_away_ends_it_without_a_word() -> None:
+def test_a_command_whose_reader_goes_away_ends_silently() -> None:
     command = [sys.executable, "-m", "controller.cli.main", "simulate", "--list-faults"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
         assert writer.stdout is not None
@@ -123,7 +123,7 @@ def test_a_reader_that_goes_away_ends_it_without_a_word() -> None:
 
 @pytest.mark.usefixtures("hears_signals")
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
-def test_a_command_that_is_cut_off_ends_without_a_word(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_command_stopped_by_a_signal_ends_silently(number: signal.Signals, tmp_path: Path) -> None:
     header = {
         "log": "table-readings",
         "version": 1,
@@ -136,10 +136,10 @@ def test_a_command_that_is_cut_off_ends_without_a_word(number: signal.Signals, t
     command = [sys.executable, "-m", "controller.cli.main", "replay", str(pipe)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as cut_off,
-        pipe.open("wb", buffering=0) as log,  # opens once the command reads
+        pipe.open("wb", buffering=0) as log,  # this returns once the command opens it to read
     ):
         log.write(json.dumps(header).encode() + b"\n")
-        # A signal between two system calls is noticed only at the next one: again until it has ended.
+        # A signal between two system calls is noticed only at the next one: repeat until it has ended.
         until(lambda: _ended(cut_off, number), "the command to end")
         told, said = cut_off.communicate()
     assert cut_off.returncode in (128 + number, -number)

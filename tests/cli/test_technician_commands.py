@@ -37,7 +37,7 @@ def until(fact: Callable[[], bool], what: str) -> None:
     pause = threading.Event()
     deadline = time.monotonic() + PATIENCE_S
     while not fact():
-        assert time.monotonic() < deadline, f"waited {PATIENCE_S:g} s in vain: {what}"
+        assert time.monotonic() < deadline, f"waited {PATIENCE_S:g} s for: {what}"
         pause.wait(0.02)
 
 
@@ -69,7 +69,7 @@ class Live:
     def status(self) -> Json:
         try:
             status = ask(self.socket, {"do": "status"})["status"]
-        except Exception:  # noqa: BLE001 it does not answer yet
+        except Exception:  # noqa: BLE001 no answer yet
             return {}
         assert isinstance(status, dict)
         return status
@@ -102,11 +102,11 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
     report = json.loads((tmp_path / "report.json").read_text())
     found = {finding["sensor"]: finding for finding in report["findings"]}
     assert found["wall_impact"]["figures"]["peak"] > 0
-    # The camera is not calibrated yet, and so may put the die elsewhere: that is what the test is for.
+    # The camera is not calibrated yet and may misplace the die, which is what the test checks.
     assert code == (0 if report["passed"] else 1)
 
     code, out = craps.does("test", "wall-left", "--report", str(tmp_path / "report.json"))
-    assert code == 2, "a report is kept, and no test begins that could not be reported"
+    assert code == 2, "a report must be kept, and no test begin without one"
     assert "throw one die" not in out
     assert json.loads((tmp_path / "report.json").read_text()) == report
 
@@ -146,9 +146,9 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
 
 
 def traces(status: Json) -> Json:
-    """What a test must not change.
+    """Return the parts of the status that a test must not change.
 
-    The fault lamp may differ: on a busy machine a device falls silent, and a test that failed stays a fault.
+    The fault lamp may differ: on a busy machine a device falls silent, and a failed test stays a fault.
     """
     numbers, lamps = status["next"], status["lamps"]
     assert isinstance(numbers, dict)
@@ -161,7 +161,7 @@ def traces(status: Json) -> Json:
 
 
 def begun(path: str, **words: object) -> tuple[socket.socket, Json]:
-    """Begin a test on a new connection; return it with the answer."""
+    """Begin a test on a new connection; return the connection and the answer."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     link.settimeout(PATIENCE_S)
     link.connect(path)
@@ -172,7 +172,7 @@ def begun(path: str, **words: object) -> tuple[socket.socket, Json]:
     return link, msgspec.json.decode(line, type=Json)
 
 
-def test_test_mode_ends_with_whoever_asked_for_it(craps: Live) -> None:
+def test_test_mode_ends_with_the_connection_that_began_it(craps: Live) -> None:
     first, answer = begun(craps.socket)
     assert answer["testing"] is True
     assert craps.status()["testing"] is True
@@ -202,7 +202,7 @@ def test_a_door_left_open_in_test_mode_locks_the_table(craps: Live) -> None:
     until(lambda: craps.status()["lock"] == "locked", "the lock")
 
 
-def test_a_wheels_test_hears_ball_and_rotor_though_bets_are_open(tmp_path: Path) -> None:
+def test_a_wheels_test_receives_ball_and_rotor_while_bets_are_open(tmp_path: Path) -> None:
     live = Live("roulette", tmp_path)
     try:
         code, out = live.does("test", "wheel", "--only", "rotor_index", "--only", "ball_beam")
@@ -220,7 +220,7 @@ def test_a_wheels_test_hears_ball_and_rotor_though_bets_are_open(tmp_path: Path)
         assert f"pass    {sensor} " in out
 
 
-def test_beams_index_and_drop_of_a_wheel_are_measured_and_written_into_the_tables_file(
+def test_beams_index_and_drop_of_a_wheel_are_measured_and_written_to_the_tables_file(
     tmp_path: Path,
 ) -> None:
     wheel = Live("roulette", tmp_path)
@@ -290,7 +290,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
         (("calibrate", "camera", "cam", "--table", "craps"), 2, "--table: found no --log with it"),
     ],
 )
-def test_what_makes_no_sense_is_stated_and_leaves_test_mode(
+def test_an_invalid_test_is_refused_and_leaves_test_mode(
     craps_for_words: Live, words: tuple[str, ...], code: int, says: str
 ) -> None:
     found, out = craps_for_words.does(*words)
@@ -300,7 +300,7 @@ def test_what_makes_no_sense_is_stated_and_leaves_test_mode(
 
 @pytest.fixture(scope="module")
 def craps_for_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A table that the tests do not change."""
+    """Return a table that the tests do not change."""
     live = Live("craps", tmp_path_factory.mktemp("words"))
     yield live
     live.end()
@@ -333,15 +333,17 @@ class Terminal:
         return self._process.wait(PATIENCE_S), self.seen
 
     def _read(self, *, at_end: bool = False) -> str:
-        assert select.select([self._end], [], [], PATIENCE_S)[0], f"nothing more came after {self.seen!r}"
+        assert select.select([self._end], [], [], PATIENCE_S)[0], f"no more output came after {self.seen!r}"
         try:
             return os.read(self._end, 4096).decode()
-        except OSError:  # a terminal's other end is closed
-            assert at_end, f"it ended after {self.seen!r}"
+        except OSError:  # the terminal's other end is closed
+            assert at_end, f"the command ended after {self.seen!r}"
             return ""
 
 
-def test_lamps_are_lit_only_for_who_typed_the_word_and_says_what_is_seen(craps_for_words: Live) -> None:
+def test_lamps_are_lit_only_after_confirmation_and_the_person_enters_what_is_seen(
+    craps_for_words: Live,
+) -> None:
     words = ("test", "console", "--only", "outputs", "--socket", craps_for_words.socket)
     nobody = Terminal(*words)
     nobody.see("type the word LAMP to go on")
@@ -382,7 +384,7 @@ def test_a_person_skips_a_place_and_keeps_the_old_calibration(craps_for_words: L
 
 
 @pytest.mark.parametrize("words", [("test", "cam"), ("calibrate", "camera", "cam")])
-def test_without_a_controller_there_is_nothing_to_test(
+def test_without_a_controller_a_test_is_exit_3(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main([*words, "--socket", str(tmp_path / "none")]) == 3
@@ -394,7 +396,7 @@ def test_without_a_controller_there_is_nothing_to_test(
 
 @pytest.fixture
 def roulette(tmp_path: Path) -> Path:
-    """A table's file that can be changed."""
+    """Return a table's file that can be changed."""
     path = tmp_path / "table.yaml"
     shipped = Path(__file__).parents[2] / "config" / "tables" / "roulette.yaml"
     path.write_text(shipped.read_text())
@@ -402,7 +404,7 @@ def roulette(tmp_path: Path) -> Path:
 
 
 def recorded(path: Path, table: Path, kinds: tuple[type[AnyReading], ...] | None = None) -> Path:
-    """A recording of an evening at a wheel whose second beam is not where the file has it."""
+    """Return a recording of an evening at a wheel whose second beam is not where the file says."""
     wheel = load_table(str(table)).wheel
     assert wheel is not None
     true = msgspec.structs.replace(wheel, beams_deg=(10.0, 137.5, 250.0))
@@ -412,7 +414,7 @@ def recorded(path: Path, table: Path, kinds: tuple[type[AnyReading], ...] | None
     return path
 
 
-def test_a_wheel_is_calibrated_from_a_recording_and_only_where_one_says_so(
+def test_a_wheel_is_calibrated_from_a_recording_and_written_only_on_confirmation(
     roulette: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", None)
@@ -433,7 +435,7 @@ def test_a_wheel_is_calibrated_from_a_recording_and_only_where_one_says_so(
     assert [path.read_text() for path in tmp_path.glob("table.yaml.*")] == [before]
 
 
-def test_a_recording_that_does_not_tell_changes_nothing(
+def test_an_inconclusive_recording_changes_nothing(
     roulette: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = recorded(tmp_path / "log.jsonl", roulette, (BallBeam,))

@@ -21,7 +21,7 @@ def line(told: Mapping[str, object]) -> bytes:
 
 @contextmanager
 def controller(path: Path, ends: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Serve one client: begin a test, receive its result and end in this way."""
+    """Serve one client: begin a test, receive its result and end in the given way."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))
         listener.listen()
@@ -40,7 +40,7 @@ def controller(path: Path, ends: Callable[[socket.socket], None]) -> Iterator[st
         thread.join()
 
 
-def test_a_result_counts_once_it_is_noted_whatever_sensors_say_meanwhile(tmp_path: Path) -> None:
+def test_a_result_counts_once_it_is_confirmed_whatever_readings_arrive_meanwhile(tmp_path: Path) -> None:
     def notes(connection: socket.socket) -> None:
         connection.sendall(line(READING) * 3 + line({"ok": True, "noted": "wall"}))
 
@@ -48,7 +48,7 @@ def test_a_result_counts_once_it_is_noted_whatever_sensors_say_meanwhile(tmp_pat
         link.show_result("wall", ["device"], {"wall_impact": "heard nothing"})
 
 
-def test_a_result_that_is_refused_is_not_taken_for_noted(tmp_path: Path) -> None:
+def test_a_refused_result_does_not_count_as_confirmed(tmp_path: Path) -> None:
     def refuses(connection: socket.socket) -> None:
         connection.sendall(line({"ok": False, "code": "ended", "says": "test mode was switched off"}))
 
@@ -60,7 +60,7 @@ def test_a_result_that_is_refused_is_not_taken_for_noted(tmp_path: Path) -> None
         link.show_result("wall", [], {"wall_impact": "heard nothing"})
 
 
-def test_a_controller_that_dies_with_the_result_is_told_of(tmp_path: Path) -> None:
+def test_a_controller_that_dies_before_confirming_a_result_is_reported(tmp_path: Path) -> None:
     with (
         controller(tmp_path / "socket", lambda connection: connection.sendall(line(READING))) as path,
         TestLink(path, "ann") as link,

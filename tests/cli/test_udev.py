@@ -46,7 +46,7 @@ def test_ports_without_a_number_or_with_the_same_one_are_known_by_their_sockets(
     assert rules(tmp_path, capsys) == wanted
 
 
-def test_what_is_no_usb_port_is_left_out_and_nothing_at_all_is_reported(
+def test_ports_that_are_not_usb_are_left_out_and_an_empty_result_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "class/tty/ttyS0").mkdir(parents=True)
@@ -54,7 +54,9 @@ def test_what_is_no_usb_port_is_left_out_and_nothing_at_all_is_reported(
     assert "found no USB serial port" in capsys.readouterr().err
 
 
-def test_a_number_can_not_break_out_of_its_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_serial_number_cannot_break_out_of_its_rule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plug(tmp_path, "ttyACM0", "1-1", serial='a", RUN+="/bin/x', product='B\nRUN+="/bin/y"')
     (rule,) = rules(tmp_path, capsys)
     assert 'RUN+="' not in rule

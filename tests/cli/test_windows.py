@@ -10,7 +10,7 @@ LOGS = Path(__file__).parents[1] / "logs"
 DEMO = ("demo", "--fast", "--throws", "3", "--spins", "1", "--games", "1", "--deals", "1")
 PLAIN = {"LC_ALL": "C", "LANG": "C", "TERM": "dumb", "NO_COLOR": "1"}
 COMMAND = "    "
-"""A command to be pasted into a shell is one line, however long."""
+"""A command to paste into a shell is one line, however long."""
 
 
 @pytest.mark.parametrize("columns", [60, 80])

@@ -14,7 +14,7 @@ from tests.console.touch import PATIENCE_MS, Person
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Yield a browser; skip where the machine has none."""
+    """Yield a browser; skip if the machine has none."""
     if CHROMIUM is None:
         pytest.skip(MISSING)
     with sync_playwright() as playwright:
@@ -25,7 +25,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def started() -> Iterator[dict[str, Screens]]:
-    """Yield the screens that were started, by their table: modules at the same table share them."""
+    """Yield the screens that were started, by table: modules at the same table share them."""
     one: dict[str, Screens] = {}
     try:
         yield one
@@ -56,7 +56,7 @@ SignIn = Callable[..., Person]
 
 @pytest.fixture
 def sign_in(browser: Browser, screens: Screens) -> Iterator[SignIn]:
-    """Return a way to sign a person in at a browser of their own."""
+    """Return a function that signs a person in, in a browser context of his own."""
     with ExitStack() as opened:
 
         def at(name: str, *, size: tuple[int, int] = (1024, 600), feed: bool = True) -> Person:

@@ -1,4 +1,4 @@
-"""Pages in the browser without a table behind them: each as it is made of one state."""
+"""Pages in the browser without a table behind them: each rendered from one state."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ PAGES = Pages()
 
 
 def drawn(browser: Browser, floor: Floor | None, *, still: bool = False) -> Page:
-    """Open the staff's page of this state, as a boxperson has it; `still` as `opened` has it."""
+    """Open the staff's page of this state, as a boxperson sees it; for `still` see `opened`."""
     session = Session("secret", "ann", ("boxperson",), "boxperson")
     return opened(browser, PAGES.staff(Now(floor=floor), session), still=still)
 
@@ -36,9 +36,9 @@ def board_of(floor: Floor, **told: object) -> Board:
 
 
 def opened(browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *, still: bool = False) -> Page:
-    """Open a page with what belongs to it, on a touch screen of this size in pixels.
+    """Open a page with its resources, on a touch screen of this size in pixels.
 
-    `still`: its clock stands still until the test lets it run.
+    With `still` its clock stands still until the test lets it run.
     """
 
     def answer(route: Route) -> None:
@@ -48,7 +48,7 @@ def opened(browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *,
         elif path.startswith("/static/"):
             route.fulfill(path=STATIC / path.removeprefix("/static/"))
         elif path.endswith("events"):
-            pass  # A stream that says nothing: one that failed would be told of, above all else.
+            pass  # A stream that sends nothing: a failed one would be reported above everything else.
         else:
             route.abort()
 

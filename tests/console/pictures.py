@@ -22,10 +22,10 @@ from tests.console.touch import Person
 from tests.scenes import SECOND_US, throw
 
 COLOURS = 128
-"""Enough for flat pages; a third of the bytes."""
+"""A quality that is enough for flat pages, at a third of the bytes."""
 LOADED = """Promise.all([...document.images]
     .filter(one => one.loading !== "lazy").map(one => one.decode()))"""
-"""Waits for all pictures but those that wait to be unfolded."""
+"""Waits for all pictures except those not yet unfolded."""
 SMALL, LARGE, PHONE = (1024, 600), (1280, 800), (390, 844)
 
 
@@ -40,7 +40,7 @@ class Album:
         self.display.goto(f"{screens.url}/display")
 
     def page(self, size: tuple[int, int]) -> Page:
-        """Open a browser of its own."""
+        """Open a new browser context."""
         return self.browser.new_context(
             viewport={"width": size[0], "height": size[1]}, has_touch=True
         ).new_page()
@@ -52,7 +52,7 @@ class Album:
         return person
 
     def take(self, page: Page, name: str, *, whole: bool = False) -> None:
-        """Take a picture once all that is drawn on the page is there."""
+        """Take a picture once everything drawn on the page is there."""
         page.evaluate(LOADED)
         page.evaluate("scrollTo(0, 0)")
         file = self._folder / f"{name}.png"
@@ -73,7 +73,7 @@ def craps(album: Album) -> None:
     for _ in range(5):
         door.try_pin("cleo", "9999")
         expect(door.page.locator("#said")).not_to_have_text("…")
-    door.is_told("locked after 5 wrong tries")
+    door.is_answered_with("locked after 5 wrong tries")
     album.take(door.page, "locked-out")
     ann = album.person("ann")
     album.take(ann.page, "craps-open")
@@ -104,7 +104,7 @@ def craps(album: Album) -> None:
     album.take(ann.page, "craps-question")
     ann.touch("Back")
     ann.touch("Rule 3-4 for roll 4")
-    ann.is_told("Roll 4: 3-4")
+    ann.is_answered_with("Roll 4: 3-4")
     ann.open("Call back roll 4")
     ann.open("New shooter")
     album.take(ann.page, "craps-call-back", whole=True)
@@ -115,7 +115,7 @@ def craps(album: Album) -> None:
     album.take(ann.page, "craps-review-photographs", whole=True)
     ann.touch("No Roll")
     ann.page.locator("#yes").tap()
-    ann.is_told("No Roll")
+    ann.is_answered_with("No Roll")
     technician(album)
     ann.open("Lock, close")
     ann.touch("Lock: Dealer's break")
@@ -174,7 +174,7 @@ def roulette(album: Album) -> None:
     album.take(album.person("bob", PHONE).page, "roulette-review-phone", whole=True)
     bob.choose("17 black")
     bob.touch("Rule 17 for spin 1")
-    bob.is_told("Spin 1: 17")
+    bob.is_answered_with("Spin 1: 17")
     expect(album.display.locator(".number.huge")).to_have_text("17")
     album.take(bob.page, "roulette-called")
     album.take(album.display, "display-roulette")
@@ -187,9 +187,9 @@ def three_card(album: Album) -> None:
     for seat in ("1", "2"):
         bob.choose(seat)
     bob.touch("Deal to these")
-    bob.is_told("Done: Positions with wagers")
+    bob.is_answered_with("Done: Positions with wagers")
     bob.touch("No More Bets")
-    bob.is_told("Done: No More Bets")
+    bob.is_answered_with("Done: No More Bets")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]
     dealt = [
         Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
@@ -240,9 +240,9 @@ def _screens(name: str) -> Iterator[Screens]:
 
 
 def main(folder: Path) -> int:
-    """Take all pictures into this folder; 3 where there is no browser."""
+    """Take all pictures into this folder; return 3 without a browser."""
     if CHROMIUM is None:
-        print(f"{MISSING}; the pictures stay as they are", file=sys.stderr)
+        print(f"{MISSING}; the pictures are unchanged", file=sys.stderr)
         return 3
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:

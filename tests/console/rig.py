@@ -1,4 +1,4 @@
-"""A table, its sign-in process and its console, each a process of its own, as a table runs them."""
+"""A table, its sign-in process and its console, each in its own process, as a table runs them."""
 
 import threading
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ TICK_S = 0.03
 
 @dataclass
 class Screens:
-    """One table with its console; time runs on by itself, and a scene is played as fast as it is fed."""
+    """One table with its console; time runs by itself, and a scene is played as fast as it is fed."""
 
     folder: Path
     name: str = "craps"
@@ -76,7 +76,7 @@ class Screens:
         )
 
     def start_table(self, *, unlock: bool = True) -> None:
-        """Start the daemon, and the clock that its data's time runs by."""
+        """Start the daemon, and the clock from which its data get their time."""
         self.table.start(watch=False)
         if unlock:
             self.table.feed([tick(self._t_us)])
@@ -84,7 +84,7 @@ class Screens:
         self.resume()
 
     def start_console(self, *arguments: str) -> None:
-        """Start the console; its address is kept."""
+        """Start the console; keep its address."""
         line = self._run(
             "console", "--socket", self.table.socket, "--sign-in", str(self.folder / "sign-in"),
             "--port", self.url.rpartition(":")[2] or "0", "--name", "pit 1",
@@ -93,25 +93,25 @@ class Screens:
         self.url = line.split()[0]
 
     def resume(self) -> None:
-        """Let time run on by itself."""
+        """Let time run by itself."""
         self._stop.clear()
         self._clock = threading.Thread(target=self._tick, daemon=True)
         self._clock.start()
 
     def pause(self) -> None:
-        """Let time stand still."""
+        """Make time stand still."""
         self._stop.set()
         if self._clock is not None:
             self._clock.join(PATIENCE_S)
             self._clock = None
 
     def kill_table(self) -> None:
-        """Kill the daemon, as a power cut would."""
+        """Kill the daemon as a power cut would."""
         self.pause()
         self.table.kill()
 
     def restart_sign_in(self) -> None:
-        """Start the sign-in process anew, as systemd does after a crash."""
+        """Restart the sign-in process, as systemd does after a crash."""
         self._end("sign_in")
         self.start_sign_in()
 
@@ -126,7 +126,7 @@ class Screens:
         self._end("console")
 
     def close(self) -> None:
-        """End all that runs."""
+        """End everything that runs."""
         self.pause()
         for name in tuple(self._processes):
             self._end(name)
@@ -136,7 +136,7 @@ class Screens:
     def play(
         self, readings: Iterable[AnyReading] | Sequence[tuple[int, AnyReading]], *, after_us: int = SECOND_US
     ) -> None:
-        """Let a scene happen now, and time run on behind it."""
+        """Play a scene now, and let time run on by `after_us` behind it."""
         feed: Sequence[tuple[int, AnyReading]] = [
             one if isinstance(one, tuple) else (one.t if one.arrived is None else one.arrived, one)
             for one in readings
@@ -149,14 +149,14 @@ class Screens:
             self.table.feed([tick(self._t_us)])
 
     def happens(self, readings: Sequence[AnyReading], until_us: int) -> None:
-        """Let readings come at their own times while the clock is paused, and time run on to `until_us`."""
+        """Feed readings at their own times while the clock is paused, and let time run on to `until_us`."""
         self.table.feed(lines_of([(one.t, one) for one in readings]))
         self._t_us = until_us
         self.table.feed([tick(until_us)])
 
     @property
     def now_us(self) -> int:
-        """The table's time."""
+        """Return the table's time."""
         return self._t_us
 
     def has_person(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Every state of the screens to WCAG 2.2 AA, checked by axe; keys as large as a wet thumb."""
+"""Every state of the screens against WCAG 2.2 AA, checked by axe; keys large enough for a wet thumb."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ RULINGS = """() => [...document.querySelectorAll(".rulings .key, .rulings .choic
 
 
 def is_accessible(page: Page) -> None:
-    """Check what the page shows now, its contrasts and targets among it."""
+    """Check what the page shows now, including its contrasts and target sizes."""
     page.evaluate(AXE)
     found = page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
     assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
@@ -33,7 +33,7 @@ def is_accessible(page: Page) -> None:
 
 
 @pytest.mark.parametrize("size", [(1024, 600), (1280, 800), (390, 844)])
-def test_a_review_and_what_follows_is_readable_and_large_enough(
+def test_a_review_and_the_pages_after_it_are_readable_and_large_enough(
     screens: Screens, sign_in: SignIn, size: tuple[int, int]
 ) -> None:
     ann = sign_in("ann", size=size)
@@ -72,7 +72,9 @@ def test_a_ruling_fits_a_screen_of_1024_by_600_without_scrolling(screens: Screen
     assert box["y"] + box["height"] <= 600
 
 
-def test_what_calls_a_result_back_is_in_view_on_a_small_screen(screens: Screens, sign_in: SignIn) -> None:
+def test_the_key_that_calls_a_result_back_is_in_view_on_a_small_screen(
+    screens: Screens, sign_in: SignIn
+) -> None:
     ann = sign_in("ann")
     screens.play(throw(0, (2, 2)))
     ann.open("Call back roll")
@@ -80,5 +82,5 @@ def test_what_calls_a_result_back_is_in_view_on_a_small_screen(screens: Screens,
     ann.choose("die 1 shows 6")
     ann.choose("die 2 shows 6")
     ann.page.locator(".callback .submit").tap()
-    ann.is_told("6-6, was 2-2")
+    ann.is_answered_with("6-6, was 2-2")
     expect(ann.page.locator("#said")).to_be_in_viewport(ratio=1)

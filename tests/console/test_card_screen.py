@@ -13,18 +13,16 @@ from tests.scenes import SECOND_US
 TABLE = "three-card"
 
 
-def test_a_card_that_was_not_read_is_entered_by_touch(
-    screens: Screens, sign_in: SignIn, browser: Browser
-) -> None:
+def test_an_unread_card_is_entered_by_touch(screens: Screens, sign_in: SignIn, browser: Browser) -> None:
     bob = sign_in("bob")
     display = browser.new_page(viewport={"width": 1280, "height": 800})
     display.goto(f"{screens.url}/display")
     bob.choose("1")
     bob.choose("2")
     bob.touch("Deal to these")
-    bob.is_told("Done: Positions with wagers")
+    bob.is_answered_with("Done: Positions with wagers")
     bob.touch("No More Bets")
-    bob.is_told("Done: No More Bets")
+    bob.is_answered_with("Done: No More Bets")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]
     dealt = [
         Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
@@ -32,7 +30,7 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     ]
     screens.play([*dealt, Card(t=len(names) * SECOND_US, dev="shoe", to="dealer")])
     bob.touch("Play: seat 1")
-    bob.is_told("Done: Play: seat 1")
+    bob.is_answered_with("Done: Play: seat 1")
     bob.reads("Seat 1 plays", "Seat 2 to act")
     bob.touch("Fold: seat 2")
     bob.reads("Seat 2 folded")
@@ -49,15 +47,13 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     display.close()
 
 
-def test_a_card_that_was_entered_for_another_is_replaced_and_the_deal_counts(
-    screens: Screens, sign_in: SignIn
-) -> None:
-    """It is in two hands then, and a misdeal would take what a word can put right."""
+def test_a_wrongly_entered_card_is_replaced_and_the_deal_counts(screens: Screens, sign_in: SignIn) -> None:
+    """The card is then in two hands, and a misdeal would void what one input can correct."""
     bob = sign_in("bob")
     for seat in ("1", "2"):
         bob.page.get_by_role("checkbox", name=seat, exact=True).check(force=True)
     bob.touch("Deal to these")
-    bob.is_told("Done: Positions with wagers")
+    bob.is_answered_with("Done: Positions with wagers")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]
     dealt = [
         Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
@@ -65,7 +61,7 @@ def test_a_card_that_was_entered_for_another_is_replaced_and_the_deal_counts(
     ]
     screens.play([*dealt, Card(t=len(names) * SECOND_US, dev="shoe", to="dealer")])
     bob.touch("Play: seat 1")
-    bob.is_told("Done: Play: seat 1")
+    bob.is_answered_with("Done: Play: seat 1")
     bob.touch("Play: seat 2")
     bob.reads("is under review", "A card can't be read")
     number = re.findall(r"Deal (\d+) is under review", bob.page.content())[0]
@@ -80,7 +76,7 @@ def test_a_card_that_was_entered_for_another_is_replaced_and_the_deal_counts(
     bob.reads(f"Call back deal {number}")
 
 
-def test_after_a_misdeal_stakes_go_back_and_nothing_is_paid(screens: Screens, sign_in: SignIn) -> None:
+def test_after_a_misdeal_stakes_are_returned_and_nothing_is_paid(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]
     screens.play(

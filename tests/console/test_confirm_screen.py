@@ -1,4 +1,4 @@
-"""A table on which people confirm each call: a proposal waits, and one touch takes it."""
+"""A table on which people confirm each call: a proposal waits, and one touch accepts it."""
 
 from playwright.sync_api import Browser, expect
 
@@ -9,7 +9,7 @@ from tests.scenes import throw
 TABLE = "craps-v1"
 
 
-def test_a_proposed_call_is_accepted_in_one_touch_and_no_player_sees_it_before(
+def test_a_proposed_call_is_accepted_with_one_touch_and_no_player_sees_it_before(
     screens: Screens, sign_in: SignIn, browser: Browser
 ) -> None:
     bob = sign_in("bob", size=(390, 844))
@@ -21,12 +21,12 @@ def test_a_proposed_call_is_accepted_in_one_touch_and_no_player_sees_it_before(
     expect(display.locator(".big .total")).to_have_count(0)
     bob.touch("Accept 5-4")
     assert bob.touches == 1
-    bob.is_told("Roll 1: 5-4")
+    bob.is_answered_with("Roll 1: 5-4")
     expect(display.locator(".puck i")).to_have_text("9")
     display.close()
 
 
-def test_a_proposal_is_overruled_with_what_lies_there(screens: Screens, sign_in: SignIn) -> None:
+def test_a_proposal_is_overruled_with_the_faces_on_the_table(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
     screens.play(throw(0, (2, 2)))
     bob.reads("waits to be confirmed")
@@ -34,4 +34,4 @@ def test_a_proposal_is_overruled_with_what_lies_there(screens: Screens, sign_in:
     bob.choose("die 1 shows 2")
     bob.choose("die 2 shows 3")
     bob.touch(f"Rule 2-3 for roll {roll}")
-    bob.is_told(f"Roll {roll}: 2-3")
+    bob.is_answered_with(f"Roll {roll}: 2-3")

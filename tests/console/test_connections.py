@@ -1,4 +1,4 @@
-"""The console's connections: whatever a stranger opens and leaves open, staff's screens are served."""
+"""The console's connections: whatever connections a stranger leaves open, staff's screens are served."""
 
 import http.client
 import json
@@ -54,8 +54,8 @@ def signed_in(served: Served) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("begun", BEGUN)
-def test_what_a_stranger_leaves_open_keeps_no_screen_out(begun: str, served: Served) -> None:
-    """More than there are places."""
+def test_connections_left_open_by_a_stranger_block_no_screen(begun: str, served: Served) -> None:
+    """There are more of them than connection slots."""
     ann = signed_in(served)
     with ExitStack() as held:
         for _ in range(LIMITS.max_open + 40):
@@ -71,11 +71,11 @@ def test_what_a_stranger_leaves_open_keeps_no_screen_out(begun: str, served: Ser
             browser.request("GET", "/events", headers=ann)
             answer = browser.getresponse()
             assert answer.status == 200
-            assert answer.readline().startswith(b"data: "), "what changes reaches the staff"
-        assert signed_in(served) != ann, "and another person signs in"
+            assert answer.readline().startswith(b"data: "), "changes must reach the staff"
+        assert signed_in(served) != ann, "another person must be able to sign in"
 
 
-def test_who_opens_many_displays_ends_his_own(served: Served) -> None:
+def test_a_client_that_opens_many_displays_ends_only_his_own(served: Served) -> None:
     """The players' display at another address is fed all the while."""
     with ExitStack() as held:
         display = held.enter_context(
@@ -92,12 +92,12 @@ def test_who_opens_many_displays_ends_his_own(served: Served) -> None:
         assert [answer.status for answer in many] == [200] * len(many)
         assert many[0].readline().startswith(b"data: ")
         assert many[0].readline() == b"\n"
-        assert many[0].readline() == b"", "the first of many was ended"
+        assert many[0].readline() == b"", "the first of many must be ended"
         assert shown.readline() == b"\n"
-        assert shown.readline().strip() in (b": beat", b""), "the other one still stands"
+        assert shown.readline().strip() in (b": beat", b""), "the other one must still be connected"
 
 
-def test_a_stranger_s_streams_end_before_anybody_else_s() -> None:
+def test_a_strangers_streams_end_before_any_others() -> None:
     streams, ended = Streams(4), list[str]()
     with ExitStack() as held:
 
@@ -115,7 +115,7 @@ def test_a_stranger_s_streams_end_before_anybody_else_s() -> None:
 
 
 @pytest.mark.parametrize("begun", [b"", b"\x16\x03\x01"])
-def test_handshakes_that_never_end_keep_no_screen_out(begun: bytes, tmp_path: Path) -> None:
+def test_unfinished_handshakes_block_no_screen(begun: bytes, tmp_path: Path) -> None:
     crt, key = make_certificate(tmp_path)
     screens = Screens(tmp_path)
     try:

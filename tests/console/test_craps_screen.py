@@ -13,19 +13,19 @@ TABLE = "craps"
 
 
 def unsure(screens: Screens) -> None:
-    """Throw dice whose faces the camera can't read for certain."""
+    """Throw dice whose faces the camera cannot read with certainty."""
     screens.play(throw(0, (3, 4), confidence=0.4))
 
 
 def number(person: Person) -> str:
-    """Read which roll waits for a ruling."""
+    """Return the number of the roll that waits for a ruling."""
     rulings = person.page.locator(".rulings[data-attempt]")
     expect(rulings).to_be_visible()
     return str(rulings.get_attribute("data-attempt"))
 
 
 def call_back_of_new_roll(screens: Screens, person: Person, faces: tuple[Face, Face]) -> None:
-    """Throw dice, and open the keys that call this roll back: not those of the roll before."""
+    """Throw dice, and open the keys that call this roll back, not the roll before."""
     heading = person.page.locator("summary", has_text="Call back")
     before = heading.inner_text() if heading.count() else "none"
     screens.play(throw(0, faces))
@@ -41,7 +41,7 @@ def display(browser: Browser, screens: Screens) -> Page:
     return page
 
 
-def test_a_review_is_ruled_in_three_touches_and_the_players_see_why_they_wait(
+def test_a_review_is_ruled_with_three_touches_and_the_players_see_why_they_wait(
     screens: Screens, sign_in: SignIn, display: Page
 ) -> None:
     ann = sign_in("ann")
@@ -56,7 +56,7 @@ def test_a_review_is_ruled_in_three_touches_and_the_players_see_why_they_wait(
     ann.choose("die 2 shows 4")
     ann.touch(f"Rule 3-4 for roll {roll}")
     assert ann.touches == 3
-    ann.is_told(f"Roll {roll}: 3-4, was under review")
+    ann.is_answered_with(f"Roll {roll}: 3-4, was under review")
     ann.reads("ruled by boxperson ann")
     expect(display.locator(".big .total")).to_have_text("7")
     display.close()
@@ -69,14 +69,16 @@ def test_the_last_result_is_called_back_and_corrected(screens: Screens, sign_in:
     ann.touch("No Roll")
     expect(ann.page.locator("#question")).to_have_text(f"No Roll for roll {roll}?")
     ann.page.locator("#yes").tap()
-    ann.is_told(f"Roll {roll}: No Roll, was 2-2")
+    ann.is_answered_with(f"Roll {roll}: No Roll, was 2-2")
     ann.reads("was 2-2, corrected by boxperson ann")
     expect(ann.page.locator(".callback .submit")).to_be_hidden()
     screens.play(throw(0, (3, 3)))
     expect(ann.page.locator("#said")).to_be_empty()
 
 
-def test_nothing_is_said_when_the_question_is_answered_with_back(screens: Screens, sign_in: SignIn) -> None:
+def test_nothing_is_entered_when_the_question_is_answered_with_back(
+    screens: Screens, sign_in: SignIn
+) -> None:
     ann = sign_in("ann")
     call_back_of_new_roll(screens, ann, (3, 3))
     ann.touch("No Roll: Dispute")
@@ -84,35 +86,37 @@ def test_nothing_is_said_when_the_question_is_answered_with_back(screens: Screen
     expect(ann.page.locator("#said")).to_be_empty()
 
 
-def test_a_second_ruling_on_a_closed_review_is_refused_in_words(screens: Screens, sign_in: SignIn) -> None:
+def test_a_second_ruling_on_a_closed_review_is_refused_with_a_message(
+    screens: Screens, sign_in: SignIn
+) -> None:
     ann = sign_in("ann")
     unsure(screens)
-    ann.reads("is under review")  # until then the keys call the roll before back
+    ann.reads("is under review")  # until then the keys call back the roll before
     roll = number(ann)
     late = sign_in("ann", feed=False)
     assert number(late) == roll
     ann.touch("No Roll")
     ann.page.locator("#yes").tap()
-    ann.is_told(f"Roll {roll}: No Roll")
+    ann.is_answered_with(f"Roll {roll}: No Roll")
     late.choose("die 1 shows 6")
     late.choose("die 2 shows 6")
     late.touch(f"Rule 6-6 for roll {roll}")
-    late.is_told(f"roll {roll} is no longer under review")
+    late.is_answered_with(f"roll {roll} is no longer under review")
     ann.reads("No Roll")
     expect(ann.page.locator("#results li").first).not_to_contain_text("corrected")
 
 
-def test_a_console_that_is_opened_in_mid_review_has_its_keys(screens: Screens, sign_in: SignIn) -> None:
+def test_a_console_opened_during_a_review_has_its_keys(screens: Screens, sign_in: SignIn) -> None:
     unsure(screens)
     ann = sign_in("ann")
     ann.reads("is under review")
     roll = number(ann)
     ann.touch("No Roll: Dispute")
     ann.page.locator("#yes").tap()
-    ann.is_told(f"Roll {roll}: No Roll")
+    ann.is_answered_with(f"Roll {roll}: No Roll")
 
 
-def test_a_key_that_the_page_came_with_is_still_that_key_once_the_page_is_fed(
+def test_a_key_of_the_initial_page_stays_the_same_key_once_the_page_is_fed(
     screens: Screens, sign_in: SignIn
 ) -> None:
     unsure(screens)
@@ -129,7 +133,7 @@ def test_a_key_that_the_page_came_with_is_still_that_key_once_the_page_is_fed(
     expect(ann.page.locator("#ruling button[data-came-with]")).to_have_count(keys.count())
 
 
-def test_what_a_role_may_not_say_is_no_key(screens: Screens, sign_in: SignIn) -> None:
+def test_an_input_that_a_role_may_not_make_has_no_key(screens: Screens, sign_in: SignIn) -> None:
     unsure(screens)
     cleo, tom = sign_in("cleo"), sign_in("tom")
     cleo.reads("is under review")
@@ -139,18 +143,18 @@ def test_what_a_role_may_not_say_is_no_key(screens: Screens, sign_in: SignIn) ->
     tom.has_no_key("No Roll")
     cleo.touch("No Roll")
     cleo.page.locator("#yes").tap()
-    cleo.is_told(f"Roll {roll}: No Roll")
+    cleo.is_answered_with(f"Roll {roll}: No Roll")
 
 
-def test_a_shooter_is_named_by_touching_a_seat(screens: Screens, sign_in: SignIn) -> None:
+def test_the_shooter_is_named_by_touching_a_seat(screens: Screens, sign_in: SignIn) -> None:
     ann = sign_in("ann")
     ann.open("New shooter")
     ann.touch("New shooter: seat 5")
-    ann.is_told("Shooter: seat 5")
+    ann.is_answered_with("Shooter: seat 5")
     ann.reads("seat 5")
 
 
-def test_a_lock_says_who_and_why_and_what_unlocks_it(screens: Screens, sign_in: SignIn) -> None:
+def test_a_lock_is_shown_with_who_set_it_why_and_what_unlocks_it(screens: Screens, sign_in: SignIn) -> None:
     ann = sign_in("ann")
     ann.open("Lock, close")
     ann.touch("Lock: Dealer's break")
@@ -167,10 +171,10 @@ def test_a_card_reader_signs_in_and_five_wrong_pins_lock_out(browser: Browser, s
     page.goto(screens.url)
     for left in ("4 tries", "3 tries", "2 tries", "1 try", "locked after 5 wrong tries"):
         person.try_pin("dan", "9999")
-        person.is_told(left)
+        person.is_answered_with(left)
     screens.restart_sign_in()
     person.try_pin("dan", "5678")
-    person.is_told("locked after 5 wrong tries")
+    person.is_answered_with("locked after 5 wrong tries")
     page.reload()
     page.keyboard.type(CARD)
     page.keyboard.press("Enter")
@@ -180,12 +184,12 @@ def test_a_card_reader_signs_in_and_five_wrong_pins_lock_out(browser: Browser, s
     page.close()
 
 
-def test_a_killed_table_is_stated_at_once_and_its_state_is_there_when_it_is_back(
+def test_a_killed_table_is_shown_at_once_and_its_state_when_it_is_back(
     screens: Screens, sign_in: SignIn, display: Page
 ) -> None:
     ann = sign_in("ann")
     unsure(screens)
-    ann.reads("is under review")  # until then the keys call the roll before back
+    ann.reads("is under review")  # until then the keys call back the roll before
     roll = number(ann)
     screens.kill_table()
     ann.reads("The controller does not answer", "make the calls by hand")
@@ -195,7 +199,7 @@ def test_a_killed_table_is_stated_at_once_and_its_state_is_there_when_it_is_back
     assert number(ann) == roll
     ann.touch("No Roll")
     ann.page.locator("#yes").tap()
-    ann.is_told(f"Roll {roll}: No Roll")
+    ann.is_answered_with(f"Roll {roll}: No Roll")
     display.close()
 
 
@@ -204,7 +208,7 @@ def test_the_players_display_shows_the_retained_board_at_once_when_it_starts(
 ) -> None:
     screens.play(throw(0, (2, 2)))
     expect(display.locator(".big .total")).to_have_text("4")
-    # Without its program the page shows what came with it, and nothing that is told to it later.
+    # Without its program the page shows what it was loaded with, and nothing published later.
     late = browser.new_context(viewport={"width": 1280, "height": 800}, java_script_enabled=False).new_page()
     late.goto(f"{screens.url}/display")
     for part in (".puck", ".phase", ".big .total", ".verdict", ".bets", ".past li"):
@@ -235,13 +239,13 @@ def test_an_evening_at_speed_leaves_the_display_as_small_as_it_was(screens: Scre
     nodes, heap = size()
     evening(120)
     nodes_after, heap_after = size()
-    # 120 boards of 300 nodes each that were kept would be 36,000.
+    # 120 boards of 300 nodes each would be 36,000 if they were kept.
     assert nodes_after < nodes + 5_000
     assert heap_after < heap + 2_000_000
     display.close()
 
 
-def test_a_console_that_is_stopped_ends_its_screens_in_order_and_they_find_it_again(
+def test_a_stopped_console_ends_its_screens_in_order_and_they_reconnect(
     screens: Screens, display: Page
 ) -> None:
     expect(display.locator("body")).to_have_attribute("data-link", "up")

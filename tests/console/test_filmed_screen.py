@@ -1,4 +1,4 @@
-"""A review with the pictures that a camera kept: beside the drawn throw, to the staff alone, verified."""
+"""A review with the camera's pictures: next to the drawn throw, for staff only, verified."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -30,14 +30,14 @@ def ruled(person: Person) -> None:
 
 
 def loaded(page: Page, image: str) -> bool:
-    """Wait until a picture is there, and say whether the browser could show it."""
+    """Wait until a picture is loaded; return whether the browser could show it."""
     one = page.locator(image).first
     one.scroll_into_view_if_needed()
     expect(one).to_have_js_property("complete", True)
     return int(one.evaluate("one => one.naturalWidth")) > 0
 
 
-def test_the_pictures_stand_beside_the_drawn_throw_and_the_clip_plays(
+def test_the_pictures_are_next_to_the_drawn_throw_and_the_clip_plays(
     screens: Screens, sign_in: SignIn, album: list[Closed]
 ) -> None:
     kept_by(screens, album)
@@ -62,7 +62,7 @@ def test_the_pictures_stand_beside_the_drawn_throw_and_the_clip_plays(
     expect(ann.page.locator(".filmed")).to_have_count(0)
 
 
-def test_nobody_else_and_no_other_throw_is_shown_a_picture(
+def test_pictures_are_shown_to_staff_only_and_for_no_other_throw(
     screens: Screens, sign_in: SignIn, album: list[Closed]
 ) -> None:
     folder = kept_by(screens, album)
@@ -93,7 +93,7 @@ def test_nobody_else_and_no_other_throw_is_shown_a_picture(
     stranger.close()
 
 
-def test_a_changed_file_is_named_in_the_place_of_its_pictures(
+def test_a_changed_file_is_named_in_place_of_its_pictures(
     screens: Screens, sign_in: SignIn, album: list[Closed]
 ) -> None:
     folder = kept_by(screens, album)

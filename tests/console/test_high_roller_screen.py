@@ -14,7 +14,7 @@ from tests.scenes import SECOND_US, throw
 
 @pytest.fixture(scope="module")
 def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:
-    """Yield the screens of a table as long as the one on which the scenes are thrown."""
+    """Yield the screens of a table as long as the one in the simulated scenes."""
     folder = Path(tmp_path_factory.mktemp("screens"))
     file = Path(high_roller(folder))
     with file.open("a", encoding="utf-8") as text:
@@ -33,7 +33,7 @@ def test_a_game_is_sold_and_a_roll_under_review_is_ruled_by_touch(screens: Scree
         form.locator(f'input[name="seat"][value="{seat}"]').tap()
         form.locator(f'input[name="rank"][value="{card}"]').tap()
         form.locator(".submit").tap()
-        bob.is_told("Done: Card for the button")
+        bob.is_answered_with("Done: Card for the button")
         bob.page.reload()
     bob.reads("Buy cards")
     for seat in ("1", "2"):
@@ -41,7 +41,7 @@ def test_a_game_is_sold_and_a_roll_under_review_is_ruled_by_touch(screens: Scree
         form.locator(f'input[name="seat"][value="{seat}"]').tap()
         form.locator('input[name="count"][value="1"]').tap()
         form.locator(".submit").tap()
-        bob.is_told("Done: Buy cards")
+        bob.is_answered_with("Done: Buy cards")
         screens.play([Card(t=SECOND_US, dev="shoe", rank=7)])
         bob.page.reload()
     bob.touch("Start rolling")
@@ -51,4 +51,4 @@ def test_a_game_is_sold_and_a_roll_under_review_is_ruled_by_touch(screens: Scree
     bob.choose("die 1 shows 3")
     bob.choose("die 2 shows 4")
     bob.touch("Rule 3-4 for roll 1")
-    bob.is_told("Roll 1: 3-4, was under review")
+    bob.is_answered_with("Roll 1: 3-4, was under review")

@@ -1,4 +1,4 @@
-"""The time in which a held call can still be stopped: counted down, and only where a person can use it."""
+"""The time in which a held call can still be stopped: counted down, and shown only if a person can use it."""
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -34,7 +34,7 @@ def test_the_time_to_stop_a_call_is_counted_down(browser: Browser) -> None:
     page.close()
 
 
-def test_with_the_dice_in_flight_it_is_told_how_long_it_will_be(browser: Browser) -> None:
+def test_with_the_dice_in_flight_the_screen_shows_how_long_the_hold_will_be(browser: Browser) -> None:
     page = drawn(browser, held(6000, None))
     expect(page.locator("#state")).to_contain_text("can be stopped for 6 s once it is certain")
     expect(page.locator(".hold")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""The process that serves the screens dies in mid-throw: the table plays on, and a screen shows its state."""
+"""The process that serves the screens dies during a throw: the table plays on, and screens recover."""
 
 import urllib.request
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def rolls(screens: Screens) -> list[str]:
     return [row.name for row in screens.table.rows() if row.name.startswith("roll.")]
 
 
-def test_a_console_killed_in_mid_throw_costs_no_outcome_and_comes_back_with_it(screens: Screens) -> None:
+def test_a_console_killed_during_a_throw_costs_no_outcome_and_shows_it_afterwards(screens: Screens) -> None:
     before = screens.url
     screens.pause()
     out_us = screens.now_us + SECOND_US
@@ -44,7 +44,7 @@ def test_a_console_killed_in_mid_throw_costs_no_outcome_and_comes_back_with_it(s
     until(lambda: rolls(screens) == ["roll.called"], "the call")
     screens.resume()
     screens.start_console()
-    assert screens.url == before, "browsers find it where it was"
+    assert screens.url == before, "browsers must find it at the same address"
     until(lambda: "Point" in shown(screens), "the display to show the point")
     screens.play(throw(10 * SECOND_US, (3, 1)))
     until(lambda: rolls(screens) == ["roll.called"] * 2, "the next call")

@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus may ask, who may ask, and that every alert and panel finds what it asks for."""
+"""Metrics: what Prometheus may scrape, who may scrape, and that every alert and panel finds its series."""
 
 import json
 import re
@@ -74,13 +74,13 @@ def test_R_SPIN_3_no_metric_counts_readings_which_would_time_the_ball() -> None:
     assert 123_456 not in samples(exposition(read_status(STATUS), Counter(), 0)).values()
 
 
-def test_a_controller_that_does_not_answer_is_down_and_all_else_is_left_out() -> None:
+def test_a_controller_that_does_not_answer_is_down_and_has_no_other_metrics() -> None:
     found = samples(exposition(None, Counter(), 0))
     assert found["table_up{}"] == 0
     assert not [name for name in found if name.startswith(("table_open", "table_locked"))]
 
 
-def test_metrics_are_for_this_machine_and_for_whom_the_console_was_started_for() -> None:
+def test_metrics_are_for_this_machine_and_the_scrapers_given_at_the_start() -> None:
     def status(at: str, scrapers: tuple[str, ...] = LOOPBACK) -> int:
         table = cast("Link", FakeTable())
         console = Console(table, cast("Link", FakeDesk()), "pit 1", secure=False, scrapers=scrapers)
@@ -97,7 +97,7 @@ def test_metrics_are_for_this_machine_and_for_whom_the_console_was_started_for()
 
 @pytest.fixture(scope="module")
 def prometheus(screens: Screens, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address of a Prometheus that follows the console by our alerts."""
+    """Yield the address of a Prometheus that scrapes the console with our alerts."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("prometheus is not installed: see .ci/services")
@@ -131,28 +131,28 @@ def prometheus(screens: Screens, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 def asked(url: str, **query: str) -> dict[str, object]:
-    """Ask Prometheus; empty where it does not answer yet."""
+    """Query Prometheus; return an empty result if it does not answer yet."""
     try:
         with urllib.request.urlopen(f"{url}?{urllib.parse.urlencode(query)}", timeout=10) as answer:
             told: dict[str, object] = json.load(answer)
             return told
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
-            return {}  # it starts
+            return {}  # it is starting
         raise AssertionError(f"{query}: {error.read().decode()}") from error
     except OSError:
         return {}
 
 
 def series(url: str, query: str) -> list[dict[str, object]]:
-    """Return what a query finds now."""
+    """Return the present result of a query."""
     data = asked(f"{url}/api/v1/query", query=query).get("data")
     found: list[dict[str, object]] = data["result"] if isinstance(data, dict) else []
     return found
 
 
 def panels() -> Iterator[tuple[str, str]]:
-    """Return each panel's title and each of its queries, of all tables."""
+    """Return each panel's title and each of its queries, for all tables."""
     dashboard = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
     for panel in dashboard["panels"]:
         for target in panel["targets"]:
@@ -160,10 +160,10 @@ def panels() -> Iterator[tuple[str, str]]:
 
 
 MAY_BE_EMPTY = {"Active faults", "Share of attempts under review"}
-"""Panels that show nothing at a table where nothing is wrong and nothing was thrown for an hour."""
+"""Panels that are empty at a table without faults and without a throw for an hour."""
 
 
-def test_every_panel_finds_what_it_asks_for(screens: Screens, prometheus: str) -> None:
+def test_every_panels_queries_find_data(screens: Screens, prometheus: str) -> None:
     until(lambda: bool(series(prometheus, "table_up == 1")), "the first scrape")
     screens.play(throw(SECOND_US, (4, 4)))
     screens.play(throw(SECOND_US, (3, 4)))
@@ -186,7 +186,7 @@ def test_every_alert_is_evaluated_without_an_error(prometheus: str) -> None:
     until(evaluated, "every rule")
 
 
-def test_a_controller_that_is_gone_is_found(screens: Screens, prometheus: str) -> None:
+def test_a_missing_controller_is_found(screens: Screens, prometheus: str) -> None:
     screens.kill_table()
     try:
         until(lambda: bool(series(prometheus, "table_up == 0")), "the controller is down")
@@ -198,7 +198,7 @@ AT = {"instance": "t1", "job": "table"}
 
 
 class Case(NamedTuple):
-    """When an alert fires: series, each with its values minute by minute; labels beside the table's own."""
+    """When an alert fires: series, each with values minute by minute, and labels besides the table's own."""
 
     alert: str
     series: dict[str, str]
@@ -206,7 +206,7 @@ class Case(NamedTuple):
     labels: dict[str, str] = {}
     value: str = ""
     of_table: bool = True
-    """Whether the alert keeps the labels of one series, its job among them."""
+    """Whether the alert keeps the labels of one series, its job included."""
 
 
 FIRES = (
@@ -255,7 +255,7 @@ QUIET = {
     "table_journal_waiting": "2x90",
     "table_resident_bytes": "60000000x90",
 }
-"""A table at which nothing is wrong: closed and locked at night, one review in a hundred, ruled at once."""
+"""A table without faults: closed and locked at night, one review in a hundred, ruled on at once."""
 
 
 def _series(values: dict[str, str]) -> list[dict[str, str]]:
@@ -288,7 +288,7 @@ def test_each_alert_fires_when_it_should_and_none_at_a_quiet_table(tmp_path: Pat
         for group in yaml.safe_load(ALERTS.read_text())["groups"]
         for rule in group["rules"]
     }
-    assert {case.alert for case in FIRES} == set(rules), "every alert has a case in which it fires"
+    assert {case.alert for case in FIRES} == set(rules), "every alert must have a case in which it fires"
     fire = [
         {
             "interval": "1m",

@@ -1,4 +1,4 @@
-"""The pages for whatever the controller can tell: none is a defect, none shows more than it may."""
+"""The pages for any state of the controller: none fails, none shows more than it may."""
 
 import dataclasses
 
@@ -194,7 +194,7 @@ def session(role: str) -> Session:
 
 @MANY
 @given(floor=st.none() | FLOORS, role=st.sampled_from(ROLES))
-def test_the_staff_s_page_is_made_for_whatever_is_told_without_a_key_that_the_controller_does_not_list(
+def test_the_staffs_page_renders_any_state_with_only_the_keys_that_the_controller_lists(
     floor: Floor | None, role: str
 ) -> None:
     panels = PAGES.panels(Now(floor=floor), session(role))
@@ -212,11 +212,11 @@ def test_the_staff_s_page_is_made_for_whatever_is_told_without_a_key_that_the_co
 
 @MANY
 @given(floor=st.none() | FLOORS, board=st.none() | BOARDS)
-def test_the_players_page_is_made_for_whatever_is_reported(floor: Floor | None, board: Board | None) -> None:
+def test_the_players_page_renders_any_state(floor: Floor | None, board: Board | None) -> None:
     assert PAGES.display(Now(floor=floor, board=board, counts={"7": 3, "17": 1, "plays": 2}))
 
 
-def test_a_fault_that_a_person_clears_has_its_key_for_whom_the_controller_lists() -> None:
+def test_a_fault_that_a_person_clears_has_its_key_for_the_roles_that_the_controller_lists() -> None:
     fault = Fault(code="clock_stepped", what="the clock jumped", approve="clock", locks=True)
     floor = Floor(
         table="t", ruleset="r", title="t", game="craps", up=True, faults=(fault,),
@@ -227,7 +227,7 @@ def test_a_fault_that_a_person_clears_has_its_key_for_whom_the_controller_lists(
     assert "data-say" not in PAGES.panels(Now(floor=floor), session("boxperson"))["trouble"]
 
 
-def test_the_set_of_dice_is_touched_by_its_number() -> None:
+def test_the_set_of_dice_is_selected_by_its_number() -> None:
     floor = Floor(
         table="t", ruleset="r", title="t", game="craps", up=True, state=State(dice_set="3"),
         may={"boxperson": ("dice_set",)},
@@ -237,7 +237,7 @@ def test_the_set_of_dice_is_touched_by_its_number() -> None:
     assert "Set of dice in play: 3" in shown
 
 
-def test_what_people_typed_is_never_html() -> None:
+def test_text_typed_by_people_is_never_html() -> None:
     floor = Floor(
         table="<b>",
         ruleset="r",
@@ -252,7 +252,7 @@ def test_what_people_typed_is_never_html() -> None:
 
 
 @pytest.mark.parametrize("code", sorted({*THROW_CAUSES, *SPIN_CAUSES, *DEAL_CAUSES}))
-def test_every_cause_of_a_rule_set_has_its_words(code: str) -> None:
+def test_every_cause_of_a_rule_set_has_a_text(code: str) -> None:
     assert code in CAUSES
 
 

@@ -1,4 +1,4 @@
-"""The console's requests: no error of ours, no word but as who is signed in, none from another site."""
+"""The console's requests: no server error, inputs only as the signed-in person, none from another site."""
 
 import asyncio
 import string
@@ -22,7 +22,7 @@ OURS = {"origin": ORIGIN, "content-type": "application/json"}
 
 
 class FakeTable:
-    """Stands for the control socket: it notes every word, and tells how an open craps table stands."""
+    """Stands for the control socket: records every request, and returns the state of an open craps table."""
 
     def __init__(self) -> None:
         self.said: list[Json] = []
@@ -45,12 +45,12 @@ class FakeTable:
     once = ask
 
     async def lines(self, **_: object) -> AsyncGenerator[Json, None]:
-        await asyncio.Event().wait()  # nothing is ever told
+        await asyncio.Event().wait()  # nothing is ever published
         yield {}
 
 
 class FakeDesk:
-    """Stands for the sign-in process: ann's PIN is 1234, and every token says whom it is for."""
+    """Stands for the sign-in process: ann's PIN is 1234, and every token names the person that it is for."""
 
     def __init__(self) -> None:
         self.open: set[str] = set()
@@ -84,7 +84,7 @@ class FakeDesk:
 
 
 class House:
-    """One console between a table and a desk that are played."""
+    """One console between a fake table and a fake desk."""
 
     def __init__(self) -> None:
         self.table, self.desk = FakeTable(), FakeDesk()
@@ -103,7 +103,7 @@ class House:
         return {**OURS, "x-console-page": session.csrf}
 
     def page(self) -> dict[str, str]:
-        """Return the headers of ann's page; she signs in again where she was signed out."""
+        """Return the headers of ann's page; sign her in again if she was signed out."""
         self.client.cookies.clear()
         session = self.console.sessions.of(self.cookie)
         if session is None or not self.desk.open:
@@ -122,7 +122,7 @@ def house() -> House:
 FUZZED = House()
 
 
-def test_a_word_goes_with_the_token_of_who_is_signed_in(house: House) -> None:
+def test_an_input_is_sent_with_the_token_of_the_signed_in_person(house: House) -> None:
     page = house.sign_in()
     answer = house.client.post("/say", json={"name": "no_roll", "what": "24"}, headers=page)
     assert answer.json() == {"ok": True, "says": "done"}
@@ -140,13 +140,13 @@ def test_a_browser_names_itself_at_its_next_sign_in_and_nowhere_else(house: Hous
     assert house.desk.screens == [None, "ours"]
 
 
-def test_a_ruling_without_its_attempt_is_not_passed_on(house: House) -> None:
+def test_a_ruling_without_its_attempt_is_not_forwarded(house: House) -> None:
     answer = house.client.post("/say", json={"name": "no_roll"}, headers=house.sign_in())
     assert (answer.status_code, answer.json()["code"]) == (400, "unbound")
     assert house.table.said == []
 
 
-def test_an_approval_goes_with_the_token_of_who_is_signed_in(house: House) -> None:
+def test_an_approval_is_sent_with_the_token_of_the_signed_in_person(house: House) -> None:
     page = house.sign_in()
     answer = house.client.post("/approve", json={"approve": "clock"}, headers=page)
     assert answer.json()["says"] == "Approved. Unlock the table when it is ready."
@@ -174,7 +174,7 @@ def test_an_approval_goes_with_the_token_of_who_is_signed_in(house: House) -> No
         ({"host": "localhost.elsewhere.example"}, 421),
     ],
 )
-def test_a_word_from_another_site_or_page_is_not_obeyed(
+def test_an_input_from_another_site_or_page_is_refused(
     house: House, change: dict[str, str], status: int
 ) -> None:
     page = {**house.sign_in(), **change}
@@ -195,7 +195,7 @@ def test_nobody_enters_or_sees_anything_before_signing_in_or_after_signing_out(h
     assert house.table.said == []
 
 
-def test_a_session_that_the_desk_has_ended_is_over_here_too(house: House) -> None:
+def test_a_session_ended_by_the_sign_in_process_is_over_at_the_console_too(house: House) -> None:
     page = house.sign_in()
     house.desk.open.clear()
     answer = house.client.post("/say", json={"name": "lock"}, headers=page)
@@ -203,7 +203,7 @@ def test_a_session_that_the_desk_has_ended_is_over_here_too(house: House) -> Non
     assert house.client.get("/events").status_code == 401
 
 
-def test_the_cookie_is_closed_to_scripts_and_to_other_sites(house: House) -> None:
+def test_the_cookie_is_inaccessible_to_scripts_and_other_sites(house: House) -> None:
     answer = house.client.post("/sign-in", json={"person": "ann", "typed": "1234"}, headers=OURS)
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
@@ -235,7 +235,7 @@ def test_a_body_that_is_too_long_is_refused(house: House) -> None:
     assert answer.status_code == 413
 
 
-def test_a_controller_that_is_away_is_stated_in_words(house: House) -> None:
+def test_a_missing_controller_is_reported_with_a_message(house: House) -> None:
     page = house.sign_in()
     house.table.reached = False
     answer = house.client.post("/say", json={"name": "lock"}, headers=page)
@@ -244,13 +244,13 @@ def test_a_controller_that_is_away_is_stated_in_words(house: House) -> None:
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "-1", "1.0", "٣", "x"])
-def test_a_picture_of_what_is_no_number_is_not_found(house: House, number: str) -> None:
+def test_a_picture_with_an_invalid_number_is_not_found(house: House, number: str) -> None:
     house.sign_in()
     assert house.client.get(f"/picture/{number}").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/display/", "//::", "/static/\x00", "/static/../../app.py"])
-def test_a_path_as_no_browser_sends_it_is_not_found(house: House, path: str) -> None:
+def test_a_path_that_no_browser_sends_is_not_found(house: House, path: str) -> None:
     status: list[int] = []
 
     async def receive() -> Message:
@@ -268,7 +268,7 @@ def test_a_path_as_no_browser_sends_it_is_not_found(house: House, path: str) -> 
     async def answered() -> None:
         await house.console.app(("localhost",))(scope, receive, send)
 
-    with ThreadPoolExecutor(1) as thread:  # the browser's tests have a loop in this one
+    with ThreadPoolExecutor(1) as thread:  # the browser's tests have a loop in this thread
         thread.submit(asyncio.run, answered()).result()
     assert status == [404]
 
@@ -296,10 +296,10 @@ SAID = st.fixed_dictionaries(
         "of_review": st.booleans(),
     },
 )
-"""Words as a screen sends them."""
+"""Requests as a screen sends them."""
 CLAIMS = st.sampled_from(({"by": "manager"}, {"who": "eve"}, {"token": "forged"}, {"do": "approve"}))
 CLAIMED = st.tuples(SAID, CLAIMS).map(lambda both: both[0] | both[1])
-"""And with what it must not claim."""
+"""Requests that claim what they must not."""
 ASKED = (
     SAID
     | CLAIMED
@@ -351,7 +351,7 @@ HEADER = st.text(string.printable.replace("\r", "").replace("\n", ""), max_size=
         max_size=2,
     ),
 )
-def test_no_request_is_an_error_of_ours_and_no_word_is_said_but_as_who_is_signed_in(
+def test_no_request_is_a_server_error_and_inputs_are_entered_only_as_the_signed_in_person(
     signed_in: bool, method: str, path: str, body: bytes, headers: dict[str, str]
 ) -> None:
     house = FUZZED

@@ -1,4 +1,4 @@
-"""The screens in states that no evening brings by itself: readable, large enough, nothing out of view."""
+"""The screens in states that no simulated evening reaches: readable, large enough, nothing out of view."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def review(
     entered: tuple[tuple[str, str], ...] = (),
     **told: object,
 ) -> dict[str, object]:
-    """Return what a table tells of an attempt under review."""
+    """Return the status of an attempt under review."""
     why = Reason(code=reason, rule="C34-INV-2vi", seen="power was lost before the call")
     waits = Awaited(
         attempt=attempt,
@@ -286,17 +286,17 @@ STATES: Mapping[str, Floor] = {
 
 
 def open_all(page: Page) -> None:
-    """Touch all that opens more keys."""
+    """Touch everything that opens more keys."""
     for one in page.locator("summary:visible").all():
         if one.locator("..").get_attribute("open") is None:
             one.tap()
     page.evaluate(
         "scrollTo(0, 0)"
-    )  # what was opened scrolled the page: a key half below the head is no small one
+    )  # opening keys scrolled the page: a key half below the head does not count as too small
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_each_state_is_readable_and_nothing_is_cut_off_at_a_side(browser: Browser, state: str) -> None:
+def test_each_state_is_readable_and_nothing_is_cut_off_at_the_sides(browser: Browser, state: str) -> None:
     page = drawn(browser, STATES[state])
     open_all(page)
     is_accessible(page)
@@ -313,21 +313,21 @@ def test_the_first_second_without_a_controller_is_readable(browser: Browser) -> 
     page.close()
 
 
-def test_a_review_asks_for_nothing_that_can_t_be_touched(browser: Browser) -> None:
-    """What was cut off by a power loss can only be ruled void: no face is asked for."""
+def test_a_review_asks_for_nothing_that_cannot_be_touched(browser: Browser) -> None:
+    """An attempt cut off by a power failure can only be ruled void: no face is asked for."""
     page = drawn(browser, STATES["cut off by a power loss"])
     expect(page.locator("#ruling h2")).to_have_text("Roll 7 is under review: touch No Roll")
     page.close()
 
 
-def test_a_lock_is_reported_in_sentences(browser: Browser) -> None:
+def test_a_lock_is_described_in_sentences(browser: Browser) -> None:
     page = drawn(browser, STATES["locked by a fault with a long name"])
     told = page.locator("#trouble .banner").first
     expect(told).to_contain_text("locked since before the restart. Unlocks when a member of staff unlocks it")
     page.close()
 
 
-def test_once_faces_are_touched_what_was_seen_is_no_longer_the_green_key(browser: Browser) -> None:
+def test_once_faces_are_touched_the_seen_faces_are_no_longer_the_green_key(browser: Browser) -> None:
     """Two green keys with different dice on them invite a wrong touch."""
     page = drawn(browser, STATES["dice under review"])
     accept = page.locator(".rulings > .key.go")
@@ -358,14 +358,14 @@ def test_the_drawing_below_the_keys_is_one_touch_away(browser: Browser, state: s
         "proposed",
     ],
 )
-def test_what_rules_an_attempt_is_wholly_in_view(browser: Browser, state: str) -> None:
+def test_the_keys_that_rule_an_attempt_are_completely_in_view(browser: Browser, state: str) -> None:
     page = drawn(browser, STATES[state])
     expect(page.locator(".rulings .submit")).to_be_in_viewport(ratio=1)
     page.close()
 
 
 @pytest.mark.parametrize("state", ["a spin that can be called back", "a deal that can be called back"])
-def test_what_calls_a_result_back_is_wholly_in_view(browser: Browser, state: str) -> None:
+def test_the_key_that_calls_a_result_back_is_completely_in_view(browser: Browser, state: str) -> None:
     page = drawn(browser, STATES[state])
     page.locator("summary", has_text="Call back").tap()
     expect(page.locator(".callback .key:visible").last).to_be_in_viewport(ratio=1)
@@ -382,7 +382,7 @@ def test_a_deal_that_was_called_does_not_look_like_a_misdeal(browser: Browser) -
     page.close()
 
 
-def test_who_shoots_is_marked_among_the_seats(browser: Browser) -> None:
+def test_the_shooter_is_marked_among_the_seats(browser: Browser) -> None:
     page = drawn(browser, STATES["a shooter is to be named"])
     page.locator("summary", has_text="New shooter").tap()
     expect(page.locator("#now .seat[aria-current]")).to_have_text("4")
@@ -397,7 +397,7 @@ def test_the_key_that_rules_is_in_view_once_a_number_is_chosen(browser: Browser)
     page.close()
 
 
-def test_wherever_the_page_is_scrolled_to_the_head_says_what_waits(browser: Browser) -> None:
+def test_the_page_head_shows_what_waits_wherever_the_page_is_scrolled(browser: Browser) -> None:
     page = drawn(browser, STATES["dice under review"])
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     waits = page.locator("#head").get_by_text("Roll 7: review")
@@ -405,7 +405,7 @@ def test_wherever_the_page_is_scrolled_to_the_head_says_what_waits(browser: Brow
     page.close()
 
 
-def test_locking_is_in_view_however_many_results_there_are(browser: Browser) -> None:
+def test_the_lock_key_is_in_view_however_many_results_there_are(browser: Browser) -> None:
     page = drawn(browser, STATES["bets may be closed, after twelve spins"])
     expect(page.locator("summary", has_text="Lock, close")).to_be_in_viewport(ratio=1)
     page.locator("summary", has_text="Lock, close").tap()
@@ -413,8 +413,8 @@ def test_locking_is_in_view_however_many_results_there_are(browser: Browser) -> 
     page.close()
 
 
-def test_the_second_half_of_a_double_tap_says_nothing(browser: Browser) -> None:
-    """On the key of another word by then: no more bets, and open again."""
+def test_the_second_half_of_a_double_tap_enters_nothing(browser: Browser) -> None:
+    """By then another key is there: No More Bets, and then open again."""
     page = drawn(browser, STATES["bets may be closed, after twelve spins"])
     said: list[str] = []
     page.on("request", lambda request: said.append(request.url) if request.method == "POST" else None)
@@ -426,7 +426,7 @@ def test_the_second_half_of_a_double_tap_says_nothing(browser: Browser) -> None:
 
 
 def said_by(page: Page) -> list[str]:
-    """Return what the page says to the table from now on, as it says it."""
+    """Return the list to which every request of the page to the table is added from now on."""
     said: list[str] = []
 
     def note(request: Request) -> None:
@@ -438,7 +438,7 @@ def said_by(page: Page) -> list[str]:
 
 
 def all_of(page: Page, said: list[str]) -> list[str]:
-    """Return what the page has said once a last request of our own has come after it."""
+    """Return the page's requests, once a last request of the test has come after them."""
     with page.expect_request("**/end"):
         page.evaluate("fetch('/end', {method: 'POST', body: 'end'}).catch(() => {})")
     assert said[-1] == "end"
@@ -446,7 +446,7 @@ def all_of(page: Page, said: list[str]) -> list[str]:
 
 
 def double_tap(page: Page, one: Locator) -> None:
-    """Touch as a wet finger does: twice, within the time in which nobody can have read anything."""
+    """Touch as a wet finger does: twice, within a time in which nobody can have read anything."""
     box = one.bounding_box()
     assert box is not None
     place = {"clientX": box["x"] + box["width"] / 2, "clientY": box["y"] + box["height"] / 2}
@@ -505,7 +505,7 @@ def test_the_second_half_of_a_double_tap_answers_no_question(browser: Browser) -
     page.close()
 
 
-def test_a_question_is_taken_back_once_its_key_is_gone(browser: Browser) -> None:
+def test_a_question_is_withdrawn_once_its_key_is_gone(browser: Browser) -> None:
     page = drawn(browser, STATES["locked by a fault with a long name"])
     page.get_by_role("button", name="Unlock", exact=True).tap()
     expect(page.locator("#question")).to_have_text("Unlock the table?")
@@ -515,7 +515,7 @@ def test_a_question_is_taken_back_once_its_key_is_gone(browser: Browser) -> None
     page.close()
 
 
-def test_a_missing_card_is_entered_in_three_touches(browser: Browser) -> None:
+def test_a_missing_card_is_entered_with_three_touches(browser: Browser) -> None:
     page = drawn(browser, STATES["a card of a deal is missing"])
     key = page.locator(".rulings .submit")
     expect(key).to_have_text("Touch the card")
@@ -541,7 +541,7 @@ def test_of_two_missing_cards_only_their_positions_can_be_chosen(browser: Browse
     page.close()
 
 
-def test_a_card_read_wrong_is_replaced_by_touching_it_and_what_it_is(browser: Browser) -> None:
+def test_a_misread_card_is_replaced_by_touching_it_and_the_right_card(browser: Browser) -> None:
     page = drawn(browser, STATES["a deal that can be called back"])
     page.locator("summary", has_text="Call back").tap()
     page.get_by_label("seat 2: 7♣").tap()
@@ -573,7 +573,7 @@ def test_a_locked_wheel_has_no_keys_for_bets_and_its_unlock_beside_the_reason(br
     page.close()
 
 
-def test_the_dice_of_a_review_are_named_as_they_are_drawn(browser: Browser) -> None:
+def test_the_dice_of_a_review_are_named_as_in_the_drawing(browser: Browser) -> None:
     page = drawn(browser, STATES["dice under review"])
     for place, colour in enumerate(DIE_COLOURS):
         row = page.locator(".rulings .faces legend").nth(place)
@@ -587,14 +587,14 @@ def test_the_dice_of_a_review_are_named_as_they_are_drawn(browser: Browser) -> N
 
 @pytest.mark.parametrize("word", ["Settled", "Table", "Game"])
 @pytest.mark.parametrize("state", ["a shooter is to be named", "a spin that can be called back"])
-def test_no_key_bears_a_word_that_does_not_tell(browser: Browser, state: str, word: str) -> None:
+def test_no_key_has_a_meaningless_label(browser: Browser, state: str, word: str) -> None:
     page = drawn(browser, STATES[state])
     open_all(page)
     expect(page.locator("button, summary", has_text=re.compile(f"^{word}$"))).to_have_count(0)
     page.close()
 
 
-def test_what_is_chosen_stays_chosen_when_the_page_is_fed_meanwhile(browser: Browser) -> None:
+def test_a_choice_is_kept_when_the_page_is_fed_meanwhile(browser: Browser) -> None:
     page = drawn(browser, STATES["cards are sold, all have bought"])
     streams: list[Route] = []
     fed: dict[str, str] = {}
@@ -618,7 +618,7 @@ def test_what_is_chosen_stays_chosen_when_the_page_is_fed_meanwhile(browser: Bro
     page.close()
 
 
-def test_a_bought_card_that_was_not_read_is_entered_in_three_touches(browser: Browser) -> None:
+def test_a_bought_card_that_was_not_read_is_entered_with_three_touches(browser: Browser) -> None:
     page = drawn(browser, STATES["cards are sold, all have bought"])
     page.locator("summary", has_text="A card that was not read").tap()
     form = page.locator("form[data-word=set_card]")
@@ -629,7 +629,7 @@ def test_a_bought_card_that_was_not_read_is_entered_in_three_touches(browser: Br
     page.close()
 
 
-def test_what_sells_a_card_is_in_view_with_twelve_seats(browser: Browser) -> None:
+def test_the_key_that_sells_a_card_is_in_view_with_twelve_seats(browser: Browser) -> None:
     page = drawn(browser, STATES["cards are sold, all have bought"])
     expect(page.locator("form[data-word=buy] .submit")).to_be_in_viewport(ratio=1)
     page.locator("summary", has_text="Leaves the table").tap()
@@ -670,7 +670,7 @@ PLAYED = {"craps": "Rolls", "high_roller": "Rolls", "roulette": "Spins", "three_
 
 
 def shown(game: str, **told: object) -> Now:
-    """Return what a display of this game is made of; craps with the longest point and total."""
+    """Return the state of a display of this game; craps with the longest point and total."""
     floor = table(game, pockets=POCKETS if game == "roulette" else ())
     board = board_of(
         floor, results=(BOARD_RESULTS[game],) * 10, point=10 if game == "craps" else None, **told
@@ -680,7 +680,7 @@ def shown(game: str, **told: object) -> Now:
 
 
 @pytest.mark.parametrize("game", BOARD_RESULTS)
-def test_a_display_shows_all_it_has(browser: Browser, game: str) -> None:
+def test_a_display_shows_everything_on_its_board(browser: Browser, game: str) -> None:
     page = display_drawn(browser, shown(game))
     for width, height in SCREENS_ABOVE:
         page.set_viewport_size({"width": width, "height": height})
@@ -703,7 +703,7 @@ def test_the_puck_stays_where_it_is_whether_on_or_off(browser: Browser) -> None:
     assert places[0] == places[1]
 
 
-def test_a_colour_is_stated_once(browser: Browser) -> None:
+def test_a_colour_is_named_once(browser: Browser) -> None:
     page = display_drawn(browser, shown("roulette"))
     assert len(re.findall("green", page.locator("#board").inner_text(), re.IGNORECASE)) == 1
     page.close()

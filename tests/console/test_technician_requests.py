@@ -1,4 +1,4 @@
-"""The technician's requests: for technicians alone, each from their own page, none an error of ours."""
+"""The technician's requests: for technicians only, each from the right page, none a server error."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import cast
@@ -22,7 +22,7 @@ BEGIN = {"does": "test", "device": "cam"}
 
 
 class TechniciansTable(FakeTable):
-    """Tells a status, recordings and a log; notes what was asked with which token."""
+    """Returns a status, recordings and a log; records what was requested with which token."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class TechniciansTable(FakeTable):
 
 
 class TechniciansDesk(FakeDesk):
-    """Tom signs in as a technician and as a dealer."""
+    """Signs tom in as a technician and as a dealer."""
 
     async def ask(self, **request: object) -> Json:
         if request["do"] == "sign_in" and request["person"] == "tom":
@@ -131,9 +131,7 @@ def shop() -> Shop:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_shown_to_a_technician_escaped_and_with_nothing_from_elsewhere(
-    shop: Shop, path: str
-) -> None:
+def test_a_technicians_page_is_escaped_and_loads_nothing_from_elsewhere(shop: Shop, path: str) -> None:
     answer = shop.client.get(f"/technician{path}")
     assert answer.status_code == 200
     for never in ("http://", "https://", "<script>", "style=", "<b></time>"):
@@ -165,7 +163,7 @@ def test_a_post_from_another_page_site_or_role_does_nothing(shop: Shop, path: st
     assert shop.bench.begun == []
 
 
-def test_a_test_begins_as_who_is_signed_in_and_is_answered_and_ended(shop: Shop) -> None:
+def test_a_test_begins_as_the_signed_in_person_and_is_answered_and_ended(shop: Shop) -> None:
     with shop.client:
         assert shop.post("/begin", BEGIN) == (200, {"ok": True})
         assert shop.bench.begun == [("test", "cam", "tom as technician")]
@@ -179,7 +177,7 @@ def test_a_test_begins_as_who_is_signed_in_and_is_answered_and_ended(shop: Shop)
 
 
 @pytest.mark.parametrize("device", ["", "../x", "a b", "x" * 200, "cam\n"])
-def test_what_is_no_name_of_a_device_is_not_tested(shop: Shop, device: str) -> None:
+def test_an_unknown_device_is_not_tested(shop: Shop, device: str) -> None:
     assert shop.post("/begin", {"does": "test", "device": device})[0] == 400
     assert shop.bench.begun == []
 
@@ -197,7 +195,7 @@ FUZZED = Shop().sign_in()
 
 @settings(max_examples=60, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(path=st.sampled_from(POSTS), body=BODIES)
-def test_no_body_is_an_error_of_ours(path: str, body: bytes) -> None:
+def test_no_body_causes_a_server_error(path: str, body: bytes) -> None:
     answer = FUZZED.client.post(f"/technician{path}", content=body, headers=FUZZED.page)
     assert answer.status_code in (400, 409, 413)
     assert FUZZED.bench.begun == []

@@ -27,7 +27,7 @@ def technician(sign_in: SignIn, path: str = "", *, size: tuple[int, int] = (1024
     return tom
 
 
-def test_a_technician_finds_the_devices_from_the_staffs_page_and_nobody_else_does(sign_in: SignIn) -> None:
+def test_only_a_technician_gets_from_the_staffs_page_to_the_devices(sign_in: SignIn) -> None:
     tom = sign_in("tom")
     tom.page.get_by_role("link", name="Devices").tap()
     tom.reads("Journal and controller", "rows", "wall-left")
@@ -39,9 +39,7 @@ def test_a_technician_finds_the_devices_from_the_staffs_page_and_nobody_else_doe
         assert answer.status == 403
 
 
-def test_a_device_that_falls_away_is_reported_at_once_with_what_to_do(
-    screens: Screens, sign_in: SignIn
-) -> None:
+def test_a_lost_device_is_shown_at_once_with_its_remedy(screens: Screens, sign_in: SignIn) -> None:
     tom = technician(sign_in)
     screens.play(up("wall-left", "cam"))
     device = tom.page.locator(".device", has=tom.page.get_by_role("heading", name="wall-left", exact=True))
@@ -90,7 +88,7 @@ def test_a_guided_test_runs_by_touch_and_leaves_test_mode(screens: Screens, sign
     expect(tom.page.get_by_text("Test mode: nothing counts.")).to_have_count(0)
 
 
-def test_whoever_signs_out_ends_the_test(screens: Screens, sign_in: SignIn) -> None:
+def test_signing_out_ends_the_test(screens: Screens, sign_in: SignIn) -> None:
     tom = technician(sign_in, "/work")
     tom.touch("Test wall-left")
     expect(tom.page.locator(".asks")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The console for other machines: over TLS with a real certificate, and never without."""
+"""The console for other machines: with TLS and a real certificate, and never without."""
 
 import datetime
 import http.client
@@ -28,7 +28,7 @@ YEAR = datetime.timedelta(days=365)
 
 
 def make_certificate(folder: Path, passphrase: bytes | None = None) -> tuple[Path, Path]:
-    """Make a certificate for the address and the name, signed by itself; return its file and its key's."""
+    """Make a self-signed certificate for the address and the name; return its file and its key's."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
     names = [x509.DNSName(NAME), x509.IPAddress(ipaddress.ip_address(HOST))]
@@ -111,7 +111,9 @@ def test_a_page_under_plain_http_is_another_site(
         assert browser.getresponse().status == 403
 
 
-def test_it_answers_under_its_names_alone(served: tuple[str, int], certificate: tuple[Path, Path]) -> None:
+def test_the_console_answers_only_under_its_own_names(
+    served: tuple[str, int], certificate: tuple[Path, Path]
+) -> None:
     for host, status in ((f"{NAME}:{served[1]}", 200), ("elsewhere.example", 421)):
         with closing(connected(served, certificate)) as browser:
             browser.request("GET", "/display", headers={"host": host})
@@ -124,7 +126,7 @@ def test_a_browser_that_does_not_trust_the_certificate_sends_nothing(served: tup
         stranger.request("GET", "/")
 
 
-def test_plain_http_gets_no_page_there_and_is_told_why(
+def test_plain_http_gets_no_page_and_the_reason(
     served: tuple[str, int], certificate: tuple[Path, Path]
 ) -> None:
     for _ in range(3):
@@ -138,7 +140,7 @@ def test_plain_http_gets_no_page_there_and_is_told_why(
         assert browser.getresponse().status == 200
 
 
-def test_who_says_nothing_or_noise_keeps_nobody_out(
+def test_clients_that_send_nothing_or_noise_block_no_other(
     served: tuple[str, int], certificate: tuple[Path, Path]
 ) -> None:
     silent = [socket.create_connection(served, PATIENCE_S) for _ in range(20)]
@@ -158,14 +160,14 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("host", [HOST, "0.0.0.0", "::", "10.0.0.7"])
-def test_another_address_without_tls_is_refused_in_words(
+def test_another_address_without_tls_is_refused_with_a_message(
     host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = refused(capsys, "--host", host)
     assert f"--host: found {host} without TLS, expected --certificate and --key" in said
 
 
-def test_half_a_certificate_or_an_unusable_one_is_refused_in_words(
+def test_an_incomplete_or_unusable_certificate_is_refused_with_a_message(
     certificate: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     crt, key = map(str, certificate)

@@ -11,7 +11,7 @@ from tests.scenes import SECOND_US
 TABLE = "roulette"
 
 
-def test_a_spin_that_no_reader_saw_is_ruled_by_its_number(
+def test_a_spin_not_seen_by_the_reader_is_ruled_by_its_number(
     screens: Screens, sign_in: SignIn, browser: Browser
 ) -> None:
     bob = sign_in("bob")
@@ -29,12 +29,12 @@ def test_a_spin_that_no_reader_saw_is_ruled_by_its_number(
     bob.choose("17 black")
     bob.touch("Rule 17 for spin 1")
     assert bob.touches == 2
-    bob.is_told("Spin 1: 17, was under review")
+    bob.is_answered_with("Spin 1: 17, was under review")
     expect(display.locator(".number.huge.black")).to_have_text("17")
     bob.open("Call back spin 1")
     bob.choose("00 green")
     bob.touch("Rule 00 for spin 1")
-    bob.is_told("Spin 1: 00, was 17")
+    bob.is_answered_with("Spin 1: 00, was 17")
     bob.reads("was 17, corrected by dealer bob")
     expect(display.locator(".number.huge.green")).to_have_text("00")
     display.close()
@@ -43,17 +43,17 @@ def test_a_spin_that_no_reader_saw_is_ruled_by_its_number(
 def test_bets_are_closed_and_opened_by_touch(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
     bob.touch("No More Bets")
-    bob.is_told("Done: No More Bets")
+    bob.is_answered_with("Done: No More Bets")
     bob.touch("Open bets")
-    bob.is_told("Done: Open bets")
+    bob.is_answered_with("Done: Open bets")
 
 
-def test_two_reads_that_differ_are_ruled_by_where_the_ball_lies(screens: Screens, sign_in: SignIn) -> None:
+def test_two_reads_that_differ_are_ruled_by_where_the_ball_is(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
     _, feed, _ = evening(2, {"valid": 1.0}, 1, wheel=AMERICAN)
     reads = [one for _, one in feed if isinstance(one, PocketBall)]
     decided_us = next(one.t for _, one in feed if isinstance(one, RotorIndex) and one.t > reads[2].t)
-    # Sooner than the ball could come round again, and before the call's hold ends: another pocket.
+    # Another pocket, sooner than the ball could come round again and before the call's hold ends.
     stray = PocketBall(t=decided_us + 100_000, dev=reads[2].dev)
     before = [(arrived, one) for arrived, one in feed if one.t < stray.t]
     after = [(arrived, one) for arrived, one in feed if one.t > stray.t and isinstance(one, RotorIndex)]
@@ -63,5 +63,5 @@ def test_two_reads_that_differ_are_ruled_by_where_the_ball_lies(screens: Screens
     bob.choose("23 red")
     bob.touch(f"Rule 23 for spin {spin}")
     assert bob.touches == 2
-    bob.is_told(f"Spin {spin}: 23, was under review")
+    bob.is_answered_with(f"Spin {spin}: 23, was under review")
     bob.reads("ruled by dealer bob")

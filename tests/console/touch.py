@@ -1,4 +1,4 @@
-"""What a person does at a screen: touches, and reads."""
+"""What a person does at a screen: touch and read."""
 
 import re
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from playwright.sync_api import Page, expect
 
 PATIENCE_MS = 300_000
-"""How long a test waits for a fact before it calls the screen stuck."""
+"""How long a test waits for a condition before it treats the screen as stuck."""
 expect.set_options(timeout=PATIENCE_MS)
 
 
 @dataclass
 class Person:
-    """Somebody at a browser."""
+    """A person at a browser."""
 
     page: Page
     url: str
@@ -25,7 +25,7 @@ class Person:
         self.touches = 0
 
     def try_pin(self, name: str, pin: str) -> None:
-        """Touch a name and a PIN, whatever comes of it."""
+        """Touch a name and a PIN, whatever the result."""
         if not self.page.url.startswith(self.url):
             self.page.goto(self.url)
         self.page.get_by_label(name, exact=True).check()
@@ -34,29 +34,29 @@ class Person:
         self.page.get_by_role("button", name="Sign in").tap()
 
     def touch(self, key: str) -> None:
-        """Touch a key by what stands on it."""
+        """Touch a key by its label."""
         self.page.get_by_role("button", name=key, exact=True).tap()
         self.touches += 1
 
     def choose(self, label: str) -> None:
-        """Touch one of a row to choose from."""
+        """Touch one option of a row."""
         self.page.get_by_label(label, exact=True).tap()
         self.touches += 1
 
     def open(self, heading: str) -> None:
-        """Touch what opens more keys; again if they were replaced by their like under the finger."""
+        """Touch a heading that opens more keys; again if it was replaced under the finger."""
         summary = self.page.locator("summary", has_text=heading)
         while summary.locator("xpath=..").get_attribute("open") is None:
             summary.tap()
             self.touches += 1
 
     def reads(self, *words: str) -> None:
-        """Wait until all these words stand on the screen."""
+        """Wait until all these words are on the screen."""
         for each in words:
             expect(self.page.locator("body")).to_contain_text(re.compile(re.escape(each), re.IGNORECASE))
 
-    def is_told(self, words: str) -> None:
-        """Wait until the line of answers says this."""
+    def is_answered_with(self, words: str) -> None:
+        """Wait until the answer line shows these words."""
         expect(self.page.locator("#said")).to_contain_text(words)
 
     def has_no_key(self, key: str) -> None:

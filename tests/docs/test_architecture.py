@@ -1,4 +1,4 @@
-"""What docs/architecture.md and the picture of a reading's time name is there."""
+"""Everything that docs/architecture.md and the picture of a reading's time name exists."""
 
 import re
 from pathlib import Path
@@ -39,11 +39,11 @@ def test_every_name_is_defined_in_its_module(name: str, module: str) -> None:
 
 
 @pytest.mark.parametrize("name", BARS)
-def test_every_bar_is_a_modules(name: str) -> None:
-    assert (ROOT / "controller" / f"{name}.py").is_file(), "make pictures"
+def test_every_bar_belongs_to_a_module(name: str) -> None:
+    assert (ROOT / "controller" / f"{name}.py").is_file(), "run: make pictures"
 
 
-def test_page_and_picture_were_read() -> None:
+def test_page_and_picture_were_found() -> None:
     assert len(BARS) > 15
     assert len(MODULES) > 40
     assert len(FOLDERS) > 20

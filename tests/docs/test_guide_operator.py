@@ -12,7 +12,7 @@ from tests.wheels import AMERICAN
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide-operator.md"
 ENTERED = ("input", "what you do", "what you enter")
-"""The headings of the columns that say what a person enters."""
+"""The headings of the columns that list what a person enters."""
 GAMES = {
     "Craps": "craps-12-034",
     "Roulette": "roulette",
@@ -22,7 +22,7 @@ GAMES = {
 
 
 def inputs_of(section: str) -> set[str]:
-    """Return the words in code in the columns of a section's tables that say what is entered."""
+    """Return the code words in the columns of a section's tables that list inputs."""
     found: set[str] = set()
     columns: list[int] = []
     for line in section.splitlines():
@@ -38,7 +38,7 @@ def inputs_of(section: str) -> set[str]:
 
 
 def sections() -> dict[str, str]:
-    """Return the guide's sections by their headings; the text before the first is the one for all games."""
+    """Return the guide's sections by their headings; the text before the first applies to all games."""
     first, *others = re.split(r"^## ", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {"": first} | {text.split("\n", 1)[0]: text for text in others}
 
@@ -58,5 +58,5 @@ def test_every_input_named_in_the_guide_is_known_at_its_table(game: str, ruleset
         assert "unknown_input" not in table(ruleset).feed(says(SECOND_US, name)).finish().refusals(), name
 
 
-def test_a_word_that_no_table_knows_is_reported_as_unknown() -> None:
+def test_an_input_that_no_table_has_is_reported_as_unknown() -> None:
     assert table("craps-12-034").feed(says(SECOND_US, "abracadabra")).finish().refusals() == ["unknown_input"]

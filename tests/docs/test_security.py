@@ -1,4 +1,4 @@
-"""The threat table of docs/security.md names tests that are there, each threat at least one."""
+"""The threat table of docs/security.md names existing tests, at least one for each threat."""
 
 import re
 from pathlib import Path
@@ -15,14 +15,14 @@ ROWS = [
 NAMED = re.compile(r"`(tests/[^`]+\.py)::(\w+)`")
 
 
-def test_the_table_is_read_whole() -> None:
+def test_the_whole_table_is_read() -> None:
     assert len(ROWS) == PAGE.partition("## Threats")[2].count("\n| ") - 1 > 25
     ids = [row[0] for row in ROWS]
     assert sorted(set(ids)) == sorted(ids)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_each_threat_names_tests_that_are_there(row: list[str]) -> None:
+def test_each_threat_names_existing_tests(row: list[str]) -> None:
     _, threat, happens, tests = row
     assert threat
     assert happens

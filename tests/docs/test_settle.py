@@ -1,4 +1,4 @@
-"""The page of the settle contract says what the requests, the pay tables and the answers are."""
+"""The page of the settle contract matches the requests, the pay tables and the answers."""
 
 import io
 import re
@@ -49,8 +49,8 @@ def words(cell: str) -> frozenset[str]:
     return frozenset(re.findall(r"`(\w+)`", cell))
 
 
-def told(heading: str) -> dict[str, Fields]:
-    """Return each request with its fields and those that it may have."""
+def documented(heading: str) -> dict[str, Fields]:
+    """Return each request with its fields and its optional fields, as documented."""
     found = {}
     for do, fields, optional, *_ in rows(heading, "do"):
         (name,) = words(do)
@@ -59,7 +59,7 @@ def told(heading: str) -> dict[str, Fields]:
 
 
 def are(ruleset: str) -> dict[str, Fields]:
-    """Return the same of the types."""
+    """Return the same from the types."""
     found = {}
     for kind in game_for(ruleset).vocabulary:
         fields = msgspec.structs.fields(kind)
@@ -69,9 +69,9 @@ def are(ruleset: str) -> dict[str, Fields]:
 
 
 @pytest.mark.parametrize(("heading", "ruleset"), [(game, name) for game in GAMES for name in GAMES[game]])
-def test_every_request_stands_on_the_page_with_its_fields(heading: str, ruleset: str) -> None:
-    assert told("Requests for every game") | told(heading) == are(ruleset)
-    assert set(told("Requests for every game")) == SHARED
+def test_every_request_is_on_the_page_with_its_fields(heading: str, ruleset: str) -> None:
+    assert documented("Requests for every game") | documented(heading) == are(ruleset)
+    assert set(documented("Requests for every game")) == SHARED
 
 
 def wagers(heading: str) -> set[str]:
@@ -79,7 +79,7 @@ def wagers(heading: str) -> set[str]:
     return {word for names, _ in rows(heading, "wagers") for word in words(names)}
 
 
-def test_every_wager_stands_on_the_page() -> None:
+def test_every_wager_is_on_the_page() -> None:
     c34, cv1 = (set(rules_of(load_paytable(name, CrapsPayTable))) for name in GAMES["Craps"])
     assert wagers("Craps") == c34 | cv1
     only = re.search(r"Craps Version 1 has no (.*); Craps 12 034 has no (.*)\.", section("Craps"))
@@ -90,11 +90,11 @@ def test_every_wager_stands_on_the_page() -> None:
     assert wagers("High Roller") == {"card"}
 
 
-def test_every_status_stands_on_the_page() -> None:
+def test_every_status_is_on_the_page() -> None:
     assert [name for status, _ in rows("Answers", "status") for name in words(status)] == [*get_args(Status)]
 
 
-def test_the_example_gives_what_the_page_says() -> None:
+def test_the_example_gives_the_result_on_the_page() -> None:
     asked, answered = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     out = io.BytesIO()
     assert settle_stream(io.BytesIO(asked.encode()), out, io.StringIO(), "craps-12-034") == 0

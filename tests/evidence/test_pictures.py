@@ -1,4 +1,4 @@
-"""The folder of pictures: whole files or none, the oldest leave first, what became of one is said."""
+"""The folder of pictures: complete files or none, the oldest are removed first, and removals are recorded."""
 
 import hashlib
 import os
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Folder:
     return one
 
 
-def test_what_is_kept_is_found_by_its_digest_and_opens_in_any_tool(folder: Folder) -> None:
+def test_a_kept_file_is_found_by_its_digest_and_opens_in_any_tool(folder: Folder) -> None:
     closed = taken(1)
     folder.keep(closed, NOW_S)
     found = folder.pictures(closed.sha256)
@@ -66,16 +66,14 @@ def test_a_flipped_byte_is_named_and_nothing_is_shown(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x05\x06" + bytes(18), b"no archive at all"])
-def test_a_file_under_its_own_digest_that_no_camera_wrote_is_not_believed(
-    folder: Folder, data: bytes
-) -> None:
+def test_a_file_under_its_own_digest_that_no_camera_wrote_is_refused(folder: Folder, data: bytes) -> None:
     closed = Closed(hashlib.sha256(data).hexdigest(), data)
     folder.keep(closed, NOW_S)
     with pytest.raises(MissingError, match="not a file of a dice camera"):
         folder.pictures(closed.sha256)
 
 
-def test_what_was_deleted_is_distinguished_from_what_never_was(folder: Folder) -> None:
+def test_a_deleted_file_is_distinguished_from_one_that_never_existed(folder: Folder) -> None:
     closed = taken(1)
     folder.keep(closed, NOW_S)
     assert folder.delete(closed.sha256, NOW_S, by="ann", why="a guest asked")
@@ -88,7 +86,7 @@ def test_what_was_deleted_is_distinguished_from_what_never_was(folder: Folder) -
         folder.pictures("../../etc/passwd")
 
 
-def test_the_oldest_leave_where_all_take_too_much(folder: Folder) -> None:
+def test_the_oldest_files_are_removed_when_all_take_too_much_space(folder: Folder) -> None:
     files = [taken(number, 9 * MB) for number in range(4)]
     for age, closed in enumerate(files):
         folder.keep(closed, NOW_S + age)
@@ -97,7 +95,7 @@ def test_the_oldest_leave_where_all_take_too_much(folder: Folder) -> None:
     assert {one.why for one in folder.deleted()} == {"all files took more than 20 MB"}
 
 
-def test_what_is_too_old_leaves_but_not_by_a_clock_that_may_be_wrong(folder: Folder) -> None:
+def test_old_files_are_removed_but_not_by_a_clock_that_may_be_wrong(folder: Folder) -> None:
     folder.keep(taken(1), NOW_S)
     folder.keep(taken(2), NOW_S + 20 * DAY_S)
     later_s = NOW_S + 40 * DAY_S
@@ -106,7 +104,7 @@ def test_what_is_too_old_leaves_but_not_by_a_clock_that_may_be_wrong(folder: Fol
     assert [one.sha256 for one in folder.kept()] == [taken(2).sha256]
 
 
-def test_files_kept_by_a_clock_that_is_behind_are_not_the_oldest(tmp_path: Path) -> None:
+def test_files_stored_under_a_slow_clock_do_not_count_as_the_oldest(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     walls = [WallTime(NOW_S, synced=True)]
     keeper = Keeper(folder, ROOMY, lambda: walls[-1], print)
@@ -118,7 +116,7 @@ def test_files_kept_by_a_clock_that_is_behind_are_not_the_oldest(tmp_path: Path)
     assert [one.wall_s for one in folder.kept()] == [NOW_S, NOW_S]
 
 
-def test_a_disk_that_takes_nothing_is_stated_and_stops_nobody(tmp_path: Path) -> None:
+def test_a_disk_that_refuses_writes_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     said: list[str] = []
     folder = Folder(tmp_path / "kept")
     keeper = Keeper(folder, ROOMY, lambda: WallTime(NOW_S, synced=True), said.append)
@@ -145,14 +143,14 @@ while True:
 """
 
 
-def test_a_writer_killed_at_any_moment_leaves_no_half_file_that_is_believed(tmp_path: Path) -> None:
+def test_a_writer_killed_at_any_time_leaves_no_partial_file_that_is_accepted(tmp_path: Path) -> None:
     for life in range(5):
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITES_FOR_EVER, str(tmp_path)], stdout=subprocess.PIPE, env=os.environ
         )
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"begun\n"
-        until(lambda: len(list(tmp_path.iterdir())) > life, "any bytes written")  # noqa: B023 - asked at once
+        until(lambda: len(list(tmp_path.iterdir())) > life, "any bytes written")  # noqa: B023 - called at once
         writer.send_signal(signal.SIGKILL)
         writer.wait()
         writer.stdout.close()

@@ -28,10 +28,10 @@ def text_of(*lines: Fields | str) -> bytes:
 
 
 def opened(data: bytes, *, lenient: bool = False) -> Log:
-    """Open a log that lies in memory."""
+    """Open a log from memory."""
     return Log(io.BytesIO(data), "a.jsonl", lenient=lenient)
 
 
 def readings_of(data: bytes, *, lenient: bool = False) -> list[Reading]:
-    """Read a log that lies in memory."""
+    """Read a log from memory."""
     return list(opened(data, lenient=lenient))

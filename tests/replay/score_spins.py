@@ -1,11 +1,11 @@
 """Score a replay of spins against their truth, scene by scene.
 
-`python -m tests.replay.score_spins LOG...` reads each log's `LOG.truth.json` beside it and prints what was
-told of every scene that was not simply right, then a line of sums. A truth is a list of scenes in order:
-`kind`, `t0` (microseconds), `number`, `verdict`, `reasons`, and where it has one `accept`, the kinds of
-ruling that are right: `call`, `void`, `review`. Outcomes belong to the scene in which they were told.
+`python -m tests.replay.score_spins LOG...` reads each log's `LOG.truth.json` beside it and prints the
+outcomes of every scene that was not simply right, then a line of totals. A truth is a list of scenes in
+order: `kind`, `t0` (microseconds), `number`, `verdict`, `reasons`, and optionally `accept`, the kinds of
+ruling that are right: `call`, `void`, `review`. Outcomes belong to the scene in which they were published.
 
-Exits with 1 where anything was false, void against the truth, or swallowed.
+Exits with 1 if anything was false, void against the truth, or lost.
 """
 
 import argparse
@@ -33,7 +33,7 @@ SCORES: tuple[Score, ...] = (
     "swallowed",
 )
 _MAY_BE_REVIEWED = frozenset({"ball_out", "edge_short", "edge_long"})
-"""Scripted kinds of which the logs' own page says that a review is as right as the verdict."""
+"""Scripted kinds for which the logs' own page says that a review is as right as the verdict."""
 
 
 class Truth(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Truth(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> frozenset[str]:
-        """The kinds of ruling that are right."""
+        """Return the kinds of ruling that are right."""
         if self.accept:
             return frozenset(self.accept)
         word = {"valid": "call", "no_spin": "void", "review": "review"}[self.verdict]
@@ -61,14 +61,14 @@ _decode = msgspec.json.Decoder(list[Truth]).decode
 
 
 class Scored(msgspec.Struct, frozen=True):
-    """One scene's score, and what was told of it."""
+    """One scene's score, and its outcomes."""
 
     truth: Truth
     score: Score
     told: str
 
 
-def told_of(path: Path) -> list[Outcome]:
+def outcomes_of(path: Path) -> list[Outcome]:
     """Replay a log; return its outcomes in order."""
     with open_log(str(path)) as log:
         setup = setup_of(log.header, load_ruleset(log.header.ruleset), log.name)
@@ -76,7 +76,11 @@ def told_of(path: Path) -> list[Outcome]:
 
 
 def read_truth(path: Path) -> list[Truth]:
-    """Read a truth file; raises `msgspec.ValidationError` where it is none."""
+    """Read a truth file.
+
+    Raises:
+        msgspec.ValidationError: The file is not a truth file.
+    """
     return _decode(path.read_bytes())
 
 
@@ -130,8 +134,8 @@ def bets_closed(
 ) -> list[float | None]:
     """Return for each valid scene by how many seconds No More Bets missed its lead before the drop.
 
-    Positive is later than due; None where something else than the ball's speed closed them, as its drop.
-    Spins before which the bets were closed already are left out.
+    Positive is later than due; None if something other than the ball's speed closed them, such as its drop.
+    Spins before which bets were already closed are left out.
     """
     ends = [*(truth.t0 for truth in truths[1:]), 1 << 62]
     errors: list[float | None] = []
@@ -156,7 +160,7 @@ def main() -> int:
     bad = 0
     for path in arguments.logs:
         truths = read_truth(path.with_name(path.name.partition(".jsonl")[0] + ".truth.json"))
-        outcomes = told_of(path)
+        outcomes = outcomes_of(path)
         scored = score(truths, outcomes)
         sums = Counter(one.score for one in scored)
         errors = bets_closed(truths, outcomes)

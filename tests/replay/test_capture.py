@@ -1,4 +1,4 @@
-"""Raw serial captures: which lines they hold, when each was heard, and what is wrong with a bad one."""
+"""Raw serial captures: which lines they hold, when each was received, and what is wrong with a bad one."""
 
 import gzip
 from io import BytesIO
@@ -19,7 +19,7 @@ def test_each_line_has_its_time_in_microseconds_and_its_text_untouched() -> None
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_lines_may_end_either_way_and_the_last_one_not_at_all(end: bytes) -> None:
+def test_lines_may_have_either_line_end_and_the_last_one_none(end: bytes) -> None:
     _, lines = read(b"1\t 8" + end + b"2\t00")
     assert lines == [(1000, b" 8"), (2000, b"00")]
 
@@ -29,12 +29,12 @@ def test_a_packed_capture_is_unpacked() -> None:
     assert lines == [(1000, b" 8")]
 
 
-def test_a_capture_cut_off_in_mid_line_is_read_up_to_the_cut() -> None:
+def test_a_capture_cut_off_within_a_line_is_read_up_to_the_cut() -> None:
     capture, lines = read(b"1\t 8\n23")
     assert (capture.truncated, lines) == (True, [(1000, b" 8")])
 
 
-def test_a_clock_that_went_back_is_a_long_pause_and_never_runs_backwards() -> None:
+def test_a_clock_set_back_is_a_long_pause_and_never_runs_backwards() -> None:
     capture, lines = read(b"5000\t 8\n0\t 9\n500\t10\n")
     assert [t for t, _ in lines] == [5_000_000, 5_000_000 + PAUSE_US, 5_500_000 + PAUSE_US]
     assert capture.restarts == 1
@@ -54,6 +54,6 @@ def test_a_lenient_reader_skips_bad_lines_and_counts_them() -> None:
     assert "line 2" in str(capture.first_skipped)
 
 
-def test_a_line_without_an_end_is_bounded() -> None:
+def test_a_line_without_an_end_is_limited() -> None:
     with pytest.raises(LogError, match="more than 1,048,576 bytes"):
         read(b"1\t" + b"x" * 2_000_000)

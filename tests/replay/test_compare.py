@@ -1,4 +1,4 @@
-"""Comparing outcomes with those expected: which match, and how the first difference is named."""
+"""Comparison of outcomes with the expected ones: which match, and how the first difference is named."""
 
 import gzip
 from pathlib import Path
@@ -42,7 +42,7 @@ MATCHES: dict[str, list[Json]] = {
 
 
 @pytest.mark.parametrize("expected", MATCHES.values(), ids=MATCHES.keys())
-def test_what_matches(expected: list[Json]) -> None:
+def test_expected_outcomes_match(expected: list[Json]) -> None:
     assert compare(GIVEN, expected) is None
 
 
@@ -89,7 +89,7 @@ def test_the_first_difference_is_named(expected: list[Json], says: str) -> None:
     assert str(compare(GIVEN, expected)).startswith(says)
 
 
-def test_one_outcome_too_many_of_a_type_expected_is_a_difference() -> None:
+def test_one_outcome_too_many_of_an_expected_type_is_a_difference() -> None:
     difference = compare([NATURAL, OPENED, NATURAL], [{"type": "roll.called"}])
     assert "outcome 2, outcome: found {" in str(difference)
     assert str(difference).endswith("expected no further outcome of its type")

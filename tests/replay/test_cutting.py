@@ -1,4 +1,4 @@
-"""Cutting a case out of a recording: alone it gives what it gave in the whole, or it is not cut."""
+"""Cutting an attempt out of a recording: alone it gives the same outcomes, or it is not cut."""
 
 import io
 
@@ -45,7 +45,7 @@ def test_a_piece_replays_alone_to_the_same_outcomes_under_the_same_ids() -> None
     assert {outcome.type.split(".")[0] for outcome in piece.outcomes} >= {"roll"}
 
 
-def test_a_piece_from_the_start_to_the_end_is_the_whole() -> None:
+def test_a_piece_from_start_to_end_is_the_whole_recording() -> None:
     piece = cut(an_evening(), RULES, 0, 2**62)
     assert (piece.readings, piece.outcomes) == (list(an_evening()), outcomes_of(an_evening()))
 

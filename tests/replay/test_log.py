@@ -1,4 +1,4 @@
-"""Reading recorded logs: what is used, what is ignored and reported, what ends the reading and how."""
+"""Reading recorded logs: what is used, what is ignored and reported, and what ends the reading."""
 
 import gzip
 from contextlib import suppress
@@ -50,7 +50,7 @@ class TestAWholeLog:
     def test_may_hold_its_header_alone(self) -> None:
         assert readings_of(text_of(DICE_HEADER)) == []
 
-    def test_is_the_same_when_packed_whatever_its_name(self, tmp_path: Path) -> None:
+    def test_reads_the_same_when_packed_whatever_its_name(self, tmp_path: Path) -> None:
         path = tmp_path / "log.jsonl"
         path.write_bytes(gzip.compress(WHOLE))
         with open_log(str(path)) as log:
@@ -139,7 +139,7 @@ BAD_LINES = {
 
 @pytest.mark.parametrize(("line", "says"), BAD_LINES.values(), ids=BAD_LINES.keys())
 class TestABadLine:
-    def test_ends_the_reading_and_names_file_line_and_fault(self, line: str, says: str) -> None:
+    def test_ends_the_reading_and_is_named_with_file_line_and_fault(self, line: str, says: str) -> None:
         with pytest.raises(BadLineError) as error:
             readings_of(text_of(DICE_HEADER, DROP, line, DROP))
         assert str(error.value).startswith("a.jsonl, line 3: found ")
@@ -160,7 +160,7 @@ def test_bytes_that_are_not_utf8_are_named_with_their_place() -> None:
         readings_of(text_of(DICE_HEADER) + b'{"dev": "x\xff", "t": 1, "kind": "ball_drop"}\n')
 
 
-def test_readings_before_a_bad_line_are_given_by_line_in_whatever_block() -> None:
+def test_readings_before_a_bad_line_are_returned_wherever_a_block_ends() -> None:
     log = opened(text_of(DICE_HEADER, *[DROP] * 9000, "oops"))
     with pytest.raises(BadLineError) as error:
         list(log)
@@ -266,7 +266,7 @@ class TestNoLog:
         ):
             open_log(str(tmp_path)).__enter__()
 
-    def test_a_name_that_can_be_no_file(self) -> None:
+    def test_a_name_that_cannot_be_a_file(self) -> None:
         with pytest.raises(LogError, match="null byte"):
             open_log("a\0b").__enter__()
 
@@ -305,12 +305,12 @@ class TestALogThatWasCutOff:
 
     @pytest.mark.parametrize("nuls", [1, 8, 9, 300, 2 * BLOCK_BYTES + MAX_LINE_BYTES])
     @pytest.mark.parametrize("at", [len(WHOLE), len(WHOLE) - 1, len(WHOLE) - 9])
-    def test_says_so_when_it_ends_in_nul_bytes(self, at: int, nuls: int) -> None:
+    def test_is_reported_when_it_ends_in_nul_bytes(self, at: int, nuls: int) -> None:
         log = opened(WHOLE[:at] + bytes(nuls))
         assert (len(list(log)), log.truncated) == (3 if at >= len(WHOLE) - 1 else 2, True)
 
     @pytest.mark.parametrize("cut", [0, 1, 4, 9, 30])
-    def test_says_so_when_its_packed_stream_ends_in_nul_bytes(self, cut: int) -> None:
+    def test_is_reported_when_its_packed_stream_ends_in_nul_bytes(self, cut: int) -> None:
         packed = gzip.compress(WHOLE, mtime=0)
         log = opened(packed[: len(packed) - cut] + bytes(4096))
         readings = list(log)
@@ -321,7 +321,7 @@ class TestALogThatWasCutOff:
         with pytest.raises(BadLineError, match=r"line 3: found \\x00\\x00"):
             readings_of(text_of(DICE_HEADER, DROP) + bytes(300) + text_of(DROP))
 
-    def test_a_last_line_that_is_whole_but_no_reading_is_no_cut(self) -> None:
+    def test_a_last_line_that_is_complete_but_invalid_is_not_a_cut(self) -> None:
         with pytest.raises(BadLineError, match="line 3"):
             readings_of(text_of(DICE_HEADER, DROP) + b'{"t": 1}')
 
@@ -334,8 +334,8 @@ def test_a_damaged_gzip_stream_is_an_error_that_says_how_far_it_is_good() -> Non
 
 
 @pytest.mark.parametrize("lenient", [False, True])
-def test_a_bad_line_of_a_damaged_gzip_stream_is_the_damage_and_not_the_lines(lenient: bool) -> None:
-    """Stored blocks: a changed byte is one of the text, and only the check at the end tells."""
+def test_a_bad_line_of_a_damaged_gzip_stream_is_reported_as_damage(lenient: bool) -> None:
+    """In a stored block a changed byte is a change of the text, and only the checksum at the end shows it."""
     packed = bytearray(gzip.compress(WHOLE, compresslevel=0, mtime=0))
     packed[packed.index(b"wall_impact")] ^= 0xFF
     with pytest.raises(LogError, match="damaged gzip data") as error:
@@ -344,7 +344,7 @@ def test_a_bad_line_of_a_damaged_gzip_stream_is_the_damage_and_not_the_lines(len
     assert "--lenient" not in str(error.value)
 
 
-def test_a_bad_line_of_a_sound_gzip_stream_is_the_lines() -> None:
+def test_a_bad_line_of_a_sound_gzip_stream_is_reported_as_a_bad_line() -> None:
     with pytest.raises(BadLineError, match="line 2"):
         readings_of(gzip.compress(text_of(DICE_HEADER, "oops", DROP)))
 

@@ -1,4 +1,4 @@
-"""Every log in tests/logs gives the outcomes beside it: a recording dropped there is tested from then on."""
+"""Every log in tests/logs gives the outcomes stored beside it: a log added there is tested."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Replaying: a cut-off log gives what the whole gave until then and a review of what was in flight."""
+"""Replaying: a cut-off log gives the outcomes of the whole until then, and a review of what was in flight."""
 
 import io
 import os
@@ -23,7 +23,7 @@ RULES = load_ruleset("craps-12-034")
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Three valid throws."""
+    """Return a recording of three valid throws."""
     path: Path = tmp_path_factory.mktemp("logs") / "evening.jsonl"
     header, feed, _ = evening(3, {"valid": 1.0}, n=3)
     write_log(path, header, feed)
@@ -71,13 +71,13 @@ def test_every_effect_is_the_same_in_every_process(recording: bytes, tmp_path: P
     assert b'"sources"' in told.pop()
 
 
-def test_a_cut_in_mid_line_changes_nothing_that_was_reported_before_it(recording: bytes) -> None:
+def test_a_cut_within_a_line_changes_no_earlier_outcome(recording: bytes) -> None:
     whole = outcomes_of(recording)
     start = recording.index(b"\n") + 20
     reviewed = 0
     for at in range(start, len(recording), len(recording) // 61):
         if recording[:at].endswith((b"}", b"\n")):
-            continue  # a whole line: nothing tells such a cut from the end of a log
+            continue  # a complete line: such a cut cannot be distinguished from the end of a log
         told = outcomes_of(recording[:at])
         if told and isinstance(told[-1].data, RollReview):
             review = told.pop()
@@ -88,7 +88,7 @@ def test_a_cut_in_mid_line_changes_nothing_that_was_reported_before_it(recording
     assert 20 < reviewed < 61
 
 
-def test_progress_hears_how_many_lines_were_read(recording: bytes) -> None:
+def test_progress_receives_the_number_of_lines_read(recording: bytes) -> None:
     heard: list[int] = []
     log = Log(io.BytesIO(recording), "evening.jsonl")
     for _ in replay(log, setup_of(log.header, RULES, log.name), heard.append):
@@ -100,7 +100,7 @@ def test_progress_hears_how_many_lines_were_read(recording: bytes) -> None:
 class TestASetup:
     HEADER = Header(version=1, table="t1", ruleset=RULES.name, dice_table=TABLE)
 
-    def test_starts_open_with_automatic_calls_where_the_header_says_nothing(self) -> None:
+    def test_starts_open_with_automatic_calls_if_the_header_does_not_say(self) -> None:
         setup = setup_of(self.HEADER, RULES, "a.jsonl")
         assert (setup.session, setup.first.seq, setup.state.table, setup.state.lock) == (
             "replay",
@@ -111,10 +111,10 @@ class TestASetup:
         assert setup.state.calls in (None, "automatic")
         assert setup.calls == "automatic"
 
-    def test_lets_the_caller_say_who_calls(self) -> None:
+    def test_lets_the_caller_choose_who_calls(self) -> None:
         assert setup_of(self.HEADER, RULES, "a.jsonl", "confirm").state.calls == "confirm"
 
-    def test_goes_by_the_tables_own_file_where_a_live_recording_carries_it(self) -> None:
+    def test_uses_the_tables_file_if_a_live_recording_contains_it(self) -> None:
         assert RULES.throw is not None
         rules = replace(RULES, max_lateness_ms=90.0, throw=replace(RULES.throw, call_hold_ms=400.0))
         sources = {"wall-left": ("wall_impact:left",)}
@@ -127,7 +127,7 @@ class TestASetup:
         assert dict(setup.sources) == sources
         assert setup.locking_switches == frozenset({"hatch"})
 
-    def test_locks_for_door_and_tamper_where_the_header_says_nothing(self) -> None:
+    def test_locks_for_door_and_tamper_if_the_header_does_not_say(self) -> None:
         assert setup_of(self.HEADER, RULES, "a.jsonl").locking_switches == {"door", "tamper"}
 
     def test_needs_the_geometry_of_its_game(self) -> None:

@@ -1,4 +1,4 @@
-"""A log's wheel is checked as a table file's is: a number of a wheel that can't be is no number."""
+"""A log's wheel is checked as in a table file: an impossible wheel is refused."""
 
 import msgspec
 import pytest
@@ -24,7 +24,7 @@ POCKETS = AMERICAN.pockets_clockwise
         ({"beams_deg": (10.0, 130.0, 370.0)}, "wheel.beams_deg.2", "an angle of its own"),
     ],
 )
-def test_a_wheel_that_cant_be_is_refused_with_its_place(
+def test_an_impossible_wheel_is_refused_with_its_place(
     change: dict[str, object], key: str, expected: str
 ) -> None:
     wheel = msgspec.structs.replace(AMERICAN, **change)
@@ -34,7 +34,7 @@ def test_a_wheel_that_cant_be_is_refused_with_its_place(
     assert all(part in said for part in ("a.jsonl", "1", f"`{key}`", expected))
 
 
-def test_a_wheel_that_is_taken_at_its_word_needs_no_beams() -> None:
+def test_a_wheel_whose_own_number_is_trusted_needs_no_beams() -> None:
     header = Header(version=1, table="w", wheel=msgspec.structs.replace(AMERICAN, beams_deg=(0.0,)))
     assert setup_of(header, trusting(), "a.jsonl").wheel == header.wheel
     assert setup_of(Header(version=1, table="w", wheel=AMERICAN), ROULETTE, "a.jsonl").wheel == AMERICAN

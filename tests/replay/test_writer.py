@@ -1,4 +1,4 @@
-"""Writing logs: what was written reads back, byte for byte the same each time."""
+"""Writing logs: what was written reads back, with the same bytes each time."""
 
 import gzip
 import io
@@ -76,7 +76,7 @@ def test_a_header_reads_back_with_its_state_and_numbers(header: Header, compress
     assert (list(log), log.header, dict(log.unknown), log.truncated) == ([], header, {}, False)
 
 
-def test_the_header_begins_with_what_tells_the_format() -> None:
+def test_the_header_begins_with_the_format() -> None:
     assert written(HEADER, []).startswith(
         b'{"log":"table-readings","version":1,"table":"t1","ruleset":"craps-v1",'
     )
@@ -111,7 +111,7 @@ EVERY_KIND: list[AnyReading] = [
 ]
 
 
-def test_the_readings_below_are_of_every_kind() -> None:
+def test_the_sample_readings_are_of_every_kind() -> None:
     assert {type(reading) for reading in EVERY_KIND} == set(get_args(AnyReading))
 
 
@@ -136,7 +136,7 @@ def test_the_same_readings_give_the_same_bytes() -> None:
 
 
 @pytest.mark.parametrize("compress", [False, True], ids=["plain", "packed"])
-def test_what_was_flushed_survives_a_power_cut(compress: bool) -> None:
+def test_flushed_readings_survive_a_power_cut(compress: bool) -> None:
     stream = io.BytesIO()
     writer = LogWriter(stream, HEADER, compress=compress)
     writer.write(BallDrop(t=1, dev="w"))

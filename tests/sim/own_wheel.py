@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
 
-from tests.replay.score_spins import SCORES, Scored, read_truth, score, told_of
+from tests.replay.score_spins import SCORES, Scored, outcomes_of, read_truth, score
 from tests.sim.own_wheel_bodies import STATED_LOSS, TURN, Ball, Heard, Rim, World, draw_rim, turns_of
 
 NEEDED_TURNS = 4.0
@@ -304,7 +304,7 @@ def judged(path: Path) -> list[Scored]:
 
     A spin begins with its first beam: where no beam heard the ball, or it was laid by hand, silence is right.
     """
-    scored = score(read_truth(truth_of(path)), told_of(path))
+    scored = score(read_truth(truth_of(path)), outcomes_of(path))
     return [
         Scored(one.truth, "right", one.told)
         if one.score == "swallowed" and one.truth.undecidable in (LAID, UNHEARD)
