@@ -133,7 +133,7 @@ def test_a_late_release_leads_to_neither_a_void_nor_a_call(by_ms: int) -> None:
             played = play(held_up(flight, index, by_ms * MS))
             (review,) = played.data(RollReview)
             assert review.reasons[0].code == "missing_reading"
-            assert "die_released of cam" in review.reasons[0].seen
+            assert "die_released from cam" in review.reasons[0].seen
             assert played.told("roll") == ["roll.review"]
 
 
