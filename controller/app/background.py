@@ -1,9 +1,9 @@
 """Background work: processes at the lowest priority, and the upkeep of a running table's journal.
 
 A start verifies only the rows on which the state depends. A separate process, `python -m
-controller.app.background JOURNAL`, verifies the rest and writes the result as one line of JSON. A thread of
-the controller took twelve seconds for what the process does in two, and slowed down play. Contents older than
-the table's retention are dropped once an hour.
+controller.app.background JOURNAL`, verifies the rest and writes the result as one line of JSON. The process
+needs two seconds where a thread of the controller would need twelve, and it does not slow down play. Contents
+older than the table's retention period are dropped once an hour.
 """
 
 import os
@@ -29,7 +29,7 @@ from controller.model.tables import RetentionSettings
 RESTART_S = 10.0
 """The wait before a process that ended without a result is started again; it was probably killed."""
 OVERDUE_S = 600.0
-"""A process that gives no result for this long is reported as a fault; it may continue."""
+"""A process that returns no result for this long is reported as a fault; it may continue."""
 
 
 def lower_priority() -> None:
@@ -50,13 +50,13 @@ def _end_with_controller() -> None:
 class BackgroundProcess:
     """A process that runs `python` with these arguments and writes its result to standard output.
 
-    It is started again until it gives a result.
+    It is restarted until it returns a result.
     """
 
     def __init__(
         self, what: str, arguments: Sequence[str], faults: ActiveFaults, *, accept: Callable[[bytes], bool]
     ) -> None:
-        """`what` names the process in faults; `accept` handles the output and returns whether it is valid."""
+        """Prepare a process; `what` names it in faults, `accept` returns whether its output is valid."""
         self._what = what
         self._command = (sys.executable, *arguments)
         self._faults = faults
@@ -90,7 +90,7 @@ class BackgroundProcess:
                 self._stop.wait(RESTART_S)
 
     def _run(self) -> bytes | None:
-        """Run the process to its end; return its output, or None if it can't be started."""
+        """Run the process until it ends; return its output, or None if it can't be started."""
         its_end, our_end = os.pipe()
         with os.fdopen(our_end, "wb"):  # the process ends with the controller, which closes this end
             try:
@@ -116,7 +116,7 @@ class BackgroundProcess:
             try:
                 output, _ = process.communicate(timeout=OVERDUE_S)
             except subprocess.TimeoutExpired:
-                found = f"process {process.pid} gave no result for {OVERDUE_S:.0f} s"
+                found = f"process {process.pid} has returned no result for {OVERDUE_S:.0f} s"
                 self._faults.began(Fault("verifier_ended", self._what, found), self._what)
             else:
                 return output
@@ -132,7 +132,7 @@ class FaultFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of the process: the figures of a sound journal, or its fault."""
+    """The result of the process: the figures of a sound journal, or the journal's fault."""
 
     verified: Verified | None = None
     fault: FaultFound | None = None
@@ -162,7 +162,7 @@ class Verifier:
     """One verification of the whole journal in the background."""
 
     def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """`done` is called if the journal is sound; otherwise its fault becomes active and locks play."""
+        """Prepare a verification; `done` is called if the journal is sound, else its fault locks play."""
         self._journal = journal
         self._faults = faults
         self._done = done
@@ -189,15 +189,15 @@ class Verifier:
 PRUNED_BY = "retention"
 """The `by` of the journal's row that records a deletion."""
 CHECK_EVERY_US = 3_600_000_000
-"""An hour, so that contents are kept an hour too long at most; a check takes milliseconds."""
+"""One hour: contents are kept at most an hour too long, and a check takes only milliseconds."""
 DAY_US = 86_400_000_000
 
 
 class Retention:
-    """Drops the journal's contents that expired; their digests stay, so that the chain still verifies."""
+    """Drops the journal's expired contents; their digests stay, so that the chain still verifies."""
 
     def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
-        """Check at the first call of `drop_expired`."""
+        """Set up the retention; the first call of `drop_expired` checks at once."""
         self._journal = journal
         self._settings = settings
         self._wall = wall

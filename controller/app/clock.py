@@ -1,6 +1,6 @@
-"""The clocks of a live table: the monotonic clock, by which it judges, and the wall clock, which only labels.
+"""The clocks of a live table: the monotonic clock for all decisions, and the wall clock only for labels.
 
-Only this module reads the time; all others receive it.
+Only this module reads the time; all other modules receive it.
 """
 
 import ctypes
@@ -12,9 +12,9 @@ from typing import NamedTuple, Protocol
 from controller.journal.chain import WallTime
 
 _TIME_ERROR = 5
-"""The result of adjtimex while the kernel's clock is not synchronized (adjtimex(2))."""
+"""What adjtimex returns while the kernel's clock is not synchronized (adjtimex(2))."""
 _TIMEX_BYTES = 256
-"""More than the size of the kernel's `struct timex`; with zeros in it, the call only reads."""
+"""More than the size of the kernel's `struct timex`; if all bytes are zero, the call only reads."""
 _adjtimex = ctypes.CDLL(None).adjtimex
 
 
@@ -25,7 +25,7 @@ class Clock(Protocol):
         """Return the time."""
 
     def reach(self, now_us: int) -> None:
-        """Advance to this arrival of a reading, if the time comes from the readings."""
+        """Advance to the arrival of a reading, if the time comes from the readings."""
 
 
 class MonotonicClock:
@@ -50,7 +50,7 @@ class DataClock:
         return self._now_us
 
     def reach(self, now_us: int) -> None:
-        """Advance to this arrival; never go back."""
+        """Advance to this arrival; the time never goes back."""
         self._now_us = max(self._now_us, now_us)
 
 
@@ -68,7 +68,7 @@ def iso(wall_us: int) -> str:
 
 
 class ClockStep(NamedTuple):
-    """The wall clock was set: by how much, and whether that was its first synchronization."""
+    """A change of the wall clock: by how much, and whether it was the first synchronization."""
 
     by_us: int
     first_sync: bool
@@ -80,7 +80,7 @@ class WallWatch:
     def __init__(
         self, wall: Callable[[], WallTime], monotonic_us: Callable[[], int], tolerance_us: int
     ) -> None:
-        """Start with the present difference of both clocks; a step below the tolerance is ignored."""
+        """Start with the current difference between the two clocks; ignore steps below the tolerance."""
         self._wall = wall
         self._monotonic_us = monotonic_us
         self._tolerance_us = tolerance_us

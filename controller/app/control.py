@@ -1,4 +1,4 @@
-"""The control socket, by which command line tools, screens and settlement use the daemon."""
+"""The control socket, through which command line tools, screens and settlement use the daemon."""
 
 import os
 import select
@@ -55,11 +55,11 @@ from controller.journal.faults import JournalFault
 from drivers.framing import LineSplitter
 
 BACKLOG = 256
-"""Maximum number of connections that wait to be accepted; the operating system refuses any further one."""
+"""Maximum number of connections waiting to be accepted; the operating system refuses any more."""
 TURN_S = 0.5
-"""How long the accepting thread waits for a connection in each turn."""
+"""How long the accepting thread waits for a connection on each turn."""
 _TOO_MANY_A_SECOND = (
-    "this user opens connections too fast; send all requests over one connection, or try again later"
+    "this user opens connections too quickly; send all requests over one connection, or try again later"
 )
 SEND_S = 2.0
 """A client that takes longer than this to read a line is dropped."""
@@ -155,7 +155,7 @@ class Control:
 
     def _refuse(self, connection: socket.socket, says: str) -> None:
         with connection, suppress(OSError):
-            connection.setblocking(False)  # a new socket's buffer has room for a line
+            connection.setblocking(False)  # a new socket's buffer always has room for a line
             connection.send(refusal("too_many", says))
 
     def _serve(self, slot: ConnectionSlot) -> None:
@@ -197,7 +197,7 @@ class Control:
             self._slots.note_line(slot, now_us(), busy=False)
 
     def _answer(self, slot: ConnectionSlot, bucket: Bucket, line: bytes | None) -> bool:
-        """Answer a line (None: one that was too long); return False if the connection must end."""
+        """Answer a line (None if it was too long); return False if the connection must end."""
         connection, peer = slot.connection, slot.peer
         if line is None:
             connection.sendall(too_long())
@@ -205,7 +205,7 @@ class Control:
         try:
             request = decode_request(line)
         except ValueError as error:
-            connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists them"))
+            connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists the requests"))
             return True
         if isinstance(request, Enter | Approve | BeginTest | HoldPictures):
             self._pause.wait(self._actions.wait_s(peer.uid, self._daemon.monotonic.now_us()))
@@ -250,7 +250,7 @@ class Control:
             hub.leave(watcher)
 
     def _present_state(self, request: Watch) -> bytes:
-        """Return the lines that a new watcher needs first: the attempt that awaits a person, if any."""
+        """Return the lines that a new watcher needs first: the attempt that awaits a ruling, if any."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
@@ -318,11 +318,13 @@ def _remove_stale(path: Path) -> None:
     if not is_listening(path):
         path.unlink()
         return
-    raise InUseError(f"{path}: found another controller answering there, expected none; stop that one first")
+    raise InUseError(
+        f"{path}: found another controller answering there, expected none; stop that controller first"
+    )
 
 
 def _received(connection: socket.socket, within_s: float | None) -> bytes | None:
-    """Return received bytes; None if none arrive within this time, b"" at the end of the connection."""
+    """Return the bytes received; None if none arrive within this time, b"" at the end of the connection."""
     connection.settimeout(within_s)
     try:
         return connection.recv(MAX_LINE)
@@ -337,7 +339,7 @@ def _gone(connection: socket.socket) -> bool:
 
 
 FIRST_S = 60.0
-"""How long a client may stay silent after it connects, because it occupies one of few slots."""
+"""How long a client may stay silent after it connects; it occupies one of a few slots."""
 LINE_S = 5.0
 """The longest time from a line's first byte to its end."""
 
@@ -348,17 +350,17 @@ class LineReader:
     def __init__(self, now_us: int, limit: int) -> None:
         """Accept lines of at most `limit` bytes."""
         self.waits_for = "a first request"
-        """What must arrive in time, for the refusal."""
+        """What must arrive in time; named in the refusal."""
         self._lines = LineSplitter(limit)
         self._due_us: int | None = now_us + round(FIRST_S * 1e6)
         self._begun = False
 
     def left_s(self, now_us: int) -> float | None:
-        """Return the time left until the client is dropped; None if there is no limit now."""
+        """Return the time left until the client is dropped; None if no limit applies now."""
         return None if self._due_us is None else max(0.0, (self._due_us - now_us) / 1e6)
 
     def feed(self, block: bytes, now_us: int) -> list[bytes | None]:
-        """Return each line that these bytes complete; None for one that was too long."""
+        """Return each line that these bytes complete; None for a line that was too long."""
         lines = [None if line.dropped else line.text for line in self._lines.feed(block)]
         if block.endswith(b"\n"):
             self._begun, self._due_us = False, None

@@ -1,6 +1,6 @@
 """The core: the thread that owns the engine. It takes readings, advances the time and passes on the effects.
 
-It never waits for the disk or for a watcher. Outcomes go to the journal and are announced from there once
+It never waits for the disk or for a watcher. Outcomes go to the journal and are published from there once
 they are durable; lamps are lit at once.
 """
 
@@ -38,17 +38,17 @@ from controller.publish.betting import Betting, Takes
 from drivers.health import Causes
 
 BUSY_TICK_S = 0.002
-"""The longest step of time while an attempt is in progress or readings arrive."""
+"""The longest time step while an attempt is in progress or readings arrive."""
 MIN_TICK_S = 0.0001
-"""The shortest step of time, when something is due."""
+"""The shortest time step, when something is due."""
 IDLE_TICK_S = 0.05
-"""The step when idle, and while the time of the data stands still, because nothing can be due then."""
+"""The time step when idle, and while the time of the data does not advance: nothing can become due then."""
 BUSY_US = 600_000
-"""The hold of a call can end up to this long after the last reading."""
+"""A call may be held for up to this long after the last reading."""
 ALLOWED_US = 20_000
-"""How often to determine the allowed inputs, which change with time too, as when the dice come to rest."""
+"""How often to update the allowed inputs, which also change with time, as when the dice come to rest."""
 ALLOWED_IDLE_US = 250_000
-"""The same when idle, when they hardly change with time."""
+"""The same when idle; the allowed inputs then hardly change with time."""
 _WITHOUT_OUTCOME = (Input, Card)
 """Readings that may change the state without an outcome: a seat taken or left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
@@ -56,7 +56,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the watchers' line with the attempt that awaits a person; null if there is none."""
+    """Return the line for watchers about the attempt that awaits a ruling; it says null if there is none."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 
@@ -91,9 +91,9 @@ class Core:
         - `failed`: the core stopped on a defect;
         - `lit`: a lamp changed;
         - `betting`: in every turn, with the betting state and the table's time;
-        - `awaiting`: another attempt, or none, awaits a person; not in test mode;
-        - `late_confirmed`: a wager made with the dice out was confirmed, with the row of that;
-        - `play_asked`: settlement requested Play, with the request's time; once no fold can precede it.
+        - `awaiting`: the attempt that awaits a ruling has changed, or there is none; not in test mode;
+        - `late_confirmed`: a wager made with the dice out was confirmed; called with the confirmation's row;
+        - `play_asked`: settlement requested Play; called with the request's time once no fold can precede it.
         """
         self.devices = Devices(setup, faults, causes)
         self.lamps = Lamps(hub, lit)
@@ -162,7 +162,7 @@ class Core:
 
     @property
     def view(self) -> View:
-        """The core's present state."""
+        """The core's current state."""
         return View(
             now_us=self._now_us,
             state=self._state,
@@ -203,8 +203,8 @@ class Core:
         self._answers.record(entered, refused, allowed, answer)
 
     def _journal_confirmation(self, entered: Input) -> None:
-        """Journal who confirmed a wager with the dice out, which is valid only if this row is in time
-        (C34-MK-1b)."""
+        """Journal who confirmed a wager made with the dice out; the confirmation is valid only if this row is
+        in time (C34-MK-1b)."""
         fields = {
             "wager": entered.what,
             "by": entered.by,
@@ -234,7 +234,7 @@ class Core:
             self._failed()
 
     def turn(self, timeout_s: float) -> bool:
-        """Process the next reading, or after this timeout only the time; return whether a reading arrived."""
+        """Process the next reading, or only the time after a timeout; return whether a reading arrived."""
         taken = self._inlet.take(timeout_s)
         self._turn(taken)
         return taken.reading is not None
@@ -254,7 +254,7 @@ class Core:
         self._note_faults()
         self._lock_on_fault()
         if self._awaited is not None:
-            self._note_awaited()  # Its allowed rulings change with time too, as when the dice come to rest.
+            self._note_awaited()  # The allowed rulings also change with time, as when the dice come to rest.
         self._note_betting(self._betting_now, self._now_us)
         self._note_allowed()
 
@@ -292,7 +292,7 @@ class Core:
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
-            # Time has advanced since the last reading; this reading lets a replay advance as far.
+            # Time has advanced since the last reading; this reading makes a replay advance as far.
             now_us = self._now_us
             stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
             self._process(self._segment.feed(stopped))
@@ -354,7 +354,7 @@ class Core:
     def _checked_unlock(self, entered: Input) -> Input:
         """Return the input; a person's `unlock` before the self-test has passed is changed to NOT_READY.
 
-        The session refuses it then. It is recorded in that form, because a replay has no self-test.
+        The session then refuses it. It is recorded in that form, because a replay has no self-test.
         """
         by_person = entered.name == "unlock" and entered.dev != CONTROLLER
         if not by_person or self._state.lock == "unlocked" or self._testing:
@@ -402,7 +402,7 @@ class Core:
         self._note_awaited()
 
     def _note_awaited(self) -> None:
-        """Update lamp and watchers if another attempt, or none, awaits a person now."""
+        """Update the lamp and the watchers if the attempt that awaits a ruling has changed."""
         awaited = self._segment.session.awaited() or self._cut_off.awaited
         if awaited != self._awaited:
             self._awaited = awaited
@@ -411,7 +411,7 @@ class Core:
             self._awaiting(None if self._testing else awaited)
 
     def _note_allowed(self) -> None:
-        """Determine the allowed inputs, and notify the screens if these or anything else changed."""
+        """Update the allowed inputs, and notify the screens if these or anything else changed."""
         hold_ends_us = self._segment.session.hold_ends_us
         if hold_ends_us != self._hold_ends_us:
             self._hold_ends_us = hold_ends_us
@@ -508,7 +508,7 @@ class Core:
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
         """Journal an event caused by outsiders, in the room that is not reserved for play.
 
-        Return False if there is none.
+        Return False if there is no such room.
         """
         try:
             self._journal.note(name, data, outside=True)
@@ -529,9 +529,10 @@ class Core:
         return free and entered.by not in PLAYER_ROLES and self._cut_off.ruled_by(entered)
 
     def _void_pending(self, entered: Input | None, t_us: int) -> None:
-        """Close the attempts that were cut off as void, by a person's ruling or because play continues.
+        """Void the attempts that were cut off, on a person's ruling or because play continues.
 
-        The outcomes' time is `t_us`, when that was entered or seen, or the last outcome's time if later.
+        The outcomes' time is `t_us`, when the ruling was entered or play was seen to continue, or the last
+        outcome's time if that is later.
         """
         self._process(self._segment.end())
         t_us = max(t_us, self._last_outcome_us)
@@ -550,7 +551,7 @@ class Core:
             self._segment = self._pieces.next(self._state, self._first, self._segment)
 
     def _is_idle(self, now_us: int) -> bool:
-        """Return whether a new recording can start now: later readings depend on no earlier ones."""
+        """Return whether a new recording can start now: no later reading depends on an earlier one."""
         under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
         still = (
             now_us - self._last_activity_us > self._pieces.rotation.quiet_us

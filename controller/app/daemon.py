@@ -1,7 +1,6 @@
 """The daemon: it creates the parts of a table, supervises them, and stops them in order.
 
-With a failing disk or failing devices it keeps running: locked, with the reason on the lamp and in the
-status.
+If a disk or a device fails, it keeps running: locked, with the reason on the lamp and in the status.
 """
 
 import os
@@ -62,7 +61,7 @@ _NAMES_OF_PARTS = {
     "ruleset": "rule set",
     "paytable": "pay table",
     "table": "the table's file",
-    "approval": "there is no approval under this table's key",
+    "approval": "no approval signed with this table's key",
 }
 TURN_S = 0.5
 """How often the daemon runs its duties."""
@@ -71,16 +70,16 @@ REOPEN_S = 5.0
 STEP_US = 60_000_000
 """If a synchronized wall clock is set by more than this, the table is locked until a person approves it."""
 DECIDED_WITHIN_S = 10.0
-"""The longest wait after the end of standard input: more than dice roll and a call is held."""
+"""The longest wait after the end of standard input: longer than dice roll and a call is held."""
 SETTLED_IN_S = 1.0
-"""The shortest wait after it: until then, readings may still wait for earlier ones and begin an attempt."""
+"""The shortest such wait: until then, readings may still be waiting for earlier ones and begin an attempt."""
 OVERFLOW_CLEARS_S = 30.0
 PROGRESS_S = 2.0
-"""How often a long verification at the start reports its progress."""
+"""How often a long verification reports its progress during the start."""
 _encode = msgspec.json.Encoder().encode
 
 Draw = Callable[[Path, int], Drawn]
-"""Returns the drawing of an attempt in a journal, given its number, and the pictures taken of it."""
+"""Returns the drawing of the attempt with this number in a journal, and the pictures taken of it."""
 
 
 class InUseError(Exception):
@@ -105,8 +104,8 @@ class Daemon:
     ) -> None:
         """Prepare; nothing is opened yet.
 
-        `sources` create the sources of readings. `clock` is the table's clock; without it, the machine's or
-        (with data time) the readings'. `engine` creates the settlement engine of this process,
+        `sources` create the sources of readings. `clock` is the table's clock, by default the machine's or
+        (with data time) the readings'. `engine` creates the settlement engine in this process,
         `random_fraction` (0 up to 1) spreads publishing's retries, `draw` creates the drawings for screens.
 
         Raises UnfitSettings if the table's `publish:` section can't be applied here.
@@ -185,7 +184,7 @@ class Daemon:
             if fault.code == "journal_in_use":
                 raise InUseError(str(fault)) from fault
             found = of_journal(fault)
-            # The same fault at each retry is reported once.
+            # A fault that recurs at each retry is reported only once.
             if found.code not in {there.code for there in self.faults.present}:
                 self.faults.clear("opening")
                 self.faults.began(found, "opening")
@@ -250,13 +249,13 @@ class Daemon:
 
     def input_ended(self) -> None:
         """Handle the end of standard input: stop once the attempt in progress is decided."""
-        log(NOTICE, "standard input has ended; the table stops once the attempt under way is decided")
+        log(NOTICE, "standard input has ended; the table stops once the attempt in progress is decided")
         if isinstance(self.clock, DataClock):
             self.clock.reach(self.clock.now_us() + round(DECIDED_WITHIN_S * 1e6))
         self._input_ended_us = self.monotonic.now_us()
 
     def stop(self, code: int = service.STOPPED) -> None:
-        """Request the daemon's end with this exit code; for any thread or signal handler."""
+        """Request the daemon to end with this exit code; for any thread or signal handler."""
         if code != service.STOPPED:
             self.exit_code = code
         self._stop.set()
@@ -281,7 +280,7 @@ class Daemon:
         self._watchdog.watch(name, turns)
 
     def headline(self) -> str:
-        """Return the table's status in one line."""
+        """Return the table's status as one line."""
         present = [fault for fault in self.faults.present if fault.code != WAITS]
         first = next((fault for fault in present if fault.kind.locks), None)
         awaited = None if self.live is None else self.live.core.view.awaited
@@ -294,7 +293,7 @@ class Daemon:
             return "starting"
         view = self.live.core.view
         failing = [check.name for check in self.live.tested if not check.ok]
-        waits = f", self-test waits for {', '.join(failing)}" if failing else ""
+        waits = f", self-test is waiting for {', '.join(failing)}" if failing else ""
         return f"table {view.state.table}, {view.state.lock}{waits}"
 
     def why_locked(self) -> str | None:
@@ -304,7 +303,7 @@ class Daemon:
         return self.live.why_locked()
 
     def approve_identity(self, by: str, who: str) -> None:
-        """Approve the present identity; raises OSError if the approval can't be stored."""
+        """Approve the current identity; raises OSError if the approval can't be stored."""
         assert self.key is not None
         approved = Approved(digests=self.digests, by=by, who=who)
         write_approved(self.options.approved, self.key, approved)
@@ -312,7 +311,7 @@ class Daemon:
         self.faults.over("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Accept an older journal by a person's decision; it is opened at the next turn."""
+        """Accept an older journal on a person's decision; it is opened at the next turn."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 
@@ -321,7 +320,7 @@ class Daemon:
         self.faults.clear_code("device_component")
 
     def approve_clock(self) -> None:
-        """Approve the wall clock's present time."""
+        """Approve the wall clock's current time."""
         self._steps = 0
         self.faults.clear_code("clock_stepped")
         self.faults.over("clock_behind")
@@ -342,7 +341,7 @@ class Daemon:
         self.begin()
 
     def _report_progress(self, rows: int, of: int) -> None:
-        """Extend systemd's start timeout while the start is in progress."""
+        """Extend systemd's start timeout during the start."""
         now_us = self.monotonic.now_us()
         if now_us >= self._progress_due_us:
             self._progress_due_us = now_us + round(PROGRESS_S * 1e6)
@@ -376,7 +375,7 @@ class Daemon:
         assert self.key is not None
         self.approved = read_approved(self.options.approved, self.key)
         if self.approved is None and live.journal.recovered.session == 1:
-            # If it can't be stored, the table stays locked until a person approves.
+            # If it can't be stored, the table stays locked until a person approves the identity.
             with suppress(OSError):
                 self.approve_identity("controller", "the first start")
         before = self.approved
@@ -384,15 +383,17 @@ class Daemon:
         if parts:
             where = str(self.options.approved)
             named = ", ".join(_NAMES_OF_PARTS.get(part, part) for part in parts)
-            self.faults.began(Fault("identity_changed", where, f"not as approved: {named}"))
+            self.faults.began(
+                Fault("identity_changed", where, f"different from the approved identity: {named}")
+            )
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
     def _check_release(self) -> None:
-        """Compare the program's files with its maker's signed list, if this machine trusts a release key."""
+        """Compare the program's files with its maker's signed list if this machine trusts a release key."""
         key = self.options.release_key
         if key is None or not os.path.lexists(key):
             return
-        from controller.app.release import (  # noqa: PLC0415 - not needed by tables that trust no release key
+        from controller.app.release import (  # noqa: PLC0415 - not needed at tables that trust no release key
             ReleaseCheck,
             ReleaseFault,
             place_of,
@@ -415,7 +416,7 @@ class Daemon:
             last = next(reader.rows(last_n, last_n), None) if last_n else None
         now = self.wall()
         if last is not None and now.us < last.wall.us:
-            found = f"{iso(now.us)}, and {iso(last.wall.us)} in row {last.n}"
+            found = f"{iso(now.us)} now, but {iso(last.wall.us)} in row {last.n}"
             self.faults.began(Fault("clock_behind", "wall clock", found))
             self._behind_us = last.wall.us
 

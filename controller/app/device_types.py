@@ -1,7 +1,7 @@
-"""The types of hardware that a table's file may name, and the devices made from it.
+"""The types of hardware that a table's file may name, and the devices created from the file.
 
-`controller.settings` must not import drivers. This module gives it what it needs to know of each type, from
-the registry of `drivers` and the type's port.
+`controller.settings` must not import drivers. This module provides what it needs to know about each type,
+from the registry of `drivers` and the type's port.
 """
 
 import os
@@ -58,7 +58,7 @@ class Kind(DeviceKind):
         yield from self.family.claims(settings)
 
     def mistakes(self, settings: object, folder: Path) -> Iterator[DeviceMistake]:
-        """Find ports whose names may mean another device tomorrow, and libraries that are not installed."""
+        """Yield a mistake for each port whose name may change its device, and each library not installed."""
         address = self.family.address(settings)
         if isinstance(address, StreamAddress):
             yield from _port_mistakes(address.name)
@@ -68,7 +68,7 @@ class Kind(DeviceKind):
             except PortError as error:
                 expected = "a machine with the hardware extra installed"
                 yield DeviceMistake(
-                    ("chip",), f"{address.chip} ({error})", expected, f"docs/devices/{self.name}.md"
+                    ("chip",), f"{address.chip} ({error})", expected, f"see docs/devices/{self.name}.md"
                 )
         if isinstance(settings, Keyed):
             yield from _key_mistakes(settings, folder, here=self.here)
@@ -141,9 +141,9 @@ def hardware_of(
 ) -> Hardware:
     """Return a table's devices with their links, not started yet.
 
-    `now_us` gives their times; it must be the machine's monotonic clock if there are GPIO lines. `station`
-    creates another station than the usual one. `quiet` devices light no lamp and sound no buzzer. A reading
-    for which a device is not set up is reported to `faults`.
+    `now_us` is the clock of their readings; with GPIO lines, it must be the machine's monotonic clock.
+    `station` creates a station other than the default. `quiet` devices light no lamp and sound no buzzer. A
+    reading for which a device is not set up is reported to `faults`.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
     types = {name: device_type(device.type) for name, device in typed.items()}
@@ -165,7 +165,7 @@ def hardware_of(
 
 
 def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mapping[str, frozenset[str]]:
-    """Return the kinds of readings that each device is set up for: the file's, and those of its settings."""
+    """Return the kinds of readings that each device is set up for, by the file and by its settings."""
     reads = {name: frozenset[str](device.reads) for name, device in settings.devices.items()}
     for name, type_ in types.items():
         for reported in type_.reported_devices(name, settings.devices[name].settings):
@@ -174,12 +174,12 @@ def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mappi
 
 
 def _random_fraction() -> float:
-    """Return a random number from 0 to 1, which spreads the retries of ports and affects no outcome."""
+    """Return a random number from 0 to 1; it spreads the retries of ports and affects no outcome."""
     return int.from_bytes(os.urandom(4)) / 2**32
 
 
 def _joined(name: str, devices: Mapping[str, DeclaredDevice], folder: Path) -> DeclaredDevice:
-    """Return a device with its key, and with the file's settings of the devices whose readings it sends."""
+    """Return a device with its key, and with the file's settings for the devices whose readings it sends."""
     device = devices[name]
     settings: Any = device.settings  # each kind has its own
     if settings is None:

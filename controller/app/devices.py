@@ -1,4 +1,4 @@
-"""The devices' state by their reports: up or down, rates, late readings, open switches, stuck buttons."""
+"""The devices' state, from their reports: up or down, rates, late readings, open switches, stuck buttons."""
 
 import re
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ from drivers.health import TROUBLES, Causes
 
 RATE_WINDOW_US = 5_000_000
 MAX_LATE = 5
-"""This many late readings, each within a minute of the last, are a fault; fewer may come from a busy
-moment."""
+"""This many late readings, each within a minute of the one before, are a fault; fewer may be due to a brief
+peak in load."""
 LATE_CLEARS_US = 60_000_000
-"""The fault is over once the device has sent no late reading for this long."""
+"""The fault ends once the device has sent no late reading for this long."""
 
 
 STARTING = "starting"
-"""The code that every device reports when its port has just opened; not a fault."""
+"""The code that every device reports just after its port has opened; not a fault."""
 
 
 SWITCHES_WITHIN_US = 10_000_000
@@ -38,7 +38,7 @@ SWITCHES_WITHIN_US = 10_000_000
 
 
 class DeviceActivity(NamedTuple):
-    """One device's last health report, how much it has sent, and when last."""
+    """One device's last health report, how many readings it has sent, and when it sent the last one."""
 
     up: bool
     says: str
@@ -68,7 +68,7 @@ class Devices:
     ) -> None:
         """Start without reports; a fault that a device reports becomes an active fault.
 
-        `causes` are, by device, the faults that its type can report, with their remedies.
+        `causes` maps each device to the faults that its type can report, with their remedies.
         """
         self._causes = causes
         self._locking = setup.locking_switches
@@ -152,8 +152,8 @@ class Devices:
     ) -> dict[str, str]:
         """Return the devices that have not reported all of these switches yet, each with the missing ones.
 
-        None stands for a device whose switches are not known by name: it must report one of them, unless it
-        has been up long enough to report all it has.
+        For a device whose switches are not known by name (None), one reported switch is enough, and so is
+        having been up long enough to report every switch.
         """
         reported, seen = self._open.copy(), self.seen
         found: dict[str, str] = {}
@@ -187,12 +187,12 @@ AMOUNTS_TO = {
     "configuration": "device_configuration",
     "rotor_speed": "device_doubtful",
 }
-"""The faults that are more than a missing device, by what it reports; `self_test` with any number."""
+"""Faults more serious than a missing device, by the code reported; `self_test` matches any number."""
 _NUMBERED = re.compile(r"(?<=^self_test)_[0-9]+$")
 
 
 def _fault_of(code: str, reading: DeviceDown | DeviceFault, causes: Causes) -> Fault | None:
-    """Return the fault that a device's report amounts to, if any, with its own cause and remedy."""
+    """Return the fault that a device's report amounts to, if any, with its specific cause and remedy."""
     amounts_to = AMOUNTS_TO.get(_NUMBERED.sub("", code))
     if amounts_to is None:
         if isinstance(reading, DeviceFault) or code == STARTING:
@@ -219,7 +219,7 @@ STUCK_AFTER = 12
 REPEAT_US = 500_000
 """An input that repeats `STUCK_AFTER` times with shorter pauses than this comes from a stuck button."""
 FREE_AFTER_US = 10_000_000
-"""The fault is over once the button has been silent for this long."""
+"""The fault ends once the button has been silent for this long."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -239,7 +239,7 @@ class Buttons:
         """Report stuck buttons to `faults`."""
         self._faults = faults
         self._pressed: dict[bytes, _Pressed] = {}
-        """By the whole input without its times, so that many seats pressing at once are not one button."""
+        """By the whole input except its times, so that many seats pressing at once are not one button."""
 
     def note(self, entered: Input, now_us: int) -> None:
         """Record an input from a console."""

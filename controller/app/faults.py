@@ -46,16 +46,16 @@ _OWN: Mapping[str, FaultKind] = {
         "automatically, 30 s after the last loss",
     ),
     "core_failed": FaultKind(
-        "the core stopped on a defect of the controller",
-        "a defect of the controller",
-        "send the message with `tablectl doctor --bundle FILE`; systemd restarts the service",
-        "when the controller is started again",
+        "the core stopped because of a defect in the controller",
+        "a defect in the controller",
+        "run `tablectl doctor --bundle FILE` and send the file to the maker; systemd restarts the service",
+        "when the controller restarts",
     ),
     "core_halted": FaultKind(
         "judging has stopped: outcomes could not be written to the journal",
         "the journal's fault, which is listed with this one",
         "fix that fault, then restart the controller",
-        "when the controller is started again",
+        "when the controller restarts",
     ),
     "recording_failed": FaultKind(
         "the raw readings can't be recorded",
@@ -64,16 +64,16 @@ _OWN: Mapping[str, FaultKind] = {
         "automatically, as soon as a write succeeds",
     ),
     "recording_lost": FaultKind(
-        "raw readings are missing from the present recording",
+        "raw readings are missing from the current recording",
         "the disk refused writes for longer than readings can be buffered",
-        "repair the disk; outcomes keep their own evidence",
+        "repair the disk; the outcomes' evidence is in the journal",
         "automatically, with the next recording",
         locks=False,
     ),
     WAITS: FaultKind(
         "the self-test has not passed since the start",
         "the controller has just started, a device is missing, or a switch is open or not reported yet",
-        "`tablectl status` shows what it waits for",
+        "`tablectl status` shows what it is waiting for",
         "automatically, once all its checks pass",
     ),
     "device_missing": FaultKind(
@@ -85,7 +85,7 @@ _OWN: Mapping[str, FaultKind] = {
     "device_down": FaultKind(
         "a device is disconnected or silent; attempts that need it go to review",
         "its cable, its power or its program: each code has its own cause (docs/devices)",
-        "check its plug and its power; `tablectl devices DEVICE` shows all that is known of it",
+        "check its plug and its power; `tablectl devices DEVICE` shows everything known about it",
         "automatically, once the device is up",
         locks=False,
     ),
@@ -99,8 +99,8 @@ _OWN: Mapping[str, FaultKind] = {
     "readings_late": FaultKind(
         "a device's readings arrive too late to count",
         "a slow or shared USB hub, a busy machine, or a device whose clock drifts",
-        "check its clock and rate in `tablectl devices`; give it its own port, or restart it; beside a dice"
-        " camera the table's file needs `max_lateness_ms: 250`",
+        "check its clock and rate in `tablectl devices`; connect it to a port of its own, or restart it; with"
+        " a dice camera, the table's file needs `max_lateness_ms: 250`",
         "automatically, a minute after the last late reading",
         locks=False,
     ),
@@ -121,7 +121,7 @@ _OWN: Mapping[str, FaultKind] = {
         "a guided test of a sensor or lamp failed and has not been repeated successfully",
         "the test's finding, shown with the device and its sensor",
         "fix it, then repeat the test: `tablectl test DEVICE`",
-        "when a test of it passes; a restart does not clear it",
+        "when the test passes; a restart does not clear it",
         locks=False,
     ),
     "device_component": FaultKind(
@@ -157,7 +157,7 @@ _OWN: Mapping[str, FaultKind] = {
         "automatically, once the clock is right, or when a member of staff approves it",
     ),
     "identity_changed": FaultKind(
-        "program, rule set, pay table or configuration is not the last approved one",
+        "the program, rule set, pay table or configuration is not the last approved one",
         "an update, or a changed file",
         "if you changed it, `tablectl approve identity`; if not, find out who did before play continues",
         _APPROVED,
@@ -176,21 +176,21 @@ _OWN: Mapping[str, FaultKind] = {
     ),
     "source_bad_line": FaultKind(
         "a source sent lines that are not readings",
-        "another program writes to it, or a writer was cut off in mid-line",
+        "another program writes to it, or a writer was cut off mid-line",
         "stop the other program; the line is in the service's log",
         "automatically, 30 s after the last such line",
         locks=False,
     ),
     "verifier_ended": FaultKind(
-        "the process that verifies the whole journal, or the release's files, gives no result",
+        "the process that verifies the whole journal or the release's files returns no result",
         "the machine ran out of memory, somebody killed or stopped it, or it gets no processor time",
-        "see `journalctl -u table`; by hand: `tablectl journal verify`, `tablectl release verify`",
-        "automatically, once such a process completes; one is started 10 s after the last ended",
+        "see `journalctl -u table`; to verify by hand: `tablectl journal verify`, `tablectl release verify`",
+        "automatically, once such a process completes; a new one starts 10 s after the last one ended",
         locks=False,
     ),
     "thread_stopped": FaultKind(
         "one of the controller's threads is stuck",
-        "a disk that has stalled, or a defect of the controller",
+        "a disk that has stalled, or a defect in the controller",
         "wait for systemd to restart the service; if it was started by hand, stop it and start it again",
         "automatically, once the thread runs again",
     ),
@@ -202,7 +202,7 @@ _NOT_LOCKING = frozenset(
         *("journal_crowded", "journal_wal_grows"),
     }
 )
-"""The journal's faults that other programs' requests cause; the table's own results are not affected."""
+"""The journal's faults that are caused by other programs' requests; they don't affect the table's results."""
 
 CATALOGUE: Mapping[str, FaultKind] = {
     **_OWN,
@@ -235,7 +235,7 @@ class Fault(NamedTuple):
 
 
 def of_test(where: str, found: str) -> Fault:
-    """Return the fault of a failed test: `where` names device and sensor, `found` ends in what to do."""
+    """Return the fault of a failed test: `where` names device and sensor, `found` ends with what to do."""
     device = where.partition(", ")[0]
     return Fault(
         TEST_FAILED, where, found, do=f"follow the test's instruction, then repeat it: tablectl test {device}"
@@ -248,7 +248,7 @@ def duty_of_test(where: str) -> str:
 
 
 def of_journal(fault: JournalFault) -> Fault:
-    """Return a journal's fault as one of the daemon's."""
+    """Convert a journal's fault to one of the daemon's."""
     return Fault(fault.code, fault.where, f"found {fault.found}, expected {fault.expected}")
 
 
@@ -256,7 +256,9 @@ def manual() -> Iterator[str]:
     """Yield the lines of the fault manual, a page of Markdown."""
     yield "# Faults"
     yield ""
-    yield "The faults that `tablectl faults` can show. Generated by `python -m controller.app.faults`."
+    yield "These are the faults that `tablectl faults` can show."
+    yield ""
+    yield "This page is generated by `python -m controller.app.faults`."
     for code, kind in sorted(CATALOGUE.items()):
         yield ""
         yield f"## {code}"
@@ -269,7 +271,7 @@ def manual() -> Iterator[str]:
 
 
 MAX_PENDING_CHANGES = 3
-"""Maximum number of changes of one fault that wait for the core: it began, was over, and began again."""
+"""Maximum number of changes of one fault that wait for the core: it began, ended, and began again."""
 Listener = Callable[["Change"], None]
 """Called on each change, in the thread that made it; it must return at once and must not change a fault."""
 
@@ -323,8 +325,8 @@ class ActiveFaults:
     def _note(self, change: Change, duty: str) -> None:
         """Queue a change for the core.
 
-        Of a fault that begins and ends repeatedly in the meantime, only the last changes are kept, so that
-        nobody can fill the journal by causing one.
+        If a fault begins and ends repeatedly in the meantime, only the last changes are kept, so that nobody
+        can fill the journal by causing a fault again and again.
         """
         key = (change.fault.code, duty)
         queued = self._changes.setdefault(key, [])

@@ -1,6 +1,6 @@
 """A table's own devices: their readings go to the core, and lamps and commands go to them.
 
-The keys of boards are in files of their own, which are read at the start and whenever they change.
+The boards' keys are in separate files, which are read at the start and whenever they change.
 """
 
 import os
@@ -39,7 +39,7 @@ CREATE_KEY = "create one: tablectl keys make node FILE"
 
 @runtime_checkable
 class Keyed(Protocol):
-    """Settings whose key may be in a file of its own, so that the table's file contains no secret."""
+    """Settings whose key may be in a separate file, so that the table's file contains no secret."""
 
     @property
     def key(self) -> str:
@@ -70,7 +70,7 @@ def key_in(path: Path) -> str:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         denied = isinstance(error, PermissionError)
-        hint = f"give it to the controller's user: chown table {path}" if denied else CREATE_KEY
+        hint = f"make the controller's user its owner: chown table {path}" if denied else CREATE_KEY
         raise KeyFileError(f"no readable file {path} ({why})", "a node's key", hint) from error
     except UnicodeDecodeError as error:
         raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", CREATE_KEY) from error
@@ -79,12 +79,12 @@ def key_in(path: Path) -> str:
             f"mode {stat.S_IMODE(mode):04o}", "a file that only its owner can read", f"chmod 0600 {path}"
         )
     if not KEY.fullmatch(text):
-        raise KeyFileError("something else in it", "32 to 128 hexadecimal digits", CREATE_KEY)
+        raise KeyFileError("other text in it", "32 to 128 hexadecimal digits", CREATE_KEY)
     return text
 
 
 class NewKey(NamedTuple):
-    """A device's key has changed: to this one, or to none (empty), and `flaw` says why."""
+    """A device's changed key; if it is empty, the device has no key now, and `flaw` says why."""
 
     device: str
     key: str
@@ -92,7 +92,7 @@ class NewKey(NamedTuple):
 
 
 class _FileState(NamedTuple):
-    """The attributes of a file, one of which changes whenever the file does."""
+    """The attributes of a file, at least one of which changes whenever the file does."""
 
     number: int
     size: int
@@ -147,7 +147,7 @@ NO_READS: Mapping[str, Collection[str]] = MappingProxyType({})
 BUZZ_MS = 400
 BUZZER = "buzzer"
 STATUS_S = 1.0
-"""How long to wait for the devices' figures."""
+"""How long to wait for the figures of the devices."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
 """The states of a smart wheel in which a void game is acknowledged; in other states the next game has
 begun."""
@@ -159,7 +159,7 @@ _REVIEWS = frozenset({"roll.review", "spin.review", "deal.review"})
 
 
 class AttachedDevice(Protocol):
-    """The interface of a device to this module."""
+    """The part of a device's interface that this module uses."""
 
     name: str
 
@@ -169,7 +169,7 @@ class AttachedDevice(Protocol):
 
 @runtime_checkable
 class Panel(Protocol):
-    """A device with lamps of its own, which it restores itself after a lost connection."""
+    """A device with its own lamps, which it restores by itself after a lost connection."""
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
         """Set every output that follows this lamp."""
@@ -188,12 +188,12 @@ class Sealed(Protocol):
     """A board whose messages are authenticated with a shared key."""
 
     def rekey(self, key: str, flaw: str) -> None:
-        """Trust only this key; none if it is empty, and `flaw` says why."""
+        """Trust only this key; if it is empty, trust none, and `flaw` says why."""
 
 
 @runtime_checkable
 class SmartWheel(Protocol):
-    """A wheel that launches and reads its ball itself."""
+    """A wheel that launches its ball and reads the result itself."""
 
     def void_game(self, now_us: int) -> None:
         """Acknowledge to the wheel that its game is void."""
@@ -204,14 +204,14 @@ Work = Callable[[AttachedDevice, int], None]
 
 
 class Station(Protocol):
-    """The devices and their links, with a thread of their own (`drivers.link.station`)."""
+    """The devices and their links, run by their own thread (`drivers.link.station`)."""
 
     @property
     def turns(self) -> int:
         """A count that increases while its thread is alive."""
 
     def start(self, hear: Hear) -> None:
-        """Start passing on readings to `hear`."""
+        """Start passing readings to `hear`."""
 
     def stop(self, timeout_s: float) -> bool:
         """End all threads; return False if one does not end in time."""
@@ -236,7 +236,7 @@ class Hardware:
         """Use a station whose devices have these names and types; if `quiet`, light and sound nothing.
 
         `reads` are the kinds of readings that each device in the table's file is set up for. Other kinds, and
-        inputs from a device that is not set up for inputs, are ignored and reported to `faults`. `keys` are
+        inputs from a device that is not set up for them, are ignored and reported to `faults`. `keys` are
         the devices' key files.
         """
         self._quiet = quiet
@@ -273,7 +273,7 @@ class Hardware:
             self._station.start(self._receive)
 
     def start(self, inlet: Inlet) -> None:
-        """Start posting readings, first the present state of each device and switch."""
+        """Start posting readings, beginning with the current state of each device and switch."""
         self.power_on()
         with self._lock:
             self._inlet = inlet
@@ -291,8 +291,8 @@ class Hardware:
             self._faults.began(Fault("reading_not_its_own", reading.dev, found), f"not its own {reading.dev}")
             return
         if isinstance(reading, Input) and reading.name == "confirm_late":
-            # A late wager is confirmed by two people (C34-MK-1b): two names from one board are no proof of
-            # that, so each board counts as one person.
+            # Two people must confirm a late wager (C34-MK-1b). Two names from one board do not prove that,
+            # so each board counts as one person.
             reading = msgspec.structs.replace(reading, who=None)
         if isinstance(reading, DeviceUp):
             self._faults.over("reading_not_its_own", f"not its own {reading.dev}")
@@ -329,14 +329,14 @@ class Hardware:
         self.refresh()
 
     def refresh(self) -> None:
-        """Send every device the lamps that it does not show yet."""
+        """Send to every device the lamp states that it does not show yet."""
         for name in self._kinds:
             self._run_on(name, self._send_missing)
 
     def refresh_keys(self) -> None:
-        """Pass on each key that was replaced or removed since the last call."""
+        """Pass on each key that has been replaced or removed since the last call."""
         for new in () if self._keys is None else self._keys.changes():
-            log(NOTICE, f"{new.device}: {new.flaw or 'its key file has another key'}")
+            log(NOTICE, f"{new.device}: {new.flaw or 'its key file contains a new key'}")
             self._run_on(new.device, partial(_rekey, new=new))
 
     def try_out(self, name: str, lamp: str, shows: str) -> None:
@@ -365,7 +365,7 @@ class Hardware:
                 self._run_on(name, _buzz)
 
     def _forget(self, device: AttachedDevice, now_us: int) -> None:
-        """Forget what a board shows, so that all of it is sent again; a panel restores its lamps itself."""
+        """Forget what a board shows, so that everything is sent again; a panel restores its lamps itself."""
         del now_us
         if not isinstance(device, Panel):
             self._shown[device.name].clear()
@@ -390,7 +390,7 @@ class Hardware:
     # --- smart wheels ---
 
     def _void(self, outcome: Outcome) -> None:
-        """Acknowledge to smart wheels that the present game is void; they don't know earlier games."""
+        """Acknowledge to smart wheels that the current game is void; they don't know earlier games."""
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return
@@ -402,7 +402,7 @@ class Hardware:
     # --- status ---
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
-        """Return each device's figures, read in the station's thread; late answers are left out."""
+        """Return each device's figures, read in the station's thread; late answers are omitted."""
         if not self._on:
             return {}
         found: dict[str, Mapping[str, object]] = {}

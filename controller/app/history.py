@@ -1,7 +1,7 @@
 """The history that screens show: the board, the last results for the staff, and counts.
 
-It is read from the journal at a screen's first request and updated at each further one, so it costs a table
-without screens nothing.
+It is read from the journal at a screen's first request and updated at each later one, so it costs nothing at
+a table without screens.
 """
 
 from collections import Counter, deque
@@ -29,16 +29,16 @@ from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, follow, s
 
 
 class Until(NamedTuple):
-    """A limit of the past that may be shown: the last row and the last arrival of a reading."""
+    """The limit of the history that may be shown: the last row, and the last arrival of a reading."""
 
     n: int
     arrived_us: int
 
 
 MAX_WAITING_ROWS = 1024
-"""With more rows than this waiting for a screen's request, all is read from the journal again."""
+"""If more rows than this wait for a screen's request, the whole history is read from the journal again."""
 MAX_CORRECTABLE = 64
-"""The number of newest results whose count may still change; older ones are settled."""
+"""How many of the newest results may still be corrected; older ones are final."""
 
 
 class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +113,7 @@ class Showing:
     """The history of a running table; thread-safe."""
 
     def __init__(self, first: Callable[[], TableBoard], open_journal: Callable[[], Reader]) -> None:
-        """Start from the board `first`, which is the one before any outcome of the journal."""
+        """Start from the board `first`, which precedes every outcome in the journal."""
         self._first = first
         self._open_journal = open_journal
         self._lock = Lock()
@@ -124,7 +124,7 @@ class Showing:
         self._counts = Counts()
 
     def note_durable(self, rows: tuple[Row, ...]) -> None:
-        """Queue outcomes that have become durable; called in the journal's thread, returns at once."""
+        """Queue outcomes that have become durable; called in the journal's thread. Returns at once."""
         if not self._listens:
             return
         if len(self._rows) >= MAX_WAITING_ROWS:
@@ -133,7 +133,7 @@ class Showing:
         self._rows.extend(rows)
 
     def shown(self, awaited: Awaited | None) -> HistorySnapshot:
-        """Return the present history; raises JournalFault if the journal can't be read."""
+        """Return the current history; raises JournalFault if the journal can't be read."""
         with self._lock:
             board = self._board
             if board is None or not self._listens:

@@ -1,4 +1,4 @@
-"""The hub for watchers: each has a bounded queue of its own, so that a slow one delays no other."""
+"""The hub for watchers: each has its own bounded queue, so that a slow watcher delays no other."""
 
 from collections import deque
 from collections.abc import Callable
@@ -24,11 +24,11 @@ from controller.model.rulesets import RuleSet
 
 Topic = Literal["outcomes", "readings", "lamps", "faults", "table"]
 Channel = Topic | Literal["timing"]
-"""A topic, or `timing`: the readings of ball and rotor, which a technician's watcher gets with `readings`."""
+"""A topic, or `timing`: ball and rotor readings, which a technician's watcher gets with `readings`."""
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
-"""The topics of a watcher that names none; `table` only tells screens to ask again."""
+"""The topics of a watcher that names none. `table` is not among them: it only prompts screens to refresh."""
 BACKLOG = 1024
-"""Maximum number of lines that wait for one watcher; with one more it is dropped."""
+"""Maximum number of lines waiting for one watcher; if one more arrives, the watcher is dropped."""
 
 
 class Watcher:
@@ -62,7 +62,7 @@ class Watcher:
 
 
 class Hub:
-    """Passes lines to every watcher of their topic."""
+    """Passes each line to every watcher of its topic."""
 
     def __init__(self, backlog: int = BACKLOG) -> None:
         """Let at most `backlog` lines wait for one watcher."""
@@ -84,14 +84,14 @@ class Hub:
         return any(topic in watcher.topics for watcher in self._watchers)
 
     def publish(self, topic: Channel, line: bytes) -> None:
-        """Pass a line to the watchers of a topic; returns at once."""
+        """Pass a line to the watchers of a topic, and return at once."""
         for watcher in self._watchers:
             if topic in watcher.topics:
                 watcher.put(line)
 
 
 TIMING = (BallBeam, BallDrop, BallOut, PocketBall, RotorIndex, WheelStatus)
-"""Readings that show the motion of ball and rotor."""
+"""Readings that show the motion of the ball and the rotor."""
 MAX_HELD_BACK = 512
 """Maximum number of such lines that wait until bets close; the oldest are dropped first."""
 _encode = msgspec.json.Encoder().encode
@@ -112,7 +112,7 @@ class ReadingFilter:
             self._waiting.clear()
             return
         if testing and isinstance(reading, (*TIMING, Card)):
-            # No bet depends on it, and the technician needs it.
+            # No bet depends on this reading, and the technician needs it.
             self._hub.publish("timing", _line(reading, b""))
             return
         if isinstance(reading, TIMING):
@@ -142,7 +142,7 @@ def _without_face(reading: AnyReading) -> AnyReading:
 
 
 class Lamps:
-    """What each lamp shows, by name; a lamp that is not listed was never lit."""
+    """What each lamp shows, by name; a lamp that is not listed has never been lit."""
 
     def __init__(self, hub: Hub, lit: Callable[[str, str], None]) -> None:
         """Report each change to the hub and to `lit`."""
@@ -153,14 +153,14 @@ class Lamps:
         self._lit = lit
 
     def set(self, name: str, shows: str) -> None:
-        """Set a lamp, unless it shows this already."""
+        """Set a lamp, unless it already shows this."""
         if self.shown.get(name) != shows:
             self.shown[name] = shows
             self._lit(name, shows)
             self._hub.publish("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
 
     def mark_test(self, *, testing: bool) -> None:
-        """Set the lamp `test` to what a running test asks for, or to off."""
+        """Set the lamp `test` to what the running test asks for, or to off."""
         shows = (self.asks or "on") if testing else "off"
         if shows != self.shown.get("test", "off"):
             self.set("test", shows)

@@ -1,6 +1,6 @@
 """The table's identity: digests of the program, the rule set, the pay table and the configuration.
 
-The identity that a person approved last is stored beside the journal, signed with the table's key. A change
+The identity last approved by a person is stored beside the journal, signed with the table's key. A change
 is detected at each start until it is approved.
 """
 
@@ -32,7 +32,7 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def software(self) -> str:
-        """Version and digest of the program in one line."""
+        """The program's version and digest in one line."""
         return f"{self.version} sha256:{self.program}"
 
     @property
@@ -42,7 +42,7 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approved(msgspec.Struct, frozen=True, kw_only=True):
-    """The digests that a person approved, or the first start of a table."""
+    """The digests approved by a person, or by a table's first start."""
 
     digests: Digests
     by: str
@@ -86,7 +86,7 @@ def write_approved(path: Path, key: Key, approved: Approved) -> None:
     signature = key.sign(_message(approved)).hex()
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
-    with new.open("xb") as file:  # never through a link, because key commands write it as root
+    with new.open("xb") as file:  # must not follow a link, because key commands write this file as root
         file.write(msgspec.json.encode(msgspec.structs.replace(approved, signature=signature)))
         file.flush()
         os.fsync(file.fileno())
@@ -99,7 +99,7 @@ def _message(approved: Approved) -> bytes:
 
 
 def _program() -> str:
-    """Return the digest of all modules' names and contents, which changes if one is moved or removed too."""
+    """Return the digest of all modules' names and contents; moving or removing a module changes it too."""
     digest = sha256()
     for package in (controller, drivers):
         root = Path(package.__path__[0])

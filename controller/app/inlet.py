@@ -1,8 +1,8 @@
 """The inlet: the bounded queue from the sources of readings to the core, and the source of JSON lines.
 
 A reading is stamped with its arrival and queued under one lock, and the core reads the time under the same
-lock. So the queue is in the order of arrival, and the core never advances the time beyond the arrival of a
-reading that it has not taken yet. A replay of the recording therefore gives the same outcomes.
+lock. The queue is therefore in order of arrival, and the core never advances the time beyond the arrival of a
+reading that it has not taken yet. As a result, a replay of the recording produces the same outcomes.
 
 A source is a table's devices, or JSON lines from a FIFO, a socket or standard input.
 """
@@ -29,7 +29,7 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Input, R
 from controller.replay.source import UNDECODABLE, decode_reading, shown
 
 CAPACITY = 8192
-"""Maximum number of readings that wait for the core: about 45 s of two dice tracked at 90 Hz."""
+"""Maximum number of readings waiting for the core: about 45 s of two dice tracked at 90 Hz."""
 OVERFLOW = "inlet_overflow"
 
 
@@ -46,7 +46,7 @@ class OverflowLoss(NamedTuple):
     first_us: int
     readings: int
     down: bool
-    """Whether the last health report among them said that it is down."""
+    """Whether the last health report among them reported the device as down."""
 
 
 class Inlet:
@@ -55,7 +55,7 @@ class Inlet:
     def __init__(
         self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
     ) -> None:
-        """Hold up to `capacity` readings; `overflowed` is called in the poster's thread for each one lost."""
+        """Hold up to `capacity` readings; `overflowed` is called in the posting thread for each one lost."""
         self._clock = clock
         self._capacity = capacity
         self._overflowed = overflowed
@@ -76,11 +76,11 @@ class Inlet:
     ) -> bool:
         """Stamp a reading with its arrival and queue it at once; return False if there is no room.
 
-        A reading that is not `stamped` gets its arrival as its own time. A reading without room is lost; its
-        device then counts as down for that moment, so that its readings count as missing. `placed` is called
-        with the reading as the core will take it, before it can. With `spare` (0 to 1), the reading is
-        refused, without counting as lost, unless that share of the capacity is free; this is for readings
-        that outsiders can send in any number.
+        A reading that is not `stamped` gets its arrival as its own time. If there is no room, the reading is
+        lost; its device then counts as down for that moment, so that its readings count as missing. `placed`
+        is called with the reading in its final form before the core can take it. With `spare` (0 to 1), the
+        reading is refused, without counting as lost, unless that share of the capacity is free; this is for
+        readings that outsiders can send in any number.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:
@@ -98,7 +98,7 @@ class Inlet:
             return self._place(reading, stamped=True)
 
     def take(self, timeout_s: float) -> NextReading:
-        """Return the next reading, or only the time after a timeout."""
+        """Return the next reading and the time, or only the time after a timeout."""
         with self._changed:
             if not self._waiting:
                 self._report_losses()
@@ -119,7 +119,7 @@ class Inlet:
 
     @property
     def waiting(self) -> int:
-        """The number of readings that wait for the core."""
+        """The number of readings waiting for the core."""
         return len(self._waiting)
 
     def _place(
@@ -146,7 +146,7 @@ class Inlet:
         self._lost[reading.dev] = OverflowLoss(before.first_us, before.readings + 1, down)
 
     def _report_losses(self) -> None:
-        """Report losses as readings, so that a replay has them as well."""
+        """Report losses as readings, so that a replay includes them."""
         if not self._lost:
             return
         lost, self._lost = self._lost, {}
@@ -169,14 +169,14 @@ class Inlet:
 
 
 HALTED = InputRefused(
-    "halted", "the journal accepts no more rows, so nothing is decided; see `tablectl faults`"
+    "halted", "the journal accepts no more rows, so no input can be accepted; see `tablectl faults`"
 )
-_LATE = InputRefused("late", "it arrived too late to count; enter it again")
+_LATE = InputRefused("late", "the input arrived too late to count; enter it again")
 
 
 ROOM_FOR_READINGS = 15 / 16
-"""The share of the inlet that is reserved for sensors. The remaining 512 inputs cause about 1,000 rows if all
-are refused at once, a quarter of the rows that may wait for the disk."""
+"""The share of the inlet that is reserved for sensors. The rest holds 512 inputs; if all of them are refused
+at once, they cause about 1,000 rows, a quarter of the rows that may wait for the disk."""
 
 
 class PendingInput:
@@ -185,9 +185,10 @@ class PendingInput:
     def __init__(self) -> None:
         self.refused: InputRefused | None = None
         self.allowed: tuple[str, ...] = ()
-        """If it was refused: the inputs that would be accepted now."""
+        """If the input was refused: the inputs that would be accepted now."""
         self.answer = ""
-        """If it was accepted: its result (`Roll 24: No Roll, was 3-4`), if there is more than its name."""
+        """If the input was accepted: its result (`Roll 24: No Roll, was 3-4`); empty if there is nothing to
+        add to its name."""
         self._ticket: Ticket | None = None
         self._decided = Event()
 
@@ -198,20 +199,20 @@ class PendingInput:
         return self.refused.says or REFUSALS[self.refused.code]
 
     def decided(self, ticket: Ticket | None) -> None:
-        """Mark the input as decided; the answer is held until `ticket` is durable."""
+        """Mark the input as decided; its answer is withheld until `ticket` is durable."""
         self._ticket = ticket
         self._decided.set()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for the answer; return False on a timeout. Not for the core's thread."""
+        """Wait for the answer; return False on a timeout. Never call this from the core's thread."""
         return self._decided.wait(timeout_s) and (self._ticket is None or self._ticket.wait(timeout_s))
 
 
 class Answers:
-    """The inputs that await their answers. `enter` is for any thread, all else for the core's thread."""
+    """The inputs awaiting their answers. Any thread may call `enter`, only the core's thread the rest."""
 
     def __init__(self, inlet: Inlet) -> None:
-        """Queue inputs to this inlet."""
+        """Queue inputs in this inlet."""
         self._inlet = inlet
         self._waiting: dict[int, tuple[Reading, PendingInput]] = {}
         self._decided: list[PendingInput] = []
@@ -241,7 +242,7 @@ class Answers:
             self._decided.append(asked)
 
     def replace(self, entered: Reading, changed: Reading) -> None:
-        """Report the result of `changed`, on which the session decides, as that of the input entered."""
+        """Use the result of `changed`, which the session decides, as the result of the input entered."""
         _, asked = self._waiting.pop(id(entered), (None, None))
         if asked is not None:
             self._waiting[id(changed)] = changed, asked
@@ -254,7 +255,7 @@ class Answers:
                     self.record(effect.reading, _LATE)
 
     def answer(self, ticket: Ticket | None) -> None:
-        """Answer the inputs that were decided, once this ticket is durable."""
+        """Answer the decided inputs once this ticket is durable."""
         decided, self._decided = self._decided, []
         for asked in decided:
             asked.decided(ticket)
@@ -268,7 +269,7 @@ _STDIN = 0
 _ROOM_TIMEOUT_S = 0.2
 _BAD_LINE_CLEARS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""If a sender's first reading is at most this old on arrival, its times are those of the table's clock."""
+"""If a sender's first reading is at most this old on arrival, the sender uses the table's clock."""
 
 
 class Source(Protocol):
@@ -283,14 +284,14 @@ class Source(Protocol):
         """A count that increases while its thread is alive."""
 
     def start(self, inlet: Inlet) -> None:
-        """Start posting readings in a thread of its own; faults become active and are not raised."""
+        """Start posting readings in a separate thread; errors become active faults and are not raised."""
 
     def stop(self, timeout_s: float) -> bool:
         """Stop posting; return False if the thread did not end in time."""
 
 
 class Mapper:
-    """Maps a sender's clock to the table's by the smallest delay seen: no reading is in the future."""
+    """Maps a sender's clock to the table's by the smallest delay seen; no reading is in the future."""
 
     def __init__(self) -> None:
         self._offset_us: int | None = None
@@ -305,8 +306,9 @@ class Mapper:
 
 
 class JsonLines:
-    """A source of readings as JSON lines; those without `t` are stamped on arrival, others' times are mapped.
+    """A source of readings as JSON lines.
 
+    Readings without `t` are stamped on arrival; for the others, the sender's time is mapped to the table's.
     With `data_time`, each line has its own `t` and `arrived`, and a full inlet delays the sender.
     """
 
@@ -319,7 +321,7 @@ class JsonLines:
         data_time: bool,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
-        """Read from this FIFO, Unix socket or (`-`) standard input; `ended` is called at the latter's end.
+        """Read from this FIFO, Unix socket or (`-`) standard input; `ended` is called when the input ends.
 
         The writers of a FIFO or socket may disconnect and reconnect.
         """
@@ -339,7 +341,7 @@ class JsonLines:
         self._thread = Thread(target=self._work, name="readings", daemon=True)
 
     def start(self, inlet: Inlet) -> None:
-        """Read in a thread of its own."""
+        """Start reading in a separate thread."""
         self._inlet = inlet
         self._thread.start()
 
@@ -387,7 +389,7 @@ class JsonLines:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
                 client.connect(self._path)
                 return client.detach()
-        # Opened for reading and writing, a FIFO stays open when its last writer closes it.
+        # A FIFO that is open for reading and writing stays open when its last writer closes it.
         return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
     def _read(self, descriptor: int) -> None:

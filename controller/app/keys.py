@@ -1,7 +1,7 @@
 """Key files: creating, rotating and revoking keys, and their public history.
 
-The history of a table's key is in the journal's rows, that of a settlement engine's key in what the engine
-shows. The history of any other key is in the file `.history.jsonl` beside it: it contains public keys only,
+The history of a table's key is in the journal's rows, and that of a settlement engine's key is shown by the
+engine. The history of any other key is in the file `.history.jsonl` beside it. It contains public keys only,
 and each step is signed by the key that it replaces or revokes.
 """
 
@@ -41,12 +41,12 @@ Kind = Literal["console", "release", "node"]
 PUBLISHED = frozenset({"console", "release"})
 """Kinds of keys whose public key is stored beside them as `.pub`, for programs that verify signatures."""
 NODE_BYTES = 16
-"""The bytes of a sensor node's HMAC key; the file contains them as 32 hexadecimal digits."""
+"""The size of a sensor node's HMAC key in bytes; the file contains it as 32 hexadecimal digits."""
 _NODE = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
 class KeyFault(Exception):
-    """A key file can't be used like this: what was found, what was expected, what to do.
+    """A key file can't be used as requested: what was found, what was expected, what to do.
 
     The message never shows a secret key.
     """
@@ -56,7 +56,7 @@ class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a key's history: the key `old` was replaced by `new`, or revoked if `new` is empty.
 
     Keys are public keys in hex; for a node's key, which has none, the first 32 digits of its SHA-256.
-    `signature` is the old key's (none for a node's key), `proof` the new key's signature of the old one.
+    `signature` is the old key's (none for a node's key); `proof` is the new key's signature of the old key.
     """
 
     kind: str
@@ -77,7 +77,7 @@ def make(kind: Kind, path: Path) -> str:
     """Create a key in a new file that only its owner can read; return its public key or fingerprint."""
     with alone_with(path):
         if kind in PUBLISHED and _public_file(path) == path:
-            raise KeyFault(f"{path}: found the name of a public key's file, expected another ending")
+            raise KeyFault(f"{path}: found the name of a public key's file, expected a name without .pub")
         write_key(path, _new_key(kind))
         _publish(kind, path, public_of(kind, path))
         return public_of(kind, path)
@@ -88,15 +88,15 @@ def public_of(kind: Kind, path: Path) -> str:
     if kind == "node":
         text = path.read_text(encoding="ascii").strip()
         if not _NODE.fullmatch(text):
-            raise KeyFault(f"{path}: found something else, expected 32 to 128 hexadecimal digits")
+            raise KeyFault(f"{path}: found other text, expected 32 to 128 hexadecimal digits")
         return sha256(text.lower().encode()).hexdigest()[:32]
     return load_key(path, kind).public.raw.hex()
 
 
 def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> KeyStep:
-    """Replace a key and return the step; if the old one is `lost`, the step has no signature of it.
+    """Replace a key and return the step; if the old key is `lost`, the step is not signed by it.
 
-    Raises KeyFault if there is no such key, or if there is one although it is declared lost.
+    Raises KeyFault if there is no such key, or if the key exists although it is declared lost.
     """
     with alone_with(path):
         return _rotate(kind, path, who, reason, lost=lost)
@@ -105,10 +105,10 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
 def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> KeyStep:
     if lost and path.exists():
         raise KeyFault(
-            f"{path}: found a key, expected none, as it is declared lost; move it away, or rotate it"
+            f"{path}: found a key, expected none, because it was declared lost; move it away, or rotate it"
         )
     old = None if lost else _signing_key(kind, path)
-    steps = history(kind, path)  # first, so that the history of another key is found before any change
+    steps = history(kind, path)  # first, so that another key's history is detected before anything changes
     before = (steps[-1].new if steps else "") if lost else public_of(kind, path)
     new_file = path.with_name(path.name + ".new")
     if (begun := _cut_off_step(kind, new_file, before, steps)) is not None:
@@ -123,7 +123,7 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
         proof = load_key(new_file, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
     _append(path, step, old)
-    _publish(kind, path, step.new)  # before the new key is in place, so that the old one is trusted no longer
+    _publish(kind, path, step.new)  # before the new key is in place, so that the old one is no longer trusted
     _move_into_place(new_file, path)
     return step
 
@@ -133,7 +133,7 @@ def _public_file(path: Path) -> Path:
 
 
 def _publish(kind: Kind, path: Path, public: str) -> None:
-    """Write a key's public key beside it, readable by all, owned by the owner of its folder."""
+    """Write a key's public key beside it, readable by everyone, owned by the owner of its folder."""
     if kind not in PUBLISHED:
         return
     draft = _public_file(path).with_name(f"{_public_file(path).name}.new")
@@ -150,19 +150,19 @@ def _publish(kind: Kind, path: Path, public: str) -> None:
 
 
 def _cut_off_step(kind: Kind, new_file: Path, before: str, steps: Sequence[KeyStep]) -> KeyStep | None:
-    """Return the step of a rotation that was cut off before its new key was in place, if any."""
+    """Return the step of a rotation that was interrupted before its new key was in place, if any."""
     if not steps or steps[-1].old != before or not steps[-1].new or not new_file.exists():
         return None
     return steps[-1] if public_of(kind, new_file) == steps[-1].new else None
 
 
 def _require_newest(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
-    """Raise KeyFault unless this key is the newest of its history, from which the next step can follow."""
+    """Raise KeyFault unless this key is the newest in its history, which the next step requires."""
     if not steps or steps[-1].new == key or not key:
         return
     if not steps[-1].new:
         raise KeyFault(
-            f"{path}: found key {key[:16]}, which was revoked: {steps[-1].who}, {steps[-1].reason}; move it"
+            f"{path}: found key {key[:16]}, which {steps[-1].who} revoked ({steps[-1].reason}); move it"
             " away, then: tablectl keys replace"
         )
     raise KeyFault(
@@ -188,8 +188,8 @@ def alone_with(path: Path) -> Iterator[None]:
             yield
     except BlockingIOError as error:
         raise KeyFault(
-            f"{path.parent}: found another command that changes keys there, expected none; nothing was"
-            " changed: repeat this when it is done"
+            f"{path.parent}: found another command that is changing keys there, expected none; nothing was"
+            " changed: repeat this when that command has ended"
         ) from error
 
 
@@ -213,17 +213,21 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
     """Return a key's history, verified.
 
     Raises:
-        KeyFault: it is of another kind of key, a step does not follow from the one before, or is not signed.
+        KeyFault: it is for another kind of key, or a step does not follow from the one before or is unsigned.
     """
     steps: list[KeyStep] = []
     for number, step in enumerate(_read(path), 1):
         where = f"{_history_of(path)}, line {number}"
         if step.kind != kind:
-            raise KeyFault(f"{where}: found a {step.kind}'s history, expected a {kind}'s")
+            raise KeyFault(f"{where}: found the history of a {step.kind} key, expected that of a {kind} key")
         if steps and step.old != steps[-1].new:
-            raise KeyFault(f"{where}: found the end of key {step.old[:16]}, expected {steps[-1].new[:16]}'s")
+            raise KeyFault(
+                f"{where}: found a step from key {step.old[:16]}, expected one from key {steps[-1].new[:16]}"
+            )
         if step.kind != "node" and not _signed(step):
-            raise KeyFault(f"{where}: found a step that its keys did not sign, expected both signatures")
+            raise KeyFault(
+                f"{where}: found a step without valid signatures, expected those of the old and the new key"
+            )
         steps.append(step)
     return steps
 
@@ -231,8 +235,8 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
 def follows(steps: Sequence[KeyStep], trusted: str, key: str) -> bool:
     """Return whether a key is the trusted one, or replaced it in steps that are all signed.
 
-    A step without the old key's signature (`lost`) and a revocation do not count: the new key must then be
-    trusted anew.
+    A revocation and a step without the old key's signature (`lost`) do not count: the new key must then be
+    added to the trusted keys.
     """
     if key == trusted:
         return True
@@ -260,7 +264,7 @@ def seal_key(pem: bytes, sealed: Path, name: str) -> None:
         opened = _creds(["systemd-creds", "decrypt", f"--name={name}", str(draft), "-"], b"", sealed)
         if pem in written or opened != pem:
             raise KeyFault(
-                f"{sealed}: found that systemd-creds did not seal the key, expected one that only this"
+                f"{sealed}: found that systemd-creds did not seal the key, expected a key that only this"
                 " machine can open; nothing was changed"
             )
         draft.chmod(0o600)
@@ -274,11 +278,11 @@ def _creds(command: list[str], stdin: bytes, sealed: Path) -> bytes:
         done = subprocess.run(command, input=stdin, capture_output=True, check=False)  # noqa: S603 - our own
     except OSError as error:
         raise KeyFault(
-            f"{sealed}: found no systemd-creds ({error.strerror}), expected systemd 250"
+            f"{sealed}: found no systemd-creds ({error.strerror}), expected systemd 250 or later"
         ) from error
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip()
-        raise KeyFault(f"{sealed}: systemd-creds refused it: {why}; nothing was changed")
+        raise KeyFault(f"{sealed}: systemd-creds refused the key: {why}; nothing was changed")
     return done.stdout
 
 
@@ -287,7 +291,7 @@ def _new_key(kind: Kind) -> bytes:
 
 
 def _signing_key(kind: Kind, path: Path) -> Key | None:
-    """Return the key that signs a step; None for a node's key, which can't. Raises KeyFault if unreadable."""
+    """Return the key that signs a step, or None for a node's key; raises KeyFault if it can't be read."""
     public_of(kind, path)
     return None if kind == "node" else load_key(path, kind)
 
@@ -311,19 +315,17 @@ def _owner_writable(path: str, flags: int) -> int:
 
 
 def _not_a_link(path: str, flags: int) -> int:
-    """Open a file that is no link: root may write where a service could place a link."""
+    """Open a file that is not a link: root may write in a folder where a service could place a link."""
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise KeyFault(
-            f"{path}: found a symbolic link, expected a file; find out who placed it there"
-        ) from None
+        raise KeyFault(f"{path}: found a symbolic link, expected a file; find out who put it there") from None
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
         os.close(descriptor)
-        raise KeyFault(f"{path}: found a link or no file, expected a file with one name; move it away")
+        raise KeyFault(f"{path}: found a hard link or a special file, expected a regular file; move it away")
     return descriptor
 
 
@@ -353,7 +355,7 @@ def _read(path: Path) -> Iterator[KeyStep]:
 
 
 def _complete_lines(path: Path) -> bytes:
-    """Return a history without an incomplete last line, which a power cut left and which is not in effect."""
+    """Return a history without an incomplete last line, which a power cut left and which has no effect."""
     file = _history_of(path)
     written = file.read_bytes() if file.exists() else b""
     return written[: written.rfind(b"\n") + 1]
@@ -392,11 +394,11 @@ def replace_table_key(
 ) -> tuple[KeyReplacement, str]:
     """Replace a table's key; return the row that records it, and the new public key in hex.
 
-    If it was cut off, repeating it completes it: the new key is written to `FILE.new`, then the journal
+    If this was interrupted, repeating it completes it: the new key is written to `FILE.new`, then the journal
     records it, then it replaces the old file.
 
     Raises JournalFault if a controller is running, the journal can't be continued, or the old key is not the
-    journal's; KeyFault if systemd-creds refuses, or if there is a key although it is declared lost.
+    journal's; KeyFault if systemd-creds refuses, or if the key exists although it is declared lost.
     """
     with alone_with(where.file):
         return _replace_table_key(place, where, authorization, lost=lost, wall=wall)
@@ -412,7 +414,8 @@ def _replace_table_key(
 ) -> tuple[KeyReplacement, str]:
     if lost and where.file.exists():
         raise KeyFault(
-            f"{where.file}: found a key, expected none, as it is declared lost; move it away, or rotate it"
+            f"{where.file}: found a key, expected none, because it was declared lost; move it away,"
+            " or rotate it"
         )
     old = None if lost else where.read()
     new_place = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
@@ -430,7 +433,7 @@ def _replace_table_key(
 
 
 def _readable(new_place: KeyPlace) -> Key | None:
-    """Return the new key of a replacement that was cut off; None if there is none or it is incomplete."""
+    """Return the new key of an interrupted replacement; None if there is none or it is incomplete."""
     try:
         return new_place.read() if new_place.file.exists() else None
     except JournalFault as fault:

@@ -17,7 +17,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
 Row = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Token = Annotated[str, Meta(max_length=1024)]
-"""A token of the sign-in process; it determines role and person, whatever the request says."""
+"""A token of the sign-in process; it determines the role and the person, whatever the request says."""
 
 
 class Request(
@@ -27,25 +27,25 @@ class Request(
 
 
 class StatusRequest(Request, frozen=True, kw_only=True, tag="status"):
-    """Asks for the table's status."""
+    """Requests the table's status."""
 
 
 class TableRequest(Request, frozen=True, kw_only=True, tag="table"):
-    """Asks for the table's state for a staff screen, and for the inputs that each role may enter."""
+    """Requests the table's state for a staff screen, and for the inputs that each role may enter."""
 
 
 class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
-    """Asks for what players may see."""
+    """Requests everything that players may see."""
 
 
 class PictureRequest(Request, frozen=True, kw_only=True, tag="picture"):
-    """Asks for a drawing of the throw or spin with this number, if it is awaiting a ruling."""
+    """Requests a drawing of the throw or spin with this number, if it is awaiting a ruling."""
 
     number: Row
 
 
 class FaultsRequest(Request, frozen=True, kw_only=True, tag="faults"):
-    """Asks for the active faults and their remedies."""
+    """Requests the active faults and their remedies."""
 
 
 class Watch(Request, frozen=True, kw_only=True, tag="watch"):
@@ -71,11 +71,11 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     count: int | None = None
     reason: Words | None = None
     what: Words | int | None = None
-    """The object of the input; for a ruling, the number of the attempt as in outcomes."""
+    """What the input is about; for a ruling, the attempt's number, as in its outcomes."""
     on: bool | None = None
     of_review: bool = False
-    """Whether the ruling is for the attempt that awaits a person; refused if that attempt has been ruled on
-    since."""
+    """Whether the ruling is for the attempt that awaits one; it is refused if that attempt has since been
+    ruled on."""
     token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=MAX_WAIT_S)] = 0
     """How long to wait for the result; with 0, the answer only says that the input was queued."""
@@ -91,7 +91,7 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
 
 
 class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
-    """Journals that a person protected a file of a camera's pictures from deletion, or released it.
+    """Journals that a person protected one of a camera's picture files from deletion, or released it.
 
     The controller does not touch the camera's folder; the client has recorded the hold there.
     """
@@ -103,7 +103,7 @@ class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
 
 
 class OutboxRequest(Request, frozen=True, kw_only=True, tag="outbox"):
-    """Asks for the outcomes after this row of the journal that settlement has not acknowledged."""
+    """Requests the outcomes after this row of the journal that settlement has not acknowledged."""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
     after: Row = 0
@@ -138,7 +138,7 @@ class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
 
 
 class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
-    """During a test: reports which of a device's sensors passed, and which failed, with what was found."""
+    """During a test: reports which of a device's sensors passed and which failed, with what was found."""
 
     device: Name
     passed: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
@@ -146,7 +146,7 @@ class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
 
 
 class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
-    """Asks for a range of the journal's rows, of all types or of these."""
+    """Requests a range of the journal's rows, of all types or of these."""
 
     from_n: Row = 1
     to_n: Row | None = None
@@ -156,34 +156,34 @@ class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
 
 
 class RowRequest(Request, frozen=True, kw_only=True, tag="row"):
-    """Asks for the row of this outcome."""
+    """Requests the row of this outcome."""
 
     id: Words
     token: Token | None = None
 
 
 class IdentityRequest(Request, frozen=True, kw_only=True, tag="identity"):
-    """Asks for the table's identity at this row, and for the public key that signs it."""
+    """Requests the table's identity at this row, and for the public key that signs it."""
 
     at: Row
     token: Token | None = None
 
 
 class RecordingRequest(Request, frozen=True, kw_only=True, tag="recording"):
-    """Asks for the lines of this recording."""
+    """Requests the lines of this recording."""
 
     name: Annotated[str, Meta(pattern=r"^[^/]{1,200}$")]
     token: Token | None = None
 
 
 class RecordingsRequest(Request, frozen=True, kw_only=True, tag="recordings"):
-    """Asks for the list of recordings, the newest first."""
+    """Requests the list of recordings, the newest first."""
 
     token: Token | None = None
 
 
 class LogRequest(Request, frozen=True, kw_only=True, tag="log"):
-    """Asks for the last lines of the controller's log."""
+    """Requests the last lines of the controller's log."""
 
     token: Token | None = None
 
@@ -191,9 +191,9 @@ class LogRequest(Request, frozen=True, kw_only=True, tag="log"):
 HistoryRequest = (
     RowsRequest | RowRequest | IdentityRequest | RecordingRequest | RecordingsRequest | LogRequest
 )
-"""Requests that are answered from the journal, the recordings or the log, in one line or several."""
+"""Requests that are answered from the journal, the recordings or the log, in one or more lines."""
 TestRequest = TestPrompt | OutputTest | TestResult
-"""Requests that are accepted during a guided test."""
+"""Requests accepted during a guided test."""
 AnyRequest = (
     StatusRequest
     | TableRequest
@@ -227,7 +227,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def decode_request(line: bytes) -> AnyRequest:
-    """Return the request in a line; raises ValueError (StrictJsonError or msgspec's) if there is none."""
+    """Return the request in a line; raises ValueError (StrictJsonError or msgspec's) for anything else."""
     decode_strict(line)
     return _decode(line)
 

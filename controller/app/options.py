@@ -1,7 +1,7 @@
-"""A daemon's start options, apart from the table's own file, and the checks of them before a start.
+"""A daemon's start options, apart from the table's own file, and how they are checked before a start.
 
 `mistakes_in` and `running_controllers` only read; they create and change nothing. They find mistakes on the
-command line and in the files that it names. A failing disk or a damaged journal is not a mistake of the
+command line and in the files that it names. A failing disk or a damaged journal is not a mistake by the
 person who starts the table: the table then starts locked, with the fault on its lamp.
 """
 
@@ -29,9 +29,9 @@ SOCKET = "/run/table/control.sock"
 JOURNAL = "/var/lib/table"
 """The default folder of the journal (the unit's StateDirectory)."""
 JOURNAL_FILE = "journal.db"
-"""The journal's name in its folder."""
+"""The name of the journal's file in its folder."""
 HEAD_FILE = "journal.head"
-"""The head file's name, in the journal's folder or another."""
+"""The name of the head file, in the journal's folder or another one."""
 RECORDINGS = "recordings"
 """The folder of the recordings, in the journal's folder."""
 SHADOW_FILE = "shadow"
@@ -39,13 +39,13 @@ SHADOW_FILE = "shadow"
 APPROVED_FILE = "identity.json"
 """The file of the last approved identity, in the journal's folder."""
 ENGINE_PIN_FILE = "settlement-engine.json"
-"""The file of the settlement engine's key as learned by this table, in the journal's folder."""
+"""The file of the settlement engine's key that this table has learned, in the journal's folder."""
 
 
 def head_beside(journal: Path) -> Path:
     """Return the default head file of a journal's file: beside it, or in the folder that the units use.
 
-    The units use a folder of its own (`table-head` for `table`), as does a copy of both folders.
+    The units use a separate folder (`table-head` for `table`), and so does a copy of both folders.
     """
     beside = journal.with_suffix(Path(HEAD_FILE).suffix)
     folder = journal.absolute().parent
@@ -64,25 +64,25 @@ class Options:
     """The folder of the journal, its key and the recordings."""
     socket: Path
     head: Path | None = None
-    """The head file; it should be on another medium than the journal."""
+    """The head file; it should be on a different medium from the journal."""
     key: Path | None = None
     """The signing key, unless systemd passes a credential; created at the first start."""
     readings: str | None = None
     """A FIFO, a Unix socket or `-` (standard input) with readings as JSON lines."""
     data_time: bool = False
-    """Whether the time is taken from the readings' arrivals, for simulations."""
+    """Whether the time comes from the readings' arrivals, for simulations."""
     self_test_devices: bool = True
     """Whether the self-test waits for the devices in the table's file."""
     unlock: UnlockBy = "automatic"
-    """Whether the passed self-test unlocks the table, or a person must."""
+    """Whether the table is unlocked automatically when the self-test passes, or only by a person."""
     groups: Groups = field(default_factory=Groups)
     socket_group: str | None = None
     sign_in_key: Path | None = None
-    """The public key of the sign-in process; None: no token is accepted, and so no screen."""
+    """The public key of the sign-in process; if None, no token and therefore no screen is accepted."""
     release_key: Path | None = None
     """The file of trusted public release keys; if it exists, one of them must have signed the program."""
     shadow: bool = False
-    """Whether the daemon only watches a table that is run by hand: it publishes and shows nothing."""
+    """Whether the daemon only watches a table that is run by hand; it then publishes and shows nothing."""
     keep_bytes: int = 2 * 1024**3
     """Maximum size of all recordings together, in bytes."""
     rotation: Rotation = field(default_factory=Rotation)
@@ -125,7 +125,7 @@ _FOLDER = "an existing, writable folder"
 
 
 def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
-    """Yield every mistake that prevents a start with these options; this changes nothing."""
+    """Yield every mistake that prevents a start with these options; nothing is changed."""
     yield from _groups(options)
     yield from _folder("--journal", options.journal, to_be_made=True)
     if options.head is not None and options.head.parent != options.journal:
@@ -139,7 +139,7 @@ def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistak
 
 
 def running_controllers(options: Options) -> Iterator[Mistake]:
-    """Yield a mistake for another controller that has this journal, and for one that has this socket."""
+    """Yield a mistake for another controller that uses this journal, and for one that uses this socket."""
     holder = holder_of(options.place.journal)
     if holder is not None:
         yield Mistake(
@@ -153,7 +153,7 @@ def running_controllers(options: Options) -> Iterator[Mistake]:
             file=str(options.socket),
             found="another controller answering there",
             expected="none",
-            hint="stop that one first, or give this one its own --socket",
+            hint="stop that controller first, or start this one with another --socket",
         )
 
 
@@ -176,13 +176,13 @@ def _groups(options: Options) -> Iterator[Mistake]:
             yield Mistake(
                 file="--socket-group",
                 found=f"group {group!r}, of which this user is not a member",
-                expected="a group that the socket can be given to",
+                expected="a group that can own the socket",
                 hint="name it in the unit's SupplementaryGroups, or usermod --append --groups",
             )
 
 
 def _folder(option: str, folder: Path, *, to_be_made: bool = False) -> Iterator[Mistake]:
-    """Yield a mistake if this folder can't be written. A read-only disk is none: it locks the table later."""
+    """Yield a mistake if this folder can't be written, except on a read-only disk, which locks the table."""
     made = folder if folder.exists() or not to_be_made else folder.parent
     wrong = _why_unwritable(made)
     if wrong is not None:
@@ -214,21 +214,21 @@ def _virtual_file_system(folder: Path) -> str | None:
 
 
 def _shadow(options: Options) -> Iterator[Mistake]:
-    """Yield a mistake for a shadow with a table's journal, or the reverse: its calls must not be settled."""
+    """Yield a mistake for a shadow with a table's journal or the reverse: its calls must not be settled."""
     marked, begun = options.shadow_mark.exists(), options.place.journal.exists()
     if options.shadow and begun and not marked:
         yield Mistake(
             file=f"--journal {options.journal}",
             found="the journal of a table in play",
-            expected="the shadow's own journal, or none yet",
-            hint="give the shadow another --journal",
+            expected="the shadow's own journal, or a folder without one",
+            hint="choose another --journal for the shadow",
         )
     if marked and not options.shadow:
         yield Mistake(
             file=f"--journal {options.journal}",
             found="a shadow's journal, whose calls must not be settled",
-            expected="a table's own journal, or none yet",
-            hint="start it with --shadow, or give the table another --journal",
+            expected="the table's own journal, or a folder without one",
+            hint="start it with --shadow, or choose another --journal for the table",
         )
 
 
@@ -244,7 +244,7 @@ def _key(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:
     except JournalFault as fault:
         hint = fault.kind.next_step
         if given and fault.code == "journal_key_missing":
-            hint = f"give it one: LoadCredentialEncrypted={CREDENTIAL}:... in the unit, or --key FILE"
+            hint = f"add LoadCredentialEncrypted={CREDENTIAL}:... to the unit, or use --key FILE"
         yield Mistake(file=fault.where, found=fault.found, expected=fault.expected, hint=hint)
 
 
@@ -264,7 +264,7 @@ def _head(options: Options) -> Iterator[Mistake]:
             file=f"--journal {options.journal}",
             found=f"a journal of {rows} rows and no {place.head.name} next to it",
             expected="--head FILE with the head file that belongs to it",
-            hint=f"if that is lost, use --head {place.head}, then tablectl approve journal",
+            hint=f"if that file is lost, use --head {place.head}, then tablectl approve journal",
         )
 
 

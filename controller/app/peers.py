@@ -37,7 +37,7 @@ MAY: Mapping[str, frozenset[Role]] = {
     "outbox": frozenset({"staff", "technician", "settlement"}),
     "settle": frozenset({"settlement"}),
 }
-"""The roles that may do each action; status, faults and board need no role."""
+"""The roles that may perform each action; status, faults and board need no role."""
 
 INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode": "test"}
 """The action that an input requires; every input that is not listed requires `rule`."""
@@ -50,7 +50,7 @@ ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technic
 
 
 class Groups(NamedTuple):
-    """The Unix groups whose members have these roles; None: nobody has."""
+    """The Unix groups whose members have these roles; None if nobody has the role."""
 
     staff: str | None = None
     technician: str | None = None
@@ -72,12 +72,12 @@ class Peer(NamedTuple):
         return self._replace(roles=frozenset({"technician" if role == "technician" else "staff"}))
 
     def may(self, action: str) -> bool:
-        """Return whether this peer may do this action, a key of `MAY`."""
+        """Return whether this peer may perform this action, a key of `MAY`."""
         return bool(self.roles & MAY[action])
 
 
 def credentials_of(connection: socket.socket) -> tuple[int, int, int]:
-    """Return the ids of process, user and group at the other end, as reported by the kernel."""
+    """Return the process, user and group ids at the other end, as reported by the kernel."""
     pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return pid, uid, gid
 
@@ -158,7 +158,7 @@ class ConnectionSlot:
     since_us: int
     """When it last sent a line."""
     busy: bool = False
-    """Whether it watches, tests, or awaits an answer; then only a user with fewer slots can take its slot."""
+    """Whether it watches, tests or awaits an answer; only a user with fewer slots can then take its slot."""
     taken: bool = False
     """Whether another client took its slot, which closed this connection."""
 
@@ -173,9 +173,9 @@ class ConnectionSlots:
     def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> ConnectionSlot | tuple[int, ...]:
         """Assign a slot to a connection; if none is available, return the processes that occupy them.
 
-        If all are occupied, the connection takes the slot of the client that has been silent the longest,
-        among its own user's idle ones and those of users with more slots. A busy one of the latter is taken
-        only if there is no idle one.
+        If all are occupied, the connection takes the slot of the client that has been silent the longest. The
+        candidates are the idle clients of the same user, and the clients of users with more slots; a busy one
+        is chosen only if none is idle.
         """
         kind = kind_of(peer)
         with self._lock:
@@ -244,7 +244,7 @@ class Rate(NamedTuple):
 
 
 LINES_PER_CONNECTION = Rate(burst=200, per_s=200)
-"""A screen sends a few lines a second, an engine that drains the outbox about a hundred."""
+"""A screen sends a few lines a second; an engine that drains the outbox sends about a hundred."""
 LINES_PER_USER = Rate(burst=800, per_s=400)
 """Lines of all connections of one Unix user, such as a web server with many screens."""
 LINE_BYTES = 512
@@ -286,7 +286,7 @@ class Bucket:
         self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s)
 
     def full(self, now_us: int) -> bool:
-        """Return whether the bucket is full by now, and so the same as a new one."""
+        """Return whether the bucket is full again, and so the same as a new one."""
         passed_s = (now_us - self._last_us) / 1e6
         return self._tokens + passed_s * self._rate.per_s >= self._rate.burst
 
@@ -295,7 +295,7 @@ class RateLimiter:
     """A token bucket for each Unix user; thread-safe."""
 
     MAX_USERS = 256
-    """With more users than this, those whose bucket is full again are dropped."""
+    """When there are more users than this, those whose bucket is full again are dropped."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
@@ -320,7 +320,7 @@ class RateLimiter:
 
 WINDOW_US = 10_000_000
 MAX_OWN_ROWS = 4
-"""How many refusals of one user and action get a row of their own within a window."""
+"""How many refusals of one user and action get a separate row within a window."""
 
 Note = Callable[[Mapping[str, object]], bool]
 """Journals a row; returns False if there is no room for it now."""
@@ -335,10 +335,10 @@ class RefusalKind(NamedTuple):
 
 
 class RefusalTally:
-    """Counts refusals that get no row of their own, so that they are journaled as sums; thread-safe."""
+    """Counts the refusals that get no separate row, so that they are journaled as sums; thread-safe."""
 
     MAX_KINDS = 64
-    """Kinds distinguished in one window; all others are summed together."""
+    """Maximum number of kinds counted separately in one window; all others are counted together."""
 
     def __init__(self) -> None:
         self._since_us: dict[RefusalKind, int] = {}
@@ -348,7 +348,7 @@ class RefusalTally:
         self._lock = Lock()
 
     def gets_own_row(self, refused: RefusalKind, now_us: int) -> bool:
-        """Count a refusal; return whether it gets a row of its own."""
+        """Count a refusal; return whether it gets a separate row."""
         with self._lock:
             kind = refused
             if refused not in self._since_us and len(self._since_us) >= self.MAX_KINDS:
@@ -361,12 +361,12 @@ class RefusalTally:
             return False
 
     def add_to_sum(self, refused: RefusalKind) -> None:
-        """Add a refusal, for whose own row there was no room, to the next sum."""
+        """Add a refusal to the next sum, because there was no room for a separate row."""
         with self._lock:
             self._pending[refused] = self._pending.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal a sum for each kind whose window is over, or for all; a sum without room is kept."""
+        """Journal a sum for each kind whose window is over, or for all kinds; keep a sum without room."""
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US

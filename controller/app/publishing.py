@@ -43,9 +43,9 @@ def sink_for(
 ) -> Sink | None:
     """Return the sink that `publish:` selects; None if settlement polls the control socket.
 
-    `engine` is the settlement engine of this process, if any; `pin` is the key whose answers are trusted from
-    an engine behind a broker. Without section and engine, a fault is reported, and settlement can use only
-    the socket.
+    `engine` is the settlement engine in this process, if any; `pin` is the trusted key of an engine behind a
+    broker. If there is neither a section nor an engine, a fault is reported, and settlement can use only the
+    socket.
 
     Raises UnfitSettings if the section is incomplete, or if the MQTT library is not installed.
     """
@@ -94,7 +94,7 @@ def _mqtt_sink(
 
 
 EngineMaker = Callable[[EngineSetup], Consumer]
-"""Creates the settlement engine of this process, which opens nothing until its thread starts."""
+"""Creates the settlement engine in this process, which opens nothing until its thread starts."""
 
 
 class FaultAlarm:
@@ -176,7 +176,7 @@ class Publishing:
         )
         self._started = False
         self._verified = False
-        """Whether opening the journal verified all that is in the outbox."""
+        """Whether everything in the outbox was verified when the journal was opened."""
 
     def open(
         self,
@@ -258,16 +258,16 @@ class Publishing:
             self._late.note(betting, now_us)
 
     def lodge_late(self, asked: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
-        """Lodge a wager made with the dice out, to be confirmed; return False if that is impossible."""
+        """Lodge a wager made with the dice out for confirmation; return False if that is impossible."""
         return self._late is not None and self._late.lodge(asked, keep)
 
     @property
     def late_wagers(self) -> tuple[tuple[str, str], ...]:
-        """The wagers lodged during the throw under way: the id and the description of each."""
+        """The wagers lodged during the current throw, each with its id and description."""
         return () if self._late is None else self._late.lodged
 
     def note_late_confirmed(self, wager: str, row: Ticket) -> None:
-        """Note the row of a confirmation; called in the core's thread."""
+        """Note the row that journals a confirmation; called in the core's thread."""
         if self._late is not None:
             self._late.confirmed(wager, row)
 
@@ -277,7 +277,7 @@ class Publishing:
             self._announcer.note_question(nonce, heard_us)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Note the attempt that awaits a person, for the board; called in the core's thread."""
+        """Note the attempt that awaits a ruling, for the board; called in the core's thread."""
         if self._pump is not None:
             self._pump.note_awaited(awaited)
 
@@ -300,7 +300,7 @@ class Publishing:
         return self._ask_play is not None and self._ask_play(asked)
 
     def _ask(self, nonce: str) -> bool:
-        """Accept a question of the in-process engine; return False before the journal is open."""
+        """Accept a question from the in-process engine; return False before the journal is open."""
         if self._announcer is None:
             return False
         self._announcer.note_question(nonce)
@@ -312,7 +312,7 @@ class Publishing:
             self._pump.note_durable(outcomes)
 
     def start(self, watchdog: Watchdog, *, sound: bool) -> None:
-        """Start publishing if the outbox is verified; `sound` is whether the whole journal is."""
+        """Start publishing if the outbox is verified; `sound` means that the whole journal is."""
         pump = self._pump
         if pump is not None and not self._started and (sound or self._verified):
             self._started = True

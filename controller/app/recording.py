@@ -1,7 +1,7 @@
-"""Recordings: the raw readings in rotating files, written by a thread of their own.
+"""Recordings: the raw readings in rotating files, written by a separate thread.
 
-Each file is a log whose header lets it be replayed alone. The core queues readings and never waits; readings
-that the disk refuses are kept and retried, up to a limit.
+Each file is a log that can be replayed on its own, because of what its header contains. The core queues
+readings and never waits; readings that the disk refuses are kept and retried, up to a limit.
 """
 
 import os
@@ -31,18 +31,18 @@ _BATCH_S = 0.25
 _SYNC_S = 2.0
 """How often the file is synchronized to the disk; at most this much is lost in a power cut."""
 MAX_UNWRITTEN = 8 * 1024 * 1024
-"""Maximum number of compressed bytes that wait for a disk which refuses them."""
+"""Maximum number of compressed bytes that are kept while the disk refuses them."""
 
 
 class RecordingStart(NamedTuple):
-    """The beginning of a recording in the recorder's queue."""
+    """A recorder's queue item: a recording begins."""
 
     name: str
     header: Header
 
 
 class RecordingEnd(NamedTuple):
-    """The end of a recording in the recorder's queue: `whole`, or cut off in the middle of an attempt."""
+    """A recorder's queue item: a recording ends, `whole` or cut off in the middle of an attempt."""
 
     whole: bool
 
@@ -62,7 +62,7 @@ class Recorder:
     def __init__(
         self, folder: Path, faults: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
     ) -> None:
-        """Write into this folder; `closed` is called for each file, `keep_bytes` limits their total size."""
+        """Write to this folder; `closed` is called for each file, `keep_bytes` limits their total size."""
         self._folder = folder
         self._faults = faults
         self._closed = closed
@@ -79,7 +79,7 @@ class Recorder:
 
     @property
     def lossy(self) -> bool:
-        """Whether readings are missing from the present recording."""
+        """Whether readings are missing from the current recording."""
         piece = self._piece
         return piece is not None and piece.lossy
 
@@ -134,7 +134,7 @@ class Recorder:
             self._closed(Closed(piece.name, piece.digest.hexdigest(), piece.size, piece.readings))
 
     def _make_room(self) -> None:
-        """Delete the oldest recordings beyond the size limit; the journal keeps the outcomes' evidence."""
+        """Delete the oldest recordings beyond the size limit; the outcomes' evidence stays in the journal."""
         found = [(path.stat(), path) for path in self._folder.glob("*" + ENDING)]
         size = sum(stat.st_size for stat, _ in found)
         for stat, path in sorted(found, key=lambda entry: entry[0].st_mtime_ns):
@@ -145,7 +145,7 @@ class Recorder:
 
 
 class _Piece:
-    """A recording's file being written; compressed bytes wait until the disk accepts them."""
+    """A recording's file that is being written; compressed bytes wait until the disk accepts them."""
 
     def __init__(self, path: Path, name: str, header: Header) -> None:
         self.name = name
@@ -168,7 +168,7 @@ class _Piece:
         self._log.write(reading)
 
     def write_out(self, faults: ActiveFaults, *, packed: bool = False) -> None:
-        """Write what was added; `packed` if the log is closed and needs no flush."""
+        """Write what was added; `packed` means that the log is closed and needs no flush."""
         if self._added and not packed:
             self._log.flush()
         self._added = False
@@ -227,7 +227,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Segment:
-    """An engine's session, with a recording of all that it receives."""
+    """An engine's session, with a recording of everything that it receives."""
 
     def __init__(
         self, setup: Setup, name: str, epoch: str, recorder: Recorder, on_input: OnInput | None = None
@@ -239,7 +239,7 @@ class Segment:
         self.name = name
         self.session = Session(setup, on_input)
         self.size = 0
-        """Its uncompressed bytes so far."""
+        """Its size so far, in uncompressed bytes."""
         self.last_us = 0
         """The latest time of its readings."""
         self.began_us: int | None = None
@@ -276,7 +276,7 @@ class Segment:
         return self.session.feed(reading)
 
     def recording(self, effects: Sequence[Effect]) -> Recording:
-        """Return the arrivals that span the effects' readings, and the hash of all lines so far."""
+        """Return the first and last arrival among the effects' readings, and the hash of all lines so far."""
         arrivals = [
             reading.t if reading.arrived is None else reading.arrived
             for effect in effects
@@ -289,7 +289,7 @@ class Segment:
         )
 
     def end(self) -> Sequence[Effect]:
-        """End it between two attempts; return the effects of the readings that waited, as in a replay."""
+        """End it between two attempts; return the effects of the readings still queued, as in a replay."""
         self._recorder.put(RecordingEnd(whole=True))
         return self.session.finish()
 
@@ -299,13 +299,13 @@ class Segment:
 
 
 class Rotation(NamedTuple):
-    """When a recording is followed by the next one: at this size or age, once the table is quiet."""
+    """When the next recording starts: at this size or age, once the table is quiet."""
 
     size: int = 16 * 1024 * 1024
     """Uncompressed bytes."""
     after_us: int = 6 * 3600 * 1_000_000
     quiet_us: int = 60_000_000
-    """How long there must be no outcome and no input, because a call may still be corrected."""
+    """How long there must have been no outcome and no input, because a call may still be corrected."""
 
 
 class Pieces:

@@ -4,14 +4,14 @@ The list (`release.json`) contains the name and SHA-256 of each file of the prog
 units, signed with the maker's release key. With the public key, a changed, added or missing file is detected.
 The list does not contain other projects' packages.
 
-Nor does it contain compiled copies (`__pycache__`), which each machine's Python creates itself. But Python
-runs a compiled copy without reading the source if the copy's header matches, so verified sources alone do not
-prove what runs. Therefore each source is compiled again and compared with its copy, part by part.
+Nor does it contain compiled copies (`__pycache__`), which each machine's Python creates itself. However,
+Python runs a compiled copy without reading the source if the copy's header matches, so verified sources alone
+do not prove what runs. Therefore each source is compiled again and compared with its copy, part by part.
 
-The controller compares its sources at its start. Compiling them takes a second or more, and a controller that
-runs a planted copy could not detect it. So a process in the background does that: `python -X
-pycache_prefix=NOWHERE -m controller.app.release KEYS` compiles all that it runs, and writes the differences
-as one line of JSON.
+The controller verifies its sources when it starts. Compiling them takes a second or more, and a controller
+that runs a planted copy could not detect it. A background process does that instead: `python -X
+pycache_prefix=NOWHERE -m controller.app.release KEYS` uses no compiled copies itself, and writes the
+differences as one line of JSON.
 """
 
 import importlib.util
@@ -53,7 +53,7 @@ class ReleaseFault(Exception):
 
 
 class FileList(msgspec.Struct, frozen=True, kw_only=True):
-    """The list of a release's files: the SHA-256 of each by its name, and the key that signed the list.
+    """The list of a release's files: the SHA-256 of each file by name, and the key that signed the list.
 
     `history` is that key's history, so that a machine that trusts an earlier key trusts this one too.
     """
@@ -71,7 +71,7 @@ _decode = msgspec.json.Decoder(FileList).decode
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlace:
-    """The folders of a program: `packages` has its packages, `home` all else (the same in a checkout)."""
+    """A program's folders: `packages` has its packages, `home` everything else (the same in a checkout)."""
 
     packages: Path
     home: Path
@@ -91,7 +91,7 @@ class ProgramPlace:
 
 
 def place_of(folder: Path | None = None) -> ProgramPlace:
-    """Return the program's folders in a checkout or an installed release; for None, those of this process.
+    """Return the program's folders in a checkout or an installed release; by default, those of this process.
 
     Raises ReleaseFault if the folder contains no program.
     """
@@ -124,7 +124,7 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
     if steps and steps[-1].new != public:
         raise ReleaseFault(
             f"{key_file}: found key {public[:16]}, expected {steps[-1].new[:16] or 'none: it was revoked'}"
-            ", by its history"
+            ", according to its history"
         )
     listed = FileList(release=_version(), files=dict(_digests(place)), key=public, history=steps)
     unsigned = msgspec.to_builtins(listed)
@@ -135,7 +135,7 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
 def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = True) -> FileList:
     """Return the list of a program's files after verifying it and the files.
 
-    With `compiled`, verify also the compiled copies that this Python would run, which takes about a second.
+    With `compiled`, also verify the compiled copies that this Python would run, which takes about a second.
 
     Raises:
         ReleaseFault: there is no list, no trusted key signed it, or files differ from it.
@@ -143,7 +143,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
     """
     file = place.list_file
     if not file.exists():
-        raise ReleaseFault(f"{file}: found none, expected the release's signed list of files")
+        raise ReleaseFault(f"{file}: found no file, expected the release's signed list of files")
     payload = file.read_bytes()
     try:
         listed = bounded(_decode, payload, MAX_LIST_BYTES)
@@ -151,7 +151,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
     except (Unreadable, ValueError) as error:
         raise ReleaseFault(f"{file}: can't be read ({error}); expected a signed list of files") from None
     if not signed:
-        raise ReleaseFault(f"{file}: found a list that its key {listed.key[:16]} did not sign")
+        raise ReleaseFault(f"{file}: found a list without a valid signature of its key {listed.key[:16]}")
     if not any(follows(listed.history, key, listed.key) for key in trusted):
         names = ", ".join(sorted(key[:16] for key in trusted))
         raise ReleaseFault(f"{file}: found the signature of key {listed.key[:16]}, expected that of {names}")
@@ -166,7 +166,7 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
 
 
 def trusted_keys(file: Path) -> frozenset[str]:
-    """Return the release keys in a file; raises ReleaseFault if a line is none, and OSError."""
+    """Return the release keys in a file; raises ReleaseFault if a line is not a key, or OSError."""
     lines = file.read_text(encoding="utf-8", errors="replace").split()
     wrong = next((number for number, line in enumerate(lines, 1) if not _is_key(line)), 0)
     if wrong or not lines:
@@ -188,7 +188,7 @@ def _below(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
 
 def _digests(place: ProgramPlace) -> Iterator[tuple[str, str]]:
     for name, path in place.files():
-        # A link counts as its target's name: following it would include files that are on no list.
+        # For a link, the target's name is hashed: following it would include files that are on no list.
         contents = b"link " + os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
         yield name, sha256(contents).hexdigest()
 
@@ -233,7 +233,7 @@ _decode_difference = msgspec.json.Decoder(Difference).decode
 
 
 def check(keys: Path) -> Difference:
-    """Return how this program differs from the list signed by a key in this file."""
+    """Return how this program differs from its list, which a key in this file must have signed."""
     try:
         verify(place_of(), trusted_keys(keys))
     except ReleaseFault as fault:
@@ -253,7 +253,7 @@ class ReleaseCheck:
     """One check of this program in the background; a difference is a fault that locks play."""
 
     def __init__(self, keys: Path, faults: ActiveFaults) -> None:
-        """Compare the program with the list signed by a key in this file."""
+        """Compare the program with its list, which a key in this file must have signed."""
         self._keys = keys
         self._faults = faults
         arguments = ("-B", "-X", f"pycache_prefix={NOWHERE}", "-m", "controller.app.release", str(keys))

@@ -59,11 +59,11 @@ from controller.replay.source import Source
 R = TypeVar("R", bound=AnyRequest)
 
 DURABLE_S = 2.0
-"""How long to wait until an acknowledgement is on the disk."""
+"""How long to wait for an acknowledgement to reach the disk."""
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _SAYS = {
-    "not_allowed": "ask someone in a group that may",
+    "not_allowed": "ask somebody whose group is allowed to",
     "nothing_to_approve": "no active fault needs this approval; `tablectl faults` lists the active ones",
     "overflow": "the controller's queue is full; enter it again",
 }
@@ -74,7 +74,7 @@ def _about(request: Enter) -> str:
 
 
 def _closed(request: Enter, view: View) -> str | None:
-    """Return why the review or proposal that a ruling names is closed; None if it is still open."""
+    """Return why the review or proposal named in a ruling is closed; None if it is still open."""
     named = _about(request).partition(" ")[0]
     awaited = view.awaited
     if awaited is not None and str(awaited.number) == named:
@@ -91,7 +91,7 @@ def _since_boot_us() -> int:
 
 
 class Requests:
-    """Answers the requests to one controller; thread-safe."""
+    """Answers the requests sent to one controller; thread-safe."""
 
     def __init__(self, daemon: Daemon) -> None:
         """Answer for this daemon."""
@@ -130,7 +130,8 @@ class Requests:
                 return self._if_may(peer, "settle", request, self._settled)
         return refusal(
             "bad_request",
-            "`watch` and `test` need a connection of their own; `ask`, `try` and `tested` belong to a test",
+            "`watch` and `test` each need a separate connection; `ask`, `try` and `tested` are accepted only"
+            " during a test",
         )
 
     def _approve_any(self, request: Approve, peer: Peer) -> bytes:
@@ -159,7 +160,7 @@ class Requests:
     def at_screen(
         self, request: BeginTest | Watch | HistoryRequest, peer: Peer
     ) -> tuple[Peer, str | None] | bytes:
-        """Return the peer and person for whom a request is made; with a token, its role and person.
+        """Return the peer and person for whom a request is made; with a token, the token's role and person.
 
         Return the refusal instead if the token is not valid.
         """
@@ -178,7 +179,7 @@ class Requests:
         return self.forbidden(asking[0], action)
 
     def _show(self, request: BoardRequest | TableRequest | PictureRequest, peer: Peer) -> bytes:
-        """Answer a screen's request: the board for anybody, the rest for staff screens only."""
+        """Answer a screen's request: the board for every client, the rest for staff screens only."""
         live = self._daemon.live
         match request:
             case BoardRequest():
@@ -208,7 +209,9 @@ class Requests:
         if claims.role not in APPROVERS:
             if (live := self._daemon.live) is not None:
                 self._note_refusal(live, peer, action)
-            return refusal("not_theirs", f"a {' or a '.join(sorted(APPROVERS))} approves this; call one")
+            return refusal(
+                "not_theirs", f"only a {' or a '.join(sorted(APPROVERS))} can approve this; call one"
+            )
         signed = msgspec.structs.replace(request, who=claims.person, token=None)
         approve = partial(self._approve, said={"role": claims.role, "console": claims.console})
         return self._if_may(peer.signed_in_as(claims.role), "approve", signed, approve)
@@ -225,16 +228,16 @@ class Requests:
             return refusal(error.code, error.says)
 
     def _picture(self, request: PictureRequest, _peer: Peer, live: RunningTable) -> bytes:
-        """Answer with a drawing of the attempt that awaits a person.
+        """Answer with a drawing of the attempt that awaits a ruling.
 
-        A deal is not drawn, because its cards may be covered, nor a spin while bets are accepted.
+        A deal is not drawn, because its cards may be covered. A spin is not drawn while bets are accepted.
         """
         view = live.core.view
         awaited = view.awaited
         if awaited is None or awaited.number != request.number:
             return refusal(
                 "not_now",
-                "only an attempt that awaits a person is drawn; `tablectl explain` draws past ones",
+                "only an attempt that awaits a ruling can be drawn; `tablectl explain` draws past ones",
             )
         if awaited.attempt == "deal" or (awaited.attempt == "spin" and not view.bets_closed):
             return answer(svg=None, pictures=())
@@ -295,7 +298,7 @@ class Requests:
         return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
-        """Handle the acceptance of an older journal, the only request that requires that none is open."""
+        """Handle the acceptance of an older journal; unlike other requests, it requires that none is open."""
         if not peer.may("approve"):
             return self.forbidden(peer, "approve")
         if self._daemon.live is not None:
@@ -323,9 +326,9 @@ class Requests:
     def _settled(self, request: Settled, peer: Peer, live: RunningTable) -> bytes:
         ticket = live.journal.acknowledge(request.id, request.chain, peer.user)
         if not ticket.wait(DURABLE_S):
-            return refusal("not_durable", "it is not on the disk yet; acknowledge it again")
+            return refusal("not_durable", "the acknowledgement is not on the disk yet; send it again")
         if ticket.fault is not None:
-            return refusal("no_match", "no outcome with this id and chain hash; see `tablectl faults`")
+            return refusal("no_match", "found no outcome with this id and chain hash; see `tablectl faults`")
         return answer(closed=request.id)
 
     def note(
@@ -336,7 +339,7 @@ class Requests:
         live.core.note(CONTROL, used if said is None else {**used, "said": said})
 
     def sum_up(self, *, all_of_it: bool = False) -> None:
-        """Journal, as sums, the refusals that were too frequent to get a row each."""
+        """Journal the sums of the refusals that were too frequent to get a row each."""
         live = self._daemon.live
         if live is not None:
             now_us = self._daemon.monotonic.now_us()
@@ -366,7 +369,8 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
     """Return how much of the past may be shown now; the caller must read `last_n` before `view`.
 
-    While an attempt's readings must be hidden, that is the past up to `opened`, when bets last opened.
+    While an attempt's readings must be hidden, the past may be shown only up to `opened`, when bets last
+    opened.
     """
     hidden = view.must_hide_readings(game) or (game_of(game).dealt_face_down and view.attempt_open)
     return opened if hidden else Until(last_n, view.now_us)
@@ -382,7 +386,8 @@ def past(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator
             case RowRequest():
                 row = reader.find(request.id)
                 if row.n > until.n:
-                    yield refusal("not_now", "bets are open or its hand is not decided; ask again afterwards")
+                    says = "bets are open, or the hand is not decided yet; ask again afterwards"
+                    yield refusal("not_now", says)
                 else:
                     yield answer(row=row)
             case IdentityRequest():
@@ -404,20 +409,21 @@ def past(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator
 
 
 def _is_of_session(name: str, view: View) -> bool:
-    """Return whether a recording is one of the present session, to which readings may still be added."""
+    """Return whether a recording belongs to the current session, which may still add readings to it."""
     return name.startswith(view.recording.rpartition("-")[0] + "-")
 
 
 def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
     """Yield each recording, the newest first.
 
-    The present session's are listed without size, which would reveal each pass of the ball (R-SPIN-3).
+    Those of the current session are listed without their size, which would reveal each pass of the ball
+    (R-SPIN-3).
     """
     for path in sorted(folder.glob(f"*{ENDING}"), reverse=True):
         name = path.name.removesuffix(ENDING)
         kept = None
         if not _is_of_session(name, view):
-            with suppress(OSError):  # it may be deleted meanwhile, to make room
+            with suppress(OSError):  # it may have been deleted meanwhile to make room
                 kept = path.stat()
         yield {
             "name": name,
@@ -431,7 +437,7 @@ def _recorded(path: Path, limit_us: int) -> Iterator[bytes]:
     try:
         stream = path.open("rb")
     except OSError as error:
-        yield refusal("no_recording", f"{path.name}: {error.strerror}; it was deleted to make room, or moved")
+        yield refusal("no_recording", f"{path.name}: {error.strerror}; it was moved, or deleted to make room")
         return
     yield answer(recording=path.name)
     rest = b""
@@ -444,7 +450,7 @@ def _recorded(path: Path, limit_us: int) -> Iterator[bytes]:
                 if len(shown) < len(lines):
                     break
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        yield refusal("damaged", f"{path.name}: {error}; the journal has its outcomes' own evidence")
+        yield refusal("damaged", f"{path.name}: {error}; the outcomes' evidence is in the journal")
     else:
         yield answer(end=True)
 

@@ -44,7 +44,7 @@ from controller.publish.players import first_board
 from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
-"""A device that is not up by then is a fault; wheels and cameras take seconds after power-on."""
+"""A device that is not up by then is a fault; wheels and cameras take seconds to start after power-on."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +68,11 @@ class SelfTest:
         *,
         switches: Mapping[str, frozenset[str] | None],
     ) -> None:
-        """Test these parts. `started` is the session's first row, `wanted` are the devices that must be up.
+        """Test these parts.
 
-        `switches` are the locking switches that must have been reported, by device; None for a device whose
-        switches are not known by name.
+        `started` is the session's first row, `wanted` are the devices that must be up. `switches` are the
+        locking switches that must have been reported, by device; None for a device whose switches are not
+        known by name.
         """
         self._journal = journal
         self._started = started
@@ -81,7 +82,7 @@ class SelfTest:
         self._switches = switches
 
     def run(self, now_us: int) -> tuple[Check, ...]:
-        """Run all checks, at this time of the table."""
+        """Run all checks; `now_us` is the table's time."""
         return (
             self._check_journal(),
             self._check_devices(),
@@ -90,7 +91,7 @@ class SelfTest:
         )
 
     def report_missing(self, since_start_us: int) -> None:
-        """Report the devices that are still down this long after the start as a fault, until all are up."""
+        """Report a fault if devices are still down this long after the start; clear it once all are up."""
         missing = self._devices.missing(self._wanted)
         waits = any(fault.code == WAITS for fault in self._faults.present)
         if not missing:
@@ -114,7 +115,7 @@ class SelfTest:
         return Check(name="devices", ok=not missing, says=says)
 
     def _check_switches(self, now_us: int) -> Check:
-        """Check that every locking switch was reported, and is closed."""
+        """Check that every locking switch has been reported and is closed."""
         opened = self._devices.open_switches
         if opened:
             return Check(name="switches", ok=False, says=f"open: {', '.join(opened)}")
@@ -134,9 +135,11 @@ def _each(missing: Mapping[str, str]) -> str:
 
 
 def _to_report(dev: str, switches: str) -> str:
-    """Return a description of what a device has not reported yet, and what to do."""
+    """Return what a device has not reported yet, and what to do about it."""
     if switches == "any":
-        return f"{dev} has not reported its switches since the start; wait 10 s, or open and close one"
+        return (
+            f"{dev} has not reported its switches since the start; wait 10 s, or open and close one of them"
+        )
     return f"{dev} has not reported {switches} since the start; open and close it"
 
 
@@ -146,16 +149,16 @@ def passed(checks: tuple[Check, ...]) -> bool:
 
 
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
-"""Faults that only a person clears, and that are not detected again at a start."""
+"""Faults that only a person can clear, and that a start does not detect again."""
 LOOK_BACK = 5000
-"""How many rows are searched for the lock's cause; a lock whose row is older counts as a person's."""
+"""How many rows are searched for the lock's cause; a lock with an older row counts as a person's."""
 STOP_S = 5.0
 """How long each thread may take to stop."""
 _encode = msgspec.json.Encoder().encode
 
 
 class RunningTable:
-    """Journal, recorder, core and self-test of one session."""
+    """The journal, recorder, core and self-test of one session."""
 
     def __init__(
         self,
@@ -189,7 +192,7 @@ class RunningTable:
         self._hardware = hardware
         self._publishing = publishing
         self.sound = False
-        """Whether the whole journal was verified, not only the rows since its last checkpoint."""
+        """Whether the whole journal is verified, not only the rows since its last checkpoint."""
         self._begun_us = inlet.now_us
         self._asked_at = -1
         self._testing = Lock()
@@ -208,7 +211,7 @@ class RunningTable:
         self._retention = Retention(self.journal, settings.retention, wall)
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = Until(self.last_n, self._begun_us)
-        """The limit of the past when bets last opened, or when this session began."""
+        """The last row and reading when bets last opened, or when this session began."""
         publishing.open(
             self.journal,
             key,
@@ -295,7 +298,7 @@ class RunningTable:
         self._publishing.start(watchdog, sound=self.sound)
 
     def drop_expired(self, now_us: int) -> None:
-        """Drop the journal's expired contents, once all of it is verified; for the main thread."""
+        """Drop the journal's expired contents once the whole journal is verified; for the main thread."""
         if self.sound:
             self._retention.drop_expired(now_us)
 
@@ -304,7 +307,7 @@ class RunningTable:
         self.verifier.stop(1.0)
         clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
         if not self._publishing.stop(STOP_S):
-            log(ERROR, "publishing did not end in time; outcomes not sent yet stay in the outbox")
+            log(ERROR, "publishing did not end in time; outcomes that were not sent stay in the outbox")
         try:
             self.journal.close()
         except JournalFault as fault:
@@ -314,13 +317,13 @@ class RunningTable:
 
     @property
     def late_wagers(self) -> tuple[tuple[str, str], ...]:
-        """The wagers lodged during the throw under way: the id and the description of each."""
+        """The wagers lodged during the current throw, each with its id and description."""
         return self._publishing.late_wagers
 
     # --- the self-test ---
 
     def why_locked(self) -> str | None:
-        """Return which checks of the self-test fail now; None if a person may unlock the table."""
+        """Return which checks of the self-test currently fail; None if a person may unlock the table."""
         self.test()
         failing = [f"{check.name}: {check.says}" for check in self.tested if not check.ok]
         return "; ".join(failing) or None
@@ -331,7 +334,7 @@ class RunningTable:
         return self._tested
 
     def test(self) -> None:
-        """Run the self-test, publish a change of its result, and unlock the table if the option says so."""
+        """Run the self-test, publish a changed result, and unlock the table if the option says so."""
         with self._testing:
             self._test()
 
@@ -365,7 +368,7 @@ class RunningTable:
             )
 
     def _lasting_faults(self) -> Iterator[Fault]:
-        """Yield the faults that only a person clears, and that were active when the table stopped."""
+        """Yield the faults that only a person can clear, and that were active when the table stopped."""
         for fault in self.journal.recovered.faults:
             if fault.code in OUTLIVES_RESTARTS:
                 yield Fault(fault.code, fault.where, fault.found)
@@ -389,25 +392,25 @@ class RunningTable:
     # --- called by other threads ---
 
     def _line_bet(self, seat: str, has: bool) -> None:
-        """Enter the engine's answer on the shooter's line bet, journaled like a person's input."""
+        """Enter the engine's answer about the shooter's line bet, journaled like a person's input."""
         self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
         entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
         self._inlet.post(entered, stamped=False)
 
     def _pair_plus(self, without: tuple[str, ...]) -> None:
-        """Enter the engine's answer on the positions without Pair Plus, journaled like a person's input."""
+        """Enter the engine's answer about the positions without Pair Plus, journaled like an input."""
         self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, stamped=False)
 
     def _played(self, round_: int, seats: tuple[str, ...]) -> None:
-        """Enter the engine's answer on the positions with Play in a round, journaled like an input."""
+        """Enter the engine's answer about the positions with Play in a round, journaled like an input."""
         self.core.note("settlement.said", {"input": "played", "round": round_, "seats": seats})
         entered = Input(t=0, dev=SETTLEMENT, name="played", by=SETTLEMENT, seats=seats)
         self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), stamped=False)
 
     def _ask_late(self, asked: LateWagersQuery) -> bool:
-        """Lodge a wager made with the dice out, to be confirmed; return False if that is impossible.
+        """Lodge a wager made with the dice out for confirmation; return False if that is impossible.
 
         Its row is queued for the journal before its description goes to the consoles, where it is confirmed.
         """
@@ -423,7 +426,8 @@ class RunningTable:
     def _ask_play(self, asked: PlayQuery) -> bool:
         """Enter a request for Play at some positions as an input; return False if that is impossible.
 
-        As an input it is in order with the folds; it is answered once the core has taken it (`play_asked`).
+        As an input, it keeps its order among the folds; it is answered once the core has taken it
+        (`play_asked`).
         """
         if asked.round != self.core.view.first.round:
             return False  # A copy of an earlier request, or bets have opened since.
@@ -469,7 +473,7 @@ def _last_row(row: Row) -> LastRow | None:
 
 
 def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
-    """Return the session's setup: the table's last state, but locked."""
+    """Return the session's setup: the table's last state, but with the table locked."""
     return Setup(
         table=settings.table,
         ruleset=settings.rules,
@@ -492,7 +496,7 @@ def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
 
 
 def _unlit(lamp: str, shows: str) -> None:
-    """Do nothing: a table without hardware of its own has no lamps but those of its watchers."""
+    """Do nothing: a table without its own hardware has no lamps except those of its watchers."""
 
 
 def _boot_id() -> str:

@@ -35,7 +35,7 @@ def schemas() -> Mapping[str, str]:
 
 
 def stale(folder: Path) -> list[Path]:
-    """Return the schema files that differ from the types."""
+    """Return the schema files that don't match the types."""
     files = ((folder / name, text) for name, text in schemas().items())
     return [file for file, text in files if not file.is_file() or file.read_text(encoding="utf-8") != text]
 
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class _ForEditors(GenerateJsonSchema):
-    """Adds each key's docstring as its description, and forbids other keys, so that editors report them."""
+    """Adds each key's docstring as its description, and forbids unknown keys, so that editors report them."""
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         made = super().dataclass_schema(schema)
@@ -106,7 +106,7 @@ def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSche
 
 
 def _with_devices(table: JsonSchemaValue) -> JsonSchemaValue:
-    """Allow any type of device, each with its own keys, or a device whose readings another one sends."""
+    """Allow any type of device, each with its own keys, or a device whose readings another device sends."""
     shapes = [BareDevice, *(shape_of(name, kind) for name, kind in sorted(Kinds().items()))]
     made = [TypeAdapter(shape).json_schema(schema_generator=_ForEditors) for shape in shapes]
     parts = {name: part for shape in made for name, part in shape.pop("$defs", {}).items()}

@@ -18,7 +18,7 @@ INFO: Level = "<6>"
 
 
 MAX_LINES = 200
-"""The number of last lines kept in memory, for a technician's screen."""
+"""How many of the log's last lines are kept in memory, for a technician's screen."""
 _last_lines: deque[tuple[int, str]] = deque(maxlen=MAX_LINES)
 
 
@@ -42,7 +42,7 @@ WATCHDOG = "WATCHDOG=1"
 EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
 """Extends the start's timeout to a minute from now (sd_notify(3)); sent repeatedly during a long start."""
 SEND_TIMEOUT_S = 0.2
-"""A full socket must not block the daemon; the next message follows soon."""
+"""A full socket must not block the daemon; another message follows soon."""
 
 
 class Notifier:
@@ -78,7 +78,7 @@ DEFECT = 70
 
 
 STUCK_S = 10.0
-"""A thread without progress for this long is a fault; an SD card can stall for seven seconds."""
+"""A thread that makes no progress for this long is a fault; an SD card can stall for seven seconds."""
 CODE = "thread_stopped"
 
 

@@ -33,7 +33,7 @@ _TIMELESS_FIGURES = frozenset(
 _SECOND_US = 1_000_000
 Calibration = Literal["camera", "walls", "wheel"]
 _CALIBRATIONS: Mapping[str, Calibration] = {"wall_impact": "walls", "ball_beam": "wheel"}
-"""By the kind of reading that a calibration measures."""
+"""The calibrations, by the kind of reading that they measure."""
 
 
 def status_of(daemon: Daemon) -> dict[str, object]:
@@ -61,7 +61,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
     if live is None:
         return {**fields, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
     view = live.core.view
-    # A table on the data's time plays a simulation, in which nobody bets on the ball's timing.
+    # With data time, the table plays a simulation, in which nobody can bet on the ball's timing.
     hidden = view.must_hide_readings(live.setup.ruleset.game) and not daemon.options.data_time
     return {
         **fields,
@@ -95,7 +95,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
 
 
 def _file_of(daemon: Daemon) -> str:
-    """Return the path of the table's file, or the start option if the file was deleted since."""
+    """Return the path of the table's file, or the start option if the file has been deleted since."""
     with suppress(SettingsError):
         return str(config_file("tables", daemon.options.table).resolve())
     return daemon.options.table
@@ -139,8 +139,8 @@ def devices_of(
 ) -> dict[str, dict[str, object]]:
     """Return for each device its health, its rate, its last fault and remedy, and its figures.
 
-    `hidden` leaves out everything that changes with each reading, because frequent requests would time a
-    ball.
+    `hidden` leaves out everything that changes with each reading, because frequent requests could be used to
+    time a ball.
     """
     hardware = daemon.hardware
     figures = {} if hardware is None else hardware.status()
@@ -170,9 +170,9 @@ def devices_of(
 
 
 def calibration_of(kind: str, reads: Collection[str]) -> Calibration | None:
-    """Return which `tablectl calibrate` is for a device of this type that sends these kinds of readings.
+    """Return which `tablectl calibrate` command is for a device of this type with these kinds of readings.
 
-    None if there is none, or if its own program calibrates it.
+    Return None if there is none, or if the device's own program calibrates it.
     """
     if kind in DEVICE_MODULES and device_type(kind).calibrated_camera:
         return "camera"
@@ -184,7 +184,7 @@ def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
 
 
 def _remedy(kind: str, trouble: str) -> str:
-    """Return the remedy of a device's last fault; empty if it had none."""
+    """Return the remedy for a device's last fault; empty if it had none."""
     causes = device_type(kind).causes if kind in DEVICE_MODULES else TROUBLES
     return causes[trouble].do if trouble in causes else ""
 
@@ -244,7 +244,7 @@ def board_of(live: RunningTable) -> dict[str, object]:
 
 
 def _approval_of(fault: Fault) -> str | None:
-    """Return which approval clears this fault; None if none does."""
+    """Return the approval that clears this fault; None if there is none."""
     return next((what for what, codes in APPROVES.items() if fault.code in codes), None)
 
 
@@ -279,7 +279,7 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
 
 
 def _allowed_to(role: str, allowed: tuple[str, ...], rules: RuleSet) -> tuple[str, ...]:
-    """Return those of the allowed inputs that this role may enter."""
+    """Return the allowed inputs that this role may enter."""
     return tuple(name for name in allowed if _may_enter(role, name.partition(" ")[0], rules))
 
 

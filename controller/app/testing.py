@@ -30,17 +30,17 @@ from drivers.framing import LineSplitter
 TURN_S = 0.05
 """The interval at which the client's requests are polled."""
 BEGINS_WITHIN_US = 10_000_000
-"""Test mode is on once earlier readings have been judged; if it is not on by then, it was refused."""
+"""Test mode starts once earlier readings have been judged; if it is not on by then, it was refused."""
 NOTICED_S = 1.0
-"""How long it may take to notice that the previous client is gone: one turn, longer on a busy machine."""
+"""How long it may take to notice that the previous client is gone: one turn, or longer on a busy machine."""
 ENDS_WITHIN_S = 10.0
-"""How long it may take to leave test mode, for which earlier readings must be judged first."""
+"""How long it may take to leave test mode: earlier readings must be judged first."""
 MAX_TEST_US = 3_600_000_000
-"""An hour, after which an abandoned test ends."""
+"""An abandoned test ends after this time, an hour."""
 MAX_FAILED = 64
 """Maximum number of failed sensors of one device; a wheel has two or three dozen."""
 RESULTS = Rate(burst=128, per_s=8)
-"""Sensors reported and lamps tried; a guided test takes seconds for each."""
+"""The rate of sensor results and lamp tests; a guided test takes seconds for each."""
 Note = Callable[[str], None]
 """Journals an action of this client."""
 
@@ -53,7 +53,7 @@ class Tests:
         self._daemon = daemon
         self._one = Lock()
         self._ending = False
-        """Whether the test that holds the lock is over, but the table has not left test mode yet."""
+        """Whether the test that holds the lock is over while the table is still in test mode."""
         self._pause = Event()
         self._results = Bucket(RESULTS, daemon.monotonic.now_us())
 
@@ -67,7 +67,7 @@ class Tests:
         note: Note,
         stopping: Callable[[], bool],
     ) -> None:
-        """Send readings and answer requests until the client is gone; raises OSError if that fails."""
+        """Send readings and answer requests until the client is gone; raises OSError if sending fails."""
         if not self._take_turn():
             connection.sendall(refusal("busy", "another guided test is running; wait until it ends"))
             return
@@ -91,7 +91,7 @@ class Tests:
         )
 
     def may(self, cost: int) -> bool:
-        """Return whether this many more results or lamps are within the rate limit."""
+        """Return whether this many more results or lamp tests are within the rate limit."""
         return self._results.spend(self._daemon.monotonic.now_us(), cost)
 
     def fits(self, tested: TestResult) -> bool:
@@ -122,7 +122,7 @@ class Tests:
             since_us = daemon.monotonic.now_us()
             while not live.core.view.testing:
                 if stopping() or daemon.monotonic.now_us() - since_us > BEGINS_WITHIN_US:
-                    says = "the table did not go into test mode; see `tablectl status`"
+                    says = "the table did not enter test mode; see `tablectl status`"
                     connection.sendall(refusal("not_now", says))
                     return
                 self._pause.wait(TURN_S)
@@ -159,7 +159,7 @@ class Tests:
         if stopping or (begun and not live.core.view.testing):
             return
         self._switch(live, who, on=False)
-        # Switches did not lock the table in test mode, so one that was left open must lock it now.
+        # In test mode, open switches do not lock the table, so a switch that was left open must lock it now.
         if live.core.devices.open_switches and live.core.view.state.lock == "unlocked":
             daemon.inlet.post(
                 Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason="switch_open"), stamped=False
@@ -204,7 +204,7 @@ class _Requests:
     def process(self) -> bool:
         """Process the received requests; return False if the client is gone.
 
-        Only one block at a time, so that a client that sends without pause can't delay the end of its test.
+        Only one block is read, so that a client that sends without pause can't delay the end of its test.
         """
         if select.select([self._connection], [], [], 0)[0]:
             block = self._connection.recv(MAX_LINE)
@@ -229,7 +229,7 @@ class _Requests:
                 hardware = self._daemon.hardware
                 if hardware is None or request.device not in hardware.kinds:
                     return refusal(
-                        "bad_request", f"found device {request.device!r}, expected one with outputs"
+                        "bad_request", f"found device {request.device!r}, expected a device with lamps"
                     )
                 hardware.try_out(request.device, request.lamp, request.shows)
                 return answer(tried=request.lamp)
@@ -240,7 +240,9 @@ class _Requests:
                 if not self._tests.may(len(request.passed) + len(request.failed)):
                     return _TOO_FAST
                 if not self._tests.fits(request):
-                    says = f"more than {MAX_FAILED} sensors of {device} would have failed; test it again"
+                    says = (
+                        f"more than {MAX_FAILED} sensors of {device} would be marked as failed; test it again"
+                    )
                     return refusal("too_many", says)
                 self._tests.note_result(request)
                 return answer(noted=device)
@@ -252,19 +254,19 @@ _LOCK = "lock the table (`tablectl input lock --by supervisor`)"
 
 
 def why_not(view: View) -> str | None:
-    """Return why no test may begin now, with what to do; None if one may."""
+    """Return why no test may begin now, and what to do; None if a test may begin."""
     if view.testing:
         return "test mode is already on; switch it off: `tablectl input test_mode off --by technician`"
     if view.halted:
         return "the journal accepts no more rows; see `tablectl faults`"
     if view.attempt_open:
-        first = "rule on it (`tablectl status` says what may be entered)"
-        then = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other one begins"
-        return f"a throw, spin or deal is under way (wait for it to end) or under review ({first}{then})"
+        first = "rule on it (`tablectl status` shows what may be entered)"
+        then = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other attempt begins"
+        return f"a throw, spin or deal is in progress (wait for it to end) or under review ({first}{then})"
     if view.pending:
         return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
     if view.bets_closed:
-        return "bets are closed and wait for their result; play the round out first"
+        return "bets are closed and their result is pending; play the round out first"
     if view.state.lock == "unlocked" and view.state.point is not None:
         return f"a point is on, with bets on it; play the round out, or {_LOCK}, which suspends it"
     return None

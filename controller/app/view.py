@@ -1,4 +1,4 @@
-"""Snapshots for other threads: the core's state, and the drawing of an attempt that awaits a person."""
+"""Snapshots for other threads: the core's state, and the drawing of an attempt that awaits a ruling."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class View(NamedTuple):
     """Whether an attempt is neither decided nor under review."""
     held: bool
     hold_ends_us: int | None
-    """When the hold of a call ends, until which it can be stopped; None if none is held."""
+    """When the current hold ends, until which the call can be stopped; None if no call is held."""
     bets_closed: bool
     testing: bool
     halted: bool
@@ -28,11 +28,11 @@ class View(NamedTuple):
     allowed: tuple[str, ...]
     """The inputs that are allowed now."""
     acted: Mapping[str, str]
-    """`play` or `fold`, for the positions of the present deal that have acted."""
+    """`play` or `fold`, for the positions of the current deal that have acted."""
     awaited: Awaited | None
     """The attempt that a person must rule on or confirm now."""
     locked_by: TableEvent | None
-    """The published data of the present lock; None if the table is not locked or they are not known."""
+    """The published data of the current lock; None if the table is not locked or the data is not known."""
     lock_changes: int
     recording: str
     readings: int

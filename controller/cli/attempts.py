@@ -83,7 +83,7 @@ def exhibit_from_log(which: AttemptRef, rules: str | None) -> Exhibit:
 
 
 def exhibit_of(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Exhibit:
-    """Return one attempt of a replay; raises LogError if it is not there."""
+    """Return one attempt of a replay; raises LogError if the replay does not contain it."""
     found: Exhibit | None = None
     closed: Outcome | None = None
     numbers: list[int] = []
@@ -102,11 +102,10 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Ex
             case _:
                 pass
     if found is None:
-        there = f"numbers {min(numbers)} to {max(numbers)}" if numbers else "none"
+        kinds = "throws, spins or deals"
+        there = f"{kinds} with numbers {min(numbers)} to {max(numbers)}" if numbers else f"no {kinds}"
         wanted = "one that was called or voided" if which.number is None else f"number {which.number}"
-        raise LogError(
-            str(which), f"throws, spins or deals with {there}", wanted, "name one of these with #n"
-        )
+        raise LogError(str(which), there, wanted, "name one that the log contains with #n")
     return found
 
 
@@ -121,7 +120,7 @@ def stamp_of_exhibit(exhibit: Exhibit) -> Stamp:
 
 
 class DiePictures(NamedTuple):
-    """The pictures that a reading names; None, with the reason, if they can't be shown."""
+    """The pictures that a reading names, or None and the reason why they can't be shown."""
 
     reading: DieRest | DieLost
     sha256: str
@@ -139,7 +138,7 @@ def add_pictures(parser: argparse.ArgumentParser) -> None:
         help=f"folder of the dice camera's pictures (default: {FOLDER})",
     )
     parser.add_argument(
-        "--extract", type=Path, metavar="DIR", help="write the attempt's pictures into this folder"
+        "--extract", type=Path, metavar="DIR", help="write the attempt's pictures to this folder"
     )
 
 
@@ -164,8 +163,8 @@ def pictures_line(one: DiePictures, folder: Folder) -> str:
     lasts = f" over {(clip[-1] - clip[0]) / 1e6:.1f} s" if len(clip) > 1 else ""
     cut = ", cut off at its maximum size" if one.pictures.about.clip_cut else ""
     return (
-        f"{head}{len(one.pictures.of('die'))} stills, {len(one.pictures.of('whole'))} frames, a clip of"
-        f" {len(clip)}{lasts}{cut}; as the camera took them: {folder.path / one.sha256}{ENDING}"
+        f"{head}{len(one.pictures.of('die'))} stills, {len(one.pictures.of('whole'))} whole frames, a clip of"
+        f" {len(clip)} frames{lasts}{cut}; originals: {folder.path / one.sha256}{ENDING}"
     )
 
 
@@ -182,7 +181,7 @@ def pictures_json(one: DiePictures) -> dict[str, object]:
 
 
 def extract_pictures(found: Iterable[DiePictures], into: Path) -> bool:
-    """Write all pictures into a folder; return False, with a message, if they can't be written."""
+    """Write all pictures to a folder; return False, with a message, if they can't be written."""
     written = 0
     path = into
     try:

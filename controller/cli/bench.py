@@ -108,7 +108,7 @@ class _Job:
         self._lines.append(line)
 
     def ask(self, words: str, answers: Sequence[Answer]) -> None:
-        """Show a request or a question and its keys; remove it if there are no words."""
+        """Show a request or a question and its keys; remove it if `words` is empty."""
         self.asks, self.answers = words, answers
         if words:
             self.say(PageLine("ask", words))
@@ -133,7 +133,7 @@ class _Job:
                     return
                 self._work(_PageGuide(link, self))
         except (RefusedError, OutOfReachError, ChoiceError, RequestError, UnfitError, EditError) as error:
-            self.say(PageLine("plain", "Stopped." if self._stopped else f"It ended: {error}"))
+            self.say(PageLine("plain", "Stopped." if self._stopped else f"Stopped: {error}"))
         except SettingsError as error:
             self.say(PageLine("fail", f"the table's file: {error}"))
         except OSError as error:
@@ -161,8 +161,8 @@ class _Job:
     def _unwritable(self, error: OSError) -> str:
         again = f"sudo tablectl calibrate {self._does} {self._device}"
         return (
-            f"{error.filename}: found it not writable by this screen ({error.strerror}); run `{again}`"
-            " at the table's machine"
+            f"{error.filename}: found no write access for this screen ({error.strerror}); run `{again}`"
+            " on the table's machine"
         )
 
 
@@ -172,7 +172,7 @@ def begin(socket: str, does: Does, device: str, token: str) -> GuidedWork:
 
 
 def doctor(socket: str) -> Sequence[CheckResult]:
-    """Check what a screen's process can see of the machine and the table: no ports, no private folders."""
+    """Check what a screen's process can see of the machine and the table, not ports or private folders."""
     status, why = command.status_at(socket)
     name = command.TABLE if Path(command.TABLE).exists() else None
     settings, loaded = (None, []) if name is None else table_checks.load(name)

@@ -46,15 +46,15 @@ from drivers.node.device import NodeSettings
 from drivers.registry import DEVICE_MODULES, device_type
 
 ROUGH_MM = 400.0
-"""A die seen farther than this from its place lies elsewhere, however rough the calibration is."""
+"""A die seen farther than this from its place is somewhere else, however rough the calibration is."""
 
 
 class RequestError(ValueError):
-    """A request that does not suit this table; the message says what was found and what was expected."""
+    """A request that does not fit this table; the message says what was found and what was expected."""
 
 
 class Job(NamedTuple):
-    """A calibration's arguments and table, and the source of its readings: a guide, or a recording."""
+    """A calibration's arguments, its table, and the source of its readings: a guide or a recording."""
 
     arguments: argparse.Namespace
     settings: TableSettings
@@ -109,7 +109,7 @@ def camera(job: Job) -> Calibrated:
             names = ", ".join(places)
             raise UnfitError(
                 f"found {len(seen)} dice laid one after the other, expected {len(places)}: {names};"
-                " name the places where dice were laid with --points, in order"
+                " with --points, name the places where dice were laid, in order"
             )
         points = dict(zip(places, seen, strict=True))
     else:
@@ -119,7 +119,7 @@ def camera(job: Job) -> Calibrated:
 
 
 def _plane(name: str, device: DeclaredDevice) -> Homography | None:
-    """Return the present calibration, which maps readings back to the image; None without one."""
+    """Return the current calibration, which maps readings back to the image; None without one."""
     settings = device.settings
     if not isinstance(settings, CalibratedSettings):
         cameras = one_of([type_ for type_ in DEVICE_MODULES if device_type(type_).calibrated_camera])
@@ -133,7 +133,9 @@ def _plane(name: str, device: DeclaredDevice) -> Homography | None:
 def _image(plane: Homography | None, place: Point) -> Point:
     seen = place if plane is None else plane.to_image(*place)
     if seen is None:
-        raise UnfitError(f"found a die at {place}, outside of what the present calibration can see")
+        raise UnfitError(
+            f"found a die at {place}, outside the view of the current calibration; lay it at its place"
+        )
     return seen
 
 
@@ -147,7 +149,7 @@ def _places(arguments: argparse.Namespace, table: DiceTable) -> dict[str, Point]
         if name not in known | own:
             raise RequestError(f"--points: found {name!r}, expected one of {', '.join(known | own)}")
         if name in places:
-            raise RequestError(f"--points: found {name!r} twice, expected each once")
+            raise RequestError(f"--points: found {name!r} twice, expected each place once")
         places[name] = (known | own)[name]
     return places | own
 
@@ -157,7 +159,7 @@ def _point(text: str) -> tuple[str, Point]:
     try:
         x, y = (float(part) for part in place.split(","))
     except ValueError:
-        raise RequestError(f"--point: found {text!r}, expected such as spot=1200,300") from None
+        raise RequestError(f"--point: found {text!r}, expected NAME=X,Y, such as spot=1200,300") from None
     return name, (x, y)
 
 
@@ -215,7 +217,7 @@ def _record_throws(guide: Guide, name: str, wall: Wall, count: int) -> tuple[lis
 
 
 def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
-    """Return the key and the value of the sensor's threshold, in its node or in a channel of a board."""
+    """Return the key and the value of the sensor's threshold, of its node or of a board's channel."""
     for speaker, device in settings.devices.items():
         board = device.settings
         if not isinstance(board, NodeSettings):
@@ -237,7 +239,9 @@ def wheel(job: Job) -> Calibrated:
     """Calibrate a wheel; raises RequestError or UnfitError."""
     device, wheel_ = job.device(), job.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
-        raise RequestError(f"{job.name}: found no `ball_beam` in its `reads`, expected a wheel's own sensors")
+        raise RequestError(
+            f"{job.name}: found no `ball_beam` in its `reads`, expected a wheel with sensors of its own"
+        )
     number = job.arguments.pocket
     if number is not None and number not in wheel_.pockets_clockwise:
         known = ", ".join(wheel_.pockets_clockwise)
@@ -299,7 +303,7 @@ def show_and_write(
     )
     if not diff or not (arguments.write or _agreed(path, guide)):
         if diff and not arguments.json:
-            show("not written; --write writes it")
+            show("not written; use --write to write it")
         return plain
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     done = replace_file(path, before, after.encode("utf-8"), stamp, _check)
@@ -328,7 +332,7 @@ def _check(path: Path) -> None:
 
 
 EXAMPLES = (
-    "tablectl calibrate camera cam                   # asks for dice at six places of the running table",
+    "tablectl calibrate camera cam                   # asks for dice at six places on the running table",
     "tablectl calibrate walls wall-left --write",
     "tablectl calibrate wheel wheel --log LOG --table roulette.yaml",
 )
@@ -356,7 +360,7 @@ def _add_command(
     parser.add_argument("device", metavar="DEVICE", help="the device, by its name in the table's file")
     parser.add_argument("--table", metavar="TABLE", help="with --log: the table whose file is changed")
     parser.add_argument(
-        "--log", metavar="LOG", help="take the readings from this recording instead of the running table"
+        "--log", metavar="LOG", help="use the readings of this recording instead of the running table's"
     )
     parser.add_argument("--write", action="store_true", help="write the result without asking")
     add_guide(parser)
@@ -407,19 +411,19 @@ def _add_wheel(parser: argparse.ArgumentParser) -> None:
         "--pocket",
         metavar="NUMBER",
         help="the pocket in which the ball lies while the index is measured (default: the wheel's first; with"
-        " --log, the index is measured only with this option, and the ball must lie there all the time)",
+        " --log, the index is measured only with this option, and the ball must lie there throughout)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Calibrate; return 1 if the readings do not suffice or the table refused, 2 for bad input."""
+    """Calibrate; return 1 if the readings are insufficient or the table refused, 2 for bad input."""
     try:
         outcome = _calibrated(arguments)
     except RefusedError as error:
         say(error)
         return FAILED
     except (UnfitError, EditError) as error:
-        say(f"nothing is written: {error}")
+        say(f"nothing was written: {error}")
         return FAILED
     except OutOfReachError as error:
         return out_of_reach(error)
@@ -438,16 +442,17 @@ def _calibrated(arguments: argparse.Namespace) -> Outcome:
     calibrate = _CALIBRATIONS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
-            raise RequestError(
-                "--log: found no --table with it, expected the table whose file is to be changed"
-            )
+            raise RequestError("--log: found no --table, expected the table whose file is to be changed")
         with open_log(arguments.log) as log:
             readings = list(log)
         path = config_file("tables", arguments.table)
         job = Job(arguments, load_table(str(path), kinds=Kinds()), None, readings)
         return show_and_write(path, calibrate(job), arguments, None)
     if arguments.table is not None:
-        raise RequestError("--table: found no --log with it; the running table's own file is changed")
+        raise RequestError(
+            "--table: found no --log, expected both or neither; without them, the running table's file is"
+            " changed"
+        )
     with TestLink(arguments.socket, arguments.who) as link:
         return guided(arguments, Guide(link, arguments.timeout, quietly=arguments.json))
 
@@ -464,7 +469,7 @@ def guided(arguments: argparse.Namespace, guide: Guide) -> Outcome:
     path = Path(str(begun["file"]))
     if sha256(path.read_bytes()).hexdigest() != begun["digest"]:
         raise RequestError(
-            f"{path}: found it changed since the controller started, expected the file that it loaded;"
+            f"{path}: found changes made since the controller started, expected the file that it loaded;"
             " restart the controller first"
         )
     guide.show(f"{begun['table']} is in test mode: nothing counts until this command ends.")

@@ -38,13 +38,13 @@ ALIVE_US = 500_000
 """The interval of `alive` messages: the daemon reports a device that is silent for 1.5 s as a fault."""
 RETRY_S = 2.0
 QUIET_FFMPEG = "-8"
-"""FFmpeg's level of logging below that of its fatal errors."""
+"""FFmpeg's log level that suppresses even fatal errors."""
 SOURCE_GONE = "pulled"
 OTHER_SIZES = (0.55, 0.65, 0.75, 0.85, 1.15, 1.3, 1.5, 1.8)
-"""Shares of the given length of a die's edge that are tried if too few dice are found: dice are read with a
-length a tenth too small or too large."""
+"""If too few dice are found, the given length of a die's edge is multiplied by each of these factors; dice
+can be read with a length that is a tenth too small or too large."""
 MAX_APART_MS = 60_000
-"""The greatest offset between two films; two that begin farther apart are hardly of the same throw."""
+"""The greatest offset between two films; films that begin farther apart hardly show the same throw."""
 
 
 def line_of(reading: Reading) -> bytes:
@@ -71,7 +71,7 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
             if not again:
                 raise
             if not missing:
-                say(f"{_no_table(path, error)}; retried every {RETRY_S:g} s")
+                say(f"{_no_table(path, error)}; retrying every {RETRY_S:g} s")
             missing = True
         if not again:
             return
@@ -80,13 +80,13 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
 
 def _no_table(path: str, error: OSError) -> str:
     return (
-        f"{path}: found no table's socket ({error.strerror}), expected a running daemon; start it"
+        f"{path}: found no socket of a table ({error.strerror}), expected a running daemon; start it"
         " (systemctl start table)"
     )
 
 
 def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: bool) -> None:
-    """Send readings; without a source, send the reason and `alive` messages until it is back."""
+    """Send readings; if the source is gone, send the reason and `alive` messages until it is back."""
     why = ""
     while True:
         gone, t_us = _send_frames(cameras, table, keep, back=bool(why))
@@ -154,7 +154,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     read = commands.add_parser(
         "read",
         help="read the dice in pictures of dice at rest",
-        description="read the upper faces of dice at rest, each picture by itself; exit 1: one was refused",
+        description="read the upper faces of dice at rest in each picture; exit 1: a picture was refused",
     )
     read.add_argument(
         "images", metavar="IMAGE", nargs="+", type=Path, help="a picture of dice, taken from above"
@@ -170,15 +170,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dice",
         metavar="N",
         type=whole_number(0, 20),
-        help="the number of dice that must be there (default: any number)",
+        help="the number of dice that each picture must show (default: any number)",
     )
     read.add_argument("--json", action="store_true", help="print one JSON object per picture")
     read.set_defaults(handler=_read)
     track = commands.add_parser(
         "track",
         help="convert a film of throws to a recorded log",
-        description="write a film of throws as a recorded log to standard output, and a summary to standard"
-        " error; exit 1: a die at rest was not read, or a film is cut off",
+        description="convert a film of throws to a recorded log on standard output, with a summary on"
+        " standard error; exit 1: a die at rest was not read, or a film is cut off",
     )
     track.add_argument(
         "video",
@@ -194,10 +194,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         type=real_number(-MAX_APART_MS, MAX_APART_MS, "milliseconds"),
         default=0.0,
-        help="how much later the second film begins than the first, in milliseconds (default: 0)",
+        help="how many milliseconds after the first film the second one begins (default: 0)",
     )
     track.add_argument(
-        "--json", action="store_true", help="accepted for uniformity: a log is JSON Lines anyway"
+        "--json", action="store_true", help="accepted for consistency: a log is always JSON Lines"
     )
     track.set_defaults(handler=_track)
     live = commands.add_parser(
@@ -217,8 +217,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 2 if a picture, a film or a rig's file can't be used."""
-    # The libraries' own messages name no file; ours do.
+    """Run the command; return 2 if a picture, a film or a rig file can't be used."""
+    # The libraries' messages name no file; this command's messages do.
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", QUIET_FFMPEG)
     try:
@@ -239,7 +239,7 @@ def _read(arguments: argparse.Namespace) -> int:
 
 
 def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
-    """Return what a picture shows; if too few dice are found, say for which edge they all would be read."""
+    """Read a picture; if it shows too few dice, name the edge length at which all of them would be found."""
     reading = read_picture(picture, die_px, dice)
     if reading.refused is None or dice is None or len(reading.dice) >= dice or die_px < MIN_PX:
         return reading
@@ -248,7 +248,7 @@ def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
     if not fit:
         return reading
     found = (
-        f"with an edge of about {sum(fit) / len(fit):.0f} pixels {dice} would be found, {die_px:g} were given"
+        f"with an edge of about {sum(fit) / len(fit):.0f} pixels instead of {die_px:g}, {dice} would be found"
     )
     return replace(reading, refused=f"{reading.refused}; {found}: measure a die's edge in the picture")
 
@@ -259,7 +259,7 @@ def _track(arguments: argparse.Namespace) -> int:
     rigs = [rig_of(path) for path in paths]
     if len(arguments.video) != len(rigs):
         raise CameraInputError(
-            f"found {len(arguments.video)} films and {len(rigs)} rig files, expected a film of each camera;"
+            f"found {len(arguments.video)} films and {len(rigs)} rig files, expected one film per camera;"
             " `--beside` names the second camera's rig file"
         )
     films = [Film(path) for path in arguments.video]
@@ -295,11 +295,13 @@ def _track(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Watch; return 3 if the daemon's socket can't be reached, which without `--once` is retried."""
+    """Watch; with `--once`, return 3 if the daemon's socket can't be reached, otherwise keep trying."""
     cameras = cameras_of(arguments.rig, arguments.beside)
     rig = rig_of(arguments.rig)
     if not rig.file.socket:
-        raise CameraInputError(f"{arguments.rig}: found no `socket`, expected that of the table's daemon")
+        raise CameraInputError(
+            f"{arguments.rig}: found no `socket`, expected the socket of the table's daemon"
+        )
     keeper = keeper_of(rig.file.evidence)
     try:
         keep = None if keeper is None else keeper.keep

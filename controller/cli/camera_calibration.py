@@ -34,7 +34,7 @@ GOOD_MM = 2.0
 MIN_APART_MM = 300.0
 """Two cameras 1.5 m up and closer together than this measure a die's height with an error over 8 mm."""
 SETTLING_FRAMES = 10
-"""The first frames of a device may be dark; a picture is the frame after them."""
+"""How many frames are skipped before a picture is taken, because a device's first frames may be dark."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
 ERROR_SCALE = 20
 """The magnification of the errors drawn, so that 1 mm can be seen."""
@@ -81,7 +81,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     snap = commands.add_parser(
         "snap",
         help="take a picture through the camera",
-        description="write a frame of the rig's source as a picture, of the size at which the camera watches;"
+        description="save a frame of the rig's source as a picture, at the size at which the camera watches;"
         " stop `camera run` first if it uses the device",
     )
     snap.add_argument(
@@ -96,7 +96,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "calibrate",
         help="measure the lens and the felt from pictures of the board",
         description="measure the lens from pictures of the board held at many angles, and the felt's place"
-        " from pictures of it flat in the table's corners; exit 1: the pictures do not suffice",
+        " from pictures of it flat in the table's corners; exit 1: the pictures are insufficient",
     )
     calibrate.add_argument(
         "rig", metavar="RIG.yaml", type=Path, help="the rig's file, with `camera` and `table`"
@@ -106,7 +106,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         metavar="IMAGE",
         nargs="*",
         type=Path,
-        help="the board tilted, near and far, in every part of the picture",
+        help="pictures of the board held tilted, near and far, in every part of the picture",
     )
     calibrate.add_argument(
         "--flat",
@@ -114,7 +114,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         type=_flat_view,
         action="append",
         required=True,
-        help="the board flat on the felt, its marked corner in this corner of the table:"
+        help="a picture of the board flat on the felt, its marked corner in this corner of the table:"
         f" {', '.join(get_args(TableCorner))}; may be repeated",
     )
     calibrate.add_argument(
@@ -131,7 +131,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         help="draw the error of each corner on the first flat picture",
     )
     calibrate.add_argument(
-        "--write", action="store_true", help="write the result into the rig's file; the old file is kept"
+        "--write", action="store_true", help="write the result to the rig's file; the old file is kept"
     )
     add_beside(calibrate)
     calibrate.add_argument("--json", action="store_true", help="print JSON")
@@ -141,19 +141,20 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
 def _board(arguments: argparse.Namespace) -> int:
     write_file(arguments.pdf, page())
     print(
-        f"{arguments.pdf}: print it without scaling, measure a square ({SQUARE_MM:g} mm), cut along the line"
+        f"{arguments.pdf}: print it without scaling, check that a square measures {SQUARE_MM:g} mm, and cut"
+        " along the line"
     )
     return OK
 
 
 def _snap(arguments: argparse.Namespace) -> int:
-    """Write a frame of the source as a picture."""
+    """Save a frame of the source as a picture."""
     file, path = rig_file_of(arguments.rig), arguments.picture
     if not file.source:
         raise CameraInputError(f"{arguments.rig}: found no `source`, expected a device or a film")
     if path.suffix.lower() not in PICTURE_NAMES:
         raise CameraInputError(
-            f"{path}: found a name with another ending, expected one of {', '.join(PICTURE_NAMES)}"
+            f"{path}: found an unsupported file extension, expected one of {', '.join(PICTURE_NAMES)}"
         )
     picture: Array | None = None
     for _, frame in islice(Live(file.source, file.capture).frames(), SETTLING_FRAMES + 1):
@@ -168,7 +169,7 @@ def _snap(arguments: argparse.Namespace) -> int:
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
-    """Calibrate; return 1 if the pictures do not suffice."""
+    """Calibrate; return 1 if the pictures are insufficient."""
     before = rig_file_of(arguments.rig)
     held = [(path, picture_of(path)) for path in arguments.held]
     laid = [(at, picture_of(at.path)) for at in arguments.flat]
@@ -179,7 +180,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         lens, fit = lens_of([*views, *flat.values()], size) if held else (before.lens, None)
         felt = felt_of(flat, before.table, lens)
     except CalibrationError as error:
-        say(f"nothing is written: {error}")
+        say(f"nothing was written: {error}")
         return FAILED
     after = msgspec.structs.replace(before, points=felt.points, lens=lens)
     apart_mm = None if arguments.beside is None else _apart_mm(Rig(after), rig_of(arguments.beside))
@@ -204,13 +205,13 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _apart_mm(first: Rig, second: Rig) -> float:
-    """Return the distance of two cameras in mm; raises CameraInputError if they can't be one device."""
+    """Return the distance between two cameras in mm; raises CameraInputError if they can't be one device."""
     pair_of([first, second])
     return float(np.hypot(*(first.eye - second.eye)[:2]))
 
 
 def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureFile | None) -> tuple[int, int]:
-    """Return the one size of all pictures, which must be that of the frames that the rig requests."""
+    """Return the common size of all pictures, which must be the frame size that the rig requests."""
     sizes = {path: (picture.shape[1], picture.shape[0]) for path, picture in pictures}
     (first, size), *others = sizes.items()
     for path, found in others:
@@ -250,7 +251,7 @@ def _flat(at: FlatView, picture: Array, square_mm: float) -> Sighting:
 
 
 def _write(path: Path, rig: RigFile) -> str:
-    """Write the points and the lens into the rig's file; return the path of the kept old file."""
+    """Write the points and the lens to the rig's file; return the path of the copy of the old file."""
     values: dict[KeyPath, Setting] = {("points",): rig.points}
     if rig.lens is not None:
         values[("lens",)] = msgspec.structs.asdict(rig.lens)
@@ -283,7 +284,7 @@ def _draw(path: Path, picture: Array, felt: Felt) -> None:
         colour = (80, 255, 80) if corner.miss_mm < GOOD_MM else (0, 0, 255)
         cv2.circle(sheet, (x, y), 4, colour, -1, cv2.LINE_AA)
         cv2.arrowedLine(sheet, (x, y), tip, colour, 2, cv2.LINE_AA)
-    caption = f"worst {felt.worst_mm:.2f} mm; errors drawn {ERROR_SCALE} times"
+    caption = f"worst {felt.worst_mm:.2f} mm; errors magnified {ERROR_SCALE} times"
     cv2.rectangle(sheet, (0, 0), (sheet.shape[1], 40), (255, 255, 255), cv2.FILLED)
     cv2.putText(sheet, caption, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 2, cv2.LINE_AA)
     written, data = cv2.imencode(".png", sheet)
@@ -292,26 +293,24 @@ def _draw(path: Path, picture: Array, felt: Felt) -> None:
 
 
 def _in_words(found: Calibration, corners: int) -> str:
-    lines = [f"{path}: the board was not found in it" for path in found.unseen]
+    lines = [f"{path}: the board was not found" for path in found.unseen]
     if found.lens is not None and found.lens_fit_px is not None:
         across, down = found.lens.focal_px
         lines.append(
             f"lens: {across:.0f} x {down:.0f} px, {found.views} pictures, error {found.lens_fit_px:.2f} px"
         )
     elif found.lens is None:
-        lines.append(
-            "lens: not measured; the height of a die above the felt shows as a displacement along it"
-        )
-    height = "" if found.height_mm is None else f", the camera hangs {found.height_mm:.0f} mm above it"
+        lines.append("lens: not measured; a die above the felt therefore appears displaced along it")
+    height = "" if found.height_mm is None else f", the camera is {found.height_mm:.0f} mm above it"
     lines.append(f"felt: {corners} corners, the worst {found.worst_mm:.2f} mm off{height}")
     if found.apart_mm is not None:
         near = found.apart_mm < MIN_APART_MM
-        advice = f", expected {MIN_APART_MM:g} mm or more, for an accurate height of a die" if near else ""
-        lines.append(f"the two cameras hang {found.apart_mm:.0f} mm apart{advice}")
+        advice = f", expected at least {MIN_APART_MM:g} mm for an accurate height of a die" if near else ""
+        lines.append(f"the two cameras are {found.apart_mm:.0f} mm apart{advice}")
     lines.append(
         f"written: {found.rig}; the old file is kept as {found.kept}"
         if found.written
-        else f"{found.rig} is unchanged; --write writes the result"
+        else f"{found.rig} is unchanged; use --write to write the result"
     )
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""`tablectl camera evidence`: list, prune, delete and hold the pictures that a camera kept."""
+"""`tablectl camera evidence`: list, prune, delete and hold the pictures that a camera has stored."""
 
 import argparse
 import os
@@ -32,11 +32,11 @@ EXAMPLES = (
     "tablectl camera evidence delete 5f0c... --reason 'a guest asked'",
 )
 SHOWN_DIGITS = 12
-"""The number of digits that messages show of a digest, enough to tell files apart."""
+"""How many digits of a digest messages show; they are enough to distinguish files."""
 
 
 def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
-    """Return the keeper of a rig's pictures; None if the rig keeps none. Raises CameraInputError."""
+    """Return the keeper of a rig's pictures; None if the rig stores none. Raises CameraInputError."""
     if wanted is None:
         return None
     folder = Folder(Path(wanted.folder))
@@ -44,8 +44,8 @@ def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
         return Keeper(folder, Limits(wanted.days, wanted.max_mb), _wall, say)
     except OSError as error:
         raise CameraInputError(
-            f"evidence: found {folder.path} not writable ({error.strerror}), expected a folder that this"
-            " user owns"
+            f"evidence: found no write access to {folder.path} ({error.strerror}), expected a folder that"
+            " this user owns"
         ) from error
 
 
@@ -53,8 +53,8 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     """Declare the commands and their arguments."""
     evidence = commands.add_parser(
         "evidence",
-        help="list and delete the kept pictures of throws",
-        description="list and delete the kept pictures of throws; `tablectl explain` shows those of a roll",
+        help="list and delete the stored pictures of throws",
+        description="list and delete the stored pictures of throws; `tablectl explain` shows those of a roll",
     )
     actions = evidence.add_subparsers(metavar="WHAT", required=True, dest="action")
     listed = actions.add_parser(
@@ -70,7 +70,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         description="delete the oldest files, by age and total size",
     )
     prune.add_argument(
-        "--rig", type=Path, metavar="RIG.yaml", help="take the limits and the folder from this rig's file"
+        "--rig", type=Path, metavar="RIG.yaml", help="use the limits and the folder in this rig's file"
     )
     prune.add_argument(
         "--days", type=whole_number(1, 3650), metavar="N", help="delete files older than N days"
@@ -87,13 +87,13 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     delete.set_defaults(handler=_delete)
     hold = actions.add_parser(
         "hold",
-        help="keep files whatever their age, for a dispute",
-        description="keep files whatever their age, for a dispute",
+        help="keep files regardless of their age, for a dispute",
+        description="keep files regardless of their age, for a dispute",
     )
     release = actions.add_parser(
         "release",
-        help="permit files to be deleted again",
-        description="permit files to be deleted again",
+        help="allow held files to be deleted again",
+        description="allow held files to be deleted again",
     )
     for action, held in ((hold, True), (release, False)):
         action.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
@@ -118,7 +118,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    """Print a line per file; with `--verify`, return 1 if one does not match its digest."""
+    """Print a line per file; with `--verify`, return 1 if a file does not match its digest."""
     folder = Folder(arguments.folder)
     bad = 0
     files = _stored(folder)
@@ -160,7 +160,7 @@ def _prune(arguments: argparse.Namespace) -> int:
 
 
 def _delete(arguments: argparse.Namespace) -> int:
-    """Delete files; return 1 if one does not exist or is held."""
+    """Delete files; return 1 if a file does not exist or is held."""
     folder = Folder(arguments.folder)
     files = _stored(folder)
     chosen = [_chosen(name, files) for name in arguments.names]
@@ -183,7 +183,7 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 
 def _hold(arguments: argparse.Namespace) -> int:
-    """Hold or release files; return 1 if one does not exist or it was refused, 3 without a controller."""
+    """Hold or release files; return 1 if a file is missing or this was refused, 3 without a controller."""
     folder = Folder(arguments.folder)
     files = _stored(folder)
     chosen = [_chosen(name, files) for name in arguments.names]
@@ -219,7 +219,7 @@ def _chosen(name: str, files: list[StoredFile]) -> StoredFile | None:
     found = [one for one in files if one.sha256.startswith(name.lower())]
     if len(found) == 1:
         return found[0]
-    say(printable(f"{name}: found {len(found)} such files, expected one; nothing was changed"))
+    say(printable(f"{name}: found {len(found)} matching files, expected one; nothing was changed"))
     return None
 
 
@@ -228,14 +228,14 @@ def _stored(folder: Folder) -> list[StoredFile]:
         return folder.kept()
     except OSError as error:
         raise CameraInputError(
-            f"{folder.path}: found no readable folder ({error.strerror}), expected that of a camera;"
+            f"{folder.path}: found no readable folder ({error.strerror}), expected a camera's pictures;"
             " name it with --folder"
         ) from error
 
 
 def _unwritable(folder: Folder, error: OSError) -> CameraInputError:
     return CameraInputError(
-        f"{folder.path}: found it not writable ({error.strerror}); run this as its owner or as root"
+        f"{folder.path}: found no write access ({error.strerror}); run this as its owner or as root"
     )
 
 

@@ -19,14 +19,15 @@ from drivers.vision.rig import CaptureFile, Rig, RigError, RigFile
 from drivers.vision.stills import Reduction
 
 MEDIAN_FRAMES = 41
-"""The number of frames whose median is the empty table: in most of them a given pixel shows no die."""
+"""The number of frames whose median is the empty table: in most of them, a given pixel shows no die."""
 MAX_UNSTAMPED = 30
-"""After this many frames in a row without a usable time, half a second's, the camera is rejected."""
+"""The camera is rejected after this many consecutive frames without a usable time, about half a second."""
 
 MAX_OUTSIDE = 0.1
-"""A calibration places points a little outside the picture at most; of another size, they are far outside."""
+"""Calibrated points lie at most this share of the picture's size outside it; with a wrong size, they lie
+farther outside."""
 MAX_MISSING = 0.05
-"""Containers without a count of frames estimate it from the length; a film cut off lacks more."""
+"""Containers without a frame count estimate it from the length; a film that is cut off lacks more frames."""
 
 _rig_file_of = converter_of(RigFile)
 
@@ -65,28 +66,28 @@ def picture_of(path: Path) -> Array:
         picture = decoded(path.read_bytes())
     except OSError as error:
         raise CameraInputError(
-            f"{path}: found it unreadable ({error.strerror}), expected a picture"
+            f"{path}: found an unreadable file ({error.strerror}), expected a picture"
         ) from error
     if picture is None:
         raise CameraInputError(
-            f"{path}: found no picture in it, expected JPEG, PNG or another format that OpenCV reads"
+            f"{path}: found no picture in the file, expected JPEG, PNG or another format that OpenCV reads"
         )
     return picture
 
 
 def _check_file(path: Path, expected: str) -> None:
-    """Refuse a pipe or a device, whose reader may wait forever; raises CameraInputError."""
+    """Refuse a pipe or a device, because reading it may block forever; raises CameraInputError."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise CameraInputError(f"{path}: found a pipe or a device, expected {expected}; name a file")
 
 
 def no_frame(source: str) -> str:
-    """Return that a source ended before its first frame, and what to do about it."""
-    return f"{source}: found no frame, expected at least one; play the film, or plug the camera in again"
+    """Return a message that a source ended before its first frame, with what to do about it."""
+    return f"{source}: found no frame, expected at least one; check the film, or plug the camera in again"
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file; a pipe that nobody reads is an error, and not waited for. Raises CameraInputError."""
+    """Write a file; raises CameraInputError, also for a pipe without a reader, instead of waiting for one."""
     try:
         with open(path, "wb", opener=_opened_at_once) as file:
             file.write(data)
@@ -103,7 +104,7 @@ def _opened_at_once(path: str, flags: int) -> int:
 def check_size(
     name: object, size: tuple[int, int], capture: CaptureFile | None, points: Sequence[Sequence[float]] = ()
 ) -> None:
-    """Refuse frames of another size than the one at which the camera was calibrated.
+    """Refuse frames of a size other than the one at which the camera was calibrated.
 
     Raises CameraInputError.
     """
@@ -119,20 +120,20 @@ def check_size(
             and abs(y - height / 2) <= (0.5 + MAX_OUTSIDE) * height
         ):
             raise CameraInputError(
-                f"{name}: found frames of {width} x {height}, but one of `points` at {x:g}, {y:g}, expected"
-                " the size at which they were measured; film at that size, or repeat"
+                f"{name}: found frames of {width} x {height}, but a point of `points` at {x:g}, {y:g},"
+                " expected the size at which the points were measured; film at that size, or repeat"
                 " `tablectl camera calibrate`"
             )
 
 
 class Film:
-    """A film file, whose frames have the times that its container gives them."""
+    """A film file; each frame's time is the one stored in the file."""
 
     def __init__(self, path: Path) -> None:
-        """Open the film; raises CameraInputError if it can't be read as one."""
+        """Open the film; raises CameraInputError if the file is not a readable film."""
         self.path = path
         self.cut_off: str | None = None
-        """After the last frame: that the film has fewer than its header states."""
+        """After the last frame: a message if the film has fewer frames than its header states."""
         self._open()
 
     def _open(self) -> cv2.VideoCapture:
@@ -158,7 +159,7 @@ class Film:
                 return
             stamped_us = round(film.get(cv2.CAP_PROP_POS_MSEC) * 1000)
             counted_us = round(count * 1e6 / rate)
-            # A container without times gives 0 for each frame; then the frame rate is used.
+            # If the container has no times, OpenCV returns 0 for each frame; then the frame rate is used.
             stamped = stamped_us > last_us and (stamped_us or not count)
             t_us = stamped_us if stamped else max(counted_us, last_us + 1)
             last_us = t_us
@@ -168,7 +169,7 @@ class Film:
     def _cut_off(self, found: int, stated: int) -> str | None:
         if found >= (1 - MAX_MISSING) * stated:
             return None
-        return f"{self.path}: found {found} of {stated} frames, expected a whole film; copy it again"
+        return f"{self.path}: found {found} of {stated} frames, expected the complete film; copy it again"
 
     @property
     def size(self) -> tuple[int, int]:
@@ -190,8 +191,8 @@ class Film:
                 if there:
                     kept.append(reduction.frame(picture))
         if total < 2 or not kept:
-            number = "one frame" if kept else "no frame"
-            raise CameraInputError(f"{self.path}: found {number} in it, expected a film of a table")
+            number = "only one frame" if kept else "no frames"
+            raise CameraInputError(f"{self.path}: found {number}, expected a film of a table")
         return median_of(kept)
 
 
@@ -201,9 +202,9 @@ class Live:
     def __init__(
         self, source: str, capture: CaptureFile | None = None, points: Sequence[Sequence[float]] = ()
     ) -> None:
-        """Use the device or film with this name; a device is asked for frames of this `capture`.
+        """Use the device or film with this name; a device must deliver frames as set in `capture`.
 
-        Frames of another size, or in which the rig's `points` can't lie, are refused.
+        Frames of another size, or too small to contain the rig's `points`, are refused.
         """
         self.source = source
         self._capture = capture
@@ -227,7 +228,7 @@ class Live:
             yield began_us + t_us, picture
 
     def _device(self) -> Iterator[tuple[int, Array]]:
-        # Checked first, since OpenCV would log each missing device at each retry.
+        # Checked first, because OpenCV would log a missing device at each retry.
         device = cv2.VideoCapture(self.source, cv2.CAP_V4L2) if Path(self.source).exists() else None
         if device is None or not device.isOpened():
             raise CameraInputError(
@@ -248,7 +249,7 @@ class Live:
                     return
                 check_size(self.source, picture.shape[1::-1], self._capture, self._points)
                 # The driver stamps the start of the frame by the monotonic clock. The time at which a frame
-                # arrives depends on the load, and would misplace the die.
+                # arrives depends on the load, so using it would misplace the die.
                 stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
                 if 0 < stamp_us <= time.monotonic_ns() // 1000:
                     unstamped = 0
@@ -257,7 +258,7 @@ class Live:
                 unstamped += 1
                 if unstamped == MAX_UNSTAMPED:
                     raise CameraInputError(
-                        f"{self.source}: found frames stamped {stamp_us} us, expected times of the driver"
+                        f"{self.source}: found frames stamped {stamp_us} us, expected the driver's times"
                         " on the monotonic clock; load uvcvideo with clock=CLOCK_MONOTONIC,"
                         " or use another camera"
                     )

@@ -30,7 +30,7 @@ COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
 """Blue, green and red of each die: die 1 is blue, die 2 orange, as `tablectl explain` draws them."""
 JPEG_QUALITY = 80
 SHOWN_WIDTH_PX = 1280
-"""A wider picture is reduced: a browser shows no more of it."""
+"""A wider picture is reduced, because a browser would not show more detail."""
 STEP_US = 60_000
 """The interval between pictures sent to a browser: 16 a second."""
 FILM_FPS = 30.0
@@ -79,15 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_name(path: Path, sources: Sequence[str]) -> None:
-    """Refuse to write a film over a source, or in another format; raises CameraInputError."""
+    """Refuse to overwrite a source or to write another format; raises CameraInputError."""
     if path.suffix.lower() != FILM_NAME:
-        raise CameraInputError(f"{path}: found a name with another ending, expected {FILM_NAME}")
+        raise CameraInputError(f"{path}: found an unsupported file extension, expected {FILM_NAME}")
     if path.exists() and any(Path(source).exists() and path.samefile(source) for source in sources):
-        raise CameraInputError(f"{path}: found the source itself, expected another file; name a new one")
+        raise CameraInputError(f"{path}: found the source itself, expected another file; choose a new name")
 
 
 def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
-    """Yield times and pictures with the tracks drawn; two cameras are shown side by side, in one size."""
+    """Yield times and pictures with the tracks drawn; two cameras are shown side by side at the same size."""
     watch = cameras.watch(None)
     newest: list[Array | None] = [None] * cameras.count
     paced_by: int | None = None
@@ -101,7 +101,7 @@ def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
 
 
 def _side_by_side(pictures: Sequence[Array | None]) -> Array:
-    """Return pictures in a row, in the size of the first; a missing one is black."""
+    """Return pictures in a row, at the size of the first; a missing picture is black."""
     height, width = next(picture.shape[:2] for picture in pictures if picture is not None)
     dark: Array = np.zeros((height, width, 3), np.uint8)
     row = [dark if picture is None else cv2.resize(picture, (width, height)) for picture in pictures]
@@ -129,7 +129,7 @@ def annotated(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
 
 def _write_on(picture: Array, words: str, at: tuple[int, int], colour: tuple[int, int, int]) -> None:
     x, y = at
-    # A thicker font is wider too: a dark rim is drawn in the same one.
+    # A thicker font would also be wider, so the dark rim is drawn with the same font, shifted by a pixel.
     rim = [((x + right, y + down), (0, 0, 0)) for right in (-1, 0, 1) for down in (-1, 0, 1)]
     for place, shade in (*rim, (at, colour)):
         cv2.putText(picture, words, place, cv2.FONT_HERSHEY_SIMPLEX, 0.5, shade, 1, cv2.LINE_AA)
@@ -147,22 +147,23 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path, source: str) -> None:
                 opened.callback(writer.release)
                 if not writer.isOpened():
                     raise CameraInputError(
-                        f"{path}: found it not writable, expected NAME.avi in a writable folder"
+                        f"{path}: found no write access, expected NAME.avi in a writable folder"
                     )
             writer.write(picture)
             frames += 1
     if not frames:
         raise CameraInputError(no_frame(source))
-    # OpenCV reports no failure to write, such as a full disk: what can be read again was written.
+    # OpenCV does not report a failed write, such as on a full disk, so the written frames are read back.
     if (kept := int(cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT))) < frames:
         raise CameraInputError(
-            f"{path}: found {max(0, kept)} of {frames} frames in it, expected all of them; is the disk full?"
+            f"{path}: found {max(0, kept)} of {frames} frames in the file, expected all of them;"
+            " check whether the disk is full"
         )
     say(f"{path}: wrote {counted(frames, 'frame')}")
 
 
 class _Latest:
-    """The newest picture; a slow browser misses some."""
+    """The newest picture; a slow browser skips some."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -231,6 +232,6 @@ def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestH
                     return
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's own name
-            """Log nothing per request."""
+            """Log nothing for a request."""
 
     return Handler

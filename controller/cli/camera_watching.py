@@ -1,6 +1,6 @@
 """Turn live frames of one camera, or of two over one end of a table, into readings and files of pictures.
 
-No face and no track is read from a view that is in doubt: covered, bumped, blinded or out of focus.
+No face or track is read while the view is in doubt: the camera is covered, bumped, blinded or out of focus.
 """
 
 import argparse
@@ -29,19 +29,19 @@ from drivers.vision.view import View
 
 Keep: TypeAlias = Callable[[Closed], None]
 BEFORE_US = 500_000
-"""A clip begins this long before the first die comes into sight, to show the hand."""
+"""A clip begins this long before the first die comes into view, to show the hand."""
 CLIP_STEP_US = 30_000
 """The interval between the frames of a clip."""
 CLIP_WIDTH_PX, WHOLE_WIDTH_PX = 640, 1920
-"""Larger frames are scaled down, since a die at rest must be reported within 0.12 s; cut-outs are not."""
+"""Larger frames are scaled down, because a die at rest must be reported within 0.12 s; cut-outs are not."""
 CLIP_QUALITY, STILL_QUALITY = 75, 92
-"""JPEG quality: a clip is watched, a still is examined."""
+"""JPEG quality: a clip is only watched, but a still is examined."""
 CLIP_MAX_BYTES = 8 * 2**20
 """About 250 frames, or 8 s: a rule set's `settle_timeout_s`."""
 
 
 class Album:
-    """Buffers the frames of one camera, and writes files of pictures for its readings."""
+    """Buffers the frames of one camera, and writes picture files for its readings."""
 
     def __init__(self, camera: str, keep: Keep) -> None:
         """Pass the files of this camera to `keep`."""
@@ -55,7 +55,7 @@ class Album:
         self._cut = False
 
     def forget(self) -> None:
-        """Drop the clip that is being recorded: the view is in doubt, and no die was followed to its end."""
+        """Drop the clip being recorded: the view is in doubt, so no die was followed to its rest."""
         self._open = None
         self._moving.clear()
 
@@ -152,8 +152,8 @@ class CameraWatch:
     def __init__(self, rig: Rig, album: Album | None = None, *, alone: bool = True) -> None:
         """Start by learning the empty table.
 
-        Pictures are kept by `album`, if there is one. `alone` is false for one of two cameras whose
-        readings a `Pair` merges.
+        `album` stores pictures, if there is one. `alone` is false for one of two cameras whose readings a
+        `Pair` merges.
         """
         self._rig = rig
         """The rig of the frames, which may be smaller than the pictures."""
@@ -194,7 +194,7 @@ class CameraWatch:
             if self._album is not None:
                 self._album.forget()
         if self._view.doubtful:
-            # What hides the table belongs in a throw's clip too, but nothing is read from it.
+            # A throw's clip also shows what hides the table, but nothing is read from such a frame.
             return readings or self._pictured(t_us, picture, [])
         seen = self._follower.frame(t_us, frame, self._reduction.still(picture))
         return readings + self._pictured(t_us, picture, seen)
@@ -233,7 +233,7 @@ class CameraWatch:
 
     @property
     def status(self) -> str:
-        """Return the state of the view in a few words."""
+        """Return the state of the view in a few words, for a person."""
         if self._fault == SILENT:
             return SILENT
         if self._view is None:
@@ -248,13 +248,13 @@ class CameraWatch:
 
 
 MAX_WAITING_FRAMES = 4
-"""The greatest number of frames per source that wait to be processed; then the source waits."""
+"""Maximum number of frames per source waiting to be processed; at this number, the source waits."""
 PUT_TIMEOUT_S = 0.2
 """How long a source waits for room in the queue before it checks whether the reader has stopped."""
 SILENT_US = 500_000
-"""A camera that sends no frame for this long, while the other one does, hangs."""
+"""A camera that sends no frame for this long, while the other camera does, is considered to hang."""
 START_TIMEOUT_US = 5_000_000
-"""How long a camera's first frame may arrive after the other's: some take seconds to start."""
+"""How long after the other camera's first frame a camera's own may arrive: some take seconds to start."""
 
 Frame = tuple[int, int, Array]
 """The camera's number, the frame's time in microseconds, and the picture."""
@@ -283,7 +283,7 @@ def pair_of(rigs: Sequence[Rig]) -> Pair | None:
 def in_order_of_time(
     sources: Sequence[Iterator[tuple[int, Array]]], begins_us: Sequence[int]
 ) -> Iterator[Frame]:
-    """Yield the frames of recorded sources in order of time; each source begins at its time."""
+    """Yield the frames of recorded sources in order of time; `begins_us` is when each source begins."""
 
     def of(camera: int) -> Iterator[Frame]:
         for t_us, picture in sources[camera]:
@@ -357,7 +357,7 @@ class DeviceWatch:
         """The time at which each camera's next frame is overdue."""
 
     def frame(self, camera: int, t_us: int, picture: Array) -> list[Reading]:
-        """Return the readings of one camera's frame, and the fault of another whose frames have stopped."""
+        """Return the readings of a camera's frame, and the fault of another whose frames have stopped."""
         readings: list[Reading] = []
         for other in range(len(self._watches)):
             if other != camera and t_us >= self._due_us.setdefault(other, t_us + START_TIMEOUT_US):

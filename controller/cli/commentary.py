@@ -1,4 +1,4 @@
-"""The commentary on a virtual evening or a running table: each outcome as lines in the table's language."""
+"""The commentary on a virtual evening or a running table: each outcome as lines in its staff's language."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -49,14 +49,14 @@ from controller.model.verdicts import Notice, Reason
 _SILENT_REFUSALS = frozenset(("unknown_input", "no_change"))
 """The causes of refusals that get no line."""
 _SILENT_CLOSINGS = frozenset(("dice_released",))
-"""The causes of closing bets that get no line: at some games bets close with every throw."""
+"""The causes of closed bets that get no line: in some games, bets close with every throw."""
 _RESULT_WIDTH = 8
 """The columns of the result shown: two dice, a number and its colour, or three cards."""
 _TEXT_COLUMN = 7 + _RESULT_WIDTH + 2
 """The column where the text begins."""
 _PUCK_WIDTH = 14
 _PAGE_WIDTH = 80
-"""The puck is shown at the right of a page of at most this many columns, in a wider window too."""
+"""The puck is shown at the right edge of a page of at most this many columns, even in a wider window."""
 _CALLS_WITH_PUCK = frozenset(("natural", "craps", "point_set", "point_made", "seven_out", "no_decision"))
 _VOID_STYLE: Style = "red"
 _REVIEW_STYLE: Style = "yellow"
@@ -72,7 +72,7 @@ _EVENT_STYLES: dict[str, Style] = {
 
 
 class Commentary:
-    """Writes what a table publishes in the words of its staff."""
+    """Writes a table's outcomes in the words of its staff."""
 
     def __init__(self, screen: Screen, *, stamp: Callable[[], str] = lambda: "", live: bool = False) -> None:
         """Begin each entry with a stamp; `live` also writes when bets open and close."""
@@ -84,7 +84,7 @@ class Commentary:
         self._cards: list[int] = []
 
     def write(self, outcome: Outcome) -> None:
-        """Write an outcome's lines; one that neither decides nor changes anything has none."""
+        """Write an outcome's lines; an outcome that neither decides nor changes anything gets none."""
         if not isinstance(outcome.data, CardPitched):
             self._end_purchase()
         match outcome.data:

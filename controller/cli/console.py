@@ -15,7 +15,7 @@ from controller.people.register import SOCKET as SIGN_IN_SOCKET
 
 
 class _Bench:
-    """The bench, imported when a technician first uses it: its imports take time and memory."""
+    """The bench; it is imported when a technician first uses it, because its imports take time and memory."""
 
     def __init__(self, socket: str) -> None:
         self._socket = socket
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
     if (fault := settings.fault()) is not None:
         say(f"console: {fault}")
         return BAD_INPUT
-    # The server shuts down on SIGTERM, then passes the signal to the handler before its own: this one.
+    # On SIGTERM, the server shuts down, then passes the signal to the previously installed handler: this one.
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         with startup_frozen():
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(
             f"console: found {error.filename or settings.host} not available ({error.strerror}),"
-            f" expected an address of this machine and the free port {settings.port}; see --host and --port"
+            f" expected an address of this machine with port {settings.port} free; see --host and --port"
         )
         return BAD_INPUT
     return OK

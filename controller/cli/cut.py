@@ -1,4 +1,4 @@
-"""`tablectl cut` and `record`: write recorded or coming throws, spins or deals as regression test cases."""
+"""`tablectl cut` and `record`: write recorded or upcoming throws, spins or deals as regression test cases."""
 
 import argparse
 import sys
@@ -64,7 +64,7 @@ def run_cut(arguments: argparse.Namespace) -> int:
             return FAILED
         assert which.log is not None
         if any(same_file(Path(which.log), made) for made in (out, expect)):
-            say(f"{out}: found the log to cut from, expected another file to write; nothing was written")
+            say(f"{out}: found the log to cut from, expected a different output file; nothing was written")
             return BAD_INPUT
         piece = cut_attempt(which.log, which.number, lambda log: ruleset_of(log, rules))
     except (LogError, SettingsError, SetupError) as error:
@@ -111,10 +111,10 @@ def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | N
 
 
 def expectation_beside(out: Path, given: Path | None = None) -> Path | None:
-    """Return the file for the expected outcomes; None, with a message, if the log's name ends otherwise."""
+    """Return the file for the expected outcomes; None, with a message, if the log's extension is wrong."""
     ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
     if ending is None or out.name.endswith(EXPECTED):
-        say(f"{out}: found a name with another ending, expected NAME.jsonl or NAME.jsonl.gz")
+        say(f"{out}: found an unsupported file extension, expected NAME.jsonl or NAME.jsonl.gz")
         return None
     return given or out.with_name(out.name.removesuffix(ending) + EXPECTED)
 
@@ -191,7 +191,7 @@ def run_record(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     readings = counted(len(piece.readings), "reading")
     say(f"{arguments.out}: #{first} to #{last}, {readings}; {expect}: the outcomes")
-    say(f"see why with: tablectl explain {arguments.out}#{last}")
+    say(f"see how it was judged with: tablectl explain {arguments.out}#{last}")
     say(f"check it with: tablectl replay {arguments.out} --check {expect}")
     return OK
 
@@ -227,12 +227,12 @@ def _enough(arguments: argparse.Namespace, done: int, for_s: float) -> bool:
 def _status(path: str) -> Json:
     answer = ask(path, {"do": "status"}).get("status")
     if not isinstance(answer, dict):
-        raise OutOfReachError(f"{path}: found an answer without a status, expected a controller's")
+        raise OutOfReachError(f"{path}: found an answer without a status, expected a controller's status")
     return answer
 
 
 def _next(status: Json) -> int:
-    """Return the number of the attempt under way or, between attempts, of the next one."""
+    """Return the number of the current attempt or, between attempts, of the next one."""
     following = status.get("next")
     numbers = following if isinstance(following, dict) else {}
     number = next((int(numbers[name]) for name in _ATTEMPTS if name in numbers), 1)
@@ -241,13 +241,13 @@ def _next(status: Json) -> int:
 
 def _progress(done: int, status: Json) -> None:
     if sys.stderr.isatty():
-        now = ", one under way" if status.get("attempt_open") else ""
+        now = ", one in progress" if status.get("attempt_open") else ""
         print(f"\r\x1b[K{done} recorded{now}", end="", file=sys.stderr, flush=True)
 
 
 def _piece(socket: str, first: int, last: int) -> Piece:
-    """Cut the played attempts out of the recording, once the recorder has written them."""
-    # Needs the extra `journal`, which help must not.
+    """Cut the attempts that were played out of the recording, once the recorder has written them."""
+    # Imported here because help must work without the extra `journal`.
     from controller.cli.journal_source import RemoteJournal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 

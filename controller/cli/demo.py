@@ -1,4 +1,4 @@
-"""`tablectl demo`: play an evening at virtual tables through the same engine as at real ones."""
+"""`tablectl demo`: play an evening at virtual tables, through the same engine as real tables use."""
 
 import argparse
 import shlex
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0, MAX_SEED),
         default=41,
         metavar="N",
-        help="the seed from which the evening is drawn (default: 41)",
+        help="the seed of the evening's random numbers (default: 41)",
     )
     parser.add_argument(
         "--throws",
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float], None]) -> int:
-    """Play the evening on a screen; on a terminal, pause by `sleep` between the calls."""
+    """Play the evening on a screen; on a terminal, call `sleep` to pause between the calls."""
     attempts = arguments.throws + arguments.spins + arguments.games + arguments.deals
     paced = screen.terminal and not arguments.fast and attempts
     show = _Show(screen, sleep, SHOW_S / attempts if paced else 0.0)
@@ -207,13 +207,13 @@ class _Show:
 
 
 def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
-    """Yield commands to try next, each of which can be pasted into a new shell."""
+    """Yield commands to try next; each can be pasted into a new shell."""
     checkout = (folder / "Makefile").exists() and (folder / ".venv").exists()
     there = f"cd {shlex.quote(str(folder))} && " if checkout else ""
     tablectl = f"{there}.venv/bin/tablectl" if checkout else "tablectl"
     steps = [
         *(
-            [("install the journal, the links and the screens, once", f"{there}make tools")]
+            [("install what the journal, the device links and the screens need, once", f"{there}make tools")]
             if checkout
             else []
         ),

@@ -147,7 +147,7 @@ def status_at(path: str) -> tuple[Json | None, str]:
     return (
         (answer, "")
         if isinstance(answer, dict)
-        else (None, f"{path}: found an answer without a status, expected a controller's")
+        else (None, f"{path}: found an answer without a status, expected a controller's status")
     )
 
 
@@ -189,7 +189,7 @@ def _members(
     status: Json | None,
     findings: Sequence[Finding],
 ) -> dict[str, str]:
-    """Return the archive's files by name; one that is not available contains the reason instead."""
+    """Return the archive's files by name; a file that is not available contains the reason instead."""
     quiet = None if status is None else bundle.status_without_free_text(status)
     assert quiet is None or isinstance(quiet, dict)
     members = {
@@ -216,7 +216,7 @@ def _members(
 def _without_foreign_text(
     findings: Sequence[Finding], status: Json | None, quiet: Json | None
 ) -> Iterator[Finding]:
-    """Yield the findings, without texts that the table's file or people wrote, which may hold secrets."""
+    """Yield the findings without text from the table's file or from people, which may contain secrets."""
     of_status = set() if status is None else set(machine_checks.controller(status, ""))
     for found in findings:
         if found.about == table_checks.TABLE_FILE:

@@ -54,11 +54,11 @@ _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
 _MAX_FOLDER_CHARS = 90
 _MAX_RENDERED_THROWS = 1_000_003
-"""Per evening, so that evenings of different seeds share no throw."""
+"""Maximum number of throws per evening, so that evenings with different seeds share no throw."""
 
 
 class RenderedEvening:
-    """An evening's rendered throws, in order; the same seed gives the same throws.
+    """An evening's rendered throws, in order; the same seed produces the same throws.
 
     A throw takes some seconds of CPU time, so the next one is computed in another process, while the virtual
     table keeps its devices alive.
@@ -69,7 +69,7 @@ class RenderedEvening:
         from drivers.sim.rendered_throws import throw  # noqa: PLC0415 - optional dependencies
 
         self._throw = throw
-        # Spawned, since a forked process would hold the virtual table's ports open. Ctrl-C stops the table,
+        # Spawned, because a forked process would keep the virtual table's ports open. Ctrl-C stops the table,
         # which then closes the pool.
         self._pool = ProcessPoolExecutor(
             1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
@@ -83,13 +83,13 @@ class RenderedEvening:
         return self._next.done()
 
     def play(self, _seed: int, _count: int, _after_trouble: bool, /) -> Act:
-        """Return the next throw once it is computed, and begin with the one after it."""
+        """Return the next throw once it is computed, and start computing the one after it."""
         filmed = self._next.result()
         self._next = self._submit()
         return act_of(filmed.feed, [filmed.scene])
 
     def close(self) -> None:
-        """Stop the process after the throw that it computes."""
+        """Stop the process once it has computed the current throw."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self) -> "Future[Filmed]":
@@ -150,7 +150,7 @@ class Evening:
         if len(str(self._folder)) > _MAX_FOLDER_CHARS:
             say(
                 f"{self._folder}: found a path of {len(str(self._folder))} characters, expected at most"
-                f" {_MAX_FOLDER_CHARS}, since a port's path may have 107; choose a shorter --dir"
+                f" {_MAX_FOLDER_CHARS}, because a port's path can have at most 107; choose a shorter --dir"
             )
         self._claim = Claim(self._folder)
         self._truth: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
@@ -207,7 +207,7 @@ class Evening:
             f"The table's file with these ports is {name}.",
         ]
         if self._calls == "confirm":
-            sentences.append("It has `calls: automatic`, since no virtual person confirms proposed calls.")
+            sentences.append("It has `calls: automatic`, because no virtual person confirms proposed calls.")
         for sentence in sentences:
             screen.lines(screen.wrapped(sentence, 0))
         key = f"--sign-in-key {folder}/people/{PUBLIC_FILE}"
@@ -221,7 +221,11 @@ class Evening:
             nobody = "Nobody plays: a technician at the table does what `test` and `calibrate` ask for."
             screen.lines(screen.wrapped(nobody, 0))
         screen.lines(
-            ("", *screen.wrapped(f"The truth is written to {folder}/truth.jsonl. Ctrl-C ends.", 0), "")
+            (
+                "",
+                *screen.wrapped(f"What really happens is written to {folder}/truth.jsonl. Ctrl-C ends.", 0),
+                "",
+            )
         )
         if self._arguments.speed != 1:
             say(
@@ -289,7 +293,7 @@ def table_file(
 
 
 def _sensors(section: Value) -> dict[str, Value]:
-    """Return the keys that say what a device reads; those of its port are replaced."""
+    """Return the keys that define what a device reads; the keys of its port are replaced."""
     assert isinstance(section, dict)
     return {key: section[key] for key in ("reads", "wall", "channels") if key in section}
 

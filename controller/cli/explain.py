@@ -50,7 +50,7 @@ EXAMPLES = (
 )
 _INDENT = " " * 13
 _WRAP_INDENT = len(_INDENT) + 7
-"""The indent of a wrapped line: below its second word."""
+"""The indent of a wrapped line, aligned with its second word."""
 _ENDINGS = (".svg", ".png")
 _RULINGS = frozenset({"No Roll", "No Spin", "Review", "Void"})
 """Beginnings of the judge's sentence that only repeat the heading."""
@@ -109,10 +109,8 @@ def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
     if which.log is not None:
         return exhibit_from_log(which, rules)
     if rules is not None:
-        found = "it with an attempt of a journal"
-        raise LogError(
-            "--rules", found, "it with a recorded log", "a journal records which rules were in force"
-        )
+        found = "an attempt of a journal"
+        raise LogError("--rules", found, "a recorded log", "a journal records which rules were in force")
     # Only reading a journal needs the extra `journal`; a log can be explained without it.
     from controller.cli.journal_source import exhibit_from_journal, open_journal  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
@@ -157,14 +155,14 @@ def sentence_of(exhibit: Exhibit) -> str:
 
 
 def lines(exhibit: Exhibit) -> Iterator[str]:
-    """Yield what was published of the attempt, its evidence, and what the rules require."""
+    """Yield what was published about the attempt, its evidence, and what the rules require."""
     stamp = stamp_of_exhibit(exhibit)
     for outcome in exhibit.outcomes:
         yield from effect_lines(outcome, explain=True, stamp=stamp)
         if exhibit.judged is not None and exhibit.judged.outcome == outcome:
             yield from effect_lines(exhibit.judged, explain=True, stamp=stamp)
-    for code, asks in _requirements(exhibit):
-        yield printable(f"{_INDENT}asked  {code}: {asks}")
+    for code, requirement in _requirements(exhibit):
+        yield printable(f"{_INDENT}needed {code}: {requirement}")
 
 
 def _reasons(exhibit: Exhibit) -> tuple[Reason, ...]:
@@ -215,22 +213,22 @@ def _painted(drawing: Drawing, picture: Path) -> bytes:
 
 
 def threshold(code: str, ruleset: RuleSet) -> str | None:
-    """Return the requirement behind a cause; None if it has no figure."""
-    asked: Mapping[str, str] = {}
+    """Return the requirement behind a cause; None if the requirement has no figure."""
+    required: Mapping[str, str] = {}
     if ruleset.throw is not None:
-        asked = _of_throw(ruleset.throw)
+        required = _of_throw(ruleset.throw)
     elif ruleset.spin is not None:
-        asked = _of_spin(ruleset.spin)
+        required = _of_spin(ruleset.spin)
     elif ruleset.deal is not None:
-        asked = _of_deal(ruleset.deal)
-    return asked.get(code)
+        required = _of_deal(ruleset.deal)
+    return required.get(code)
 
 
 def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
     errors = rules.sensors
     sensors = (
-        f"a track point errs by {errors.track_noise_mm:g} mm, an impact's place by"
-        f" {errors.impact_position_mm:g} mm, and it is detected {errors.impact_delay_ms[0]:g} to"
+        f"the error of a track point is {errors.track_noise_mm:g} mm, that of an impact's position"
+        f" {errors.impact_position_mm:g} mm, and an impact is detected {errors.impact_delay_ms[0]:g} to"
         f" {errors.impact_delay_ms[1]:g} ms after the hit"
     )
     settled = f"both dice seen at rest within {rules.settle_timeout_s:g} s of the release"
@@ -252,19 +250,19 @@ def _of_spin(rules: SpinRules) -> Mapping[str, str]:
     reads = f"{rules.pocket_reads} agreeing pocket reads in as many turns of the rotor"
     revolutions = f"at least {rules.min_revolutions:g} full revolutions on the track, beyond doubt"
     return {
-        "same_direction": "the ball runs against the rotor",
+        "same_direction": "the ball runs against the rotor's direction",
         "too_few_revolutions": revolutions,
         "revolutions_unclear": revolutions,
         "missing_reading": reads,
         "conflict": reads,
         "ball_out": f"a pocket read within {rules.turns_without_read} turns of the rotor after the drop",
-        "late_close": f"bets closed before the drop, {rules.no_more_bets_lead_s:g} s before it",
+        "late_close": f"bets closed at least {rules.no_more_bets_lead_s:g} s before the drop",
     }
 
 
 def _of_deal(rules: DealRules) -> Mapping[str, str]:
     return {
         "wrong_count": f"three cards for each seat and the dealer within {rules.deal_timeout_s:g} s",
-        "card_twice": "no card of the deck twice",
+        "card_twice": "each card of the deck at most once",
         "shoe_opened": "the shoe stays closed once the first card is dealt",
     }

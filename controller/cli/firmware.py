@@ -59,7 +59,7 @@ CHIPS: Mapping[str, Chip] = {
 
 
 def copy_firmware(folder: Path) -> str:
-    """Copy the firmware's files into a folder; return their SHA-256, which boards report as well."""
+    """Copy the firmware's files to a folder; return their SHA-256, which boards also report."""
     source = Path(drivers.__file__).parent
     shutil.copytree(
         source / "firmware",
@@ -142,7 +142,7 @@ EXAMPLES = (
     "tablectl firmware verify console console             # does the device `console` run these files?",
 )
 UF2_INFO_FILE = "INFO_UF2.TXT"
-"""The file on the drive of every board that waits for a UF2 file."""
+"""A file on the drive of every board that is waiting for a UF2 file."""
 
 
 class FirmwareMismatchError(Exception):
@@ -159,7 +159,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--settings", type=Path, metavar="FILE", help="the board's pins, as JSON (docs/devices/boards.md)"
     )
     build.add_argument(
-        "--key-file", type=Path, metavar="FILE", help="the node's key, as `tablectl keys make node` makes it"
+        "--key-file", type=Path, metavar="FILE", help="the node's key, created by `tablectl keys make node`"
     )
     build.add_argument(
         "--chip",
@@ -171,7 +171,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fs-kib",
         type=int,
         metavar="KIB",
-        help="size of the board's file system, required if this program does not know it",
+        help="the size of the board's file system; required if this program does not know it",
     )
     build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 file to write")
     flash = add_subcommand(actions, "flash", "copy a UF2 file to a board in BOOTSEL mode")
@@ -229,7 +229,7 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
         )
     if not 64 * 1024 <= fs_bytes < chip.flash_bytes or fs_bytes % SECTOR_BYTES:
         raise ValueError(
-            f"--fs-kib: found {fs_bytes // 1024}, expected a multiple of 4 from 64 up, less than the flash"
+            f"--fs-kib: found {fs_bytes // 1024}, expected a multiple of 4, from 64 to less than the flash"
         )
     content = uf2_of(file_system(settings, fs_bytes), chip)
     _write_private(arguments.out, content)
@@ -256,8 +256,8 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
         key = arguments.key_file.read_text(encoding="ascii").strip()
         if not KEY.fullmatch(key):
             raise ValueError(
-                f"{arguments.key_file}: found something else, expected 32 to 128 hexadecimal digits;"
-                " make a key with `tablectl keys make node FILE`"
+                f"{arguments.key_file}: found other text, expected 32 to 128 hexadecimal digits;"
+                " create a key with `tablectl keys make node FILE`"
             )
         settings["key"] = key
     return settings
@@ -272,7 +272,7 @@ def _flash(uf2: Path, drive: Path) -> dict[str, object]:
     content = uf2.read_bytes()
     if content[:4] != b"UF2\n" or len(content) % 512:
         raise ValueError(
-            f"{uf2}: found another kind of file, expected UF2 of `tablectl firmware build` or MicroPython"
+            f"{uf2}: found another kind of file, expected UF2 from `tablectl firmware build` or MicroPython"
         )
     target = drive / uf2.name
     with target.open("wb") as file:
@@ -291,7 +291,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     if kind != "node":
         raise ValueError(
             f"{device}: found a device of type {kind or 'unknown'}, expected a node;"
-            " only a board with firmware of `tablectl firmware` reports its firmware ID"
+            " only a board with firmware from `tablectl firmware` reports its firmware ID"
         )
     runs, expected = figures.get("firmware"), firmware_id(board)
     if not runs:
@@ -307,14 +307,14 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
         )
     if not devices[device]["up"]:
         raise FirmwareMismatchError(
-            f"{device}: found the device down, expected it up: {runs} is what it last reported;"
+            f"{device}: found the device down, expected it up; it last reported {runs};"
             f" see tablectl devices {device}, and verify it again when it is up"
         )
     return {"device": device, "firmware": runs}
 
 
 def _write_private(file: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, since it may contain a key."""
+    """Write a file that only its owner can read, because it may contain a key."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as opened:
         os.fchmod(descriptor, 0o600)

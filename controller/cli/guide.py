@@ -54,7 +54,7 @@ class TestLink:
     ) -> None:
         """Start a test; raises OutOfReachError or RefusedError.
 
-        `token` identifies the person at a screen, in place of `who`. Answers are read from `keyboard`, by
+        `token` identifies the person at a screen, instead of `who`. Answers are read from `keyboard`, by
         default standard input.
         """
         self._path = path
@@ -106,8 +106,8 @@ class TestLink:
     def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
         """Report the test's result to the table, which keeps failures until the test passes.
 
-        Returns once the table has confirmed it, since a result sent before closing could be lost. Raises
-        OutOfReachError or RefusedError.
+        Returns once the table has confirmed it, because a result sent just before closing could be lost.
+        Raises OutOfReachError or RefusedError.
         """
         self._noted = None
         self._send({"do": "tested", "device": device, "passed": passed, "failed": failed})
@@ -161,7 +161,7 @@ class TestLink:
 
 
 class Guide:
-    """Asks a technician at a terminal for one act after another."""
+    """Takes a technician at a terminal through one act after another."""
 
     def __init__(self, link: TestLink, timeout_s: float, *, quietly: bool) -> None:
         """Allow `timeout_s` for each act; with `quietly`, write requests to standard error."""
@@ -215,7 +215,7 @@ class Guide:
                 return "timeout"
 
     def answer(self, question: str) -> str:
-        """Return the typed answer to a question; empty if there is none in time."""
+        """Return the typed answer to a question; empty if none is typed in time."""
         if not self.typed:
             return ""
         self.prompt(question)

@@ -15,7 +15,7 @@ _INPUT_EXAMPLES = (
     "tablectl input no_roll reason=disputed",
 )
 WAIT_S = 5.0
-"""How long to wait for the answer: an input is decided once no earlier reading can arrive, and journaled."""
+"""How long to wait for the answer: an input is decided and journaled once no earlier reading can arrive."""
 _FIRST: dict[str, str] = {
     "lock": "reason",
     "unlock": "reason",
@@ -62,7 +62,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="ARG",
-        help="the input's arguments: plain, such as 3 4 for set_dice, or as NAME=VALUE",
+        help="the input's arguments: plain, such as 3 4 for set_dice, or in the form NAME=VALUE",
     )
     parser.add_argument(
         "--by",
@@ -116,7 +116,9 @@ def arguments_of(name: str, words: Sequence[str]) -> Json:
         return given
     key = _FIRST.get(name, "")
     if not key:
-        raise ArgumentError(f"{name}: found {' '.join(plain)!r}, expected no words, or NAME=VALUE")
+        raise ArgumentError(
+            f"{name}: found {' '.join(plain)!r}, expected no plain arguments, only NAME=VALUE"
+        )
     if name in _SECOND and len(plain) == 2:
         return {**given, key: plain[0], _SECOND[name]: _value(_SECOND[name], plain[1:])}
     return {**given, key: _value(key, plain)}

@@ -51,7 +51,7 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
     verify = add_subcommand(
         what,
         "verify",
-        "check every page, row, digest and signature, and that no last row is missing; list what no"
+        "check every page, row, digest and signature, and that no row is missing at the end; list what no"
         " signature authenticates; exit 1: a fault was found",
     )
     verify.set_defaults(handler=_verify)
@@ -63,7 +63,9 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         help="the head file, which records the last row (default: next to the journal)",
     )
     head.add_argument(
-        "--no-head", action="store_true", help="there is no head file: verify the rows without their end"
+        "--no-head",
+        action="store_true",
+        help="there is no head file: verify the rows, but not that the last ones are present",
     )
     verify.add_argument(
         "--key",
@@ -72,7 +74,7 @@ def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
         help="the table's public key, as `tablectl keys show table` prints it: verify that it signs"
         " this journal",
     )
-    show = add_subcommand(what, "show", "print rows, one a line")
+    show = add_subcommand(what, "show", "print rows, one per line")
     show.set_defaults(handler=_show)
     export = add_subcommand(what, "export", "write rows with their evidence as JSON lines")
     export.set_defaults(handler=_export)
@@ -121,7 +123,7 @@ def _public_key(text: str) -> PublicKey:
 
 
 def run_journal(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if the journal is at fault, 2 if there is none, 3 without a controller."""
+    """Run the command; return 1 if the journal is faulty, 2 if there is none, 3 without a controller."""
     try:
         code: int = arguments.handler(arguments)
     except OutOfReachError as error:
@@ -136,11 +138,11 @@ def run_journal(arguments: argparse.Namespace) -> int:
 
 
 def _whose(key: PublicKey, keyring: Keyring) -> str:
-    """Return what it means that a journal does not end with this key."""
+    """Return why a journal may not end with this key."""
     replaced_at = dict(zip((one.raw for one in keyring.keys), keyring.handovers, strict=False)).get(key.raw)
     if replaced_at is None:
         return "another table's journal"
-    # A replaced key authenticates nothing: anybody who has it can write such a journal.
+    # A replaced key authenticates nothing: anybody who has it could have written such a journal.
     return f"this key was replaced in row {replaced_at}; ask the person who replaced it for the newest one"
 
 
@@ -163,7 +165,7 @@ def _verify(arguments: argparse.Namespace) -> int:
                     "name the head file with --head; if there is none, --no-head verifies the rows without it"
                 )
             elif fault.code in ACCEPTABLE:
-                say("the existing rows verify")
+                say("the existing rows are valid")
             return FAILED
     if key is not None and key.raw != last_key.raw:
         say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: {_whose(key, keyring)}")
@@ -175,8 +177,8 @@ def _verify(arguments: argparse.Namespace) -> int:
     unvouched = list(found.unvouched)
     if key is None:
         unvouched.append(
-            f"whose key {last_key.raw.hex()} is: only the journal itself names it; name the table's"
-            " with --key"
+            f"that key {last_key.raw.hex()} is the table's: only the journal itself says so; pass the table's"
+            " key with --key"
         )
     fields = {
         **found._asdict(),
@@ -203,7 +205,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _begun(place: JournalLocation) -> bool:
-    """Return whether the journal exists; print a fault if its head file records one that is gone."""
+    """Return whether the journal exists; print a fault if its head file records a journal that is gone."""
     try:
         check_journal_exists(place, read_head(place.head))
     except JournalFault as fault:
@@ -250,7 +252,7 @@ def _which(arguments: argparse.Namespace) -> tuple[int, int | None, list[str]]:
 
 
 def _unknown(types: list[str]) -> bool:
-    """Return whether a requested type does not exist, with a message if so."""
+    """Return whether a requested type is unknown, and print a message if so."""
     known = {*OUTCOME_TYPES, *EVENTS}
     unknown = next((name for name in types if name not in known), None)
     if unknown is not None:
@@ -282,7 +284,7 @@ def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_recall(arguments: argparse.Namespace) -> int:
-    """Recall an outcome; return 1 if it is missing, badly signed or judged otherwise, 2 without a journal."""
+    """Recall an outcome; return 1 if missing, badly signed or judged differently, 2 without a journal."""
     try:
         with open_journal(arguments) as journal:
             recalled = recall(journal, arguments.id)

@@ -52,7 +52,7 @@ class RemoteJournal:
     """A running controller's journal, read over its control socket."""
 
     def __init__(self, socket: str) -> None:
-        """Ask for the journal's origin; raises OutOfReachError or RefusedError."""
+        """Request the journal's origin; raises OutOfReachError or RefusedError."""
         self.path = Path(socket)
         first, *_ = self._answers({"do": "rows", "from_n": 1, "to_n": 0})
         self._held_back = first.get("held_back") is True
@@ -67,9 +67,9 @@ class RemoteJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Print why a row may be missing; there is no connection to close between requests."""
+        """Print why rows may be missing; there is no connection to close between requests."""
         if isinstance(error, JournalFault) and self._held_back:
-            say("rows since bets opened can be read once bets are closed and hands are decided")
+            say("rows written since bets opened can be read once bets are closed and hands are decided")
 
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
@@ -131,7 +131,7 @@ AnyJournal = Reader | RemoteJournal
 def open_journal(arguments: argparse.Namespace) -> AnyJournal:
     """Open the journal that the arguments name, by default the installed one.
 
-    If this user may not read the installed one, the controller is asked for it.
+    If this user may not read the installed one, it is requested from the controller.
 
     Raises:
         JournalFault: there is no journal.
@@ -161,7 +161,7 @@ _decode_after = msgspec.json.Decoder(After).decode
 
 
 def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
-    """Return one attempt of a journal, with its evidence.
+    """Return one attempt from a journal, with its evidence.
 
     Raises:
         JournalFault: there is no such attempt, or its contents were pruned.
@@ -186,7 +186,7 @@ def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
 
 
 def recording_of(reader: AnyJournal, which: AttemptRef) -> AttemptRef:
-    """Return an attempt of a journal in the recording that holds its readings.
+    """Return an attempt of a journal, located in the recording that contains its readings.
 
     Raises:
         JournalFault: there is no such attempt, or it names no recording.

@@ -30,9 +30,9 @@ _IN_PLACE = {
 }
 _HELP = {
     "show": "print public keys, and when each replaced the one before",
-    "make": "make a key in a new file that only its owner can read",
-    "rotate": "replace a key by a new one that is signed by it",
-    "replace": "replace a lost key by a new one, on the authority of a named person",
+    "make": "create a key in a new file that only its owner can read",
+    "rotate": "replace a key with a new one that the old one signs",
+    "replace": "replace a lost key with a new one, on the authority of a named person",
     "revoke": "revoke a key without replacing it; its history records this",
 }
 
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if a key or the journal is at fault, 2 for bad usage."""
+    """Run the command; return 1 if a key or the journal is faulty, 2 for bad usage."""
     try:
         if arguments.kind == "table":
             return _of_table(arguments)
@@ -78,7 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
         say(fault)
         return FAILED
     except FileExistsError:
-        say(f"{arguments.file}: found an existing file, expected none; give another name, or rotate that key")
+        say(
+            f"{arguments.file}: found an existing file, expected none; choose another name, or rotate the key"
+        )
     except OSError as error:
         say(inaccessible(error.filename or arguments.file, error))
     return BAD_INPUT
@@ -103,7 +105,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
         wall=system_wall,
     )
     print(public)
-    say(f"{replaced.table}: this key signs from row {replaced.row + 1} on; keep a copy in a safe")
+    say(f"{replaced.table}: the new key signs from row {replaced.row + 1} on; keep a copy in a safe")
     say(
         "enrol it with the settlement engine:"
         f" tablectl settlement enrol {replaced.table} --rules NAME --key {public} --anew"
@@ -135,11 +137,12 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     if arguments.action == "replace" and path.exists():
         raise KeyFault(
-            f"{path}: found a key, and replace is for a lost one; move the file away, or use rotate"
+            f"{path}: found a key, expected none: `replace` is for a lost key; move the file away, or use"
+            " `rotate`"
         )
     if arguments.action in ("show", "rotate") and not path.exists():
         raise KeyFault(
-            f"{path}: found no key, expected the engine's; make it: tablectl keys make engine {path}"
+            f"{path}: found no key, expected the engine's; create it: tablectl keys make engine {path}"
         )
     if arguments.action == "make" and path.exists():
         raise FileExistsError
@@ -178,7 +181,7 @@ def _of_file(arguments: argparse.Namespace) -> int:
 def _show_history(kind: Kind, path: Path) -> int:
     for step in keys.history(kind, path):
         then = f"replaced by {step.new}" if step.new else "revoked"
-        lost = ", since the old key was lost" if step.lost else ""
+        lost = ", because the old key was lost" if step.lost else ""
         print(f"{step.old or 'an unknown key'} {then}{lost}: {step.who}, {step.reason}")
     if os.path.exists(path):
         print(keys.public_of(kind, path))

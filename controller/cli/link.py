@@ -43,19 +43,20 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_journal_options(parser: argparse.ArgumentParser) -> None:
-    """Declare `--journal`, and `--socket` for the controller that is asked for its journal instead."""
+    """Declare `--journal`, and `--socket` for reading the journal through its controller instead."""
     parser.add_argument(
         "--journal",
         type=Path,
         metavar="DIR",
-        help="the journal's folder or file (default: ask at the socket if one is named, else /var/lib/table)",
+        help="the journal's folder or file (default: ask the controller if --socket is given, else"
+        " /var/lib/table)",
     )
     parser.add_argument(
         "--socket",
         default=os.environ.get(SOCKET_VARIABLE),
         metavar="PATH",
-        help=f"ask the controller at this socket, which requires a technician (default: ${SOCKET_VARIABLE};"
-        f" {SOCKET} if this user may not read the journal)",
+        help="read the journal through the controller at this socket, which requires a technician (default:"
+        f" ${SOCKET_VARIABLE}; {SOCKET} if this user may not read the journal)",
     )
 
 
@@ -88,7 +89,7 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
 
 
 def _connect(link: socket.socket, path: str) -> None:
-    """Connect, waiting for a place in the socket's queue: a non-blocking connect fails if it is full."""
+    """Connect, waiting for a place in the socket's queue: a non-blocking connect would fail if it is full."""
     waits = struct.pack("ll", int(TIMEOUT_S), 0)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, waits)
     link.connect(path)
@@ -96,7 +97,7 @@ def _connect(link: socket.socket, path: str) -> None:
 
 
 def send(link: socket.socket, request: Json) -> None:
-    """Send a request; a controller that closes at once may have sent its reason, which can still be read."""
+    """Send a request; if the controller has closed the connection, the reason it sent can still be read."""
     with suppress(BrokenPipeError):
         link.sendall(msgspec.json.encode(request) + b"\n")
 
@@ -109,7 +110,7 @@ def checked_answer(path: str, first: Json) -> Json:
 
 
 def unreachable(path: str, error: OSError) -> OutOfReachError:
-    """Return the error of a socket at which no controller answers."""
+    """Return the error for a socket at which no controller answers."""
     found = error.strerror or str(error)
     return OutOfReachError(
         f"{path}: found no controller answering ({found}), expected its control socket;"

@@ -18,7 +18,7 @@ COMMANDS = {
     "settlement": "run the settlement engine, enrol tables, make tokens, check the books",
     "rules": "show a rule set, or check its pay table against the house edges",
     "demo": "watch an evening at a virtual table",
-    "simulate": "play a table's hardware and people behind pseudo-terminals, with faults on demand",
+    "simulate": "simulate a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show the state of the running table",
     "devices": "show the state of each device of the running table, and what to do about its faults",
@@ -38,7 +38,7 @@ COMMANDS = {
     "keys": "show, make, rotate, replace and revoke the product's keys",
     "release": "sign the list of a release's files, and check an installation against it",
     "completion": "print a shell script that completes commands, options and file names",
-    "doctor": "check what support would ask about, and pack the results for them",
+    "doctor": "check what support would ask about, and pack the results into an archive",
     "firmware": "build a board's firmware, flash it, and verify what a board runs",
     "udev": "print udev rules that give the connected serial ports persistent names",
     "recall": "show one past outcome and the evidence behind it",
@@ -47,7 +47,7 @@ COMMANDS = {
     "camera": "calibrate a dice camera, watch a table with it, read pictures and films",
     "cut": "cut one throw, spin or deal out of a recording, as a regression test case",
 }
-"""Each command and its line of help."""
+"""Each command and its one-line help."""
 _MODULES = {
     **dict.fromkeys(("devices", "faults"), "status"),
     "approve": "input",
@@ -137,7 +137,7 @@ def _run(words: list[str]) -> int:
             code = _execute(chosen, words)
         except SystemExit as end:
             if end.code not in (shell.OK, shell.BAD_INPUT):
-                shell.discard_output()  # ended by a signal: nobody waits for the rest
+                shell.discard_output()  # ended by a signal: nobody is waiting for the rest
             sys.stdout.flush()
             raise
         sys.stdout.flush()
@@ -166,10 +166,7 @@ def _execute(chosen: str, words: list[str]) -> int:
         code: int = arguments.run(arguments)
     except PermissionError as error:
         what = error.filename or "a file"
-        say(
-            f"{what}: found it not accessible to this user, expected read or write access;"
-            " run as root or its owner"
-        )
+        say(f"{what}: found no access for this user, expected read or write access; run as root or its owner")
         return shell.BAD_INPUT
     except ImportError as error:
         wanted = advice(error, chosen)
@@ -185,7 +182,9 @@ def _undecodable(words: Sequence[str]) -> str | None:
     for place, word in enumerate(words, start=1):
         if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
             found = os.fsencode(word).decode("ascii", "backslashreplace")
-            return f"argument {place}: found '{found}', expected UTF-8; set your terminal or ssh client to it"
+            return (
+                f"argument {place}: found '{found}', expected UTF-8; set your terminal or ssh client to UTF-8"
+            )
     return None
 
 
@@ -241,7 +240,7 @@ def advice(error: ImportError, command: str) -> str | None:
         return None
     wanted = _ALL_OF.get(command, extra)
     return (
-        f"{command}: found no package {package}, expected it to be installed: it comes with the extra"
+        f"{command}: found no package {package}, expected it to be installed; it comes with the extra"
         f" `{extra}`; in the project's folder run `make tools` or .venv/bin/pip install '.[{wanted}]'"
     )
 

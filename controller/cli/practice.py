@@ -1,4 +1,4 @@
-"""`tablectl simulate --staff me`: a person practises as the staff of a virtual table, and gets a score."""
+"""`tablectl simulate --staff me`: a person practises as a virtual table's staff, and gets a score."""
 
 import io
 import queue
@@ -58,7 +58,7 @@ from drivers.sim.table import Act, VirtualTable
 
 @dataclass(slots=True)
 class AttemptResult:
-    """The present result of one attempt, by the table's outcomes."""
+    """The current result of one attempt, according to the table's outcomes."""
 
     number: int
     result: Result | None = None
@@ -153,7 +153,7 @@ class Score:
             request.entered |= (name, str(seat)) == (request.request.name, request.request.seat)
 
     def add(self, outcome: Outcome) -> None:
-        """Apply an outcome of the attempt under way or of an earlier one."""
+        """Apply an outcome of the current attempt or of an earlier one."""
         number = attempt_of(outcome)
         if number is None or not self.turns:
             return
@@ -186,10 +186,10 @@ class Score:
         if published.decided and not published.unruled and _same(published.result, right.result):
             return None
         if not published.decided or published.unruled:
-            what = f"the review was not ruled on; correct was {_result(right.result)}"
+            what = f"the review was not ruled on; the correct result was {_result(right.result)}"
             return Missed(published.number, what, self._remedy(right.result, turn.card), published.rule)
         rule = self.spoken_rule if right.result is None else self.read_rule
-        what = f"the table has {_result(published.result)}; correct was {_result(right.result)}"
+        what = f"the table has {_result(published.result)}; the correct result was {_result(right.result)}"
         return Missed(published.number, what, self._remedy(right.result, turn.card), rule)
 
     def _remedy(self, result: Result | None, card: Input | None) -> str:
@@ -222,7 +222,7 @@ def _same(one: Result | None, other: Result | None) -> bool:
 
 def _result(result: Result | None) -> str:
     if result is None:
-        return "a void"
+        return "void"
     if isinstance(result, Mapping):
         return _hands(result)
     return result if isinstance(result, str) else f"{result[0]}-{result[1]}"
@@ -247,7 +247,7 @@ _BY = {
     "pass_dice": "stickperson",
     "new_shooter": "stickperson",
 } | dict.fromkeys(("lock", "unlock", "open_table", "close_table"), "supervisor")
-"""The role that enters an input, if it is not that of the person who rules."""
+"""The role that enters an input, if it is not the role of the person who rules."""
 
 
 def _high_roller_in(status: Json) -> Json:
@@ -284,7 +284,7 @@ class Practice:
         self._stopping = stopping
         self._go = threading.Event()
         self._under_way = False
-        """An attempt has been started, and its result has not been seen yet."""
+        """Whether an attempt has been started whose result has not been seen yet."""
         self._players = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._failed = False
         self._had_request = False
@@ -302,7 +302,7 @@ class Practice:
         return self._stage
 
     def begun(self, act: Act) -> None:
-        """Begin an attempt, in the stage's thread; write what a person sees once it lies on the table."""
+        """Begin an attempt, in the stage's thread; write what a person sees once it is on the table."""
         (scene,) = act.scenes
         card = card_to_set(act) if self._staff.cards else None
         self.score.begin(scene, card)
@@ -313,7 +313,7 @@ class Practice:
         self._under_way = False
         for sentence in observations(scene, card):
             self._commentary.event(f"You see: {sentence}.", "bold")
-        self._commentary.event("Rule if you must; press Enter to continue.", "dim")
+        self._commentary.event("Rule on it if needed; then press Enter to continue.", "dim")
 
     def run(self, stage: Stage, table: VirtualTable, folder: Path, table_file: Path) -> int:
         """Play until the evening, the person or a signal ends it; print the score. Return the exit code."""
@@ -406,7 +406,7 @@ class Practice:
         self._typed.put(None)
 
     def _prompt(self) -> None:
-        self._screen.line(f"You are the staff. Enter {self._staff.does}; then rule if you must:")
+        self._screen.line(f"You are the staff. The Enter key {self._staff.does}; then rule if needed:")
         self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` shows the score,")
         self._screen.line("  `end` or Ctrl-D ends.")
         while not self._stopping.is_set():

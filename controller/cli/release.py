@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="the release key, as `tablectl keys make release` makes it",
+        help="the release key, created by `tablectl keys make release`",
     )
     verifies = add_subcommand(actions, "verify", "find every file that was changed, added or removed")
     verifies.add_argument(
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(TRUSTED_FILE),
         metavar="FILE",
-        help=f"the trusted public release keys, one a line (default: {TRUSTED_FILE})",
+        help=f"the trusted public release keys, one per line (default: {TRUSTED_FILE})",
     )
     for one in (signs, verifies):
         one.add_argument(

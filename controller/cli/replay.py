@@ -1,7 +1,7 @@
 """`tablectl replay`: print the outcomes of recorded sensor logs or of raw serial captures.
 
-Each of a table's recordings can be replayed alone, so several logs are replayed in parallel, in one process
-per core, and their results are printed in the order of the logs.
+Each of a table's recordings can be replayed on its own, so several logs are replayed in parallel, in one
+process per core, and their results are printed in the order of the logs.
 """
 
 import argparse
@@ -43,13 +43,13 @@ from drivers.ss2.device import Ss2Settings, Ss2Wheel
 from drivers.ss2.protocol import with_its_blank
 
 AHEAD = 4
-"""Logs queued for each worker: enough that none idles, few enough that results don't pile up."""
+"""Logs queued for each worker: enough to keep it busy, and few enough that results don't pile up."""
 _SHOWN_EVERY_S = 0.5
 Result = TypeVar("Result")
 
 
 class _Worker(NamedTuple):
-    """What a worker process inherits from its parent by fork, without pickling."""
+    """The data that a worker process inherits from its parent by fork, without pickling."""
 
     lines: "Synchronized[int]"
     play: Callable[[str], object]
@@ -60,7 +60,7 @@ _worker: _Worker | None = None
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a replay; `fraction` is by the size of the logs that are done, from 0 to 1."""
+    """The progress of a replay; `fraction`, from 0 to 1, is the share of the logs' size that is done."""
 
     logs: int
     done: int
@@ -95,8 +95,9 @@ def replay_in_parallel(
 ) -> Iterator[Result]:
     """Replay logs in parallel processes; yield the results in the order of the logs.
 
-    Results must be picklable. `progress` is called twice a second. What `play` raises is raised here in
-    the log's turn; BrokenProcessPool is raised if a worker is killed. All workers are stopped at the end.
+    Results must be picklable. `progress` is called twice a second. An exception of `play` is raised here
+    when it is the log's turn; BrokenProcessPool is raised if a worker is killed. All workers are stopped at
+    the end.
     """
     context = get_context("fork")
     lines = context.Value("q", 0)
@@ -130,7 +131,7 @@ def replay_in_parallel(
 
 
 def _begin(worker: _Worker) -> None:
-    global _worker  # noqa: PLW0603 - a pool's workers can share state only so
+    global _worker  # noqa: PLW0603 - a pool's workers can share state only like this
     _worker = worker
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -177,13 +178,13 @@ class CapturePlay:
     """A capture played through the driver and a session; `wheel` holds the driver's counts."""
 
     def __init__(self, capture: Capture, setup: Setup) -> None:
-        """Raises SetupError if the setup lacks what its game needs."""
+        """Start a session; raises SetupError if the setup lacks something that its game needs."""
         self.wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
         self._capture = capture
         self._session = Session(setup)
 
     def effects(self, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
-        """Play the capture; yield every effect in order. `progress` gets the number of lines read."""
+        """Play the capture; yield every effect in order. `progress` receives the number of lines read."""
         for line in self._capture:
             yield from self._tick_until(line.t)
             yield from self._feed(self.wheel.receive(line.t, with_its_blank(line.text) + b"\r\n"))
@@ -203,7 +204,7 @@ class CapturePlay:
 
 
 def _wheel(pockets: int) -> Wheel:
-    """Return the wheel; the places of 000 and 0000 are unknown, and do not matter here."""
+    """Return the wheel; the positions of 000 and 0000 are unknown, and do not matter here."""
     name = "european" if pockets == min(WHEELS) else "american"
     more_zeros = ("000", "0000")[: max(0, pockets - 38)]
     return Wheel.trusted(name, (*STANDARD_POCKETS[name], *more_zeros))
@@ -237,7 +238,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calls",
         choices=("automatic", "confirm"),
-        help="call automatically or on a person's confirmation, instead of as the log says",
+        help="make calls automatically or on a person's confirmation, overriding the log's setting",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object per outcome")
@@ -270,7 +271,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Replay the logs, print their outcomes and, with `--check`, compare them.
 
-    A bad log prints none of its outcomes and ends the replay: later outcomes would follow a gap.
+    If a log is bad, none of its outcomes is printed and the replay ends: later outcomes would follow a gap.
     """
     outcomes: list[Json] = []
     try:
@@ -282,14 +283,14 @@ def run(arguments: argparse.Namespace) -> int:
             for remark in results.remarks:
                 say(remark)
             if not results.count:
-                say(f"{results.log}: found no outcome in it")
+                say(f"{results.log}: found no outcomes in the log")
             outcomes += results.outcomes
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
     except BrokenProcessPool:
         say(
-            "a replay process was killed, perhaps because memory ran out;"
+            "a replay process was killed, possibly because memory ran out;"
             " replay fewer logs at a time, with --workers 1"
         )
         return FAILED
@@ -454,7 +455,7 @@ def _show_progress(progress: Progress) -> None:
 
 
 def remarks_on(log: Log, late: int) -> Iterator[str]:
-    """Yield what a user should know about a log that was replayed."""
+    """Yield remarks for the user about a log that was replayed."""
     if log.truncated:
         yield (
             f"{log.name}: truncated after line {log.lines}: the power was lost, or the log is still being"
@@ -486,7 +487,7 @@ def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:
 
 def _check(outcomes: list[Json], expected: list[Json], name: str) -> int:
     if not expected:
-        say(f"{name}: found no outcome in it, so nothing was compared")
+        say(f"{name}: found no outcomes in the file, so nothing was compared")
         return OK
     difference = compare(outcomes, expected)
     if difference is not None:

@@ -1,4 +1,4 @@
-"""`tablectl rules` and `settle`: show rule sets, check their pay tables, and settle wagers by them."""
+"""`tablectl rules` and `settle`: show rule sets, check their pay tables, and settle wagers with them."""
 
 import argparse
 import io
@@ -104,7 +104,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _rules_beside(name: str) -> Mapping[str, str]:
-    """Return the rule or reason in the comment behind each key of a rule set's file."""
+    """Return the rule or reason in the comment after each key of a rule set's file."""
     path = config_file("rulesets", name)
     lines = path.read_text(encoding="utf-8").splitlines()
     places = parse_document(path).places
@@ -120,7 +120,7 @@ def _with_unit_and_rule(key: str, text: str, beside: Mapping[str, str]) -> str:
     value = f"{text} {unit}".rstrip() if text != "-" else text
     if ".causes." in key:
         return value
-    own = "the product's own: no rule requires it"
+    own = "chosen for this product: no rule requires it"
     return f"{value}  [{beside.get(key, own)}]"
 
 
@@ -226,7 +226,7 @@ def _accept(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(msgspec.json.encode({"accepted": chosen, "file": str(path)}).decode())
     else:
-        print(*(f"{id_}: accepted" for id_ in chosen), f"kept in {path}", sep="\n")
+        print(*(f"{id_}: accepted" for id_ in chosen), f"saved in {path}", sep="\n")
     return OK
 
 
@@ -278,7 +278,7 @@ def _report_of(report: Report) -> dict[str, object]:
 
 
 def _paytable(ruleset: RuleSet) -> dict[str, object]:
-    """Return a rule set's pay table as its file has it; {} without one. Raises SettingsError."""
+    """Return a rule set's pay table as it is in its file; {} if it has none. Raises SettingsError."""
     if ruleset.name not in config_names("paytables"):
         return {}
     document = parse_document(config_file("paytables", ruleset.name))
@@ -295,7 +295,7 @@ _SETTLE_EXAMPLES = (
 
 def _add_settle_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--rules", required=True, metavar="NAME", help="the rule set to settle by")
+    parser.add_argument("--rules", required=True, metavar="NAME", help="the rule set to settle with")
     parser.add_argument(
         "file",
         nargs="?",
@@ -321,7 +321,7 @@ def _run_settle(arguments: argparse.Namespace) -> int:
 
 
 def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, name: str = "-") -> int:
-    """Settle a stream by a named rule set; `name` is the source's, for messages. Return the exit code."""
+    """Settle a stream with a named rule set; return the exit code. Messages call the source `name`."""
     try:
         game, answered = game_for(ruleset), False
         for answer in settle(source, game):
@@ -329,7 +329,7 @@ def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, na
             out.flush()
             answered = True
         if not answered:
-            err.write(f"{name}: found no bet in it, so nothing was settled\n")
+            err.write(f"{name}: found no bets, so nothing was settled\n")
     except SettingsError as error:
         err.write(f"{error}\n")
         return BAD_INPUT

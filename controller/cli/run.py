@@ -36,7 +36,7 @@ EXAMPLES = (
 )
 
 SWITCH_S = 0.0005
-"""The interpreter's thread switch interval, in seconds: with Python's 5 ms, a reading waits up to 12 ms."""
+"""The interpreter's thread switch interval in seconds; with the default, 5 ms, a reading can wait 12 ms."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--readings",
         metavar="PATH",
-        help="read readings as JSON lines from a FIFO, a Unix socket or - (standard input, whose end stops"
-        " the table), instead of the table's devices",
+        help="get readings as JSON lines from a FIFO, a Unix socket or - (standard input; the table stops"
+        " when it ends) instead of from the table's devices",
     )
     parser.add_argument(
         "--data-time",
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unlock",
         choices=("automatic", "person"),
         default="automatic",
-        help="who unlocks after the self-test (default: automatic)",
+        help="who unlocks the table after the self-test (default: automatic)",
     )
     parser.add_argument(
         "--no-self-test-devices", action="store_true", help="do not wait for the table's devices"
@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for role in ("staff", "technician", "settlement"):
         parser.add_argument(
-            f"--{role}-group", metavar="GROUP", help=f"the Unix group whose members have the rights of {role}"
+            f"--{role}-group", metavar="GROUP", help=f"the Unix group whose members have the role {role}"
         )
     parser.add_argument(
         "--socket-group", metavar="GROUP", help="the Unix group that may connect to the control socket"
@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
         with startup_frozen():
             daemon.run()
     finally:
-        # The socket is closed first: an input that arrived now could no longer be processed.
+        # The socket is closed first, because an input that arrives now could no longer be processed.
         control.stop()
         code = daemon.close()
     return code
@@ -247,7 +247,7 @@ def engine_maker() -> EngineMaker | None:
 
 
 class _LazyEngine(Consumer):
-    """Imports the engine in the engine's own thread: its database library would delay the daemon's start."""
+    """Imports the engine in the engine's thread, because its database library would delay the start."""
 
     def __init__(self, setup: EngineSetup) -> None:
         self._setup = setup

@@ -22,7 +22,7 @@ _PIPS = "⚀⚁⚂⚃⚄⚅"
 _SUITS = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
 _TO_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
 _MIN_TEXT_WIDTH = 24
-"""Text that would have fewer columns than this beside its lead is put below it."""
+"""If the text beside a lead would have fewer columns than this, it is put below the lead."""
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
@@ -52,7 +52,7 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Return how many columns a line may have; read each time, since a window can be resized."""
+        """Return how many columns a line may have; it is read each time, because a window can be resized."""
         return shutil.get_terminal_size().columns if self.terminal else UNLIMITED
 
     @property
@@ -72,10 +72,10 @@ class Screen:
             self.line(line)
 
     def draft(self, text: str) -> None:
-        """Show text that the next line replaces; nothing without a cursor."""
+        """Show text that the next line replaces; does nothing if the cursor can't be moved."""
         if self.cursor:
             self._has_draft = True
-            shown = self._encodable(text)[: self.width - 1]  # a line that wraps could not be replaced
+            shown = self._encodable(text)[: self.width - 1]  # a wrapped line could not be replaced
             print(f"\r{_CLEAR_LINE}{shown}", end="", file=self._stream, flush=True)
 
     def clear(self) -> None:
@@ -84,7 +84,7 @@ class Screen:
             print(f"{_HOME}{_CLEAR_BELOW}", end="", file=self._stream, flush=True)
 
     def page(self, lines: Sequence[str], *, first: bool) -> None:
-        """Show lines in place of the previous page's, as many as the window has room for."""
+        """Replace the previous page with these lines, as many as the window has room for."""
         if not self.cursor:
             self.lines(lines if first else ["", *lines])
             return

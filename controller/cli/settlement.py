@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " else /var/lib/table/settlement.key)",
     )
     actions = parser.add_subparsers(dest="action", metavar="WHAT", required=True)
-    run_it = add_subcommand(actions, "run", "serve the HTTP API and settle the outcomes of a broker")
+    run_it = add_subcommand(actions, "run", "serve the HTTP API and settle the outcomes from a broker")
     run_it.add_argument(
         "--listen",
         default="127.0.0.1:8440",
@@ -83,7 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=real_number(0.001, 60, "seconds"),
         default=0.6,
         metavar="SECONDS",
-        help="how long a bet waits for its table's signed word that bets are open (default: %(default)s)",
+        help="how long a bet waits for its table's signed statement that bets are open"
+        " (default: %(default)s)",
     )
     run_it.add_argument(
         "--malfunction",
@@ -92,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="whether bets stand or are refunded when the equipment fails (default: %(default)s)",
     )
     key = add_subcommand(actions, "key", "show the engine's public key, for a table's `engine_key`")
-    key.add_argument("--rotate", action="store_true", help="make a new key, signed by the present one")
+    key.add_argument("--rotate", action="store_true", help="create a new key, signed by the current one")
     add_subcommand(
         actions, "prove", "check every movement of money, balance, seal and replay; exit 1: one is wrong"
     )
@@ -109,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the number of the table's next outcome (default: 1 for a new table, else as recorded)",
     )
     enrol.add_argument(
-        "--anew", action="store_true", help="pin another key for a table that is enrolled already"
+        "--anew", action="store_true", help="pin another key for a table that is already enrolled"
     )
     rounds = add_subcommand(
         actions, "rounds", "print how long before the close of bets each round's last wager arrived"
@@ -128,14 +129,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     release.add_argument("table", help="the table's name")
     release.add_argument("--who", required=True, help="the person who has investigated")
     release.add_argument("--refund", action="store_true", help="refund all stakes of the table first")
-    token = add_subcommand(actions, "token", "make, list and revoke the tokens of the HTTP API")
+    token = add_subcommand(actions, "token", "create, list and revoke the tokens of the HTTP API")
     of_tokens = token.add_subparsers(dest="token", metavar="WHAT", required=True)
-    make = add_subcommand(of_tokens, "make", "make a token and print it; it can't be shown again")
+    make = add_subcommand(of_tokens, "make", "create a token and print it; it can't be shown again")
     make.add_argument("name", help="the token's name, such as the program that uses it")
     make.add_argument(
         "--role", choices=("staff", "player", "reader"), required=True, help="what the token permits"
     )
-    make.add_argument("--player", help="with --role player: the player whose account it is for")
+    make.add_argument("--player", help="with --role player: the player to whose account it gives access")
     add_subcommand(of_tokens, "list", "list all tokens")
     add_subcommand(of_tokens, "revoke", "revoke a token").add_argument("name", help="the token's name")
 
@@ -198,7 +199,7 @@ def _check_database(database: str) -> None:
 
 
 def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
-    """Return what to do with the engine, its arguments checked; raises ValueError or SettingsError."""
+    """Check the arguments; return what to do with the engine. Raises ValueError or SettingsError."""
     match arguments.action:
         case "run":
             return partial(_run, _serving(arguments), _key_file(arguments))
@@ -256,7 +257,8 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
     host, port = _address(arguments.listen, "--listen")
     if host not in LOCAL_HOSTS and not arguments.certificate:
         raise ValueError(
-            f"--listen {host}: found no --certificate, expected one for an address that other machines reach"
+            f"--listen {host}: found no --certificate, expected one, because other machines can reach this"
+            " address"
         )
     if arguments.certificate:
         server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -51,7 +51,7 @@ EXIT_CODES_HELP = (
 def collector_paused() -> Iterator[None]:
     """Pause the garbage collector while modules are imported: almost nothing that they create is garbage.
 
-    The collector would take a tenth of the time that `tablectl run` needs for its imports.
+    Otherwise, the collector takes a tenth of the time that `tablectl run` needs for its imports.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -93,7 +93,7 @@ def say(text: object) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape every character that a terminal might obey, since names in a log are not trusted."""
+    """Escape every character that could control the terminal, because names in a log are not trusted."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -105,7 +105,7 @@ def caller() -> str:
 
 
 def own_name() -> str:
-    """Return how to start this program from the caller's shell: by name if it is on PATH, else by path."""
+    """Return the command that starts this program in the caller's shell: its name on PATH, else its path."""
     called = Path(sys.argv[0])
     if called.name != "tablectl" or which("tablectl"):
         return "tablectl"
@@ -113,9 +113,9 @@ def own_name() -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that refuses abbreviated options; those of its subcommands are of this class too.
+    """A parser that refuses abbreviated options; its subcommands' parsers are of this class too.
 
-    An abbreviation in a script would be refused, or mean something else, once another option begins alike.
+    An abbreviation in a script would be refused, or change its meaning, once another option matches it too.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ _ESCAPE = "tablectl-escape"
 
 
 class OutputError(Exception):
-    """Standard output can't be written; `reader_gone` if it is a pipe that nobody reads."""
+    """Standard output can't be written; `reader_gone` means that it is a pipe that nobody reads."""
 
     def __init__(self, reason: str, *, reader_gone: bool = False) -> None:
         super().__init__(f"can't write to standard output ({reason})")
@@ -205,9 +205,9 @@ class OutputError(Exception):
 
 
 def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
-    """Replace the standard streams by ones that report errors; to be called once, before any I/O.
+    """Replace the standard streams with ones that report errors; call this once, before any I/O.
 
-    /dev/null is opened in place of a stream that is closed, so that no file opened later gets its number.
+    /dev/null is opened in place of a closed stream, so that no file opened later gets its descriptor number.
     """
     closed = _closed()
     text_encoding = "ascii" if _plain(environment) else (sys.stdout and sys.stdout.encoding) or "utf-8"
@@ -221,8 +221,8 @@ def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
 def unwind_on_signals(*, service: bool = False) -> None:
     """Make SIGHUP, SIGINT and SIGTERM unwind the command, so that it cleans up.
 
-    A second signal ends it at once. What nohup ignores stays ignored. A service that receives SIGTERM
-    before it is ready exits with OK.
+    A second signal ends it at once. A signal that nohup ignores stays ignored. A service that receives
+    SIGTERM before it is ready exits with OK.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -230,7 +230,7 @@ def unwind_on_signals(*, service: bool = False) -> None:
 
 
 def discard_output() -> None:
-    """Discard what is buffered for standard output, and all later output."""
+    """Discard the buffered standard output, and all later output."""
     raw = _raw_of(sys.stdout)
     if isinstance(raw, _Output):
         raw.discarded = True
@@ -249,7 +249,7 @@ def _stop_before_ready(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Raw(io.RawIOBase):
-    """A file descriptor; a write waits where a terminal that another program made non-blocking is full."""
+    """A file descriptor; a write waits if a terminal that another program made non-blocking is full."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -272,7 +272,7 @@ class _Raw(io.RawIOBase):
 
 
 class _Output(_Raw):
-    """Standard output; raises OutputError, to tell its failure from that of any other file."""
+    """Standard output; raises OutputError, to distinguish its failure from that of any other file."""
 
     def __init__(self, descriptor: int, *, closed: bool) -> None:
         super().__init__(descriptor)
@@ -324,7 +324,7 @@ def _closed() -> frozenset[int]:
 
 
 def _plain(environment: Mapping[str, str]) -> bool:
-    """Return whether the locale is C or POSIX, in which Python would write UTF-8 nevertheless."""
+    """Return whether the locale is C or POSIX, in which Python would still write UTF-8."""
     if environment.get("PYTHONIOENCODING") or environment.get("PYTHONUTF8") == "1":
         return False
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
@@ -345,7 +345,7 @@ def _in_ascii(char: str) -> str:
 
 
 def on_stop(stop: Callable[[], None]) -> None:
-    """Call `stop` on SIGTERM and Ctrl-C, in a thread of its own.
+    """Call `stop` on SIGTERM and Ctrl-C, in a separate thread.
 
     The handler may interrupt the main thread while it holds the lock that `stop` needs. During the
     interpreter's shutdown no thread can be started, and none is needed.
@@ -366,9 +366,9 @@ _PUBLIC = 0o666
 
 @contextmanager
 def atomic_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces the one at this path at the end, and is deleted on any error.
+    """Open a temporary file that replaces the file at this path on success and is deleted on any error.
 
-    Its permissions are `mode` less the umask. Raises OSError, with this path as its file name, if the
+    Its permissions are `mode` minus the umask. Raises OSError, with this path as its file name, if the
     folder can't be written.
     """
     try:
@@ -389,7 +389,7 @@ def atomic_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
 
 
 def why_unwritable(path: Path) -> str | None:
-    """Return why a file can't be written there; None if it can. For a check before long work."""
+    """Return why a file can't be written at this path; None if it can. Call this before long work."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -406,15 +406,15 @@ def unwritable(path: Path, error: OSError) -> str:
             f"{path}: found no folder {path.parent}, expected one; create it: mkdir --parents {path.parent}"
         )
     if not path.parent.is_dir():
-        return f"{path}: found that {path.parent} is not a folder, expected one; name another"
+        return f"{path}: found that {path.parent} is not a folder, expected one; choose another"
     why = error.strerror or str(error)
-    return f"{path}: found it not writable ({why}), expected a writable file; name another"
+    return f"{path}: found no write access ({why}), expected a writable file; choose another"
 
 
 def inaccessible(path: object, error: OSError) -> str:
-    """Return that a file can't be read or written, and what was expected."""
+    """Return a message that a file can't be read or written, with what was expected."""
     why = error.strerror or str(error)
-    return f"{path}: found it not accessible ({why}), expected a file that this user can read or write"
+    return f"{path}: found no access ({why}), expected a file that this user can read or write"
 
 
 def _umask() -> int:

@@ -44,10 +44,10 @@ EXAMPLES = (
 )
 
 _INDENT = 12
-"""The indent of a wrapped line: below the text after the time."""
+"""The indent of a wrapped line, aligned with the text after the time."""
 _MAX_SHIFTS = 100_000
 _MAX_LISTED = 10
-"""The number of results in the text; the page and the JSON have all."""
+"""The number of results in the text; the page and the JSON contain all of them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the shift; return 1 if the journal is at fault, 2 if it or the shift does not exist."""
+    """Print the shift; return 1 if the journal is faulty, 2 if it or the shift does not exist."""
     try:
         with open_journal(arguments) as journal:
             starts = starts_of(journal)
@@ -106,7 +106,7 @@ def shift_lines(shift: Shift) -> Iterator[str]:
     """Yield the shift as lines of text."""
     yield f"{shift.table}: {_when(shift)}"
     if not shift.synced:
-        yield "  times may be wrong: the clock was not synchronized all the time"
+        yield "  times may be wrong: the clock was not synchronized throughout"
     for title, lines in _sections(shift):
         yield ""
         yield title
@@ -118,7 +118,7 @@ def shift_lines(shift: Shift) -> Iterator[str]:
 
 
 def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
-    """Yield the shift's sections, each a title and its lines; absent devices are not listed as faults."""
+    """Yield the shift's sections, each a title and its lines; device outages are not listed as faults."""
     voids = sum(shift.voids.values())
     yield f"{counted(shift.results, 'result')}, {counted(voids, 'void')}", _by_count(shift.voids)
     open_now = sum(review.ended_us is None for review in shift.reviews)
@@ -131,7 +131,7 @@ def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
     others = [span for span in shift.faults if span.cause != "device_down"]
     yield counted(len(others), "fault"), [_span(span) for span in others]
     yield (
-        counted(len(shift.devices), "absence of a device", "absences of devices"),
+        counted(len(shift.devices), "device outage"),
         [_span(span) for span in shift.devices],
     )
     yield counted(len(shift.locks), "lock"), [_span(span) for span in shift.locks]
@@ -207,7 +207,7 @@ def page_of(shift: Shift) -> str:
         f"<p>{escape(_when(shift))}</p>",
     ]
     if not shift.synced:
-        parts.append("<p>Times may be wrong: the clock was not synchronized all the time.</p>")
+        parts.append("<p>Times may be wrong: the clock was not synchronized throughout.</p>")
     for title, lines in _sections(shift):
         parts.append(f"<h2>{escape(title.capitalize())}</h2>")
         parts.extend(f"<p>{escape(printable(line))}</p>" for line in lines)
@@ -231,9 +231,9 @@ _SHADOW_EXAMPLES = (
 _WORDS: dict[Agreement, tuple[str, Style]] = {
     "agrees": ("agree", "green"),
     "differs": ("differ", "red"),
-    "review": ("went to review here, where the dealer's entry counts", "yellow"),
+    "review": ("went to review, so the dealer's entry counts", "yellow"),
     "entered_first": ("were entered before the controller called", "plain"),
-    "not_entered": ("were entered by nobody", "dim"),
+    "not_entered": ("were not entered by anybody", "dim"),
 }
 
 
@@ -243,7 +243,7 @@ def _add_shadow_arguments(parser: argparse.ArgumentParser) -> None:
         "--pictures",
         type=Path,
         metavar="DIR",
-        help="draw each difference and each review into this folder (SVG)",
+        help="draw each difference and each review in this folder (SVG)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one attempt per line")
     add_journal_options(parser)

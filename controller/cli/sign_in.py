@@ -174,7 +174,9 @@ def run_people(arguments: argparse.Namespace) -> int:
         match arguments.do:
             case "list":
                 if not register.people:
-                    say(f"{file}: the register is empty; `tablectl people add NAME --role ROLE` adds one")
+                    say(
+                        f"{file}: the register is empty; `tablectl people add NAME --role ROLE` adds a person"
+                    )
                 for one in register.people:
                     print(f"{one.name:<20} {', '.join(one.roles)}{'  (card)' if one.card else ''}")
                 return OK
@@ -187,11 +189,11 @@ def run_people(arguments: argparse.Namespace) -> int:
         say(f"people {arguments.do}: {error}")
         return FAILED if arguments.do == "remove" else BAD_INPUT
     except FileNotFoundError:
-        wanted = "expected the one that `tablectl sign_in` creates; start that first"
+        wanted = "expected the one that `tablectl sign_in` creates; start `tablectl sign_in` first"
         say(f"{file.parent}: found no such folder, {wanted}")
         return BAD_INPUT
     except OSError as error:
-        say(f"{file}: found it not accessible ({error.strerror}), expected the register; run as root")
+        say(f"{file}: found no access ({error.strerror}), expected the register; run as root")
         return BAD_INPUT
     return OK
 
@@ -202,7 +204,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
     there = next((one for one in register.people if one.name == name), None)
     if there is not None and not arguments.replace:
         raise RegisterError(
-            f"found {name} in the register already, as {', '.join(there.roles)};"
+            f"found {name} already in the register, as {', '.join(there.roles)};"
             " --replace sets new roles and a new PIN"
         )
     if not roles:
@@ -217,7 +219,7 @@ def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
 
 
 def _typed(what: str) -> str:
-    """Return a secret: typed twice at a terminal, else one line of standard input. Raises RegisterError."""
+    """Read a secret: typed twice at a terminal, else one line of standard input. Raises RegisterError."""
     if sys.stdin is None or not sys.stdin.isatty():
         return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")
     typed = getpass.getpass(f"{what}: ")

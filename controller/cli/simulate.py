@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0, MAX_SEED),
         default=1,
         metavar="N",
-        help="the seed from which the evening is drawn (default: 1)",
+        help="the seed of the evening's random numbers (default: 1)",
     )
     parser.add_argument(
         "--speed",
@@ -51,13 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--faults",
         type=_seed,
         metavar="SEED",
-        help="cause random faults, drawn from this seed (default: none)",
+        help="cause random faults, generated from this seed (default: none)",
     )
     parser.add_argument(
         "--dir",
         type=Path,
         metavar="DIR",
-        help="folder for the ports, the table's file and the truth (default: a new one)",
+        help="folder for the ports, the table's file and what really happens (default: a new one)",
     )
     parser.add_argument(
         "--throws", type=whole_number(1, MAX_ATTEMPTS), metavar="N", help="end after N throws, spins or games"
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--staff",
         choices=("virtual", "me"),
         default="virtual",
-        help="who is the staff; `me`: you start each throw, spin or deal and rule on it, the controller is"
+        help="who the staff are; `me`: you start each throw, spin or deal and rule on it, the controller is"
         " started too, and a score at the end shows what you missed (default: virtual)",
     )
     parser.add_argument(
@@ -82,7 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the source of the dice's tracks and faces: a script with a sensor's errors, or the product's"
         " own dice camera, which sees rendered pictures of simulated throws (default: scripted)",
     )
-    parser.add_argument("--list-faults", action="store_true", help="list the faults and how each shows")
+    parser.add_argument(
+        "--list-faults", action="store_true", help="list the faults and what each one looks like"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -113,13 +115,13 @@ def run(arguments: argparse.Namespace) -> int:
     except (SettingsError, NoEveningError) as error:
         say(error)
     except OSError as error:
-        # `drivers.sim.stage` raises it with a whole message.
+        # `drivers.sim.stage` raises it with a complete message.
         say(f"{error.filename or arguments.dir}: {error.strerror or error}")
     return BAD_INPUT
 
 
 def list_faults() -> None:
-    """Print every fault: what happens, and how it shows."""
+    """Print every fault: what happens, and what it looks like."""
     from drivers.sim.faults import FAULTS  # noqa: PLC0415 - as above
 
     for name, fault in FAULTS.items():

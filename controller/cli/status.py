@@ -156,7 +156,7 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
 
 
 def standing(status: Status) -> Style:
-    """Return the colour of a table's state: red with a fault, yellow if it waits for a person, else green."""
+    """Return the colour of a table's state: red with a fault, yellow if it needs a person, else green."""
     if status["faults"]:
         return "red"
     waits = status.get("awaited") or status.get("locked") or status.get("testing")
@@ -230,7 +230,7 @@ def _device(name: str, device: Mapping[str, object]) -> Entry:
 
 
 def _in_short(status: Status, name: str, device: Mapping[str, object]) -> Entry:
-    """Return a device's state, without the reason if the faults' section has it."""
+    """Return a device's state, without the reason if the section of faults shows it."""
     entry = _device(name, device)
     if any(fault["where"] == name for fault in _list(status.get("faults"))):
         return entry._replace(text=entry.text.partition(":")[0])
@@ -261,8 +261,8 @@ def _rate(device: Mapping[str, object]) -> str:
     return HELD_BACK if per_s is None else f"{per_s:g} readings/s"
 
 
-HELD_BACK = "counts wait until the bets are closed"
-"""Shown in place of the reading rate, which is withheld while bets are open: it could time a ball."""
+HELD_BACK = "counts are withheld until bets are closed"
+"""Shown instead of the reading rate, which is withheld while bets are open: it could time a ball."""
 
 
 def _mapping(value: object) -> dict[str, object]:
@@ -359,7 +359,7 @@ def _figures(device: Device) -> Iterator[str]:
 
 
 def troubles_of(device: Mapping[str, object]) -> list[str]:
-    """Return the codes of a device's present faults."""
+    """Return the codes of a device's current faults."""
     figures = device.get("figures")
     troubles = figures.get("troubles") if isinstance(figures, dict) else None
     return [str(one) for one in troubles] if isinstance(troubles, list | tuple | dict) else []
@@ -447,7 +447,7 @@ def add_outbox_arguments(parser: argparse.ArgumentParser) -> None:
         "--settled",
         nargs=2,
         metavar=("ID", "CHAIN"),
-        help="mark this outcome as acknowledged by settlement, with the chain value that settlement names",
+        help="mark this outcome as acknowledged by settlement, with the chain value from settlement",
     )
     add_socket(parser)
     add_json(parser)

@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Test the device; return 1 if a sensor failed or the table refused, 2 for bad input."""
     report: Path | None = arguments.report
     if report is not None and report.is_file():
-        say(f"{report}: found an existing report, expected a new file, since reports are kept; name another")
+        say(f"{report}: found an existing report, expected a new file; choose another name")
         return BAD_INPUT
     if report is not None and (wrong := why_unwritable(report)) is not None:
         say(wrong)
@@ -126,7 +126,7 @@ class GuidedTest:
             skipped = sum(finding.status == "skipped" for finding in self._findings)
             self._guide.show(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
             if failed:
-                again = f"this is a fault of the table until `tablectl test {self._name}` passes"
+                again = f"this stays a fault of the table until `tablectl test {self._name}` passes"
                 self._guide.show(f"{again}; `tablectl faults` shows it")
         return FAILED if failed else OK
 
@@ -176,7 +176,7 @@ class GuidedTest:
         if not self._lamps:
             return
         sure = self._arguments.yes_i_am_at_the_table
-        words = f"lamps and buzzer of {self._name} are next: type the word {WORD} to go on, Enter to skip:"
+        words = f"lamps and buzzer of {self._name} are next: type the word {WORD} to continue, Enter to skip:"
         if not sure and self._guide.answer(words) != WORD:
             says = f"{WORD} was not typed, and --yes-i-am-at-the-table not given"
             self._add(SensorFinding(sensor=OUTPUTS, status="skipped", says=says))

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"# {one.tty}, {printable(one.says) or 'no product name'}; identified by {by}")
             print(rule_for(one, alone=alone))
     if not found:
-        say(f"{arguments.sys}: found no USB serial port, expected one that is connected; see dmesg")
+        say(f"{arguments.sys}: found no USB serial port, expected one; check the cable, and see dmesg")
         return FAILED
     return OK
 
@@ -82,7 +82,7 @@ def plugged_in(sys: Path) -> Iterator[Plugged]:
 
 
 def name_of(one: Plugged, *, alone: bool) -> str:
-    """Return the port's name below /dev: maker and product, and serial number or USB socket."""
+    """Return the port's name under /dev: maker and product, and serial number or USB socket."""
     which = f"{one.serial}-{one.interface}" if alone else one.socket
     words = f"{one.says or 'port'}-{which}".lower()
     kept = "".join(c if c in _KEEPS_NUMBER else "-" for c in words)
@@ -101,7 +101,7 @@ def rule_for(one: Plugged, *, alone: bool) -> str:
 
 
 def _pattern(text: str) -> str:
-    """Replace characters that a rule would read as a pattern or the end of the value."""
+    """Replace characters that a rule would interpret as a pattern or as the end of the value."""
     return re.sub(r'[*?\[\]|"\\]|[^ -~]', "?", text)
 
 

@@ -97,10 +97,10 @@ class Watcher:
         self._waiting: Awaited | None = None
         self._refused: TableEvent | None = None
         self._again = 0
-        """How often the refusal shown last has been repeated."""
+        """How many times the refusal shown last has been repeated."""
 
     def begin(self, path: str, topics: list[str]) -> None:
-        """Write that the table is being watched, since nothing may happen for a while."""
+        """Write that the table is being watched, because nothing may happen for a while."""
         text = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
         self._screen.lines(self._screen.entry(Entry("", text, "dim")))
 
@@ -147,7 +147,7 @@ class Watcher:
         return False
 
     def _awaited(self, awaited: Awaited | None) -> None:
-        """Write once what awaits a person; the review's outcome, which arrives later, is then skipped."""
+        """Write once what awaits a ruling; the review's outcome, which arrives later, is then skipped."""
         if awaited is None or awaited == self._waiting:
             return
         self._waiting = awaited
@@ -160,7 +160,7 @@ class Watcher:
         self._commentary.write_detail(f"enter {may}", style="yellow")
 
     def _already_shown(self, outcome: Outcome) -> bool:
-        """Return whether a review was already shown as awaiting a person."""
+        """Return whether a review was already shown as awaiting a ruling."""
         waiting = self._waiting
         reviewed = outcome.type.endswith(".review") and waiting is not None
         return reviewed and waiting is not None and waiting.number == attempt_of(outcome)
@@ -177,7 +177,7 @@ class Watcher:
             self._commentary.event("self-test passed", "green")
             return
         failing = "; ".join(f"{check['name']}: {check['says']}" for check in checks if not check["ok"])
-        self._commentary.event(f"self-test waits: {failing}", "yellow")
+        self._commentary.event(f"self-test is waiting: {failing}", "yellow")
 
     def _reading(self, reading: object, line: Json) -> None:
         notes = ", ".join(name for name in ("masked", "delayed") if line.get(name))

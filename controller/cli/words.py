@@ -1,4 +1,4 @@
-"""Outcomes, verdicts and readings as text, a line each, and calls in the words of dealers."""
+"""Outcomes, verdicts and readings as lines of text, and calls in the words of dealers."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,7 +55,7 @@ _SIDE_WINS = {
     "Pair Plus": (" pair", " flush", " straight", " three of a kind"),
     "Ante Bonus": (" straight", " straight flush", " three of a kind"),
 }
-"""The hands that win these bets, whatever the dealer has (T-PP-1, T-AB-1)."""
+"""The hands that win these bets, whatever the dealer's hand is (T-PP-1, T-AB-1)."""
 _PLURAL = {"six": "sixes"}
 
 
@@ -471,5 +471,5 @@ def _noted(notices: Iterable[Notice]) -> str:
 
 
 def plain(code: str) -> str:
-    """Return a code such as no_wall_hit or table.locked in words; text with blanks is returned unchanged."""
+    """Return a code such as no_wall_hit or table.locked in words; text with spaces is returned unchanged."""
     return code if " " in code else code.replace("_", " ").replace(".", " ")

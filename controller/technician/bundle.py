@@ -197,8 +197,8 @@ _OWN_MESSAGES = (
     rf"(?P<name>\S+): session {_NUMBER} after row {_NUMBER}, {_DIGEST}",
     rf"(?P<path>\S+): sound: {_NUMBER} rows, {_NUMBER} outcomes",
     r"(?P<name>\S+): stopped",
-    r"standard input has ended; the table stops once the attempt under way is decided",
-    r"publishing did not end in time; outcomes not sent yet stay in the outbox",
+    r"standard input has ended; the table stops once the attempt in progress is decided",
+    r"publishing did not end in time; outcomes that were not sent stay in the outbox",
     r"Traceback \(most recent call last\):",
 )
 _UNIT = r"(?P<unit>[\w-]+\.service)"

@@ -123,7 +123,7 @@ def test_a_call_names_its_pictures_and_each_is_found_on_the_disk(
     assert main(["explain", "1", *options, "--no-plot", "--extract", str(tmp_path / "seen")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Roll 6-3" in shown
-    assert shown.count("as the camera took them") == 2
+    assert shown.count("; originals: ") == 2
     stills = sorted((tmp_path / "seen").glob("*-die-*.jpg"))
     assert len(stills) == 4
     assert main(["camera", "read", *map(str, stills), "--die-px", "63", "--json"]) == 0

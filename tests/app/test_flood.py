@@ -275,7 +275,7 @@ def test_a_user_who_connects_too_fast_is_refused_before_a_thread_is_started(
     monkeypatch.setattr(control_module, "may_everything", lambda _uid: True)
     assert ask(str(one.options.socket), {"do": "faults"})["ok"] is True, "root is never refused"
     control.stop()
-    turned_away = [answer for answer in answers if b"opens connections too fast" in answer]
+    turned_away = [answer for answer in answers if b"opens connections too quickly" in answer]
     assert len(turned_away) == 50
     assert len(looked_up) == CONNECTIONS_PER_USER.burst + 1
 

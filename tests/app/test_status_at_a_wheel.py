@@ -84,7 +84,7 @@ def test_a_devices_own_figures_show_nothing_that_reveals_timing(wheel: Daemon) -
     devices = comparable_status(wheel)["devices"]
     assert isinstance(devices, dict)
     assert devices["wheel"]["figures"] == {"firmware": "7", "troubles": ["noise"]}
-    assert health({**devices["wheel"], "figures": {}}) == "OK, counts wait until the bets are closed"
+    assert health({**devices["wheel"], "figures": {}}) == "OK, counts are withheld until bets are closed"
 
 
 def test_the_status_shows_every_figure_once_bets_are_closed(wheel: Daemon) -> None:

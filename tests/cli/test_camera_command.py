@@ -216,8 +216,8 @@ def test_a_camera_without_a_table_says_that_it_retries(tmp_path: Path) -> None:
         assert camera.stderr is not None
         line = camera.stderr.readline().decode()
         camera.terminate()
-    assert line.startswith(f"tablectl: {path}: found no table's socket (")
-    assert line.endswith("start it (systemctl start table); retried every 2 s\n")
+    assert line.startswith(f"tablectl: {path}: found no socket of a table (")
+    assert line.endswith("start it (systemctl start table); retrying every 2 s\n")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_picture_is_taken_with_an_uncalibrated_camera(
     assert shown is not None
     assert shown.shape == (480, 640, 3)
     assert main(["camera", "snap", str(rig), str(tmp_path / "held-1.bmp")]) == 2
-    assert "held-1.bmp: found a name with another ending, expected one of .png" in capsys.readouterr().err
+    assert "held-1.bmp: found an unsupported file extension, expected one of .png" in capsys.readouterr().err
     rig.write_text(table, encoding="utf-8")
     assert main(["camera", "snap", str(rig), str(taken)]) == 2
     assert "rig.yaml: found no `source`" in capsys.readouterr().err
@@ -300,7 +300,7 @@ def test_a_calibration_is_shown_then_written_into_the_rigs_file(
     rig.write_text(UNMEASURED, encoding="utf-8")
     words = ["camera", "calibrate", str(rig), *photographed(tmp_path)]
     assert main(words) == 0
-    assert "rig.yaml is unchanged; --write writes the result" in capsys.readouterr().out
+    assert "rig.yaml is unchanged; use --write to write the result" in capsys.readouterr().out
     assert rig.read_text(encoding="utf-8") == UNMEASURED
 
     assert main([*words, "--write", "--json", "--picture", str(tmp_path / "errors.png")]) == 0
@@ -315,7 +315,7 @@ def test_a_calibration_is_shown_then_written_into_the_rigs_file(
     assert main([*words, "--write", "--beside", str(rig)]) == 0
     told = capsys.readouterr().out
     assert "written: " in told
-    assert "the two cameras hang 0 mm apart, expected 300 mm or more" in told
+    assert "the two cameras are 0 mm apart, expected at least 300 mm" in told
 
 
 def test_an_inconclusive_calibration_writes_nothing(

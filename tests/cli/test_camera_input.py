@@ -44,8 +44,8 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path, rig: Path, capsys: pytest.Cap
     assert f"{found} a picture" in refused(capsys, "calibrate", rig, "--flat", f"left-front={pipe}")
     assert f"{found} a YAML file" in refused(capsys, "track", "a.avi", "--rig", pipe)
     film(tmp_path / "a.avi")
-    assert f"{pipe}: found it not writable" in refused(capsys, "snap", rig, pipe)
-    assert f"{pipe}: found it not writable" in refused(capsys, "board", pipe)
+    assert f"{pipe}: found no write access" in refused(capsys, "snap", rig, pipe)
+    assert f"{pipe}: found no write access" in refused(capsys, "board", pipe)
 
 
 def test_a_truncated_film_is_followed_to_its_end_and_is_exit_1(
@@ -73,7 +73,7 @@ def test_frames_too_small_for_the_rigs_points_are_refused(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = frames(tmp_path / "a.avi", 3, 320, 240)
-    said = "a.avi: found frames of 320 x 240, but one of `points` at 600, 40"
+    said = "a.avi: found frames of 320 x 240, but a point of `points` at 600, 40"
     assert said in refused(capsys, "track", small, "--rig", rig)
     assert said in refused(capsys, "live", rig, "--to", tmp_path / "seen.avi")
 
@@ -106,7 +106,7 @@ def test_a_film_that_could_not_be_written_is_exit_2(
     full.symlink_to("/dev/full")
     assert "full.avi: found 0 of 3 frames in it" in refused(capsys, "live", rig, "--to", full)
     assert "found no folder" in refused(capsys, "live", rig, "--to", tmp_path / "no" / "seen.avi")
-    assert "seen.txt: found a name with another ending" in refused(
+    assert "seen.txt: found an unsupported file extension" in refused(
         capsys, "live", rig, "--to", tmp_path / "seen.txt"
     )
 

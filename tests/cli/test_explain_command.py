@@ -22,7 +22,7 @@ def test_a_no_roll_is_stated_with_its_rule_die_figure_threshold_and_readings(cap
         "Roll 3: No Roll. Die 1 stopped 109 mm short of the right wall; both must hit an end (C34-INV-2ii)"
     )
     assert "cause  no_wall_hit die 1 [C34-INV-2ii]" in told
-    assert "asked  no_wall_hit: both must hit an end; a track point errs by 2 mm" in told
+    assert "needed no_wall_hit: both must hit an end; the error of a track point is 2 mm" in told
     assert any("wall_impact" in line for line in rest)
     assert "\x1b" not in told
 

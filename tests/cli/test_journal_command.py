@@ -130,7 +130,7 @@ def test_rows_and_outcomes_that_are_missing_are_counted(
     assert code == 1
     assert isinstance(left, int)
     assert re.search(rf"row 4 as its last: at least \d+ rows are missing, {last - left} outcomes", err)
-    assert "the existing rows verify" in err
+    assert "the existing rows are valid" in err
 
 
 def test_a_head_file_elsewhere_can_be_named_or_left_out(

@@ -147,7 +147,7 @@ def test_a_file_closed_to_this_user_is_bad_input(
     monkeypatch.setattr("controller.cli.journal.journal_file", closed)
     assert cli.main(["journal", "verify"]) == 2
     assert capsys.readouterr().err.startswith(
-        "tablectl: /var/lib/table/journal.db: found it not accessible to this user"
+        "tablectl: /var/lib/table/journal.db: found no access for this user"
     )
 
 
@@ -182,5 +182,6 @@ def test_an_argument_that_is_not_utf8_is_refused_in_one_sentence(command: str, t
     )
     assert (done.returncode, done.stdout) == (shell.BAD_INPUT, b"")
     assert done.stderr == (
-        b"tablectl: argument 4: found 'J\\xfcrgen', expected UTF-8; set your terminal or ssh client to it\n"
+        b"tablectl: argument 4: found 'J\\xfcrgen', expected UTF-8;"
+        b" set your terminal or ssh client to UTF-8\n"
     )

@@ -72,10 +72,10 @@ class TestPrinting:
         assert main(["replay", str(empty), "--json"]) == 0
         told = capsys.readouterr()
         assert told.out == ""
-        assert f"{empty}: found no outcome in it" in told.err
+        assert f"{empty}: found no outcomes in the log" in told.err
         nothing = write(tmp_path / "nothing.jsonl")
         assert main(["replay", str(empty), "--check", str(nothing)]) == 0
-        assert f"{nothing}: found no outcome in it, so nothing was compared" in capsys.readouterr().err
+        assert f"{nothing}: found no outcomes in the file, so nothing was compared" in capsys.readouterr().err
 
     def test_json_has_one_object_per_outcome_with_its_keys_in_order(
         self, log: Path, capsys: pytest.CaptureFixture[str]

@@ -196,7 +196,7 @@ def test_a_file_is_settled_line_by_line(tmp_path: Path, capsysbinary: pytest.Cap
 def test_a_file_without_bets_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_lines(tmp_path / "w.jsonl", NATURAL)
     assert main(["settle", "--rules", "craps-12-034", str(path)]) == 0
-    assert capsys.readouterr().err == f"tablectl: {path}: found no bet in it, so nothing was settled\n"
+    assert capsys.readouterr().err == f"tablectl: {path}: found no bets, so nothing was settled\n"
 
 
 def test_a_byte_order_mark_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,7 +87,7 @@ def test_the_shift_since_the_table_opened_again_starts_from_nothing(
     text = shift(capsys, "--journal", str(journaled(rig_in(tmp_path), an_evening())))
     assert "by manager Cy, not closed" in text
     assert "no results, no voids" in text
-    assert "1 absence of a device\n" in text
+    assert "1 device outage\n" in text
     assert "cam: unplugged, ongoing" in text
 
 

@@ -425,7 +425,7 @@ def test_a_wheel_is_calibrated_from_a_recording_and_written_only_on_confirmation
     out = capsys.readouterr().out
     assert "beam 1:  130.0 ->  137." in out
     assert "-  beams_deg: [10, 130, 250] # the track beams, by beam number" in out
-    assert "not written; --write writes it" in out
+    assert "not written; use --write to write it" in out
     assert roulette.read_text() == before
     assert cli.main([*words, "--write"]) == 0
     assert "# the track beams, by beam number" in roulette.read_text()
@@ -442,7 +442,7 @@ def test_an_inconclusive_recording_changes_nothing(
     before = roulette.read_text()
     words = ["calibrate", "wheel", "wheel", "--table", str(roulette), "--write", "--log"]
     assert cli.main([*words, str(log)]) == 1
-    assert "nothing is written: found no index pulse" in capsys.readouterr().err
+    assert "nothing was written: found no index pulse" in capsys.readouterr().err
     assert cli.main([*words, str(recorded(tmp_path / "b", roulette, (RotorIndex,)))]) == 1
     assert "found no pulse of beam 0, 1, 2" in capsys.readouterr().err
     assert cli.main([*words[:3], "--log", str(log)]) == 2

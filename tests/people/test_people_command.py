@@ -46,7 +46,7 @@ def test_somebody_who_is_there_keeps_the_pin_until_a_new_one_is_asked_for(
     add("4711", "--role", "boxperson")
     before = (tmp_path / REGISTER_FILE).read_bytes()
     assert add("0815", "--role", "dealer") == 2
-    assert "found ann in the register already, as boxperson; --replace sets" in capsys.readouterr().err
+    assert "found ann already in the register, as boxperson; --replace sets" in capsys.readouterr().err
     assert (tmp_path / REGISTER_FILE).read_bytes() == before
     assert add("0815", "--role", "dealer", "--replace") == 0
     assert "ann may sign in by PIN as dealer, replacing the previous entry" in capsys.readouterr().out
