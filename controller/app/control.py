@@ -44,8 +44,8 @@ from controller.app.peers import (
     RateLimiter,
     credentials_of,
     group_id,
+    has_every_role,
     is_listening,
-    may_everything,
     peer_of,
 )
 from controller.app.requests import NO_JOURNAL, Requests, past
@@ -138,7 +138,7 @@ class Control:
         now_us = self._daemon.monotonic.now_us()
         try:
             _, uid, _ = credentials_of(connection)
-            if not (may_everything(uid) or self._connections.spend(uid, now_us)):
+            if not (has_every_role(uid) or self._connections.spend(uid, now_us)):
                 self._refuse(connection, _TOO_MANY_A_SECOND)
                 return None
             peer = peer_of(connection, self._groups)

@@ -28,7 +28,7 @@ from controller.model.outcomes import (
 from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, follow, showing
 
 
-class Until(NamedTuple):
+class HistoryLimit(NamedTuple):
     """The limit of the history that may be shown: the last row, and the last arrival of a reading."""
 
     n: int
@@ -109,7 +109,7 @@ class Counts:
         return dict(self._settled + Counter(one for one in self._newest.values() if one is not None))
 
 
-class Showing:
+class TableHistory:
     """The history of a running table; thread-safe."""
 
     def __init__(self, first: Callable[[], TableBoard], open_journal: Callable[[], Reader]) -> None:

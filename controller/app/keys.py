@@ -75,7 +75,7 @@ _decode = msgspec.json.Decoder(KeyStep).decode
 
 def make(kind: Kind, path: Path) -> str:
     """Create a key in a new file that only its owner can read; return its public key or fingerprint."""
-    with alone_with(path):
+    with locked_folder_of(path):
         if kind in PUBLISHED and _public_file(path) == path:
             raise KeyFault(f"{path}: found the name of a public key's file, expected a name without .pub")
         write_key(path, _new_key(kind))
@@ -98,7 +98,7 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
 
     Raises KeyFault if there is no such key, or if the key exists although it is declared lost.
     """
-    with alone_with(path):
+    with locked_folder_of(path):
         return _rotate(kind, path, who, reason, lost=lost)
 
 
@@ -111,7 +111,7 @@ def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> Key
     steps = history(kind, path)  # first, so that another key's history is detected before anything changes
     before = (steps[-1].new if steps else "") if lost else public_of(kind, path)
     new_file = path.with_name(path.name + ".new")
-    if (begun := _cut_off_step(kind, new_file, before, steps)) is not None:
+    if (begun := _interrupted_step(kind, new_file, before, steps)) is not None:
         _publish(kind, path, begun.new)
         _move_into_place(new_file, path)
         return begun
@@ -149,7 +149,7 @@ def _publish(kind: Kind, path: Path, public: str) -> None:
     draft.replace(_public_file(path))
 
 
-def _cut_off_step(kind: Kind, new_file: Path, before: str, steps: Sequence[KeyStep]) -> KeyStep | None:
+def _interrupted_step(kind: Kind, new_file: Path, before: str, steps: Sequence[KeyStep]) -> KeyStep | None:
     """Return the step of a rotation that was interrupted before its new key was in place, if any."""
     if not steps or steps[-1].old != before or not steps[-1].new or not new_file.exists():
         return None
@@ -181,7 +181,7 @@ def _move_into_place(new_file: Path, path: Path) -> None:
 
 
 @contextmanager
-def alone_with(path: Path) -> Iterator[None]:
+def locked_folder_of(path: Path) -> Iterator[None]:
     """Hold the lock on changes to the key's folder; raises KeyFault if another command holds it."""
     try:
         with locked_folder(path.parent):
@@ -195,7 +195,7 @@ def alone_with(path: Path) -> Iterator[None]:
 
 def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
     """Delete a key without a successor and return the step, which the key itself signs in its history."""
-    with alone_with(path):
+    with locked_folder_of(path):
         step = KeyStep(kind=kind, old=public_of(kind, path), who=who, reason=reason)
         steps = history(kind, path)
         if steps and steps[-1].old == step.old and not steps[-1].new:
@@ -400,7 +400,7 @@ def replace_table_key(
     Raises JournalFault if a controller is running, the journal can't be continued, or the old key is not the
     journal's; KeyFault if systemd-creds refuses, or if the key exists although it is declared lost.
     """
-    with alone_with(where.file):
+    with locked_folder_of(where.file):
         return _replace_table_key(place, where, authorization, lost=lost, wall=wall)
 
 
@@ -427,7 +427,7 @@ def _replace_table_key(
     new = begun or new_place.read()
     replaced = replace_key(place, old, new, authorization, wall())
     if old is not None:
-        _sign_anew(place.journal.parent, old, new)
+        _sign_again(place.journal.parent, old, new)
     new_place.file.replace(where.file)
     return replaced, new.public.raw.hex()
 
@@ -442,7 +442,7 @@ def _readable(new_place: KeyPlace) -> Key | None:
         return None
 
 
-def _sign_anew(folder: Path, old: Key, new: Key) -> None:
+def _sign_again(folder: Path, old: Key, new: Key) -> None:
     """Sign the approved identity and the learned engine key with the new key, so that they stay valid."""
     approved = read_approved(folder / APPROVED_FILE, old)
     if approved is not None:

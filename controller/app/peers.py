@@ -82,7 +82,7 @@ def credentials_of(connection: socket.socket) -> tuple[int, int, int]:
     return pid, uid, gid
 
 
-def may_everything(uid: int) -> bool:
+def has_every_role(uid: int) -> bool:
     """Return whether this user is root, or the user that the controller runs as."""
     return uid in (0, os.getuid())
 
@@ -96,7 +96,7 @@ def peer_of(connection: socket.socket, groups: Groups) -> Peer:
         entry = pwd.getpwuid(uid)
         user = entry.pw_name
         member_of |= set(os.getgrouplist(user, entry.pw_gid))
-    if may_everything(uid):
+    if has_every_role(uid):
         return Peer(pid, uid, user, frozenset({"staff", "technician", "settlement", "screen"}))
     roles: set[Role] = set()
     named: tuple[tuple[Role, str | None], ...] = (

@@ -13,7 +13,7 @@ import msgspec
 from controller.app.clock import iso
 from controller.app.daemon import Daemon
 from controller.app.faults import APPROVES
-from controller.app.history import Until
+from controller.app.history import HistoryLimit
 from controller.app.messages import (
     AnyRequest,
     Approve,
@@ -62,20 +62,20 @@ DURABLE_S = 2.0
 """How long to wait for an acknowledgement to reach the disk."""
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
-_SAYS = {
+_ADVICE = {
     "not_allowed": "ask somebody whose group is allowed to",
     "nothing_to_approve": "no active fault needs this approval; `tablectl faults` lists the active ones",
     "overflow": "the controller's queue is full; enter it again",
 }
 
 
-def _about(request: Enter) -> str:
+def _subject_of(request: Enter) -> str:
     return "" if request.what is None else str(request.what)
 
 
-def _closed(request: Enter, view: View) -> str | None:
+def _why_closed(request: Enter, view: View) -> str | None:
     """Return why the review or proposal named in a ruling is closed; None if it is still open."""
-    named = _about(request).partition(" ")[0]
+    named = _subject_of(request).partition(" ")[0]
     awaited = view.awaited
     if awaited is not None and str(awaited.number) == named:
         return None
@@ -155,7 +155,7 @@ class Requests:
         """Journal that an action was refused, and return the refusal."""
         if (live := self._daemon.live) is not None:
             self._note_refusal(live, peer, action)
-        return refusal("not_allowed", f"{peer.user} may not {action}; {_SAYS['not_allowed']}")
+        return refusal("not_allowed", f"{peer.user} may not {action}; {_ADVICE['not_allowed']}")
 
     def at_screen(
         self, request: BeginTest | Watch | HistoryRequest, peer: Peer
@@ -252,7 +252,7 @@ class Requests:
         if request.name == "unlock" and (why := self._daemon.why_locked()) is not None:
             self._note_refusal(live, peer, "unlock")
             return refusal("locked", f"the table can't be unlocked yet: {why}")
-        if request.of_review and (closed := _closed(request, live.core.view)) is not None:
+        if request.of_review and (closed := _why_closed(request, live.core.view)) is not None:
             return refusal("review_closed", closed)
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s", "of_review"):
@@ -262,13 +262,13 @@ class Requests:
         named = console is not None or request.name != "confirm_late"
         arguments["who"] = (request.who if named else None) or peer.user
         if request.what is not None:
-            arguments["what"] = _about(request)
+            arguments["what"] = _subject_of(request)
         entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
         said = arguments if console is None else {**arguments, "console": console}
         self.note(live, peer, f"input {request.name}", said=said)
         asked = live.core.enter(entered)
         if asked is None:
-            return refusal("overflow", _SAYS["overflow"])
+            return refusal("overflow", _ADVICE["overflow"])
         if not request.wait_s:
             return answer(entered=request.name)
         if not asked.wait(request.wait_s):
@@ -282,7 +282,7 @@ class Requests:
     ) -> bytes:
         holding = sorted({fault.code for fault in self._daemon.faults.present} & APPROVES[request.what])
         if not holding:
-            return refusal("nothing_to_approve", _SAYS["nothing_to_approve"])
+            return refusal("nothing_to_approve", _ADVICE["nothing_to_approve"])
         who = request.who or peer.user
         noted = {"what": request.what, "who": who, "reason": request.reason, **(said or {})}
         try:
@@ -366,14 +366,14 @@ class _Arrival(msgspec.Struct):
 _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 
 
-def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
+def history_limit(view: View, game: str, last_n: int, opened: HistoryLimit) -> HistoryLimit:
     """Return how much of the past may be shown now; the caller must read `last_n` before `view`.
 
     While an attempt's readings must be hidden, the past may be shown only up to `opened`, when bets last
     opened.
     """
     hidden = view.must_hide_readings(game) or (game_of(game).dealt_face_down and view.attempt_open)
-    return opened if hidden else Until(last_n, view.now_us)
+    return opened if hidden else HistoryLimit(last_n, view.now_us)
 
 
 def past(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator[bytes]:
@@ -381,11 +381,11 @@ def past(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()
         view = live.core.view
-        until = past_until(view, live.setup.ruleset.game, last_n, live.bets_opened)
+        limit = history_limit(view, live.setup.ruleset.game, last_n, live.bets_opened)
         match request:
             case RowRequest():
                 row = reader.find(request.id)
-                if row.n > until.n:
+                if row.n > limit.n:
                     says = "bets are open, or the hand is not decided yet; ask again afterwards"
                     yield refusal("not_now", says)
                 else:
@@ -393,14 +393,14 @@ def past(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator
             case IdentityRequest():
                 yield answer(identity=reader.identity_at(request.at), key=reader.key_at(request.at).raw)
             case RowsRequest():
-                origin, held_back = reader.origin, until.n < last_n
-                yield answer(table=origin.table, key=origin.public_key, last_n=until.n, held_back=held_back)
-                to_n = until.n if request.to_n is None else min(request.to_n, until.n)
+                origin, held_back = reader.origin, limit.n < last_n
+                yield answer(table=origin.table, key=origin.public_key, last_n=limit.n, held_back=held_back)
+                to_n = limit.n if request.to_n is None else min(request.to_n, limit.n)
                 for row in reader.rows(request.from_n, to_n, request.types, evidence=request.evidence):
                     yield encode({"row": row}) + b"\n"
                 yield answer(end=True)
             case RecordingRequest():
-                limit_us = until.arrived_us if _is_of_session(request.name, view) else NO_LIMIT_US
+                limit_us = limit.arrived_us if _is_of_session(request.name, view) else NO_LIMIT_US
                 yield from _recorded(journal / RECORDINGS / (request.name + ENDING), limit_us)
             case RecordingsRequest():
                 yield answer(recordings=list(_recordings(journal / RECORDINGS, view)))

@@ -15,7 +15,7 @@ from controller.app.core import Core
 from controller.app.devices import Devices
 from controller.app.faults import TEST_FAILED, WAITS, ActiveFaults, Fault, duty_of_test, of_journal, of_test
 from controller.app.hardware import Hardware
-from controller.app.history import Showing, Until
+from controller.app.history import HistoryLimit, TableHistory
 from controller.app.hub import Hub
 from controller.app.identity import Digests
 from controller.app.inlet import ROOM_FOR_READINGS, Inlet
@@ -121,7 +121,7 @@ class SelfTest:
             return Check(name="switches", ok=False, says=f"open: {', '.join(opened)}")
         unreported = self._devices.unreported_switches(self._switches, now_us)
         if unreported:
-            return Check(name="switches", ok=False, says="; ".join(starmap(_to_report, unreported.items())))
+            return Check(name="switches", ok=False, says="; ".join(starmap(_unreported, unreported.items())))
         return Check(name="switches", ok=True, says="all locking switches are closed")
 
     def _check_faults(self) -> Check:
@@ -134,7 +134,7 @@ def _each(missing: Mapping[str, str]) -> str:
     return ", ".join(f"{name} ({says})" for name, says in missing.items())
 
 
-def _to_report(dev: str, switches: str) -> str:
+def _unreported(dev: str, switches: str) -> str:
     """Return what a device has not reported yet, and what to do about it."""
     if switches == "any":
         return (
@@ -210,7 +210,7 @@ class RunningTable:
         )
         self._retention = Retention(self.journal, settings.retention, wall)
         self.last_n = self.journal.recovered.last_n
-        self.bets_opened = Until(self.last_n, self._begun_us)
+        self.bets_opened = HistoryLimit(self.last_n, self._begun_us)
         """The last row and reading when bets last opened, or when this session began."""
         publishing.open(
             self.journal,
@@ -222,7 +222,7 @@ class RunningTable:
             ask_late=self._ask_late,
             ask_play=self._ask_play,
         )
-        self.showing = Showing(
+        self.showing = TableHistory(
             lambda: first_board(
                 settings.table,
                 str(self.journal.recovered.session),
@@ -448,7 +448,7 @@ class RunningTable:
             assert row.body is not None
             self.last_n = row.n
             if row.name == "bets.opened":
-                self.bets_opened = Until(row.n, outcome_of(row.body).t)
+                self.bets_opened = HistoryLimit(row.n, outcome_of(row.body).t)
             line = b'{"outcome":%s,"n":%d,"chain":"%s"}\n' % (row.body, row.n, row.link.hex().encode())
             self._hub.publish("outcomes", line)
             if self._hardware is not None:

@@ -72,7 +72,7 @@ class Tests:
             connection.sendall(refusal("busy", "another guided test is running; wait until it ends"))
             return
         try:
-            why = why_not(live.core.view)
+            why = why_test_refused(live.core.view)
             if why is not None:
                 connection.sendall(refusal("not_now", why))
                 return
@@ -253,7 +253,7 @@ _TOO_FAST = refusal("too_fast", "too many results or lamp tests at once; try aga
 _LOCK = "lock the table (`tablectl input lock --by supervisor`)"
 
 
-def why_not(view: View) -> str | None:
+def why_test_refused(view: View) -> str | None:
     """Return why no test may begin now, and what to do; None if a test may begin."""
     if view.testing:
         return "test mode is already on; switch it off: `tablectl input test_mode off --by technician`"

@@ -183,7 +183,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         say(f"nothing was written: {error}")
         return FAILED
     after = msgspec.structs.replace(before, points=felt.points, lens=lens)
-    apart_mm = None if arguments.beside is None else _apart_mm(Rig(after), rig_of(arguments.beside))
+    apart_mm = None if arguments.beside is None else _distance_mm(Rig(after), rig_of(arguments.beside))
     kept = _write(arguments.rig, after) if arguments.write else None
     if arguments.picture is not None:
         _draw(arguments.picture, laid[0][1], felt)
@@ -204,7 +204,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _apart_mm(first: Rig, second: Rig) -> float:
+def _distance_mm(first: Rig, second: Rig) -> float:
     """Return the distance between two cameras in mm; raises CameraInputError if they can't be one device."""
     pair_of([first, second])
     return float(np.hypot(*(first.eye - second.eye)[:2]))

@@ -247,7 +247,7 @@ def story_line(story: Story) -> str:
     match story:
         case Played(attempt=attempt, scene=scene, disturbed_by=faults):
             truth = scene.truth
-            what = (truth.dice and f"{truth.dice[0]}-{truth.dice[1]}") or truth.number or _ends(truth.told)
+            what = (truth.dice and f"{truth.dice[0]}-{truth.dice[1]}") or truth.number or _ending(truth.told)
             why = f" ({', '.join(truth.reasons)})" if truth.reasons else ""
             under = f"; while {', '.join(faults)}" if faults else ""
             return f"#{attempt} {scene.kind}: {truth.verdict} {what}{why}".rstrip() + under
@@ -257,7 +257,7 @@ def story_line(story: Story) -> str:
             return f"over {fault} {device}"
 
 
-def _ends(outcomes: Sequence[Expected]) -> str:
+def _ending(outcomes: Sequence[Expected]) -> str:
     """Return how a card game ends: its last outcome and, if it was won, the winner."""
     if not outcomes:
         return ""

@@ -137,7 +137,7 @@ def run_journal(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _whose(key: PublicKey, keyring: Keyring) -> str:
+def _other_key(key: PublicKey, keyring: Keyring) -> str:
     """Return why a journal may not end with this key."""
     replaced_at = dict(zip((one.raw for one in keyring.keys), keyring.handovers, strict=False)).get(key.raw)
     if replaced_at is None:
@@ -149,7 +149,7 @@ def _whose(key: PublicKey, keyring: Keyring) -> str:
 def _verify(arguments: argparse.Namespace) -> int:
     file = journal_file(arguments.journal)
     head: Path | None = None if arguments.no_head else arguments.head or head_beside(file)
-    if head is not None and not _begun(JournalLocation(file, head)):
+    if head is not None and not _journal_exists(JournalLocation(file, head)):
         return FAILED
     key: PublicKey | None = arguments.key
     with Reader(file) as reader:
@@ -168,7 +168,7 @@ def _verify(arguments: argparse.Namespace) -> int:
                 say("the existing rows are valid")
             return FAILED
     if key is not None and key.raw != last_key.raw:
-        say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: {_whose(key, keyring)}")
+        say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: {_other_key(key, keyring)}")
         return FAILED
     if acks.wrong:
         for words in acks.wrong:
@@ -204,7 +204,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _begun(place: JournalLocation) -> bool:
+def _journal_exists(place: JournalLocation) -> bool:
     """Return whether the journal exists; print a fault if its head file records a journal that is gone."""
     try:
         check_journal_exists(place, read_head(place.head))
@@ -221,10 +221,10 @@ def _show(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     with open_journal(arguments) as reader:
         count = 0
-        for row in reader.rows(*_which(arguments)):
+        for row in reader.rows(*_selected_rows(arguments)):
             _show_row(row, as_json=arguments.json)
             count += 1
-    return _said_if_none(count, arguments)
+    return _report_if_none(count, arguments)
 
 
 def _show_row(row: Row, *, as_json: bool) -> None:
@@ -242,12 +242,12 @@ def _export(arguments: argparse.Namespace) -> int:
     if _unknown(arguments.type):
         return BAD_INPUT
     with Reader(journal_file(arguments.journal)) as reader:
-        written = reader.export(sys.stdout.buffer, *_which(arguments))
+        written = reader.export(sys.stdout.buffer, *_selected_rows(arguments))
     sys.stdout.buffer.flush()
-    return _said_if_none(written, arguments)
+    return _report_if_none(written, arguments)
 
 
-def _which(arguments: argparse.Namespace) -> tuple[int, int | None, list[str]]:
+def _selected_rows(arguments: argparse.Namespace) -> tuple[int, int | None, list[str]]:
     return arguments.from_n, arguments.to_n, arguments.type
 
 
@@ -260,7 +260,7 @@ def _unknown(types: list[str]) -> bool:
     return unknown is not None
 
 
-def _said_if_none(count: int, arguments: argparse.Namespace) -> int:
+def _report_if_none(count: int, arguments: argparse.Namespace) -> int:
     """Print a message to standard error if no row was found; return OK."""
     if not count:
         upto = "the end" if arguments.to_n is None else f"row {arguments.to_n}"

@@ -185,7 +185,7 @@ def _play(status: Status) -> Iterator[Entry]:
 def _awaited(awaited: Mapping[str, object]) -> Iterator[Entry]:
     if not awaited:
         return
-    yield Entry(str(awaited["attempt"]), f"{awaited['number']}, {_STANDS[str(awaited['state'])]}", "yellow")
+    yield Entry(str(awaited["attempt"]), f"{awaited['number']}, {_STATES[str(awaited['state'])]}", "yellow")
     for reason in _list(awaited.get("reasons")):
         die = f" die {reason['die']}" if reason.get("die") else ""
         yield Entry(plain(str(reason["code"])) + die, f"{reason['seen']} [{reason['rule']}]")
@@ -197,7 +197,7 @@ def _awaited(awaited: Mapping[str, object]) -> Iterator[Entry]:
     yield Entry("enter", " or ".join(map(str, may)) if isinstance(may, list) else "")
 
 
-_STANDS = {"review": "under review: a person must rule", "proposed": "proposed: a person must accept it"}
+_STATES = {"review": "under review: a person must rule", "proposed": "proposed: a person must accept it"}
 
 
 def _lock(lock: Mapping[str, object]) -> Iterator[Entry]:

@@ -262,7 +262,7 @@ def test_a_user_who_connects_too_fast_is_refused_before_a_thread_is_started(
 
     monkeypatch.setattr(daemon, "monotonic", Still())
     monkeypatch.setattr(control_module, "peer_of", looks)
-    monkeypatch.setattr(control_module, "may_everything", lambda _uid: False)
+    monkeypatch.setattr(control_module, "has_every_role", lambda _uid: False)
     control = Control(daemon, one.options.socket, Groups())
     control.start()
     answers = []
@@ -272,7 +272,7 @@ def test_a_user_who_connects_too_fast_is_refused_before_a_thread_is_started(
             link.connect(str(one.options.socket))
             link.shutdown(socket.SHUT_WR)
             answers.append(heard.readline())
-    monkeypatch.setattr(control_module, "may_everything", lambda _uid: True)
+    monkeypatch.setattr(control_module, "has_every_role", lambda _uid: True)
     assert ask(str(one.options.socket), {"do": "faults"})["ok"] is True, "root is never refused"
     control.stop()
     turned_away = [answer for answer in answers if b"opens connections too quickly" in answer]

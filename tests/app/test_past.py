@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller.app.history import Until
-from controller.app.requests import past_until
+from controller.app.history import HistoryLimit
+from controller.app.requests import history_limit
 from controller.app.view import View
 from controller.cli.main import main
 from controller.machines.setup import First, State
@@ -123,7 +123,7 @@ def test_a_user_who_is_not_a_technician_may_not_read_past_records(table: Table, 
 
 # --- nothing early ---
 
-OPENED = Until(7, 700)
+OPENED = HistoryLimit(7, 700)
 
 
 def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: bool = False) -> View:
@@ -153,19 +153,19 @@ def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: boo
 
 
 @pytest.mark.parametrize(
-    ("game", "now", "until"),
+    ("game", "now", "limit"),
     [
-        ("craps", view(), Until(9, 900)),
+        ("craps", view(), HistoryLimit(9, 900)),
         ("roulette", view(), OPENED),
-        ("roulette", view(bets_closed=True, attempt_open=True), Until(9, 900)),
-        ("roulette", view(lock="locked"), Until(9, 900)),
+        ("roulette", view(bets_closed=True, attempt_open=True), HistoryLimit(9, 900)),
+        ("roulette", view(lock="locked"), HistoryLimit(9, 900)),
         ("three_card", view(), OPENED),
         ("three_card", view(bets_closed=True, attempt_open=True), OPENED),
         ("three_card", view(lock="locked", attempt_open=True), OPENED),
-        ("three_card", view(bets_closed=True), Until(9, 900)),
+        ("three_card", view(bets_closed=True), HistoryLimit(9, 900)),
     ],
 )
 def test_R_SPIN_3_T_DEAL_3_past_readings_end_where_bets_opened_on_a_result_not_yet_public(
-    game: str, now: View, until: Until
+    game: str, now: View, limit: HistoryLimit
 ) -> None:
-    assert past_until(now, game, 9, OPENED) == until
+    assert history_limit(now, game, 9, OPENED) == limit

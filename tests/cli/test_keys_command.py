@@ -63,7 +63,7 @@ def test_a_rotation_that_was_cut_off_is_completed_when_repeated(
     def cut(*_: object) -> None:
         raise KeyboardInterrupt
 
-    where = "replace_key" if cut_after == "the new key" else "_sign_anew"
+    where = "replace_key" if cut_after == "the new key" else "_sign_again"
     with monkeypatch.context() as power:
         power.setattr(f"controller.app.keys.{where}", cut)
         assert printed(capsys, *words)[0] == 130
