@@ -58,14 +58,14 @@ def test_a_truncated_film_is_followed_to_its_end_and_is_exit_1(
     told = capfd.readouterr()
     assert '"log":"table-readings"' in told.out
     assert "cut.avi: found " in told.err
-    assert "frames, expected a whole film" in told.err
+    assert "frames, expected the complete film" in told.err
 
 
 def test_a_film_of_one_frame_is_refused(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = frames(tmp_path / "one.avi", 1)
-    assert "found one frame in it, expected a film" in refused(capsys, "track", one, "--rig", rig)
+    assert "found only one frame, expected a film" in refused(capsys, "track", one, "--rig", rig)
     assert "found no such file" in refused(capsys, "track", tmp_path / "none.avi", "--rig", rig)
 
 
@@ -104,7 +104,7 @@ def test_a_film_that_could_not_be_written_is_exit_2(
     frames(tmp_path / "a.avi", 3)
     full = tmp_path / "full.avi"
     full.symlink_to("/dev/full")
-    assert "full.avi: found 0 of 3 frames in it" in refused(capsys, "live", rig, "--to", full)
+    assert "full.avi: found 0 of 3 frames in the file" in refused(capsys, "live", rig, "--to", full)
     assert "found no folder" in refused(capsys, "live", rig, "--to", tmp_path / "no" / "seen.avi")
     assert "seen.txt: found an unsupported file extension" in refused(
         capsys, "live", rig, "--to", tmp_path / "seen.txt"

@@ -149,7 +149,7 @@ def test_accepted_findings_are_never_stored_in_the_shipped_configuration(
     words = ("rules", "accept", "roulette", "*", "--who", "Ann", "--reason", "known")
     for home in (tmp_path / "of the user" / "table-controller", installed):
         assert main([*words]) == 0
-        assert f"kept in {home / 'accepted' / 'roulette.json'}" in capsys.readouterr().out
+        assert f"saved in {home / 'accepted' / 'roulette.json'}" in capsys.readouterr().out
         assert main(["rules", "check", "roulette"]) == 0
         installed.mkdir(exist_ok=True)
     assert not (config_home() / "accepted").exists()

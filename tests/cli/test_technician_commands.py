@@ -130,7 +130,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
 
     code, out = craps.does("calibrate", "camera", "cam", "--write")
     assert code == 2
-    assert "changed since the controller started" in out
+    assert "changes made since the controller started" in out
 
     craps.restart()
     until(lambda: bool(craps.status().get("devices")), "the devices")
@@ -287,7 +287,11 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
         ),
         (("calibrate", "walls", "cam"), 2, "cam: found no `wall`"),
         (("calibrate", "wheel", "cam"), 2, "cam: found no `ball_beam` in its `reads`"),
-        (("calibrate", "camera", "cam", "--table", "craps"), 2, "--table: found no --log with it"),
+        (
+            ("calibrate", "camera", "cam", "--table", "craps"),
+            2,
+            "--table: found no --log, expected both or neither",
+        ),
     ],
 )
 def test_an_invalid_test_is_refused_and_leaves_test_mode(
@@ -346,13 +350,13 @@ def test_lamps_are_lit_only_after_confirmation_and_the_person_enters_what_is_see
 ) -> None:
     words = ("test", "console", "--only", "outputs", "--socket", craps_for_words.socket)
     nobody = Terminal(*words)
-    nobody.see("type the word LAMP to go on")
+    nobody.see("type the word LAMP to continue")
     nobody.type("lamp")
     code, out = nobody.over()
     assert (code, "LAMP was not typed" in out) == (0, True)
 
     somebody = Terminal(*words)
-    somebody.see("type the word LAMP to go on")
+    somebody.see("type the word LAMP to continue")
     somebody.type("LAMP")
     for lamp, typed, found in (
         ("fault", "y", "pass"),
