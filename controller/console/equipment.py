@@ -112,7 +112,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     late: int = 0
 
     def health(self, name: str) -> Health:
-        """Return a device's state: offline, faulty by its own report or by a fault, or OK."""
+        """Return a device's state: offline, faulty according to its report or to a fault, or OK."""
         device = self.devices[name]
         if not device.up:
             return "offline"

@@ -77,7 +77,7 @@ class ReviewPictures:
             named = _named_of(answer.get("pictures", ()))
         except (LinkError, msgspec.ValidationError):
             named = ()
-        shown = [await self._shown_of(one) for one in named]
+        shown = [await self._load(one) for one in named]
         self._shown = {review: tuple(shown)}
 
     async def picture(self, sha256: str, name: str) -> bytes:
@@ -97,7 +97,7 @@ class ReviewPictures:
             (stay, pictures.entries[name]) for name, stay in zip(names, [*stays, MAX_STAY_S], strict=True)
         )
 
-    async def _shown_of(self, named: PictureFile) -> DiePicture:
+    async def _load(self, named: PictureFile) -> DiePicture:
         why = ""
         for _ in range(RETRIES):
             try:

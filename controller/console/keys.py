@@ -38,7 +38,7 @@ APPROVALS: Mapping[str, tuple[str, str]] = {
         "Approve the change",
         "Was it changed on purpose, and do you approve the table as it is now?",
     ),
-    "device": ("It is repaired", "Was the device repaired and tested?"),
+    "device": ("Device repaired", "Was the device repaired and tested?"),
     "clock": ("The clock is right", "Does the table's clock show the right time now?"),
 }
 """The key that approves a fault, and its question."""
@@ -46,7 +46,7 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
     "no_more_bets": ("No More Bets", "stop"),
     "open_bets": ("Open bets", "go"),
     "dice_collected": ("Dice are back", "plain"),
-    "paid": ("All is paid", "go"),
+    "paid": ("All paid", "go"),
     "start_roll": ("Start rolling", "go"),
     "pass_dice": ("Shooter passes the dice", "plain"),
 }
@@ -86,7 +86,7 @@ class Form:
     chosen: tuple[str, ...] = ()
     """The choices selected initially."""
     cards: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal, each with its position, of which one was read or entered wrong."""
+    """The cards of a deal, each with its position; one of them was read or entered wrongly."""
     ranks: tuple[str, ...] = _RANKS
     suited: bool = True
 
@@ -126,7 +126,7 @@ class Keys:
     unlock: Key | None = None
     """Shown next to the reason of the lock."""
     approvals: Mapping[str, Key] = field(default_factory=dict)
-    """The keys that approve something, by what is approved; each clears a fault."""
+    """The keys for approvals, by what each approves; an approval clears a fault."""
 
 
 def keys_for(floor: Floor, role: str) -> Keys:
@@ -184,12 +184,12 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
             shown = label if code == "called" else f"{label}: {words}"
             yield Key(shown, say, "stop", f"{shown} for {named}?", shown)
     if kind == "correction" and "settled" in may and "paid" not in may:
-        label, done = "All is paid", f"Has everything for {named} been paid?"
+        label, done = "All paid", f"Has everything for {named} been paid?"
         if _void(floor, number):
             label, done = (
-                ("Stakes are back", f"Have all stakes of {named} been returned?")
+                ("Stakes returned", f"Have all stakes of {named} been returned?")
                 if attempt == "deal"
-                else (f"It stays {_VOID_LABELS[attempt]}", f"Does {named} stay void?")
+                else (f"{_VOID_LABELS[attempt]} stands", f"Does {named} stay void?")
             )
         question = f"{done} It can't be changed afterwards."
         yield Key(label, {"name": "settled", "what": str(number)}, "quiet", question, label)
@@ -273,16 +273,16 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
             yield Key(named, say, "stop", "Stop the spin that is being launched?", named)
     if "confirm_late" in may:
         for late in floor.late:
-            yield Key(f"It stands: {late.says}", {"name": "confirm_late", "what": late.wager}, "go")
+            yield Key(f"Confirm bet: {late.says}", {"name": "confirm_late", "what": late.wager}, "go")
     for word, (label, look) in _PLAIN.items():
         if word in may and not (floor.lock == "locked" and word in _OF_PLAY):
             returned = word == "paid" and floor.game == "three_card" and _void(floor, floor.standing)
-            yield Key("Stakes are back" if returned else label, {"name": word}, look)
+            yield Key("Stakes returned" if returned else label, {"name": word}, look)
     for what in floor.state.inspect if "inspected" in may else ():
         yield Key(f"{what.capitalize()} inspected", {"name": "inspected", "what": what}, "go")
     if "settled" in may and "paid" not in may:
         question = "Has the winner been paid? The result can't be changed afterwards."
-        yield Key("The winner is paid", {"name": "settled"}, "quiet", question, "The winner is paid")
+        yield Key("Winner paid", {"name": "settled"}, "quiet", question, "Winner paid")
 
 
 def _forms(floor: Floor, may: frozenset[str]) -> Iterator[Form]:

@@ -44,7 +44,7 @@ class Link:
                 return await self._exchange(line)
 
     async def once(self, **request: object) -> Json:
-        """Return the answer to a request on a new connection, which delays no other; raises LinkError."""
+        """Return the answer to a request on a new connection, so no other request waits; raises LinkError."""
         own = Link(self._path, self._whom)
         try:
             return await own.ask(**request)
@@ -59,10 +59,10 @@ class Link:
             while line := await reader.readline():
                 yield _decode(line)
         except (OSError, ValueError) as error:
-            raise self._gone(error) from error
+            raise self._link_error(error) from error
         finally:
             writer.close()
-        raise self._gone(None)
+        raise self._link_error(None)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -84,7 +84,7 @@ class Link:
             return _decode(answer)
         except (OSError, TimeoutError, ValueError) as error:
             await self.close()
-            raise self._gone(error) from error
+            raise self._link_error(error) from error
         except asyncio.CancelledError:
             await self.close()
             raise
@@ -94,9 +94,9 @@ class Link:
             async with asyncio.timeout(ANSWER_S):
                 return await asyncio.open_unix_connection(self._path, limit=MAX_ANSWER)
         except (OSError, TimeoutError) as error:
-            raise self._gone(error) from error
+            raise self._link_error(error) from error
 
-    def _gone(self, error: BaseException | None) -> LinkError:
+    def _link_error(self, error: BaseException | None) -> LinkError:
         found = ""
         with suppress(AttributeError):
             found = getattr(error, "strerror", None) or str(error or "")

@@ -1,7 +1,7 @@
 """Metrics of the table, the controller and this console, for Prometheus (OpenMetrics text).
 
-They contain nothing by which a ball could be timed, such as a count of readings, which grows with each pass
-while bets are open (R-SPIN-3), and no card.
+They contain no card, and nothing that could be used to time a ball while bets are open (R-SPIN-3). A count of
+readings, for example, would grow with each pass of the ball.
 """
 
 from collections import Counter

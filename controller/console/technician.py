@@ -355,7 +355,7 @@ class Technician:
     async def _answer(self, request: Request) -> Response:
         session = self._technician(request)
         answered = await body_of(request, _answered_of)
-        work = self._at_work(session)
+        work = self._current_work(session)
         await self._sessions.token(session)  # an answer counts as activity
         if answered.answer not in work.answers:
             raise Refusal(409, "not_now", "this question is no longer open")
@@ -363,7 +363,7 @@ class Technician:
         return json_answer({"ok": True})
 
     async def _stop(self, request: Request) -> Response:
-        self._at_work(self._technician(request)).stop()
+        self._current_work(self._technician(request)).stop()
         return json_answer({"ok": True})
 
     def _technician(self, request: Request) -> Session:
@@ -372,7 +372,7 @@ class Technician:
             raise Refusal(403, "not_your_role", _REFUSED)
         return session
 
-    def _at_work(self, session: Session) -> GuidedWork:
+    def _current_work(self, session: Session) -> GuidedWork:
         if self._work is None or self._work.over:
             raise Refusal(409, "not_now", "no test or calibration is under way")
         if self._worker is not session:
@@ -381,11 +381,11 @@ class Technician:
 
     # --- recordings and checks ---
 
-    async def _past(self, session: Session, do: str) -> Json:
+    async def _request(self, session: Session, do: str) -> Json:
         return await self._table.once(do=do, token=await self._sessions.token(session))
 
     async def _recordings(self, _request: Request, session: Session) -> Response:
-        answer = await self._past(session, "recordings")
+        answer = await self._request(session, "recordings")
         recordings = read_recordings(answer.get("recordings", []))
         return self._page("recordings", session, recordings=recordings, why=str(answer.get("says", "")))
 
@@ -413,7 +413,7 @@ class Technician:
         )
 
     async def _checks(self, _request: Request, session: Session) -> Response:
-        answer = await self._past(session, "log")
+        answer = await self._request(session, "log")
         log = read_log(answer.get("log", []))
         found = () if self._bench is None else await asyncio.to_thread(self._bench.doctor)
         return self._page("checks", session, found=found, log=log, why=str(answer.get("says", "")))

@@ -1,12 +1,12 @@
 """Files of pictures that a camera keeps, and the folder that stores them, with a quota and a maximum age.
 
-A file is a ZIP archive without compression, which any tool opens, named by its SHA-256. The digest is
-computed while the file is built in memory, so nothing is read again when a die has come to rest. A file in
+A file is a ZIP archive without compression, which any archive tool can open, named by its SHA-256. The digest
+is computed while the file is built in memory, so nothing is read again when a die has come to rest. A file in
 the folder is always complete.
 
 The pictures show people's hands. So the oldest files are deleted automatically, and each deletion is recorded
-with who and why: the journal still contains the digest, and `tablectl explain` says that the file was
-deleted. A thread writes the files, so that the camera never waits for the disk.
+with the person and the reason: the journal still contains the digest, and `tablectl explain` says that the
+file was deleted. A thread writes the files, so that the camera never waits for the disk.
 """
 
 import hashlib

@@ -118,7 +118,7 @@ def is_pin_of(person: Person | None, typed: str) -> bool:
 
 
 def new_register() -> Register:
-    """Return a register with nobody in it."""
+    """Return a register without people."""
     return Register(salt=secrets.token_hex(16))
 
 
@@ -126,7 +126,7 @@ def read_register(file: Path) -> Register:
     """Return the register in this file, or an empty one if there is no file.
 
     Raises:
-        RegisterError: others than its owner can read the file, or it is not a register.
+        RegisterError: users other than its owner can read the file, or it is not a register.
         OSError: the file can't be read.
     """
     try:
@@ -262,7 +262,7 @@ _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return the digest of a screen's secret, which is what is stored; empty for a screen without one."""
+    """Return the digest of a screen's secret, which is stored in its place; empty without a secret."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 

@@ -1,7 +1,7 @@
 """Short-lived signed tokens, which identify the person at a screen; the daemon checks them.
 
 A token is `claims.signature`, both base64url: the claims as JSON, and an Ed25519 signature over a purpose and
-the claims. Its end is in the machine's time since boot, which does not depend on the wall clock.
+the claims. Its expiry is a time since the machine's boot, which does not depend on the wall clock.
 """
 
 import base64

@@ -103,7 +103,7 @@ class Announcer:
     def note_question(self, nonce: str, heard_us: int | None = None) -> None:
         """Record a query and the time at which it was received; a repeated query keeps its first time.
 
-        The default of `heard_us` is now.
+        `heard_us` defaults to the current time.
         """
         if heard_us is None:
             heard_us = self._until_us if self._now_us is None else self._now_us()

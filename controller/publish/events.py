@@ -277,9 +277,9 @@ Answer = (
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A table's status, retained at the broker, which itself publishes `offline` when the table is gone.
 
-    `session` counts the starts of the table's controller, which shows one that keeps restarting. `headline`
+    `session` counts the starts of the table's controller, so that repeated restarts are visible. `headline`
     is for people, `faults` are the codes of all active faults, `unacknowledged` is how many outcomes
-    settlement has not acknowledged, `sequence` and `chain` are the newest outcome's.
+    settlement has not acknowledged, and `sequence` and `chain` are the newest outcome's.
     """
 
     table: Name

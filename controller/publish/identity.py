@@ -186,7 +186,7 @@ class DuplicateClientDetector:
             self._since_us = now_us
 
     def receive(self, payload: bytes) -> None:
-        """Record a status of this table's own."""
+        """Record a status that this table sent."""
         self._own.append(payload)
         with suppress(Unreadable):
             session = read_status(payload).session
@@ -203,7 +203,7 @@ class DuplicateClientDetector:
                 self.found(found, now_us)
 
     def _is_of_last_run(self, status: TableStatus, now_us: int) -> bool:
-        """Return whether this is a late status of the table's own previous session."""
+        """Return whether this is a late status from this table's previous session."""
         if self._session is None or self._first_us is None or now_us - self._first_us > EARLIER_US:
             return False
         return status.session is None or status.session < self._session

@@ -65,7 +65,7 @@ MAX_STATEMENTS = 32
 """Statements that may wait for this thread; newer ones replace older ones."""
 
 _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
-"""Faults of which at most one is active: why there is no connection now."""
+"""Faults that explain why there is no connection; at most one is active."""
 
 Phase = Literal["away", "connecting", "subscribing", "ready"]
 _encode = msgspec.json.Encoder().encode
@@ -152,33 +152,33 @@ class MqttSink:
     def offer(self, messages: Sequence[Message]) -> None:
         """Queue messages to publish, in order."""
         self._offered.extend(messages)
-        self._ring()
+        self._wake_thread()
 
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
         """Publish the statement at once, or not at all: it is of no use later."""
         if self.ready:
             self._statements.append((statement, key))
-            self._ring()
+            self._wake_thread()
 
     def send_status(self, status: TableStatus) -> None:
         """Publish the table's status, now and at every connection."""
         self._status, self._status_is_new = status, True
-        self._ring()
+        self._wake_thread()
 
     def show(self, board: bytes) -> None:
         """Publish the board, now and at every connection."""
         self._board, self._board_is_new = board, True
-        self._ring()
+        self._wake_thread()
 
     def stop(self, timeout_s: float) -> bool:
         """Disconnect from the broker; False if the thread did not end in time."""
         self._stopping = True
-        self._ring()
+        self._wake_thread()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def _ring(self) -> None:
+    def _wake_thread(self) -> None:
         with suppress(
             OSError
         ):  # A full pipe wakes the thread as well; a closed one no longer has a thread to wake.
@@ -193,7 +193,7 @@ class MqttSink:
             except Exception as error:  # noqa: BLE001 - the thread continues whatever the library raises
                 found = f"{type(error).__name__}: {error}"
                 self._alarm.began(PublishFault("sink_failed", self._where, found))
-                self._away()
+                self._drop_link()
         self.leave()
 
     def turn(self, timeout_s: float) -> None:
@@ -216,7 +216,7 @@ class MqttSink:
             self._await_answers(link)
             link.close()
             link.turn()
-        self._away()
+        self._drop_link()
         self._woken.close()
         self._wake.close()
 
@@ -292,9 +292,9 @@ class MqttSink:
         for other in _CONNECTION - {code}:
             self._alarm.over(other)
         self._alarm.began(PublishFault(code, self._where, found))
-        self._away()
+        self._drop_link()
 
-    def _away(self) -> None:
+    def _drop_link(self) -> None:
         """Discard the connection, and with it whatever the library still holds."""
         if self._link is not None:
             self._link.drop()
@@ -320,7 +320,7 @@ class MqttSink:
             case Subscribed(code=code, says=says) if code >= REFUSED:
                 self._lose("broker_refused", f"subscription to {self._topics.answer}: {says}")
             case Subscribed():
-                self._be_ready()
+                self._become_ready()
             case Published():
                 self._confirm(happened)
             case Received(topic=self._topics.status, payload=payload, retained=retained):
@@ -330,7 +330,7 @@ class MqttSink:
             case ConnectionLost():
                 self._handle_lost_connection(happened)
 
-    def _be_ready(self) -> None:
+    def _become_ready(self) -> None:
         self._phase = "ready"
         self._ready_us = self._now_us()
         self._duplicates.connected(self._ready_us)

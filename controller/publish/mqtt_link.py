@@ -69,7 +69,7 @@ Happened = Connected | Subscribed | Published | Received | ConnectionLost
 
 
 class Outgoing(NamedTuple):
-    """A message to publish, with QoS 1 unless it says otherwise."""
+    """A message to publish, with QoS 1 unless `at_most_once` is set."""
 
     topic: str
     payload: bytes
@@ -256,7 +256,7 @@ class MqttLink:
 
 
 class _Packed(Properties):
-    """Properties that are packed once: paho takes longer for them than for all the rest of a message."""
+    """Properties that are packed once: paho takes longer to pack them than for the rest of a message."""
 
     _bytes: bytes
 

@@ -135,7 +135,7 @@ class BoardReason(msgspec.Struct, frozen=True, kw_only=True):
 class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that waits for a person: its number, what is missing, and the rulings accepted now.
 
-    `proposed` (`calls: confirm`) is a call that a person must accept; what it is stays with the staff.
+    `proposed` (`calls: confirm`) is a call that a person must accept; players do not see the call itself.
     """
 
     attempt: Literal["roll", "spin", "deal"]
@@ -198,7 +198,7 @@ def follow(board: TableBoard, row: Row) -> TableBoard:
         return board
     outcome = _decode_outcome(row.body)
     data = data_of(outcome.type, outcome.data)
-    board = msgspec.structs.replace(_moved(board, outcome.type, data), sequence=outcome.seq)
+    board = msgspec.structs.replace(_with_changes(board, outcome.type, data), sequence=outcome.seq)
     word, _, what = outcome.type.partition(".")
     if word not in _WORDS or what == "review":
         return board
@@ -267,7 +267,7 @@ class PublishedBoard:
         return board_bytes(board)
 
 
-def _moved(board: TableBoard, type_: str, data: Data) -> TableBoard:
+def _with_changes(board: TableBoard, type_: str, data: Data) -> TableBoard:
     replace = msgspec.structs.replace
     match type_, data:
         case "bets.opened" | "bets.closed", Bets(round=round_):

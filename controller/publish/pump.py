@@ -164,7 +164,7 @@ class Pump:
         self.post(_Wakeup())
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Record the decision that is awaited from a person now, which the board shows."""
+        """Record the decision that a person must make now, which the board shows."""
         if self._board is not None:
             self._board.note_awaited(awaited)
         self.post(_Wakeup())
@@ -333,9 +333,9 @@ class Pump:
 
     def _is_old(self, newest_seq: int) -> bool:
         """Return whether an engine's message is older than one received before, and so a replayed copy."""
-        return newest_seq < max(self._waits_from() - 1, self._newest_known)
+        return newest_seq < max(self._oldest_waiting() - 1, self._newest_known)
 
-    def _waits_from(self) -> int:
+    def _oldest_waiting(self) -> int:
         """Return the number of the oldest outcome that is not acknowledged, or of the next outcome."""
         oldest = next(iter(self._reader.outbox(1)), None)
         return self._last_seq + 1 if oldest is None or oldest.seq is None else oldest.seq
@@ -349,7 +349,7 @@ class Pump:
         if held is not None and held.link.hex() != reported.chain:
             found = f"outcome {seq} with chain hash {reported.chain}; this journal has {held.link.hex()}"
             return PublishFault("settlement_differs", where, found)
-        waits_from = self._waits_from()
+        waits_from = self._oldest_waiting()
         if seq + 1 < waits_from:
             found = f"outcome {seq} is its newest, but {waits_from - 1} was acknowledged"
             return PublishFault("settlement_lost", where, found)
@@ -460,7 +460,7 @@ class Pump:
             self._window.offer_again_now(now_us)
             return
         try:
-            if request.from_seq < self._waits_from() and self._is_old(request.told):
+            if request.from_seq < self._oldest_waiting() and self._is_old(request.told):
                 return
             self._replayed_us = now_us
             reader = self._reader

@@ -39,7 +39,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     """Return the readings that arrived from `from_us` to just before `to_us`, with the state at the start.
 
     Raises LogError at a bad line, and UncuttableError if a cut is within an attempt, so that the piece would
-    have other outcomes than the whole recording.
+    have different outcomes from the whole recording.
     """
     setup = setup_of(log.header, ruleset, log.name)
     session = Session(setup)

@@ -61,7 +61,7 @@ def unreadable(error: zlib.error | OSError) -> str:
 
 
 class Source:
-    """Iterates over a file's uncompressed bytes in blocks; afterwards `cut` says whether it was cut off.
+    """Iterates over a file's uncompressed bytes in blocks; afterwards `cut` is whether it was cut off.
 
     Raises zlib.error if a gzip stream is damaged, OSError if the file can't be read.
     """

@@ -126,7 +126,7 @@ class Gate:
     ) -> None:
         """Set the functions that ask tables: `late_line` about wagers made with the dice out.
 
-        `play_line` asks about Play; without it Play is asked about like any other bet.
+        `play_line` asks about Play; without it, Play is treated like any other bet.
         """
         self._line, self._late_line, self._play_line = line, late_line, play_line
 
@@ -193,7 +193,7 @@ class Gate:
     # --- the bettor's side ---
 
     def ask(self, table: str, play: PlayAt | None = None) -> Admitted | NoStatement:
-        """Ask for the statement and wait for it; the request must be complete by now.
+        """Ask for the statement and wait for it; the request must already be complete.
 
         `play` is the position at which Play is made, if the request makes it.
         """

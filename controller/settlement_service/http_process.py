@@ -96,7 +96,7 @@ class RequestHandler(Protocol):
         ...
 
 
-def _more(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
+def _responses(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
     """Return a route's possible answers in FastAPI's form."""
     return {code: says for kind in kinds for code, says in kind.items()}
 
@@ -109,7 +109,7 @@ guarded = APIRouter(dependencies=[Depends(_bearer)])
 def make_app(handler: RequestHandler) -> FastAPI:
     """Return the application that passes requests to this handler."""
     app = FastAPI(
-        title="Table settlement", version="1", docs_url=None, redoc_url=None, responses=_more(_SAYS)
+        title="Table settlement", version="1", docs_url=None, redoc_url=None, responses=_responses(_SAYS)
     )
     app.state.handler = handler
     app.include_router(router)
@@ -145,13 +145,13 @@ async def health(engine: Engine) -> Response:
     return await engine.ask("health")
 
 
-@guarded.post("/players", response_model=Granted, responses=_more(_REFUSES))
+@guarded.post("/players", response_model=Granted, responses=_responses(_REFUSES))
 async def open_account(engine: Engine, key: Key, wanted: NewAccount) -> Response:
     """Open a player's account."""
     return await engine.ask("open_account", key=key, player=wanted.player)
 
 
-@guarded.get("/players/{player}", response_model=Account, responses=_more(_UNKNOWN))
+@guarded.get("/players/{player}", response_model=Account, responses=_responses(_UNKNOWN))
 async def account(engine: Engine, player: Player) -> Response:
     """Read a balance and the wagers that are up."""
     return await engine.ask("account", player=player)
@@ -165,13 +165,13 @@ async def results(
     return await engine.ask("results", player=player, limit=limit)
 
 
-@guarded.post("/players/{player}/deposits", response_model=Granted, responses=_more(_REFUSES))
+@guarded.post("/players/{player}/deposits", response_model=Granted, responses=_responses(_REFUSES))
 async def deposit(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
     """Handle a buy-in."""
     return await engine.ask("deposit", key=key, player=player, cents=amount.cents)
 
 
-@guarded.post("/players/{player}/withdrawals", response_model=Granted, responses=_more(_REFUSES))
+@guarded.post("/players/{player}/withdrawals", response_model=Granted, responses=_responses(_REFUSES))
 async def withdraw(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
     """Pay chips out."""
     return await engine.ask("withdraw", key=key, player=player, cents=amount.cents)
@@ -195,7 +195,7 @@ async def alarms(engine: Engine) -> Response:
     return await engine.ask("alarms")
 
 
-@guarded.put("/tables/{table}/seats/{seat}", response_model=Granted, responses=_more(_REFUSES))
+@guarded.put("/tables/{table}/seats/{seat}", response_model=Granted, responses=_responses(_REFUSES))
 async def take_seat(
     *, engine: Engine, key: Key, table: Table, seat: Annotated[Name, Path()], wanted: Seating
 ) -> Response:
@@ -203,26 +203,30 @@ async def take_seat(
     return await engine.ask("take_seat", key=key, table=table, seat=seat, player=wanted.player)
 
 
-@guarded.post("/tables/{table}/wagers", response_model=Granted, responses=_more(_REFUSES))
+@guarded.post("/tables/{table}/wagers", response_model=Granted, responses=_responses(_REFUSES))
 async def bet(engine: Engine, key: Key, table: Table, wanted: NewWager) -> Response:
     """Make a bet."""
     return await engine.ask("bet", key=key, table=table, asked=wanted.model_dump(exclude_none=True))
 
 
-@guarded.post("/tables/{table}/wagers/batch", response_model=list[WagerAnswer], responses=_more(_REFUSES))
+@guarded.post(
+    "/tables/{table}/wagers/batch", response_model=list[WagerAnswer], responses=_responses(_REFUSES)
+)
 async def bets(engine: Engine, key: Key, table: Table, wanted: NewWagers) -> Response:
     """Make up to 50 bets under one statement of the table; each is granted or refused individually."""
     asked = tuple(wager.model_dump(exclude_none=True) for wager in wanted.wagers)
     return await engine.ask("bets", key=key, table=table, bets=asked)
 
 
-@guarded.get("/tables/{table}/wagers/{wager}", response_model=WagerView, responses=_more(_UNKNOWN))
+@guarded.get("/tables/{table}/wagers/{wager}", response_model=WagerView, responses=_responses(_UNKNOWN))
 async def wager(engine: Engine, table: Table, wager: Wager) -> Response:
     """Read the state of a wager."""
     return await engine.ask("wager", table=table, wager=wager)
 
 
-@guarded.post("/tables/{table}/wagers/{wager}/changes", response_model=Granted, responses=_more(_REFUSES))
+@guarded.post(
+    "/tables/{table}/wagers/{wager}/changes", response_model=Granted, responses=_responses(_REFUSES)
+)
 async def change(*, engine: Engine, key: Key, table: Table, wager: Wager, wanted: Change) -> Response:
     """Increase, reduce or remove a wager, or call it on or off."""
     asked = {**wanted.model_dump(exclude_none=True), "id": wager}

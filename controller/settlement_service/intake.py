@@ -50,13 +50,13 @@ class Intake:
     def take(self, work: Work, table: EnrolledTable | None, delivery: Delivery) -> list[Answer]:
         """Handle one delivery for its table; return its answer and those of deliveries that waited for it."""
         if table is None:
-            return [_not_taken(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
+            return [_rejected(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
         if table.halted:
-            return [_not_taken(delivery, "table_halted", table.halted)]
+            return [_rejected(delivery, "table_halted", table.halted)]
         outcome = verified_outcome(delivery, table.key)
         if isinstance(outcome, str):
             work.alarm(table.name, "seal_wrong", outcome)
-            return [_not_taken(delivery, "seal_wrong", outcome)]
+            return [_rejected(delivery, "seal_wrong", outcome)]
         if outcome.seq < table.next_seq:
             return [self._again(work, table, delivery, outcome)]
         if outcome.seq > table.next_seq:
@@ -86,7 +86,7 @@ class Intake:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
         if known is None:
             says = f"outcome {outcome.id} is older than the first that this table was enrolled with"
-            return _not_taken(delivery, "before_enrolment", says)
+            return _rejected(delivery, "before_enrolment", says)
         return self._conflict(work, table, delivery, outcome, known)
 
     def _hold(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
@@ -97,7 +97,7 @@ class Intake:
         full = len(table.early) >= self._policies.hold or held + len(delivery.payload) > MAX_HELD_BYTES
         if waiting is None and full:
             says = f"{len(table.early)} outcomes wait for outcome {table.next_seq}; send that one"
-            return _not_taken(delivery, "hold_full", says)
+            return _rejected(delivery, "hold_full", says)
         table.early[outcome.seq] = delivery, outcome
         return HeldDelivery(table.name, outcome.seq, table.next_seq)
 
@@ -135,7 +135,7 @@ class Intake:
         table.halted = says
         work.alarm(table.name, code, says)
         work.halted(table.name, says)
-        return _not_taken(delivery, code, says)
+        return _rejected(delivery, code, says)
 
     def _step(self, work: Work, table: EnrolledTable, step: Step) -> None:
         booked = table.book.apply(step)
@@ -146,7 +146,7 @@ class Intake:
         """Withdraw the requests that the table received after the close of bets that this outcome reports.
 
         If sensors report later than the table's statement allows for (a cable or a process was stalled), the
-        close may be earlier than a time for which the statement was given.
+        close may be earlier than a time that a statement already covers.
         """
         if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
             return
@@ -256,5 +256,5 @@ def _corrects(outcome: Outcome) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def _not_taken(delivery: Delivery, code: RefusalCode, says: str) -> RejectedDelivery:
+def _rejected(delivery: Delivery, code: RefusalCode, says: str) -> RejectedDelivery:
     return RejectedDelivery(delivery.table, code, says)

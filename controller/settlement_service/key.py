@@ -148,7 +148,7 @@ def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
 
 class _Handover(NamedTuple):
     signature: str
-    """Signature of the previous key over the one that took over, in hex."""
+    """Signature of the previous key over the key that replaced it, in hex."""
     before: str
     """The previous public key; empty in a file of an earlier release, which did not name it."""
 

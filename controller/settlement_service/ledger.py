@@ -174,7 +174,7 @@ class Tally:
 
     @property
     def remembers(self) -> bool:
-        """Whether the game holds more than its bets, so that a fresh one would not be equivalent."""
+        """Whether the game has state other than its bets, so that a fresh one would not be equivalent."""
         return self._game.remembers
 
     def cost(self, request: Request) -> int:
@@ -235,7 +235,7 @@ class Tally:
                 case PotRecorded(rake=left):
                     moved.move(left, bonus_pot(self._table), rake(self._table))
                 case Reduced(id=id_, returned=returned):
-                    self._hand_back(self.wagers[id_], returned, moved)
+                    self._return_stake(self.wagers[id_], returned, moved)
                 case Decided(status="rejected" | "pending"):
                     pass
                 case Bonus():
@@ -259,7 +259,7 @@ class Tally:
         moved.move(left, at_risk(self._table), house(self._table))
         self._close(wager, line.status)
 
-    def _hand_back(self, wager: Wager, cents: int, moved: Movement) -> None:
+    def _return_stake(self, wager: Wager, cents: int, moved: Movement) -> None:
         moved.move(cents, at_risk(self._table), player_account(wager.player))
         wager.stake -= cents
 

@@ -138,7 +138,7 @@ class Store:
         if self.sqlite:
             _prepare_sqlite(self._engine)
         else:
-            _bound_waits(self._engine, self._answer_s)
+            _limit_waits(self._engine, self._answer_s)
         event.listen(self._engine, "after_cursor_execute", self._note_write)
 
     def open(self) -> None:
@@ -280,7 +280,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
     }
 
 
-def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
+def _limit_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
     """Limit the waits for a server that does not answer; its own limits do not help once it is stopped."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
     from psycopg import OperationalError  # noqa: PLC0415 - as above

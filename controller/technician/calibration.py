@@ -161,7 +161,7 @@ def _rounded(point: Point, digits: int) -> Point:
 
 
 def laid_dice_in(readings: Iterable[AnyReading], dev: str) -> list[Point]:
-    """Return the camera's positions (mm) of the dice laid one after another in a recording, in its order."""
+    """Return the camera's positions (mm) of the dice laid one after another in a recording, in order."""
     places: list[Point] = []
     for reading in readings:
         if not isinstance(reading, DieRest) or reading.dev != dev:

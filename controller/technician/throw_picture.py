@@ -98,7 +98,7 @@ def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen
     scene = sort_out(
         judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us, learned=basis.learned
     )
-    # If No Roll was called while a die was still moving, the judge says nothing about the walls.
+    # If No Roll was called while a die was still moving, the judge reports nothing about the walls.
     whole = all(die.ended and die.seen for die in scene.dice)
     met = meet_walls(scene, rules) if basis.called is None or whole else _without_walls(scene)
     one, two = (_shown(scene, met, label) for label in (0, 1))

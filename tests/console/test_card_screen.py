@@ -86,7 +86,7 @@ def test_after_a_misdeal_stakes_are_returned_and_nothing_is_paid(screens: Screen
         ]
     )
     bob.touch("Misdeal")
-    bob.reads("Stakes are back")
-    bob.has_no_key("All is paid")
-    bob.touch("Stakes are back")
-    bob.has_no_key("Stakes are back")
+    bob.reads("Stakes returned")
+    bob.has_no_key("All paid")
+    bob.touch("Stakes returned")
+    bob.has_no_key("Stakes returned")

@@ -16,7 +16,7 @@
   }
 
   // If the answer only confirms the input ("no_more_bets: done"), show the label that was touched.
-  function plain(says, touched) {
+  function answerText(says, touched) {
     return /^[a-z_]+: done$/.test(says) ? `Done: ${touched}` : says;
   }
 
@@ -37,27 +37,27 @@
     for (const one of same) { one.reset(); refresh(one); }
   }
 
-  async function say({ word, touched, once, form }) {
+  async function sendInput({ word, touched, once, form }) {
     show("…", true);
     try {
       const answer = await post(word.approve ? "/approve" : "/say", word);
       const allowed = answer.allowed ? ` Now: ${answer.allowed.join(", ").replaceAll("_", " ")}.` : "";
       if (answer.ok) clear(form); // so that it can't be entered twice
       if (answer.ok && once) document.querySelector(`[data-keep="${once}"]`)?.removeAttribute("open");
-      show(answer.ok ? plain(answer.says, touched) : `Refused: ${answer.says}${answer.code === "not_now" ? allowed : ""}`, answer.ok);
+      show(answer.ok ? answerText(answer.says, touched) : `Refused: ${answer.says}${answer.code === "not_now" ? allowed : ""}`, answer.ok);
     } catch {
       show("The console did not answer. Check the table's state before you enter it again.", false);
     }
   }
 
   // Bind a ruling to its review: if somebody else has ruled in the meantime, it is refused.
-  function bound(word, touched, from) {
+  function bindToReview(word, touched, from) {
     const said = from.closest("[data-review]") ? { ...word, of_review: true } : word;
     return { word: said, touched, once: from.closest("[data-once]")?.dataset.keep, form: from.closest("form.word") };
   }
 
   // An input without an attempt is still valid if its key now names one.
-  function stands({ name, what, approve }) {
+  function isStillOffered({ name, what, approve }) {
     const words = [...document.querySelectorAll("[data-say]")].map((key) => JSON.parse(key.dataset.say));
     return words.some((one) => one.name === name && one.approve === approve && (what === undefined || one.what === what));
   }
@@ -93,7 +93,7 @@
     dialog.showModal();
   }
 
-  function wordOf(form) {
+  function inputOf(form) {
     const data = new FormData(form);
     const word = { name: form.dataset.word };
     if (form.dataset.what) word.what = form.dataset.what;
@@ -132,7 +132,7 @@
 
   function refresh(form) {
     const submit = form.querySelector(".submit");
-    const made = wordOf(form);
+    const made = inputOf(form);
     submit.disabled = made === null;
     submit.textContent = made ? form.dataset.label.replace("{}", made.shown) : submit.dataset.prompt;
   }
@@ -146,8 +146,8 @@
   });
   document.addEventListener("submit", (event) => {
     event.preventDefault();
-    const made = wordOf(event.target);
-    if (made) say(bound(made.word, `${event.target.ariaLabel}: ${made.shown}`, event.target));
+    const made = inputOf(event.target);
+    if (made) sendInput(bindToReview(made.word, `${event.target.ariaLabel}: ${made.shown}`, event.target));
   });
   document.addEventListener("click", (event) => {
     const opens = event.target.closest(".side summary")?.parentElement;
@@ -156,11 +156,11 @@
     if (!key) return;
     if (key.id === "sign-out") post("/sign-out", {}).then(() => location.replace("/"));
     else if (key.id === "no") dialog.close();
-    else if (key.id === "yes") { dialog.close(); if (asked) say(asked); asked = null; }
+    else if (key.id === "yes") { dialog.close(); if (asked) sendInput(asked); asked = null; }
     else if (key.dataset.say) {
-      const entry = bound(JSON.parse(key.dataset.say), key.ariaLabel ?? key.textContent, key);
+      const entry = bindToReview(JSON.parse(key.dataset.say), key.ariaLabel ?? key.textContent, key);
       if (key.dataset.confirm) ask(entry, key.dataset.confirm, key.dataset.yes, key.classList);
-      else say(entry);
+      else sendInput(entry);
     }
   });
   // Scroll what was opened among the keys of play into view, as far as there is room.
@@ -173,7 +173,7 @@
   }, true);
   document.addEventListener("panel", (event) => {
     // Withdraw a question whose key is gone, for example because somebody else has ruled on the attempt.
-    if (dialog.open && !stands(asked?.word ?? {})) { dialog.close(); asked = null; }
+    if (dialog.open && !isStillOffered(asked?.word ?? {})) { dialog.close(); asked = null; }
     // Clear the last answer when the next attempt begins.
     if (event.detail === "state" && said.textContent && attempt() !== shownAt) said.textContent = "";
     for (const form of document.querySelectorAll(`[data-panel="${event.detail}"] form.word`)) refresh(form);
