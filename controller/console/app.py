@@ -47,7 +47,7 @@ HEARTBEAT_S = 10.0
 DECISION_S = 5.0
 """How long the answer to an input waits for the table's decision."""
 MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
-"""Rulings: a screen must name the attempt, so that a ruling never acts on a different one."""
+"""Rulings for which a screen must name the attempt, so that they never act on a different one."""
 Handler = Callable[[Request], Awaitable[Response]]
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"

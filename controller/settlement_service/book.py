@@ -431,7 +431,7 @@ def _bets(step: Step) -> list[RawRequest]:
 
 
 _TOO_LATE = "bets had already closed when the table received it: the close was detected late"
-_NOT_POSSIBLE = "an earlier outcome was corrected, after which this could not have been made"
+_NOT_POSSIBLE = "after the correction of an earlier outcome, this could not have been made"
 
 
 def _voided(bet: RawRequest, reason: str) -> Decided:

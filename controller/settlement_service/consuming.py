@@ -1,4 +1,4 @@
-"""The engine's client at an MQTT broker: receives outcomes and statements, sends answers and queries."""
+"""The engine's client of an MQTT broker: receives outcomes and statements, sends answers and queries."""
 
 import select
 import socket
@@ -49,7 +49,7 @@ PATIENCE_US = 5_000_000
 Clock = Callable[[], int]
 Say = Callable[[str], None]
 Passing = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
-"""Messages to a table that are useless later."""
+"""Messages to a table that are useless if they are delayed."""
 
 
 REPORT_PROGRESS_US = 10_000_000
@@ -62,7 +62,8 @@ _OUT = NoStatement(
 _UNMET = NoStatement("TABLE-WORD", "the table is not connected to the broker; the bet was not accepted")
 _OLD = NoStatement(
     "TABLE-WORD",
-    "the table's controller (release 0.1.0) can't state that bets are open; nothing was accepted, update it",
+    "the table's controller (release 0.1.0) can't state that bets are open; nothing was accepted; update the"
+    " controller",
 )
 
 
@@ -233,7 +234,7 @@ class Broker:
             self._send_to(link, table, message)
 
     def _send_to(self, link: MqttLink, table: str, answer: Passing | ProgressReport) -> None:
-        """Send a message that is useless later; the broker does not keep it for an offline table."""
+        """Send a message that is useless if delayed; the broker does not keep it for an offline table."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
 

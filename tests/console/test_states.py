@@ -639,7 +639,7 @@ def test_the_key_that_sells_a_card_is_in_view_with_twelve_seats(browser: Browser
 
 def test_the_pad_is_in_view_however_many_people_may_sign_in(browser: Browser) -> None:
     names = tuple(f"person number {number}" for number in range(1, 25))
-    page = opened(browser, PAGES.sign_in(names, "locked after 5 wrong tries, for 15 more min"))
+    page = opened(browser, PAGES.sign_in(names, "locked after 5 wrong tries; wait 15 min"))
     page.get_by_label("person number 3", exact=True).check()
     expect(page.get_by_role("button", name="Sign in")).to_be_in_viewport(ratio=1)
     is_accessible(page)

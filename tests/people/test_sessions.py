@@ -87,7 +87,7 @@ def test_five_wrong_pins_lock_the_person_out_and_say_so(door: Door) -> None:
         assert (refused.code, f"{left} tr" in refused.says) == ("wrong", True)
     locked = door.refused("ann", "9999")
     assert locked.code == "locked_out"
-    assert "15 more min" in locked.says
+    assert "wait 15 min" in locked.says
     assert door.refused("ann", "1234").code == "locked_out"
     assert door.told == ["locked: person ann, after 5 wrong tries"]
     door.sessions.sign_in("pit 1", "bob", "2345")
@@ -136,7 +136,7 @@ def test_a_lock_from_before_a_new_boot_lasts_no_longer_than_a_new_one(door: Door
         door.refused("ann", "9999")
     door.clock.us = 20_000_000
     door.restarted(file)
-    assert "15 more min" in door.refused("ann", "1234").says
+    assert "wait 15 min" in door.refused("ann", "1234").says
     door.clock.us += LOCKED_US
     door.sessions.sign_in("pit 1", "ann", "1234")
 
