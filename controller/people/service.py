@@ -181,8 +181,8 @@ class SignInSessions:
             minutes = -(-left_us // 60_000_000)
             raise SignInRefused(
                 "locked_out",
-                f"locked after {MAX_TRIES} wrong tries; wait {minutes} min, or have `tablectl people unlock` run"
-                " on the table's machine",
+                f"locked after {MAX_TRIES} wrong tries; wait {minutes} min, or have `tablectl people unlock`"
+                " run on the table's machine",
             )
 
     def _refuse_try(self, key: str, *, known_name: bool) -> NoReturn:
