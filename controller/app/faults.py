@@ -99,7 +99,7 @@ _OWN: Mapping[str, FaultKind] = {
     "readings_late": FaultKind(
         "a device's readings arrive too late to count",
         "a slow or shared USB hub, a busy machine, or a device whose clock drifts",
-        "check its clock and rate in `tablectl devices`; connect it to a port of its own, or restart it; with"
+        "check its clock and rate in `tablectl devices`; connect it to its own port, or restart it; with"
         " a dice camera, the table's file needs `max_lateness_ms: 250`",
         "automatically, a minute after the last late reading",
         locks=False,

@@ -233,7 +233,7 @@ class Hardware:
         faults: ActiveFaults | None = None,
         keys: KeyFiles | None = None,
     ) -> None:
-        """Use a station whose devices have these names and types; if `quiet`, light and sound nothing.
+        """Use a station whose devices have these names and types; `quiet` turns lamps and buzzers off.
 
         `reads` are the kinds of readings that each device in the table's file is set up for. Other kinds, and
         inputs from a device that is not set up for them, are ignored and reported to `faults`. `keys` are

@@ -144,7 +144,7 @@ def running_controllers(options: Options) -> Iterator[Mistake]:
     if holder is not None:
         yield Mistake(
             file=str(options.place.journal),
-            found=f"process {holder} holding it",
+            found=f"process {holder} using it",
             expected="no other controller",
             hint="stop that process, or use its control socket",
         )
@@ -169,7 +169,7 @@ def _groups(options: Options) -> Iterator[Mistake]:
                 file=f"--{role}-group",
                 found=f"no group {group!r} on this machine",
                 expected="the name of a group",
-                hint=f"getent group lists them; groupadd --system {group} creates it",
+                hint=f"getent group lists the groups; groupadd --system {group} creates this one",
             )
             continue
         if role == "socket" and os.geteuid() and number not in {os.getegid(), *os.getgroups()}:
@@ -177,7 +177,7 @@ def _groups(options: Options) -> Iterator[Mistake]:
                 file="--socket-group",
                 found=f"group {group!r}, of which this user is not a member",
                 expected="a group that can own the socket",
-                hint="name it in the unit's SupplementaryGroups, or usermod --append --groups",
+                hint="add it to the unit's SupplementaryGroups, or to the user: usermod --append --groups",
             )
 
 
@@ -283,8 +283,8 @@ def _socket(path: Path) -> Iterator[Mistake]:
         yield Mistake(
             file=f"--socket {path}",
             found="a file that is not a socket",
-            expected="a socket, or nothing",
-            hint="use another name, or move that file away",
+            expected="a socket, or no file",
+            hint="choose another name, or move that file away",
         )
 
 

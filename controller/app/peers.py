@@ -25,7 +25,7 @@ Role = Literal["staff", "technician", "settlement", "screen"]
 MAY: Mapping[str, frozenset[Role]] = {
     "watch": frozenset({"staff", "technician", "screen"}),
     "see the table": frozenset({"staff", "technician", "screen"}),
-    "speak for a screen": frozenset({"screen"}),
+    "act for a screen": frozenset({"screen"}),
     "timing": frozenset({"technician"}),
     "read past records": frozenset({"technician"}),
     "lock": frozenset({"staff", "technician"}),

@@ -63,7 +63,7 @@ DURABLE_S = 2.0
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _ADVICE = {
-    "not_allowed": "ask somebody whose group is allowed to",
+    "not_allowed": "ask somebody in a group that may",
     "nothing_to_approve": "no active fault needs this approval; `tablectl faults` lists the active ones",
     "overflow": "the controller's queue is full; enter it again",
 }
@@ -218,8 +218,8 @@ class Requests:
 
     def _claims(self, token: str, peer: Peer, action: str) -> Claims | bytes:
         """Return the claims of a token, or the refusal of this action."""
-        if not peer.may("speak for a screen"):
-            return self.forbidden(peer, "speak for a screen")
+        if not peer.may("act for a screen"):
+            return self.forbidden(peer, "act for a screen")
         try:
             return self._verifier.verify(token)
         except TokenError as error:

@@ -240,7 +240,7 @@ def wheel(job: Job) -> Calibrated:
     device, wheel_ = job.device(), job.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
         raise RequestError(
-            f"{job.name}: found no `ball_beam` in its `reads`, expected a wheel with sensors of its own"
+            f"{job.name}: found no `ball_beam` in its `reads`, expected a wheel with its own sensors"
         )
     number = job.arguments.pocket
     if number is not None and number not in wheel_.pockets_clockwise:

@@ -58,7 +58,7 @@ _MODULES = {
     "settle": "rules",
     "shadow": "shift",
 }
-"""The module of each command that is not in a module of its own name."""
+"""The module of each command whose module is named differently."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

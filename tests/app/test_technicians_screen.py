@@ -45,7 +45,7 @@ def test_a_technicians_token_permits_what_technicians_may_do(
     peer, person = found
     assert person == "tom"
     assert all(peer.may(deed) for deed in ("timing", "test", "read past records", "watch"))
-    assert not any(peer.may(deed) for deed in ("rule", "unlock", "approve", "settle", "speak for a screen"))
+    assert not any(peer.may(deed) for deed in ("rule", "unlock", "approve", "settle", "act for a screen"))
 
 
 @pytest.mark.parametrize("asked", ASKED)
