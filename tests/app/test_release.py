@@ -126,7 +126,7 @@ def test_a_change_to_any_bit_of_the_list_is_found(checkout: Path, key: Path) -> 
         with pytest.raises(ReleaseFault, match=r"expected a signed list of files|did not sign"):
             verify(place_of(checkout), trusted(key))
     file.unlink()
-    with pytest.raises(ReleaseFault, match="found none, expected the release's signed list"):
+    with pytest.raises(ReleaseFault, match="found no file, expected the release's signed list"):
         verify(place_of(checkout), trusted(key))
 
 

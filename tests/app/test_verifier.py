@@ -155,7 +155,7 @@ def test_a_stopped_verifier_is_a_fault_and_what_it_finds_later_counts(
     heard.verifier.start()
     until(lambda: heard.codes == ["verifier_ended"], "the silence to be reported")
     (fault,) = heard.faults.present
-    assert f"process {made[0]} gave no result" in fault.found
+    assert f"process {made[0]} has returned no result" in fault.found
     os.kill(made[0], signal.SIGCONT)
     until(lambda: heard.codes == ["journal_row_moved"], "the change to be found")
     assert len(made) == 1

@@ -94,7 +94,7 @@ def test_the_log_that_is_cut_from_is_never_written_over(tmp_path: Path, capsys: 
     shutil.copy(LOGS / "craps-12-034-voids.jsonl.gz", log)
     before = log.read_bytes()
     assert main(["cut", f"{log}#3", str(log)]) == 2
-    assert "found the log to cut from, expected another file" in capsys.readouterr().err
+    assert "found the log to cut from, expected a different output file" in capsys.readouterr().err
     assert log.read_bytes() == before
     assert list(tmp_path.iterdir()) == [log]
 

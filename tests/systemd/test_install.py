@@ -458,7 +458,7 @@ def release_signed_in(checkout: Path, key: Path) -> None:
     ("way", "told"),
     [
         ("signed", ""),
-        ("unsigned", "found none, expected the release's signed list of files"),
+        ("unsigned", "found no file, expected the release's signed list of files"),
         ("changed", "changed: controller/cli/release.py"),
         ("strange", "expected that of"),
         ("no key where it was", "release.pub: No such file or directory"),

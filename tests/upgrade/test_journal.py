@@ -106,4 +106,4 @@ def test_verify_says_what_no_signature_authenticates(
     assert "in order, not all signed" in told
     assert "not authenticated: rows 45 to 46, after the last signature" in told
     assert "journal.head is unsigned" in told
-    assert "only the journal itself names it" in told
+    assert "only the journal itself says so" in told
