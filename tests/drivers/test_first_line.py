@@ -1,7 +1,8 @@
-"""A cable is plugged in at any byte: the end of a line is never taken for a line.
+"""A cable may be plugged in at any byte: the end of a line is never taken for a line.
 
-Every device that has no check sum on its lines hears every end of every line that it knows as the first thing
-after its port opened, after it was plugged in again, and after bytes were lost. None of it may be read.
+Every device without a checksum on its lines receives every possible end of every line that it knows as the
+first bytes after its port opened, after it was plugged in again, and after bytes were lost. None of these may
+be read.
 """
 
 import json
@@ -36,7 +37,7 @@ JEVOIS = JevoisSettings(
 
 
 class Heard(Protocol):
-    """What these tests need of a device."""
+    """The methods of a device that these tests use."""
 
     def start(self, now_us: int) -> list[AnyReading]: ...
     def opened(self, now_us: int) -> list[AnyReading]: ...
@@ -117,7 +118,7 @@ def lost_bytes(device: Heard) -> None:
     device.overflowed(2, 100)
 
 
-def told_of(device: Heard, first: bytes, after: bytes) -> list[AnyReading]:
+def readings_of(device: Heard, first: bytes, after: bytes) -> list[AnyReading]:
     return [r for r in device.receive(SECOND_US, first + after) if not isinstance(r, HEALTH)]
 
 
@@ -130,20 +131,20 @@ def test_no_end_of_a_line_is_read_as_a_line(name: str, joining: Callable[[Heard]
             device = make()
             device.start(0)
             joining(device)
-            assert told_of(device, line[cut:], b"\r\n") == [], line[cut:]
+            assert readings_of(device, line[cut:], b"\r\n") == [], line[cut:]
             status = getattr(device, "decoder", None)
             assert getattr(status, "discarded", 1) == 1
 
 
-def test_the_numbers_own_end_is_no_announced_number() -> None:
+def test_the_end_of_a_number_is_not_an_announced_number() -> None:
     wheel = Ss2Wheel("dev", Ss2Settings(port="", listen_only=True))
     wheel.opened(0)
-    (word,) = told_of(wheel, b"17\r\n", b"*X;5; 17; 8;0;171;1\r\n")
+    (word,) = readings_of(wheel, b"17\r\n", b"*X;5; 17; 8;0;171;1\r\n")
     assert getattr(word, "announced", "") is None
 
 
 @pytest.mark.parametrize("end", [b"2", b"12", b"P1", b"R", b"ID1", b"\xff", b"K\xff"])
-def test_what_may_have_been_a_card_or_a_word_is_a_counted_doubt(end: bytes) -> None:
+def test_a_partial_line_that_may_have_been_a_card_or_a_reading_is_counted_as_a_doubt(end: bytes) -> None:
     device = Shoe("dev", NUMBERED, bytes)
     device.opened(0)
     assert [getattr(r, "code", "") for r in device.receive(SECOND_US, end + b"\r\n")] == ["bad_reading"]
@@ -151,14 +152,14 @@ def test_what_may_have_been_a_card_or_a_word_is_a_counted_doubt(end: bytes) -> N
 
 
 @pytest.mark.parametrize("end", [b"OK", b"K", b""])
-def test_what_only_said_that_the_shoe_is_there_is_no_doubt(end: bytes) -> None:
+def test_a_partial_alive_line_is_not_a_doubt(end: bytes) -> None:
     device = Shoe("dev", NUMBERED, bytes)
     device.opened(0)
     device.receive(SECOND_US, end + b"\r\n")
     assert device.status()["doubts"] == 0
 
 
-def test_no_end_of_a_json_line_is_an_object_of_its_own() -> None:
+def test_no_end_of_a_json_line_is_a_valid_object() -> None:
     for line in json_lines():
         for cut in range(1, len(line)):
             device = json_camera.TYPE.make("dev", JsonCameraSettings(port="p"), bytes)
@@ -168,6 +169,6 @@ def test_no_end_of_a_json_line_is_an_object_of_its_own() -> None:
             assert told == [], line[cut:]
 
 
-def test_every_device_on_a_serial_line_is_here_or_seals_its_lines() -> None:
+def test_every_device_on_a_serial_line_is_tested_here_or_seals_its_lines() -> None:
     sealed, here = {"node"}, {"shoe", "ss2", "jevois", "json-camera"}
     assert {name for name in DEVICE_MODULES if not name.startswith("gpio-")} == sealed | here

@@ -1,4 +1,4 @@
-"""Bytes are cut into the same lines however they come, and noise costs nothing but itself."""
+"""Bytes are split into the same lines however they arrive, and noise costs nothing but itself."""
 
 from itertools import pairwise
 
@@ -31,7 +31,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     ),
     st.lists(st.integers(0, 5000), max_size=12),
 )
-def test_any_cutting_gives_the_same_sentences_and_figures(parts: list[bytes], cuts: list[int]) -> None:
+def test_any_chunking_gives_the_same_sentences_and_figures(parts: list[bytes], cuts: list[int]) -> None:
     data = b"".join(parts)
     whole, one_by_one = heard(data), heard(*(data[at : at + 1] for at in range(len(data))))
     cut = heard(*pieces(data, cuts))
@@ -43,18 +43,18 @@ def test_a_line_may_end_as_on_windows() -> None:
     assert heard(BEAT_LINE.replace(b"\n", b"\r\n"))[0] == [BEAT]
 
 
-def test_the_sentence_after_noise_is_heard_at_the_next_newline() -> None:
+def test_the_sentence_after_noise_is_received_at_the_next_newline() -> None:
     sentences, wire = heard(b"\x00\xffgarbage\n" + BEAT_LINE)
     assert sentences == [BEAT]
     assert (wire.counters.noise, wire.counters.noise_bytes) == (1, 9)
 
 
-def test_the_sentence_after_endless_noise_without_a_newline_is_heard() -> None:
+def test_the_sentence_after_endless_noise_without_a_newline_is_received() -> None:
     sentences, wire = heard(*[b"x" * 1000] * 50, BEAT_LINE)
     assert (sentences, wire.counters.noise_bytes) == ([BEAT], 50_000)
 
 
-def test_the_sentence_after_one_that_was_cut_off_is_heard() -> None:
+def test_the_sentence_after_one_that_was_cut_off_is_received() -> None:
     sentences, wire = heard(BEAT_LINE[:12] + BEAT_LINE)
     assert (sentences, wire.counters.noise_bytes) == ([BEAT], 12)
 
@@ -64,13 +64,13 @@ def test_a_modem_managers_probe_is_noise() -> None:
     assert (sentences, wire.counters.noise_bytes) == ([BEAT], 6)
 
 
-def test_our_own_words_coming_back_are_no_sentences_of_the_node() -> None:
+def test_echoed_sentences_of_the_table_are_not_the_nodes() -> None:
     own = finish(encode(BEAT._replace(speaker=Speaker.TABLE)))
     sentences, wire = heard(own, BEAT_LINE)
     assert (sentences, wire.counters.echoes) == ([BEAT], 1)
 
 
-def test_an_unfinished_line_is_forgotten_with_its_connection() -> None:
+def test_an_unfinished_line_is_dropped_with_its_connection() -> None:
     wire = Wire(Speaker.TABLE, "w1")
     wire.lines(BEAT_LINE[:9])
     wire.disconnect()
@@ -78,14 +78,14 @@ def test_an_unfinished_line_is_forgotten_with_its_connection() -> None:
     assert [wire.read(line) for line in wire.lines(BEAT_LINE[9:])] == [None]
 
 
-def test_what_is_kept_of_a_line_is_bounded() -> None:
+def test_the_stored_part_of_a_line_is_limited() -> None:
     lines = LineSplitter(MAX_SENTENCE)
     for _ in range(100):
         assert lines.feed(b"x" * 4096) == []
     assert lines.feed(b"\n") == [Line(b"x" * MAX_SENTENCE, 100 * 4096 - MAX_SENTENCE)]
 
 
-def test_a_line_that_was_joined_may_be_the_end_of_another_and_the_next_is_whole() -> None:
+def test_a_line_joined_midway_may_be_the_end_of_another_and_the_next_is_complete() -> None:
     lines = LineSplitter(MAX_SENTENCE)
     lines.feed(b"forgotten")
     lines.join()

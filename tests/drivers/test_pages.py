@@ -1,4 +1,4 @@
-"""The technician's pages name every trouble and every setting."""
+"""The technician's pages list every fault and every setting."""
 
 import dataclasses
 import re
@@ -20,7 +20,7 @@ READ_AT_THE_START = {"no_permission"}
 
 
 @pytest.mark.parametrize("code", sorted(TROUBLES))
-def test_every_trouble_is_on_a_page(code: str) -> None:
+def test_every_device_fault_is_on_a_page(code: str) -> None:
     assert any(f"| `{code}` |" in (DOCS / page).read_text() for page in ("serial.md", "node.md"))
 
 
@@ -32,7 +32,7 @@ def test_every_setting_is_on_its_devices_page(name: str) -> None:
 
 
 @pytest.mark.parametrize("family", ["node", "shoe", "cameras"])
-def test_every_code_that_a_device_tells_is_in_the_catalogue(family: str) -> None:
+def test_every_code_that_a_device_reports_is_in_the_catalogue(family: str) -> None:
     told = re.compile(
         r'(?:\.(?:trouble|fault|lost)|_start_over|_wrong|Trouble|_lost)\(\s*(?:now_us,\s*)*"(\w+)"'
     )
@@ -42,7 +42,7 @@ def test_every_code_that_a_device_tells_is_in_the_catalogue(family: str) -> None
     assert codes <= set(TROUBLES)
 
 
-def test_a_reason_is_what_was_seen_and_what_to_do() -> None:
+def test_a_reason_states_what_was_seen_and_what_to_do() -> None:
     reason = reason_for("stuck_writer", "/dev/table-w1 accepted no bytes for 0.5 s")
     assert reason == (
         "/dev/table-w1 accepted no bytes for 0.5 s; "
@@ -53,7 +53,9 @@ def test_a_reason_is_what_was_seen_and_what_to_do() -> None:
 @pytest.mark.parametrize(
     "troubles", [TROUBLES, GPIO_TROUBLES, TROUBLES_OF_WHEEL], ids=["ports", "gpio", "ss2"]
 )
-def test_what_ends_by_itself_asks_for_a_restart_only_where_it_did_not_end(troubles: dict[str, Cause]) -> None:
+def test_a_fault_that_ends_by_itself_asks_for_a_restart_only_if_it_did_not_end(
+    troubles: dict[str, Cause],
+) -> None:
     asks_at_once = {
         code
         for code, cause in troubles.items()

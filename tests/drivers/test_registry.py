@@ -1,4 +1,4 @@
-"""A device type is a word in a table's file."""
+"""A device type is a name in a table's file."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ from drivers.registry import DEVICE_MODULES, UnknownDeviceTypeError, device_type
 
 
 @pytest.mark.parametrize("name", ["node", "json-camera"])
-def test_a_type_is_found_by_its_word(name: str) -> None:
+def test_a_type_is_found_by_its_name(name: str) -> None:
     found = device_type(name)
     assert isinstance(found, DeviceType)
     assert found.name == name
@@ -23,7 +23,7 @@ def test_a_device_is_made_of_its_settings() -> None:
     assert device.name == "wall"
 
 
-def test_an_unknown_word_is_answered_with_those_that_exist() -> None:
+def test_an_unknown_type_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownDeviceTypeError, match="found device type 'nod', expected one of") as caught:
         device_type("nod")
     assert all(name in str(caught.value) for name in DEVICE_MODULES)

@@ -1,7 +1,7 @@
 """Which outcomes of a card game are correct: never wrong ones, and all that are due if nothing went wrong.
 
-The deals of Three Card Poker are held against the cards that left the shoe. High Roller is played along from
-what was told, card by card and roll by roll, by rules that know nothing of the controller's.
+The deals of Three Card Poker are compared with the cards that left the shoe. High Roller is replayed from the
+published outcomes, card by card and roll by roll, by rules that know nothing of the controller's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,7 @@ _SEATS = frozenset({"button", "player", "players", "next_player"})
 
 
 def throws_of(played: Iterable[Played]) -> list[Played]:
-    """Return the rolls of games, each as a separate attempt, and people's inputs in between; no deals."""
+    """Return the rolls of games, each as a separate attempt, and the people's inputs in between; no deals."""
     found: list[Played] = []
     for game in played:
         throws = game.scene.throws
@@ -100,7 +100,7 @@ def _pot_known(told: Sequence[dict[str, Any]]) -> bool:
 
 
 def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
-    """Return called hands that nobody was dealt, and results that do not follow from the hands."""
+    """Return called hands that were not dealt, and results that do not follow from the hands."""
     found: list[str] = []
     for effect in effects:
         if not isinstance(effect, Outcome) or not isinstance(effect.data, DealCalled | DealCorrected):
@@ -122,7 +122,7 @@ def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str
 def _were_dealt(hands: dict[str, list[str]], story: Played) -> bool:
     """Return whether these are a scene's hands, apart from cards that a person entered."""
     if story.scene.kind == "card_too_many" and any("dead_sensor" in by for by in story.disturbed_by):
-        # A missed card and one too many give the right number, which a shoe without positions can't detect.
+        # A missed card and an extra one give the right number, which a shoe without positions cannot detect.
         return True
     out = story.scene.truth.cards
     named = [each["data"] for each in story.scene.truth.told if "hands" in each["data"]]  # type: ignore[operator]  # its data

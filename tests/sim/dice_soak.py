@@ -1,7 +1,7 @@
 """Throw dice as rigid bodies and compare the product's outcomes with the truth.
 
 `python -m tests.sim.dice_soak --throws 10000` prints a table by kind of throw: right, review where the truth
-allows it, needless review, wrong void, false. Ends with 1 for one false outcome or wrong void.
+allows it, needless review, wrong void, false. Ends with 1 if there is one false outcome or wrong void.
 
 Throwing takes longer than judging: `--save FILE` keeps the flights, and `--flights FILE` (or `shipped`, the
 product's own bank) plays them again under other conditions.

@@ -1,8 +1,8 @@
-"""Which outcomes of an evening with faults are correct: never wrong ones, and all that no fault explains
-away.
+"""Which outcomes of an evening with faults are correct: no wrong ones, and none missing without a fault.
 
-The referee of `drivers.sim` holds an evening without faults against its truth, attempt by attempt. Here a
-table may have seen only part of an attempt, or nothing; then a review or silence is right beside the call.
+The referee of `drivers.sim` compares an evening without faults with its truth, attempt by attempt. Here a
+table may have seen only part of an attempt, or nothing of it; then a review or no outcome is as right as the
+call.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from tests.sim.card_fairness import false_cards, false_deals, false_games, throw
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
 _CLOCKS_US = 5_000
-"""More than a node's time may be early; a scene begins with the release itself."""
+"""A node's time may be early by more than this; a scene begins with the release itself."""
 _BEFORE_US = 300_000
 """A loss is reported from the time of the last good sentence on."""
 _AFTER_US = 10_000_000
@@ -48,7 +48,7 @@ _ONCE_A_GAME_US = 120_000_000
 
 
 def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
-    """Return every wrong outcome, and for undisturbed attempts every one that is missing or needless."""
+    """Return every wrong outcome, and every one that is missing or needless for undisturbed attempts."""
     told = list(effects)
     if any(story.scene.truth.told for story in played):
         return _unfair_cards(played, told)
@@ -88,7 +88,7 @@ def _false(played: Sequence[Played], attempts: Iterable["Attempt"]) -> list[str]
             p for p in played if p.scene.start_us <= attempt.decided_us and p.ends_us > attempt.begun_us
         ]
         if stories and stories[-1].ends_us > attempt.decided_us:
-            found += _false_words(attempt, stories, played)
+            found += _false_outcomes(attempt, stories, played)
     return found
 
 
@@ -122,7 +122,8 @@ def _attempts_of(told: Sequence[Effect]) -> list[Attempt]:
 def unnamed(faults: Iterable[Began], readings: Sequence[AnyReading]) -> list[str]:
     """Return the faults that no reading reported with one of their expected codes.
 
-    A device that is down when its fault begins has been told of already, and may be told of otherwise.
+    A device that is down when its fault begins has been reported already, and may be reported with another
+    code.
     """
     health = [r for r in readings if isinstance(r, DeviceDown | DeviceFault | DeviceUp)]
     return [
@@ -147,10 +148,8 @@ def _names(reading: AnyReading, fault: Began) -> bool:
     )
 
 
-def _false_words(attempt: Attempt, stories: Sequence[Played], played: Sequence[Played]) -> Iterator[str]:
-    """Return outcomes that none of these explains; a table that misses a throw's end may merge it with the
-    next.
-    """
+def _false_outcomes(attempt: Attempt, stories: Sequence[Played], played: Sequence[Played]) -> Iterator[str]:
+    """Return outcomes that none of these explains; a missed end may merge a throw with the next."""
     names = "; ".join(map(_name, stories))
     calls = [word for word in attempt.words if isinstance(word.data, RollCalled | SpinCalled)]
     if len(calls) > 1:
@@ -159,7 +158,7 @@ def _false_words(attempt: Attempt, stories: Sequence[Played], played: Sequence[P
         # A person rules on the dice on the table now, which the table may not have seen thrown.
         now = [p for p in played if p.scene.start_us <= word.t < p.ends_us]
         if not any(_is_true(word.data, story) for story in [*stories, *now]):
-            yield f"{names}: {word.type} {_told(word.data)} is false"
+            yield f"{names}: {word.type} {_reported(word.data)} is false"
 
 
 def _is_true(data: Data, story: Played) -> bool:
@@ -192,7 +191,7 @@ def _may_be_called(truth: Truth, data: RollCalled | SpinCalled) -> bool:
     return value in wanted
 
 
-def _told(data: Data) -> str:
+def _reported(data: Data) -> str:
     if isinstance(data, RollNoRoll | SpinNoSpin):
         return f"for {', '.join(reason.code for reason in data.reasons)}"
     return str(_value(data)) if isinstance(data, _Valued) else ""

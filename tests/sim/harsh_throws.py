@@ -1,7 +1,7 @@
 """Throws composed of dice thrown separately: landings beside a wall that turn a die and are detected by it.
 
-Both dice of a throw land there, or one does and the other strikes. Of 2,500 near misses one is so. Each
-die is moved so that it comes within a few millimetres of the wall.
+Both dice of a throw land there, or one does and the other strikes. Of 2,500 near misses only one is such a
+throw. Each die is moved so that it comes within a few millimetres of the wall.
 
 `python -m tests.sim.harsh_throws FLIGHTS... --save FILE` makes a file for `tests.sim.dice_soak --flights`.
 """
@@ -132,9 +132,7 @@ def together(one: Flight, two: Flight, seed: str) -> Flight | None:
 
 
 def put_together(flights: Sequence[Flight], seed: str) -> Iterator[Flight]:
-    """Yield throws endlessly, alternately of two landings and of a landing and a hit at walls of equal
-    relief.
-    """
+    """Yield throws endlessly, alternating two landings with a landing and a hit at walls of equal relief."""
     rng = Random(seed)
     landed, struck = list(landings(flights, rng)), list(hits(flights))
     for number in count():

@@ -50,8 +50,8 @@ Sent = Callable[[str], tuple[int, int]]
 class WatchedPort:
     """A port that shows whether bytes were sent to it that its link has not posted yet.
 
-    A busy kernel takes its time to bring bytes from one end of a pseudo-terminal to the other, and tells of
-    none until they are there: so they are counted.
+    A busy kernel needs time to carry bytes from one end of a pseudo-terminal to the other, and reports none
+    until they have arrived, so they are counted.
     """
 
     def __init__(self, name: str, port: AnyPort, sent: Sent) -> None:
@@ -84,7 +84,7 @@ class WatchedPort:
         self._port.close()
 
     def waits(self) -> bool:
-        """Whether bytes are in transit; those that stay untaken for long are ignored."""
+        """Return whether bytes are in transit; those that stay untaken for long are ignored."""
         plugged, sent_bytes = self._sent(self._name)
         posted_bytes = self._posted_bytes
         if not self._open or plugged != self._before[0] or sent_bytes - self._before[1] <= posted_bytes:
@@ -128,7 +128,7 @@ class FastStation(Station):
             self._taken += 1
 
     def quiet(self) -> bool:
-        """Whether everything sent has been posted, taken and passed on."""
+        """Return whether everything sent has been posted, taken and passed on."""
         waits = [port.waits() for port in self._watched]
         return not any(waits) and self._taken >= self._posted
 

@@ -358,7 +358,8 @@ def simulate(cast: Cast) -> Recorder:
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None) -> Flight:
     """Draw a throw of one of `KINDS` and simulate it; the same seed gives the same flight.
 
-    Raises UnsettledError where none of eight tries came to rest.
+    Raises:
+        UnsettledError: None of eight tries came to rest.
     """
     for attempt in range(TRIES):
         cast = draw(kind, f"own {seed}/{attempt}", relief_mm=relief_mm)

@@ -1,7 +1,7 @@
 """Spins of a second, independent physics (`own_wheel_bodies`), and how they are judged.
 
-A scene is played by the bodies; its truth is the integration's, and what the sensors tell is then spoilt.
-Where the truth cannot be known from what they tell (`_undecidable`), a review is as right as the truth.
+A scene is played by the bodies; its truth is the integration's, and the sensors' readings are then disturbed.
+If the truth cannot be determined from the readings (`_undecidable`), a review is as right as the truth.
 
 `python -m tests.sim.own_wheel --spins 1500 --seed 1 [--keep DIR]` prints how the spins were judged, by kind.
 """
@@ -199,9 +199,7 @@ def _verdict(kind: str, turns: float) -> tuple[str, list[str]]:
 
 
 def _seen_turns(rim: Rim, run: list[tuple[float, int, float]], turns: float) -> tuple[float, float]:
-    """Return the fewest and the most turns that the pulses allow; the run before the first pulse is
-    unseen.
-    """
+    """Return the fewest and the most turns that the pulses allow; the first pulse hides the run before it."""
     if not run:
         return 0.0, turns + 1
     _, first, before = run[0]
@@ -302,7 +300,8 @@ def truth_of(path: Path) -> Path:
 def judged(path: Path) -> list[Scored]:
     """Replay a log; return the score of each scene.
 
-    A spin begins with its first beam: where no beam heard the ball, or it was laid by hand, silence is right.
+    A spin begins with its first beam: if no beam detected the ball, or it was placed by hand, no outcome is
+    right.
     """
     scored = score(read_truth(truth_of(path)), outcomes_of(path))
     return [

@@ -3,9 +3,9 @@
 Equations of motion, in steps of `STEP_S`. On the track (a cone that rises by `slope` outwards, tilted with
 the bowl) a ball is pressed by g cos(a) + w2 r sin(a) into the cone and by w2 r cos(a) - g sin(a) against the
 rim; rolling friction takes a share of both that varies along the rim, air takes a share of v2, tilt pulls it
-downhill. Where w2 r cos(a) no longer beats g sin(a) it slides in; 12 mm in, it has left the track. Deflectors
-and frets are chance. The rotor slows by bearing friction and is pushed by a dealer. Turns are counted from
-the ball's own angle; what the sensors tell of it is spoilt afterwards.
+downhill. Where w2 r cos(a) no longer exceeds g sin(a) it slides in; 12 mm in, it has left the track.
+Deflectors and frets are random. The rotor slows by bearing friction and is pushed by a dealer. Turns are
+counted from the ball's own angle; the sensors' readings are disturbed afterwards.
 """
 
 import math

@@ -1,8 +1,7 @@
-"""Record simulated evenings and the outcomes that their truth requires: `python -m tests.sim.record
-DIRECTORY`.
+"""Record simulated evenings and their expected outcomes: `python -m tests.sim.record DIRECTORY`.
 
-The logs in tests/logs whose names begin with `sim-` were made so. They are not made anew when the simulators
-change: a recording stays what it was.
+The logs in tests/logs whose names begin with `sim-` were made this way. They are not made again when the
+simulators change: a recording stays as it is.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Record simulated evenings of the card games: `python -m tests.sim.record_cards DIRECTORY`.
 
-The logs in tests/logs named `sim-high-roller-*` and `sim-three-card-*` were made so. They are not made anew
-when the simulators change: a recording stays what it was.
+The logs in tests/logs named `sim-high-roller-*` and `sim-three-card-*` were made this way. They are not made
+again when the simulators change: a recording stays as it is.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Throws of rigid bodies, rendered as a camera over the end of the table films them: from pixels to the call.
 
-`python -m tests.sim.seen_throws --throws 50` measures, each kind of throw before each camera by turns;
-`--kinds near_miss near_miss_one_hit` throws dice that stop short of the wall. A slice runs in every test run.
+`python -m tests.sim.seen_throws --throws 50` measures each kind of throw with each camera in turn; `--kinds
+near_miss near_miss_one_hit` throws dice that stop short of the wall. Every test run includes a slice of it.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Play seeded evenings of every kind for a given time, and print each disagreement with its seed.
 
-`python -m tests.sim.soak --seconds 600 [--first SEED]` ends with 1 where the table and the truth disagree.
+`python -m tests.sim.soak --seconds 600 [--first SEED]` ends with 1 if the table and the truth disagree.
 """
 
 import argparse

@@ -9,8 +9,11 @@ from drivers.sim.croupier import Accepted, SpinTruth
 
 Mark = Literal["right", "review", "needless", "wrong_void", "false", "swallowed"]
 MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false", "swallowed")
-"""The true verdict; a review that the truth allows, or that it does not; a void of a valid spin; a call of an
-invalid spin or of another number; no outcome."""
+"""The possible verdicts.
+
+They are: the true verdict; a review that the truth allows, or does not allow; a void of a valid spin; a call
+of an invalid spin or of another number; and no outcome.
+"""
 
 
 LATE_US = 5_000_000
@@ -32,8 +35,8 @@ class Verdict:
 def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[Verdict]:
     """Return the verdict on each scene, which lasts from its `t0` to the next one's.
 
-    A review that nobody ruled on in time is told with the next launch, as a void that is `unruled` beside its
-    own causes: it is the word on the scene before.
+    A review without a ruling in time is published with the next launch, as a void that is `unruled` in
+    addition to its own causes: this outcome belongs to the scene before.
     """
     ends = [truth.t0 for truth in truths[1:]] + [1 << 62]
     found = []
@@ -96,7 +99,7 @@ def _codes(outcome: Outcome | None) -> tuple[str, ...]:
 def _lead_s(truth: SpinTruth, own: Sequence[Outcome], *, bets_open: bool) -> float | None:
     """Return the time from the close of bets to the drop, for a single valid run that a table must call.
 
-    None too where bets were closed before (a review was open), or a stray of the drop sensor closed them.
+    Return None if bets were closed before (a review was open), or if a stray of the drop sensor closed them.
     """
     if truth.accept != ["call"] or truth.note["runs"] != 1:
         return None

@@ -1,8 +1,8 @@
 """Simulated spins of every kind, compared with their truth: `python -m tests.sim.spin_soak --spins 5000`.
 
-The spins are written as a recorded log and replayed as any log is. Ends with 1 where a spin was called
-falsely, voided wrongly or swallowed, or a review was needless. `--keep FOLDER` keeps the log and truth of
-each evening with such a spin, and a line that says why.
+The spins are written as a recorded log and replayed as any log is. Ends with 1 if a spin was called falsely,
+voided wrongly or lost, or a review was needless. `--keep FOLDER` keeps the log and truth of each evening with
+such a spin, and a line that says why.
 """
 
 import argparse
@@ -51,12 +51,12 @@ class Tally:
 
     @property
     def late(self) -> int:
-        """How many valid spins had bets open at the drop."""
+        """Return how many valid spins had bets open at the drop."""
         return sum(lead <= 0 for lead in self.leads_s)
 
     @property
     def near(self) -> int:
-        """How many valid spins had bets closed within a second of the intended lead."""
+        """Return how many valid spins had bets closed within a second of the intended lead."""
         return sum(abs(lead - LEAD_S) <= NEAR_S for lead in self.leads_s)
 
 

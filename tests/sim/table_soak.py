@@ -1,8 +1,8 @@
 """Play virtual tables behind pseudo-terminals, at ten times real time, with a fault every few seconds.
 
 `python -m tests.sim.table_soak [--seconds 180] [--speed 10] [--seed 1]`: each table gets its share of the
-machine's seconds, and one minute of its own time more. Ends with 1 where a word was false, a fault not named,
-a device not up again, or memory grew.
+machine's seconds, plus one minute of its own time. Ends with 1 if an outcome was false, a fault not named, a
+device not up again, or if memory grew.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from tests.sim.live_table import LiveTable
 
 TABLES = ("craps", "roulette-ss2", "three-card", "craps-v1", "roulette", "high-roller")
 EVERY_S = (7.0, 40.0)
-"""First a fault every few seconds, then so rarely that whole spins are undisturbed."""
+"""First there is a fault every few seconds, then so rarely that whole spins are undisturbed."""
 SETTLE_US = 60_000_000
-"""By the end all faults are over and every device must be up."""
+"""By the end all faults are over, and every device must be up."""
 HUNG_S = 60.0
 """A table whose clock stops for this long hangs; a busy machine only slows it down."""
 GROWN_KB = 20_000
@@ -78,9 +78,11 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
 def main() -> int:
     """Run the soak."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=180, help="how long in all (default: 180)")
-    parser.add_argument("--speed", type=float, default=10, help="so many times as fast as life (default: 10)")
-    parser.add_argument("--seed", type=int, default=1, help="the first evening (default: 1)")
+    parser.add_argument("--seconds", type=float, default=180, help="total duration in seconds (default: 180)")
+    parser.add_argument(
+        "--speed", type=float, default=10, help="how many times faster than real time (default: 10)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the first evening (default: 1)")
     arguments = parser.parse_args()
     wrong: list[str] = []
     held_kb: list[int] = []

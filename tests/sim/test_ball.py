@@ -24,7 +24,7 @@ def laps_of(ball: Run) -> list[float]:
 
 
 @pytest.mark.parametrize("turns", [1.5, 4.0, 9.25, 25.0])
-def test_on_a_level_track_a_ball_runs_the_turns_of_its_launch_and_leaves_at_the_drop_speed(
+def test_on_a_level_track_a_ball_makes_the_turns_of_its_launch_and_leaves_at_the_drop_speed(
     turns: float,
 ) -> None:
     ball = launched(turns)
@@ -33,7 +33,7 @@ def test_on_a_level_track_a_ball_runs_the_turns_of_its_launch_and_leaves_at_the_
     assert ball.at(ball.gone(ball.launch_s + 1.0)) == pytest.approx(ball.launch_s + 1.0, abs=1e-3)
 
 
-def test_a_ball_without_knee_or_air_loses_speed_evenly() -> None:
+def test_a_ball_without_air_resistance_or_change_of_friction_loses_speed_evenly() -> None:
     ball = launched(10.0, Law(friction=0.05, drag=0.0))
     took_s = ball.end_s - ball.launch_s
     assert took_s == pytest.approx((launch_speed(Law(0.05, 0.0), LEVEL, 10.0) - 0.5) / 0.05, rel=0.02)
@@ -47,10 +47,8 @@ def test_each_lap_of_a_ball_on_a_level_track_takes_longer(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_tilted_bowl_lets_go_of_the_ball_where_it_climbs(seed: int) -> None:
-    """With a tilt of some tenths of a degree the ball drops in one part of the rim; in a level bowl
-    anywhere.
-    """
+def test_in_a_tilted_bowl_the_ball_drops_where_the_track_rises(seed: int) -> None:
+    """With a tilt of tenths of a degree the ball drops in one part of the rim; in a level bowl anywhere."""
     rng = Random(seed)
     law = knee(rng)
 
@@ -77,7 +75,7 @@ def test_a_caught_ball_ran_so_far_and_did_not_drop() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_table_of_laps_keeps_to_what_real_balls_lose(seed: int) -> None:
+def test_a_table_of_laps_agrees_with_the_deceleration_of_real_balls(seed: int) -> None:
     """0.1 rev/s2 above 1.1 rev/s; 0.2 to 0.3 between 1.0 and 0.65; 0.015 to 0.025 at the drop."""
     rng = Random(seed)
     house = lap_house(rng)
@@ -91,7 +89,7 @@ def test_a_table_of_laps_keeps_to_what_real_balls_lose(seed: int) -> None:
     assert 0.008 < at_drop < 0.05
 
 
-def test_a_rotor_passes_a_place_where_its_mark_is_there() -> None:
+def test_a_rotor_passes_a_place_when_its_mark_is_there() -> None:
     rotor = Rotor(0.0, 60.0, mark=0.2, speed=-0.3, bearing=Bearing(share=0.003))
     passes = rotor.passes(0.55, 0.1)
     assert len(passes) >= 15

@@ -23,7 +23,7 @@ def test_the_bank_has_throws_of_every_kind_at_boards_and_at_rubber() -> None:
     assert all(flight.settled for flight in FLIGHTS)
 
 
-def test_packed_flights_come_back_as_they_were() -> None:
+def test_packed_flights_unpack_unchanged() -> None:
     data = flights.pack(FLIGHTS[:20])
     assert flights.unpack(data) == tuple(FLIGHTS[:20])
     assert len(flights.pack(FLIGHTS)) < MOST_BYTES
@@ -70,7 +70,7 @@ def test_under_version_1_a_thrown_die_that_missed_voids_nothing_at_first(seed: i
         assert lenient.truth.dice is not None
 
 
-def test_at_another_table_a_scripted_throw_takes_the_place_of_a_body() -> None:
+def test_at_another_table_a_scripted_throw_replaces_a_body() -> None:
     short = msgspec.structs.replace(dice.TABLE, length_mm=3000.0)
     assert not flights.fits(short)
     scene, _ = dice.throw(dice.THROWN, Random(1), 0, table=short)

@@ -48,7 +48,7 @@ def test_a_throw_ends_at_rest_or_off_the_table(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_touched_the_wall_left_no_gap_and_who_did_not_left_one(kind: Kind) -> None:
+def test_a_die_that_touched_the_wall_left_no_gap_and_one_that_did_not_left_one(kind: Kind) -> None:
     for relief in (0.0, 12.0):
         thrown = flight(kind, relief_mm=relief)
         struck = {touch.die for touch in thrown.touches if touch.wall == "right"}
@@ -104,7 +104,7 @@ def test_a_perfect_camera_sees_the_track_and_only_while_the_die_moves() -> None:
 
 
 @pytest.mark.parametrize("rightward", [True, False])
-def test_a_hard_blow_is_heard_where_and_when_it_fell(rightward: bool) -> None:
+def test_a_hard_impact_is_detected_with_its_place_and_time(rightward: bool) -> None:
     thrown = flight("at_wall", relief_mm=0.0)
     watch = Watch(thrown, TABLE, Random(2), 0, PERFECT, rightward=rightward)
     heard = [reading for _, reading in watch.feed() if isinstance(reading, WallImpact)]

@@ -45,7 +45,7 @@ def test_an_evening_of_one_kind_of_deal(kind: str) -> None:
 
 @pytest.mark.parametrize("evening", EVENINGS, ids=lambda evening: evening[0].table)
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_a_power_cut_takes_nothing_back(evening: tuple[Header, Feed], share: float) -> None:
+def test_a_power_cut_changes_no_card_outcome(evening: tuple[Header, Feed], share: float) -> None:
     header, feed = evening
     whole = outcomes_of(header, feed, arrivals=True)
     told = outcomes_of(header, feed[: round(share * len(feed))], arrivals=True, cut=True)

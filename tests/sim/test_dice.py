@@ -21,7 +21,7 @@ def play(kind: str, seed: int) -> tuple[Scene, list[AnyReading]]:
 
 
 def way_to_the_end(readings: list[AnyReading], die: int) -> list[tuple[int, float]]:
-    """Times and distances (mm) of a die from the end wall it was thrown at."""
+    """Return times and distances (mm) of a die from the end wall that it was thrown at."""
     release = next(r for r in readings if isinstance(r, DieReleased))
     rightward = release.x < TABLE.length_mm / 2
     return [
@@ -52,7 +52,7 @@ def test_scenes_follow_each_other_and_each_has_its_own_releases() -> None:
 
 
 @pytest.mark.parametrize("kind", dice.KINDS)
-def test_every_kind_comes_about_and_its_readings_arrive_as_real_ones_do(kind: str) -> None:
+def test_every_kind_occurs_and_its_readings_arrive_as_real_ones_do(kind: str) -> None:
     for seed in SEEDS:
         scene, feed = dice.throw(kind, Random(seed), 2_000_000)
         assert scene.truth.verdict in scene.truth.allowed

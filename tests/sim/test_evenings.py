@@ -1,6 +1,6 @@
 """Whole simulated evenings: every throw and spin is published as it happened.
 
-`python -m tests.sim.soak --seconds N` plays as many more as time allows.
+`python -m tests.sim.soak --seconds N` plays more of them, as time allows.
 """
 
 import pytest
@@ -22,7 +22,7 @@ def test_an_evening_of_every_kind_of_throw(rules: dice.Rules, seed: int) -> None
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=seed % 2 == 0)) == []
 
 
-def test_a_soft_hit_before_the_walls_loudness_is_known_is_a_persons_to_rule_on() -> None:
+def test_a_soft_hit_before_the_walls_loudness_is_known_goes_to_review() -> None:
     """Its peak is no higher than that of a landing on the felt beside the wall; later throws are called."""
     header, feed, scenes = dice.evening(SOFT, n=12)
     found = disagreements(scenes, outcomes_of(header, feed, arrivals=False))
@@ -60,7 +60,7 @@ CUT_EVENINGS += [wheel.evening(seed, {"valid": 1.0}, 3) for seed in range(4)]
 
 @pytest.mark.parametrize("evening", CUT_EVENINGS, ids=lambda evening: evening[0].table)
 @pytest.mark.parametrize("share", [0.3, 0.55, 0.7, 0.9])
-def test_a_power_cut_takes_nothing_back_and_leaves_what_was_in_flight_to_a_person(
+def test_a_power_cut_changes_no_outcome_and_sends_the_attempt_in_flight_to_review(
     evening: tuple[Header, Feed, list[Scene]], share: float
 ) -> None:
     """Outcomes before the cut are those of the whole evening; an attempt cut short is put under review."""

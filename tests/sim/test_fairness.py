@@ -18,7 +18,7 @@ def played(truth: Truth, *by: str) -> Played:
     return Played(t=4_000_000, attempt=1, scene=scene, ends_us=4_000_000, disturbed_by=by)
 
 
-def told(data: Data, kind: str, t: int = 2_000_000) -> Outcome:
+def outcome(data: Data, kind: str, t: int = 2_000_000) -> Outcome:
     return Outcome(type=kind, t=t, id="t/1/1", seq=1, data=data)
 
 
@@ -31,9 +31,9 @@ def no_roll(code: str) -> RollNoRoll:
     return RollNoRoll(roll=1, reasons=reasons, by="sensors", who=None, notices=())
 
 
-CALL = told(called(), "roll.called")
-OTHER = told(called((5, 5)), "roll.called")
-REVIEW = told(review(), "roll.review")
+CALL = outcome(called(), "roll.called")
+OTHER = outcome(called((5, 5)), "roll.called")
+REVIEW = outcome(review(), "roll.review")
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ REVIEW = told(review(), "roll.review")
         (VALID, ("unplug cam",), [REVIEW], True),
         (VALID, ("unplug cam",), [], True),
         (VALID, ("unplug cam",), [OTHER], False),
-        (VALID, ("unplug cam",), [told(no_roll("no_wall_hit"), "roll.no_roll")], False),
-        (VALID, ("unplug cam",), [REVIEW, told(no_roll("unruled"), "roll.no_roll")], True),
-        (VALID, ("stuck_button console",), [told(no_roll("called"), "roll.no_roll")], True),
-        (VALID, ("hidden_die cam",), [told(no_roll("one_die_thrown"), "roll.no_roll")], True),
+        (VALID, ("unplug cam",), [outcome(no_roll("no_wall_hit"), "roll.no_roll")], False),
+        (VALID, ("unplug cam",), [REVIEW, outcome(no_roll("unruled"), "roll.no_roll")], True),
+        (VALID, ("stuck_button console",), [outcome(no_roll("called"), "roll.no_roll")], True),
+        (VALID, ("hidden_die cam",), [outcome(no_roll("one_die_thrown"), "roll.no_roll")], True),
         (SHORT, ("unplug cam",), [CALL], False),
-        (SHORT, ("unplug cam",), [told(no_roll("no_wall_hit"), "roll.no_roll")], True),
+        (SHORT, ("unplug cam",), [outcome(no_roll("no_wall_hit"), "roll.no_roll")], True),
         (VALID, ("unplug cam",), [CALL, CALL], False),
     ],
 )
-def test_a_word_is_fair_or_it_is_found(
+def test_an_unfair_outcome_is_found_and_a_fair_one_is_not(
     truth: Truth, by: tuple[str, ...], words: list[Outcome], fair: bool
 ) -> None:
     assert (unfair([played(truth, *by)], words) == []) is fair

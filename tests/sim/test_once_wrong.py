@@ -1,8 +1,8 @@
-"""Throws of rigid bodies that the judge once called or voided wrongly, sensed many times.
+"""Throws of rigid bodies that are hard to judge, each sensed many times.
 
-`once_wrong.zlib` has them as the bank has its own. In each a die came near the wall and turned short of it:
-pushed by the other, which was knocked back into the wall; by its landing, which was heard; or the dice met
-right before one of them struck.
+`once_wrong.zlib` holds them in the format of the bank. In each a die came near the wall and turned short of
+it: pushed by the other, which was knocked back into the wall; by its own landing, which was detected; or the
+dice met right before one of them struck.
 """
 
 from collections import Counter
@@ -42,14 +42,16 @@ def watched(flight: Flight, fps: float, watchings: int = WATCHINGS) -> Counter[s
 
 @pytest.mark.parametrize("fps", [60.0, 90.0])
 @pytest.mark.parametrize("flight", FLIGHTS, ids=name)
-def test_a_throw_once_told_wrong_is_wrong_no_more(flight: Flight, fps: float) -> None:
+def test_a_hard_throw_is_never_judged_wrong(flight: Flight, fps: float) -> None:
     said = watched(flight, fps)
     assert not any(said[column] for column in BAD), said
 
 
 @FPS
 @pytest.mark.parametrize("flight", THROWN_BACK, ids=name)
-def test_a_die_thrown_back_by_the_other_strikes_for_itself_alone(flight: Flight, fps: float) -> None:
+def test_the_strikes_of_a_die_thrown_back_by_the_other_count_for_itself_only(
+    flight: Flight, fps: float
+) -> None:
     said = watched(flight, fps)
     assert not any(said[column] for column in BAD), said
 
@@ -64,6 +66,6 @@ def test_a_steep_landing_is_loud_and_hardly_turns_a_die(flight: Flight, fps: flo
 @pytest.mark.slow
 @pytest.mark.parametrize("flight", [*FLIGHTS, *THROWN_BACK, *STEEP], ids=name)
 @FPS
-def test_a_throw_once_told_wrong_is_wrong_in_no_watching(flight: Flight, fps: float) -> None:
+def test_a_hard_throw_is_never_judged_wrong_however_it_is_sensed(flight: Flight, fps: float) -> None:
     said = watched(flight, fps, MANY)
     assert not any(said[column] for column in BAD), said

@@ -1,6 +1,4 @@
-"""The second physics obeys the laws of mechanics, and agrees with the engine in cases that can be
-computed.
-"""
+"""The second physics obeys the laws of mechanics, and agrees with the engine in computable cases."""
 
 import math
 

@@ -19,7 +19,7 @@ def test_no_spin_is_judged_wrongly(tmp_path: Path, seed: int) -> None:
     assert not wrong
 
 
-def test_a_level_track_lets_the_ball_go_at_its_critical_speed() -> None:
+def test_on_a_level_track_the_ball_drops_at_its_critical_speed() -> None:
     rim = draw_rim(random.Random(1))
     rim.tilt = 0.0
     world = World(rim, random.Random(1))

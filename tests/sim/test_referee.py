@@ -83,7 +83,7 @@ def faults(truth: Truth, *told: Data) -> list[str]:
         ),
     ],
 )
-def test_a_table_that_reports_what_happened_is_agreed_with(truth: Truth, told: tuple[Data, ...]) -> None:
+def test_a_table_that_publishes_what_happened_has_no_faults(truth: Truth, told: tuple[Data, ...]) -> None:
     assert faults(truth, *told) == []
 
 
@@ -108,11 +108,13 @@ def test_a_table_that_reports_what_happened_is_agreed_with(truth: Truth, told: t
         (Truth(verdict="valid", allowed=("valid",), dice=(3, 4), ruled="corrected"), (called(),), "silent"),
     ],
 )
-def test_a_table_that_tells_otherwise_is_found_out(truth: Truth, told: tuple[Data, ...], fault: str) -> None:
+def test_a_table_that_publishes_anything_else_is_found(
+    truth: Truth, told: tuple[Data, ...], fault: str
+) -> None:
     assert faults(truth, *told) == [fault]
 
 
-def test_an_attempt_that_never_was_is_found_out() -> None:
+def test_an_attempt_that_never_happened_is_found() -> None:
     scene = Scene(kind="a scene", start_us=0, end_us=9, truth=VALID)
     stray = Outcome(type="roll.called", t=2, id="t/s/2", seq=2, data=called())
     first = Outcome(type="roll.called", t=1, id="t/s/1", seq=1, data=called())
@@ -120,7 +122,7 @@ def test_an_attempt_that_never_was_is_found_out() -> None:
 
 
 @pytest.mark.parametrize(("closed_us", "faulty"), [(4_000, False), (6_000, True)])
-def test_bets_still_open_at_the_drop_of_an_honest_spin_are_found_out(closed_us: int, faulty: bool) -> None:
+def test_bets_still_open_at_the_drop_of_a_valid_spin_are_found(closed_us: int, faulty: bool) -> None:
     truth = Truth(verdict="valid", allowed=("valid",), number="17", drop_us=5_000)
     scene = Scene(kind="valid", start_us=1_000, end_us=9_000, truth=truth)
     call = SpinCalled(

@@ -28,7 +28,7 @@ class Shown:
         return act_of(made.feed, [made.scene])
 
 
-def test_a_drawn_throw_is_reported_as_the_engine_has_it() -> None:
+def test_a_rendered_throw_is_called_as_the_engine_simulated_it() -> None:
     table = load_table(str(CONFIG / "craps.yaml")).dice_table
     assert table is not None
     shown = Shown(table, 1)
@@ -40,7 +40,7 @@ def test_a_drawn_throw_is_reported_as_the_engine_has_it() -> None:
     assert house.session.late == 0
 
 
-def test_a_wheel_has_no_throws_to_draw() -> None:
+def test_a_wheel_has_no_throws_to_render() -> None:
     settings = load_table(str(CONFIG / "roulette.yaml"))
     with pytest.raises(NoEveningError, match="expected one"):
         with_rendered_camera(

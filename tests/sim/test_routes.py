@@ -13,7 +13,7 @@ POINT = DieAt(t=1, dev="cam", die=1, x=1.0, y=1.0)
 HIT = WallImpact(t=1, dev="wall-right", wall="right", pos_mm=1.0, peak=400)
 
 
-def test_readings_go_to_whoever_reads_them() -> None:
+def test_readings_go_to_the_device_that_reads_them() -> None:
     route = route_by(
         {
             "eye over the felt": DeclaredDevice(reads=("die_at", "die_rest", "die_released")),
@@ -26,12 +26,12 @@ def test_readings_go_to_whoever_reads_them() -> None:
     assert route(HIT).dev == "B"
 
 
-def test_a_name_of_the_evenings_own_is_kept_where_several_read_one_kind() -> None:
+def test_the_evenings_own_device_name_is_kept_if_several_devices_read_one_kind() -> None:
     devices = {"spare": DeclaredDevice(reads=("die_at",)), "cam": DeclaredDevice(reads=("die_at",))}
     assert route_by(devices, OWN_NAMES)(POINT).dev == "cam"
 
 
-def test_two_that_read_the_same_under_other_names_are_refused_aloud() -> None:
+def test_two_devices_that_read_the_same_kind_under_other_names_are_refused() -> None:
     devices = {"east": DeclaredDevice(reads=("die_at",)), "west": DeclaredDevice(reads=("die_at",))}
     with pytest.raises(AmbiguousError, match="die_at read by east and west"):
         route_by(devices, OWN_NAMES)

@@ -17,7 +17,7 @@ def test_a_filmed_throw_is_never_called_wrong() -> None:
     assert count([seen]) == {"face right": 2, "review of the release": 1}
 
 
-def test_dice_that_come_into_sight_at_five_metres_a_second_are_not_mixed_up() -> None:
+def test_dice_that_come_into_view_at_five_metres_a_second_are_not_confused() -> None:
     # The second die comes into view where the first one was a frame before.
     seen = throw(125)
     assert seen is not None
@@ -32,15 +32,15 @@ def test_a_die_that_turns_at_the_wall_between_two_frames_is_not_lost() -> None:
     assert (seen.call, sorted(seen.dice)) == ("roll.called", [4, 6])
 
 
-def test_a_die_that_the_border_cut_is_not_two_dice() -> None:
-    # The other die stays short of the wall, in sight half a second later: it hit no wall, so it is no roll.
+def test_a_die_cut_by_the_border_is_not_two_dice() -> None:
+    # The other die stays short of the wall, in view half a second later: it hit no wall, so it is a No Roll.
     seen = throw(1014)
     assert seen is not None
     assert seen.faces == ((3, 3), (1, 1))
     assert seen.call == "roll.no_roll"
 
 
-def test_two_dice_that_come_into_sight_as_one_spot_are_no_track_that_jumps() -> None:
+def test_two_dice_that_come_into_view_as_one_spot_are_not_a_track_that_jumps() -> None:
     # High up under the camera they make a spot too large for one die; they part 300 ms later.
     seen = throw(9261, "at_wall", RIGS[1])
     assert seen is not None
@@ -59,10 +59,10 @@ def test_a_throw_that_stops_short_of_the_wall_is_void() -> None:
 
 
 @pytest.mark.parametrize(("seed", "kind", "faces"), [(7026, "together", (6, 4)), (7063, "apart", (3, 3))])
-def test_a_die_of_which_noise_takes_and_gives_a_part_from_frame_to_frame_is_at_rest(
+def test_a_die_whose_spot_varies_with_noise_from_frame_to_frame_is_at_rest(
     seed: int, kind: Kind, faces: tuple[int, int]
 ) -> None:
-    # The middle of the ivory die's spot on the brown cloth shifts by 3 pixels or 6, though the die lies.
+    # The centre of the ivory die's spot on the brown cloth shifts by 3 to 6 pixels with the die at rest.
     seen = throw(seed, kind, RIGS[1])
     assert seen is not None
     assert seen.faces == tuple((face, face) for face in faces)

@@ -38,7 +38,7 @@ KINDS = (
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_spins_of_a_kind_are_reported_as_they_were(kind: str) -> None:
+def test_spins_of_a_kind_are_published_as_they_were(kind: str) -> None:
     header, feed, truths = evening(kind, 11, 3)
     found = verdicts(truths, outcomes_of(header, feed))
     assert [(verdict.mark, verdict.told) for verdict in found if verdict.mark not in WELL] == []

@@ -49,7 +49,7 @@ def test_the_same_kind_and_seed_give_the_same_evening_and_another_seed_another()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_comes_about_with_a_truth_that_says_what_is_right(kind: str) -> None:
+def test_every_kind_of_spin_occurs_with_a_truth_that_states_the_right_outcome(kind: str) -> None:
     _, feed, truths = evening(kind, 5, 2)
     assert [arrived for arrived, _ in feed] == sorted(arrived for arrived, _ in feed)
     assert all(a.t_end < b.t0 for a, b in pairwise(truths))
@@ -62,7 +62,7 @@ def test_every_kind_comes_about_with_a_truth_that_says_what_is_right(kind: str) 
 
 @pytest.mark.parametrize("kind", ["clean", "pushed", "knee", "laps", "beams_2", "hop", "single_zero"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_last_reads_of_a_spin_lie_in_the_pocket_of_its_truth(kind: str, seed: int) -> None:
+def test_the_last_reads_of_a_spin_are_in_the_pocket_of_its_truth(kind: str, seed: int) -> None:
     wheel, readings, truths = readings_of(kind, seed)
     for truth in truths:
         own = [r for r in readings if truth.t0 <= r.t <= truth.t_end]
@@ -129,13 +129,11 @@ AGAIN = msgspec.structs.replace(TRUTH, note={"runs": 2, "before": 1})
         (TRUTH, [called(t_s=0.5)], "swallowed"),
     ],
 )
-def test_the_referee_marks_what_a_table_made_of_a_spin(
-    truth: SpinTruth, told: list[Outcome], mark: str
-) -> None:
+def test_the_referee_marks_the_outcome_of_a_spin(truth: SpinTruth, told: list[Outcome], mark: str) -> None:
     assert [verdict.mark for verdict in verdicts([truth], told)] == [mark]
 
 
-def test_a_review_that_is_reported_with_the_next_launch_is_the_report_on_the_spin_before() -> None:
+def test_a_review_published_with_the_next_launch_counts_for_the_spin_before() -> None:
     later = msgspec.structs.replace(TRUTH, t0=61_000_000, t_drop=81_000_000, t_end=100_000_000)
     reasons = tuple(Reason(code=code, rule="R-SPIN-4", seen="") for code in ("conflict", "unruled"))
     data = SpinNoSpin(spin=1, reasons=reasons, by="nobody", who=None, notices=())

@@ -45,7 +45,7 @@ ONLY_BEHIND_PORTS = frozenset({"stuck_writer"})
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_an_evening_without_faults_is_reported_as_it_happened(table: str) -> None:
+def test_an_evening_without_faults_is_published_as_it_happened(table: str) -> None:
     house = House(table, seed=3, types=TABLES[table], attempts=8)
     house.play()
     assert len(house.played) == 8
@@ -55,7 +55,7 @@ def test_an_evening_without_faults_is_reported_as_it_happened(table: str) -> Non
 
 @pytest.mark.parametrize(("table", "games"), [("three-card", 12), ("high-roller", 4)])
 @pytest.mark.parametrize("seed", [3, 4])
-def test_an_evening_of_cards_without_faults_is_reported_as_it_happened(
+def test_an_evening_of_cards_without_faults_is_published_as_it_happened(
     table: str, games: int, seed: int
 ) -> None:
     house = House(table, seed=seed, attempts=games)
@@ -70,7 +70,7 @@ def test_an_evening_of_cards_without_faults_is_reported_as_it_happened(
     ("table", "seed"),
     [("three-card", 30), pytest.param("high-roller", 39, marks=pytest.mark.slow)],
 )
-def test_ten_minutes_of_faults_at_a_game_of_cards_bring_no_false_word(table: str, seed: int) -> None:
+def test_ten_minutes_of_faults_at_a_card_game_cause_no_false_outcome(table: str, seed: int) -> None:
     house = House(table, seed=seed)
     Schedule(house.table, seed, every_s=25, without=ONLY_BEHIND_PORTS).start(house.now_us + 12_000_000)
     house.after(600)
@@ -86,7 +86,7 @@ def sensed_of(reading: AnyReading) -> AnyReading:
 
 
 @pytest.mark.parametrize("cam", ["node", "json-camera"])
-def test_readings_come_out_as_they_went_in_and_as_late_as_the_link_promises(cam: DeviceKind) -> None:
+def test_readings_arrive_unchanged_and_within_the_links_stated_delay(cam: DeviceKind) -> None:
     house = House("craps", seed=5, types={"cam": cam}, attempts=3, mix=dice.PLAIN)
     play = of_dice(house.settings.dice_table, "craps-12-034", dice.PLAIN)  # type: ignore[arg-type]  # it is a dice table
     act = play(5 * 1_000_003, 3, False)
@@ -103,7 +103,7 @@ def test_readings_come_out_as_they_went_in_and_as_late_as_the_link_promises(cam:
     assert any(isinstance(reading, DieAt) for reading in came_out)
 
 
-def test_the_same_seed_gives_the_same_evening_to_the_byte() -> None:
+def test_the_same_seed_gives_the_same_evening_byte_for_byte() -> None:
     one, other = House("craps", seed=9, attempts=2), House("craps", seed=9, attempts=2)
     for house in (one, other):
         Schedule(house.table, 4, every_s=5, without=ONLY_BEHIND_PORTS).start(house.now_us)
@@ -148,7 +148,7 @@ def test_every_fault_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("table", "cam", "fault", "device"), CASES, ids=lambda part: str(part) or "all")
-def test_a_fault_is_named_as_it_promises_and_heals(
+def test_a_fault_is_reported_with_its_stated_code_and_clears(
     table: str, cam: DeviceKind, fault: str, device: str
 ) -> None:
     """Faults begin in play, since a wheel reports some things only then."""
@@ -173,7 +173,7 @@ def impacts_of(house: House) -> list[WallImpact]:
 @pytest.mark.parametrize(
     "fault", ["half_lines", "bit_errors", "lost_lines", "repeated_lines", "reordered_lines"]
 )
-def test_a_poor_line_costs_no_reading_where_the_node_can_say_it_again(fault: str) -> None:
+def test_a_poor_line_costs_no_reading_if_the_node_can_repeat_it(fault: str) -> None:
     house = House("craps", seed=6, attempts=4, mix={"valid": 1.0})
     house.after(7)
     house.fault(fault, "wall-right", seconds=60)
@@ -199,7 +199,7 @@ def test_a_clock_that_warms_up_is_followed() -> None:
     assert disagreements([story.scene for story in house.played], house.outcomes) == []
 
 
-def test_a_stuck_button_is_heard_as_often_as_it_is_pressed() -> None:
+def test_a_stuck_button_is_reported_as_often_as_it_repeats() -> None:
     house = House("craps", attempts=1)
     house.after(1)
     house.fault("stuck_button", "console", seconds=2, name="no_roll")
@@ -210,7 +210,7 @@ def test_a_stuck_button_is_heard_as_often_as_it_is_pressed() -> None:
     assert refused == ["input.refused"] * 10
 
 
-def test_a_door_that_was_opened_while_nobody_listened_is_reported_when_the_table_is_back() -> None:
+def test_a_door_opened_while_the_table_was_away_is_reported_when_it_is_back() -> None:
     house = House("craps", attempts=1)
     house.after(2)
     cable = house.table.cables["console"]
@@ -227,7 +227,7 @@ def test_a_door_that_was_opened_while_nobody_listened_is_reported_when_the_table
     assert "table.locked" in [outcome.type for outcome in house.outcomes]
 
 
-def test_a_wheels_setting_that_somebody_changed_keeps_it_down_until_it_is_right() -> None:
+def test_a_changed_setting_of_a_wheel_keeps_it_down_until_it_is_right() -> None:
     house = House("roulette-ss2", mix={"valid": 1.0})
     house.after(10)
     house.fault("wheel_setting", "wheel")
@@ -238,7 +238,7 @@ def test_a_wheels_setting_that_somebody_changed_keeps_it_down_until_it_is_right(
     assert house.is_up("wheel")
 
 
-def test_a_wheel_speaks_as_the_real_one() -> None:
+def test_a_virtual_wheel_sends_what_the_real_one_sends() -> None:
     house = House("roulette-ss2", seed=1, attempts=3, mix={"valid": 1.0})
     house.play()
     words = [reading for reading in house.readings if isinstance(reading, WheelStatus)]
@@ -251,7 +251,7 @@ def test_a_wheel_speaks_as_the_real_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ss2_wheel.KINDS)
-def test_a_game_of_each_kind_is_reported_as_it_happened(kind: str) -> None:
+def test_a_game_of_each_kind_is_published_as_it_happened(kind: str) -> None:
     house = House("roulette-ss2", seed=8, attempts=2, mix={kind: 1.0})
     house.play()
     assert disagreements([story.scene for story in house.played], house.outcomes) == []
@@ -268,7 +268,7 @@ def test_a_game_of_each_kind_is_reported_as_it_happened(kind: str) -> None:
         (b"unplug cam", 'expected {"fault": "unplug", "device": "cam"} or similar'),
     ],
 )
-def test_an_order_that_cannot_be_is_refused_in_words(line: bytes, says: str) -> None:
+def test_an_impossible_order_is_refused_with_a_message(line: bytes, says: str) -> None:
     house = House("craps", attempts=1)
     with pytest.raises(FaultOrderError, match="^.*" + says.replace("{", r"\{")):
         carry_out(house.table, read_order(line), house.now_us)
@@ -288,7 +288,7 @@ def test_a_device_has_one_fault_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("table", "seed"), [("craps", 1), ("craps-v1", 2), ("roulette", 3), ("roulette-ss2", 4)]
 )
-def test_two_minutes_of_faults_bring_no_false_word(table: str, seed: int) -> None:
+def test_two_minutes_of_faults_cause_no_false_outcome(table: str, seed: int) -> None:
     house = House(table, seed=seed, types=TABLES[table])
     Schedule(house.table, seed, every_s=8, without=ONLY_BEHIND_PORTS).start(house.now_us + 12_000_000)
     house.after(120)
@@ -298,7 +298,7 @@ def test_two_minutes_of_faults_bring_no_false_word(table: str, seed: int) -> Non
     assert unnamed(faults, house.readings) == []
 
 
-def test_what_a_fault_may_have_hidden_says_so_and_nothing_else_does() -> None:
+def test_only_attempts_that_a_fault_may_have_hidden_are_marked_so() -> None:
     house = House("craps", seed=1, attempts=6)
     house.after(20)
     house.fault("unplug", "console")

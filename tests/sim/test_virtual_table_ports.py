@@ -50,7 +50,7 @@ def order(folder: Path, **words: object) -> None:
 
 
 @pytest.mark.parametrize("table", ["craps", "roulette-ss2", "three-card", "high-roller"])
-def test_a_minute_with_faults_brings_no_false_word(table: str, tmp_path: Path) -> None:
+def test_a_minute_with_faults_causes_no_false_outcome(table: str, tmp_path: Path) -> None:
     live = LiveTable(table, tmp_path, speed=SPEED, seed=11)
     began_us = live.clock.now_us()
     Schedule(live.table, 11, every_s=6).start(began_us + 12_000_000)
@@ -67,7 +67,7 @@ def test_a_minute_with_faults_brings_no_false_word(table: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("fault", ["unplug", "other_name", "stuck_writer", "swap_cables", "silence"])
-def test_a_fault_of_a_port_is_named_and_heals(live: LiveTable, tmp_path: Path, fault: str) -> None:
+def test_a_fault_of_a_port_is_named_and_clears(live: LiveTable, tmp_path: Path, fault: str) -> None:
     before = len(live.readings)
     order(tmp_path, fault=fault, device="cam")
     wait(lambda: any(isinstance(story, Began) for story in list(live.stories)))
@@ -80,9 +80,7 @@ def test_a_fault_of_a_port_is_named_and_heals(live: LiveTable, tmp_path: Path, f
     assert unnamed([began], live.readings[before:]) == []
 
 
-def test_an_order_that_cannot_be_is_refused_and_the_next_is_carried_out(
-    live: LiveTable, tmp_path: Path
-) -> None:
+def test_an_impossible_order_is_refused_and_the_next_is_carried_out(live: LiveTable, tmp_path: Path) -> None:
     order(tmp_path, fault="unplug", device="camera")
     wait(lambda: bool(live.refused))
     assert live.refused[0].startswith("unplug: found device 'camera', expected one of cam, ")
@@ -90,7 +88,7 @@ def test_an_order_that_cannot_be_is_refused_and_the_next_is_carried_out(
     wait(lambda: "restarted" in live.health("console"))
 
 
-def test_what_nobody_reads_is_thrown_away_and_what_comes_then_is_read(tmp_path: Path) -> None:
+def test_unread_bytes_are_dropped_and_later_ones_are_read(tmp_path: Path) -> None:
     pty = Pty(tmp_path / "cam")
     opened = os.open(tmp_path / "cam", os.O_RDWR | os.O_NOCTTY)
     pty.write(b"nobody reads this\n")
@@ -114,14 +112,14 @@ def test_what_nobody_reads_is_thrown_away_and_what_comes_then_is_read(tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_that_is_no_ports_name_is_removed(tmp_path: Path) -> None:
+def test_only_port_names_are_removed(tmp_path: Path) -> None:
     (tmp_path / "cam").write_text("somebody's notes")
     with pytest.raises(FileExistsError, match="choose another --dir"):
         Pty(tmp_path / "cam")
     assert (tmp_path / "cam").read_text() == "somebody's notes"
 
 
-def test_another_process_sees_the_same_time_and_never_one_that_was_not_allowed(tmp_path: Path) -> None:
+def test_another_process_sees_the_same_time_and_never_beyond_the_permitted_one(tmp_path: Path) -> None:
     clock = PacedClock(1000.0, tmp_path / "clock")
     followed = FollowedClock(tmp_path / "clock")
     start_us = clock.now_us()
@@ -167,7 +165,7 @@ def test_the_command_makes_ports_and_a_table_file_and_ends_cleanly(tmp_path: Pat
     assert {story["fault"] for story in told} == {"restart", "nonsense"}
 
 
-def test_a_folder_has_one_virtual_table_and_what_a_killed_one_left_is_taken_over(tmp_path: Path) -> None:
+def test_a_folder_has_one_virtual_table_and_the_files_of_a_killed_one_are_reused(tmp_path: Path) -> None:
     first = Command("craps", "--dir", str(tmp_path))
     wait((tmp_path / "console").is_symlink)
     port = (tmp_path / "console").readlink()
@@ -193,7 +191,7 @@ def test_a_folder_has_one_virtual_table_and_what_a_killed_one_left_is_taken_over
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.yaml", "truth.jsonl"]
 
 
-def test_the_evening_ends_by_itself_where_it_was_given_an_end(tmp_path: Path) -> None:
+def test_an_evening_with_a_given_length_ends_by_itself(tmp_path: Path) -> None:
     code, out, err = Command("roulette-ss2", "--dir", str(tmp_path), "--throws", "1", "--speed", "20").ended()
     assert code == 0
     assert "only a program that follows" in err
@@ -203,7 +201,7 @@ def test_the_evening_ends_by_itself_where_it_was_given_an_end(tmp_path: Path) ->
     assert story["scene"]["truth"]["verdict"] in ("valid", "void", "review")
 
 
-def test_a_game_of_cards_is_played_from_a_shoe_of_one_code_a_line(tmp_path: Path) -> None:
+def test_a_card_game_is_played_from_a_shoe_that_sends_one_code_per_line(tmp_path: Path) -> None:
     command = ("three-card", "--dir", str(tmp_path), "--throws", "1", "--speed", "20", "--seed", "3")
     code, out, _ = Command(*command).ended()
     assert code == 0
@@ -223,14 +221,14 @@ def test_a_game_of_cards_is_played_from_a_shoe_of_one_code_a_line(tmp_path: Path
         (["craps", "--dir", "/proc/nothing"], "/proc/nothing: "),
     ],
 )
-def test_what_can_not_be_played_is_stated_in_words(arguments: list[str], says: str) -> None:
+def test_arguments_that_cannot_be_played_are_refused_with_a_message(arguments: list[str], says: str) -> None:
     code, out, err = Command(*arguments).ended()
     assert code == 2
     assert says in err
     assert "Traceback" not in err + out
 
 
-def test_the_faults_are_listed_with_what_is_seen_of_them() -> None:
+def test_the_faults_are_listed_with_their_symptoms() -> None:
     code, out, _ = Command("--list-faults").ended()
     assert code == 0
     for name, fault in FAULTS.items():

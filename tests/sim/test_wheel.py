@@ -35,7 +35,7 @@ def test_the_same_seed_plays_the_same_evening_and_another_seed_another() -> None
 
 
 @pytest.mark.parametrize("kind", wheel.KINDS)
-def test_every_kind_comes_about_and_its_readings_arrive_as_real_ones_do(kind: str) -> None:
+def test_every_kind_occurs_and_its_readings_arrive_as_real_ones_do(kind: str) -> None:
     for seed in SEEDS:
         scene, feed = wheel.spin(kind, Random(seed), 2_000_000)
         assert scene.truth.verdict in scene.truth.allowed
@@ -45,7 +45,7 @@ def test_every_kind_comes_about_and_its_readings_arrive_as_real_ones_do(kind: st
 
 @pytest.mark.parametrize("kind", ["valid", "hop", "glitchy", "dealer_early_no_more_bets"])
 @pytest.mark.parametrize("seed", range(12))
-def test_the_pocket_formula_gives_the_pocket_that_was_meant(kind: str, seed: int) -> None:
+def test_the_pocket_formula_gives_the_intended_pocket(kind: str, seed: int) -> None:
     on = wheel.some_wheel(Random(seed))
     scene, readings = play(kind, seed, on)
     reads = [r.t for r in readings if isinstance(r, PocketBall)]
@@ -64,7 +64,7 @@ def test_a_ball_that_hops_was_seen_in_another_pocket_twice_at_most(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_drop_is_felt_a_moment_after_the_ball_left_the_track(seed: int) -> None:
+def test_the_drop_is_sensed_a_moment_after_the_ball_left_the_track(seed: int) -> None:
     scene, readings = play("valid", seed)
     drop = next(r.t for r in readings if isinstance(r, BallDrop))
     assert scene.truth.drop_us is not None
@@ -98,12 +98,12 @@ def test_the_ball_runs_against_the_rotor_unless_it_is_meant_not_to(seed: int) ->
         assert (ball != rotor) is against
 
 
-def test_spins_near_four_turns_may_be_reviewed_but_never_told_wrong() -> None:
+def test_spins_near_four_turns_may_be_reviewed_but_are_never_called_wrong() -> None:
     for kind, wrong in (("edge_short", "valid"), ("edge_long", "void")):
         assert wrong not in play(kind, 1)[0].truth.allowed
 
 
-def test_drawn_wheels_can_always_tell_which_way_the_ball_runs() -> None:
+def test_random_wheels_can_always_determine_the_balls_direction() -> None:
     for seed in range(200):
         beams = sorted(wheel.some_wheel(Random(seed)).beams_deg)
         gaps = [(b - a) % 360 for a, b in zip(beams, [*beams[1:], beams[0]], strict=True)]

@@ -1,9 +1,10 @@
-"""Compare the engines with real tosses: `python -m tests.sim.tosses CUBE_TOSSES.npz [--tosses N] [--physics
-own]`.
+"""Compare the engines with real tosses.
+
+Usage: `python -m tests.sim.tosses CUBE_TOSSES.npz [--tosses N] [--physics own]`.
 
 The tosses are those of ContactNets (Pfrommer, Halm, Posa 2020): an acrylic cube of 10.48 cm and 0.37 kg on
 wood, motion-captured at 148 Hz; friction 0.18 and restitution 0.125 are their nominal figures. Each toss is
-thrown again in the engine as it left the hand, and both are measured by their poses alone.
+thrown again in the engine as it left the hand, and both are measured from their poses only.
 docs/dice-physics.md has the figures.
 """
 

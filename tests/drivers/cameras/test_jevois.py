@@ -1,4 +1,4 @@
-"""A smart camera above a dice table: two dice tracked, at rest and lost, and nothing that it can't tell."""
+"""A smart camera above a dice table: two dice tracked, at rest and lost, and no reading that is a guess."""
 
 from collections.abc import Iterable, Sequence
 
@@ -37,7 +37,7 @@ def frame(seen: Iterable[Seen]) -> bytes:
 
 
 def watch(frames: Sequence[Sequence[Seen]], camera: JevoisCamera | None = None) -> list[AnyReading]:
-    """Let the camera send these frames, 33 ms apart."""
+    """Have the camera send these frames, 33 ms apart."""
     camera = camera or JevoisCamera("cam", SETTINGS)
     return [reading for n, seen in enumerate(frames) for reading in camera.receive(n * FRAME_US, frame(seen))]
 
@@ -73,7 +73,7 @@ def test_a_detection_becomes_a_place_on_the_table() -> None:
     assert (at.x, at.y) == pytest.approx((1234, 567), abs=1)
 
 
-def test_two_dice_at_rest_are_told_once_each_with_face_and_confidence() -> None:
+def test_two_dice_at_rest_are_reported_once_each_with_face_and_confidence() -> None:
     readings = watch(still(30, LEFT, RIGHT))
     assert rests(readings) == [(1, 3), (2, 4)]
     first = next(r for r in readings if isinstance(r, DieRest))
@@ -81,17 +81,17 @@ def test_two_dice_at_rest_are_told_once_each_with_face_and_confidence() -> None:
     assert first.t >= 250_000
 
 
-def test_a_die_that_rolls_slowly_does_not_rest() -> None:
+def test_a_die_that_rolls_slowly_is_not_at_rest() -> None:
     rolling = [[(1000.0 + 6 * n, 300.0, "die3:90")] for n in range(30)]
     assert rests(watch(rolling)) == []
 
 
-def test_a_die_that_is_moved_rests_anew() -> None:
+def test_a_die_that_is_moved_gets_a_new_rest() -> None:
     moved = (1100.0, 300.0, "die5:90")
     assert rests(watch([*still(15, LEFT), *still(15, moved)])) == [(1, 3), (1, 5)]
 
 
-def test_a_face_on_which_the_frames_differ_is_no_face() -> None:
+def test_a_face_on_which_the_frames_differ_is_not_reported() -> None:
     flicker = [[(1000.0, 300.0, f"die{3 + n % 2}:90")] for n in range(30)]
     readings = watch(flicker)
     assert rests(readings) == [(1, None)]
@@ -103,7 +103,7 @@ def test_two_categories_in_one_place_are_one_die_without_a_face() -> None:
     assert rests(watch(still(20, *both))) == [(1, None)]
 
 
-def test_a_camera_that_gives_no_score_gives_no_confidence() -> None:
+def test_a_camera_without_scores_gives_no_confidence() -> None:
     readings = watch(still(20, (1000.0, 300.0, "die3")))
     assert next(r for r in readings if isinstance(r, DieRest)).confidence == 0
 
@@ -125,7 +125,7 @@ def test_dice_that_come_back_from_the_wall_keep_their_names() -> None:
     assert len({y for _, y in tracks(readings, 1)}) == 1
 
 
-def test_dice_whose_ways_can_be_explained_either_way_are_both_lost_and_stay_lost() -> None:
+def test_dice_whose_tracks_are_ambiguous_are_both_lost_and_stay_lost() -> None:
     apart = [[(1000.0 + 60 * n, 400.0, "die1:80"), (1600.0 - 60 * n, 400.0, "die2:80")] for n in range(5)]
     met = [[(1300.0, 360.0, "die1:80"), (1300.0, 440.0, "die2:80")]]
     readings = watch([*apart, *met, *still(40, LEFT, RIGHT)])
@@ -133,7 +133,7 @@ def test_dice_whose_ways_can_be_explained_either_way_are_both_lost_and_stay_lost
     assert rests(readings) == []
 
 
-def test_three_dice_are_no_throw_that_this_camera_can_tell() -> None:
+def test_three_dice_are_not_reported_as_a_throw() -> None:
     readings = watch([*still(3, LEFT, RIGHT), *still(20, LEFT, RIGHT, (500.0, 500.0, "die6:70"))])
     assert sorted(lost(readings)) == [1, 2]
     assert rests(readings) == []
@@ -155,13 +155,13 @@ def test_a_die_that_is_hidden_is_lost_and_found_again_beside_the_other() -> None
     assert rests(readings) == [(1, 3), (2, 4), (2, 4)]
 
 
-def test_what_is_no_die_is_counted_and_not_told() -> None:
+def test_objects_that_are_not_dice_are_counted_and_not_reported() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     assert health(watch(still(3, (1000.0, 300.0, "chip:99")), camera)) == ["up"]
     assert camera.strangers == 3
 
 
-def test_a_frame_with_a_damaged_line_is_left_out_whole() -> None:
+def test_a_frame_with_a_damaged_line_is_dropped_completely() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     damaged = frame([LEFT, RIGHT]).replace(b"N2 die4", b"N2 d\xffe4")
     watch(still(3, LEFT, RIGHT), camera)
@@ -169,13 +169,13 @@ def test_a_frame_with_a_damaged_line_is_left_out_whole() -> None:
     assert (camera.frames, camera.spoilt) == (3, 1)
 
 
-def test_a_frame_whose_start_was_not_heard_is_left_out() -> None:
+def test_a_frame_whose_start_was_not_received_is_dropped() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     assert camera.receive(0, frame([LEFT]).removeprefix(b"MARK START\n")) == []
     assert (camera.frames, camera.spoilt) == (0, 1)
 
 
-def test_frames_read_in_one_burst_are_spread_out_to_their_period() -> None:
+def test_frames_read_in_one_burst_are_spread_over_their_period() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     flight = b"".join(frame([(300.0 + 120 * n, 300.0, "die1:80")]) for n in range(4))
     readings = [r for r in camera.receive(1_000_000, flight) if isinstance(r, DieAt)]
@@ -204,7 +204,7 @@ def test_a_camera_without_frame_marks_or_without_power_is_down() -> None:
     assert health(camera.receive(3_000_000, frame([]))) == ["up"]
 
 
-def test_a_lost_link_and_bytes_thrown_away_are_told() -> None:
+def test_a_lost_link_and_dropped_bytes_are_reported() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     watch(still(2, LEFT), camera)
     camera.receive(70_000, b"MARK START\nN2 die3:90 1 ")
@@ -231,7 +231,7 @@ def test_settings_that_cannot_work_are_refused_with_what_was_expected(
         JevoisSettings(port="x", faces=faces, calibration=calibration)
 
 
-def test_it_is_a_device_type_that_a_table_can_name() -> None:
+def test_the_camera_is_a_device_type_that_a_table_can_name() -> None:
     assert isinstance(TYPE.make("cam", SETTINGS, bytes), Device)
 
 
@@ -247,7 +247,9 @@ def test_it_is_a_device_type_that_a_table_can_name() -> None:
         max_size=40,
     )
 )
-def test_whatever_it_sees_times_only_grow_and_each_die_is_in_one_place(frames: list[list[Seen]]) -> None:
+def test_whatever_the_camera_sees_times_only_increase_and_each_die_is_in_one_place(
+    frames: list[list[Seen]],
+) -> None:
     readings = watch(frames)
     times = [reading.t for reading in readings]
     assert times == sorted(set(times))

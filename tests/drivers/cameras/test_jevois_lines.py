@@ -1,4 +1,4 @@
-"""The messages of a JeVois camera: both styles, stamps, line ends, and what its firmware does wrong."""
+"""The messages of a JeVois camera: both styles, stamps, line ends, and known firmware errors."""
 
 from itertools import pairwise
 
@@ -40,20 +40,20 @@ def test_every_kind_of_stamp_is_read(stamp: str) -> None:
     assert only(f"{stamp} MARK STOP") == FrameMark("stop", stamp)
 
 
-def test_a_corner_that_the_firmware_sends_twice_does_not_move_the_middle() -> None:
+def test_a_corner_that_the_firmware_sends_twice_does_not_move_the_centre() -> None:
     assert only("D2 die5:92 -130 330 -110 330 -110 350 -110 330") == FIVE
 
 
-def test_a_count_of_corners_that_was_not_announced_is_left_out() -> None:
+def test_a_message_with_another_number_of_corners_than_announced_is_dropped() -> None:
     assert only("D2 die5:92 4 -130 330 -110 330 -110 350 -130 350 die6:3") == FIVE
 
 
-def test_the_middle_of_a_tilted_quadrangle_is_the_mean_of_its_corners() -> None:
+def test_the_centre_of_a_tilted_quadrangle_is_the_mean_of_its_corners() -> None:
     assert only("D2 die5:92 -120 320 -100 340 -120 360 -140 340") == FIVE
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n", b"\0"])
-def test_every_line_end_of_the_camera_is_taken(end: bytes) -> None:
+def test_every_line_end_of_the_camera_is_accepted(end: bytes) -> None:
     decoder = Decoder()
     data = b"MARK START" + end + b"N2 die5:92 -120 340 58 57 " + end + b"MARK STOP" + end
     assert decoder.feed(data) == [FrameMark("start"), FIVE, FrameMark("stop")]
@@ -90,7 +90,7 @@ def test_anything_else_is_discarded_and_counted(line: str) -> None:
     assert decoder.discarded == 1
 
 
-def test_a_line_without_an_end_is_bounded_and_what_follows_it_read() -> None:
+def test_a_line_without_an_end_is_limited_and_the_next_one_read() -> None:
     decoder = Decoder()
     decoder.feed(b"N2 " + b"x" * 100_000)
     assert sum(len(v) for v in vars(decoder).values() if isinstance(v, bytes)) <= MAX_LINE
@@ -98,7 +98,7 @@ def test_a_line_without_an_end_is_bounded_and_what_follows_it_read() -> None:
     assert decoder.feed(b"MARK STOP\n") == [FrameMark("stop")]
 
 
-def test_a_line_begun_before_the_link_was_lost_is_forgotten() -> None:
+def test_a_line_begun_before_the_link_was_lost_is_dropped() -> None:
     decoder = Decoder()
     decoder.feed(b"N2 die5:92 -120 34")
     decoder.reset()
@@ -118,7 +118,7 @@ SPOILT = st.lists(
 
 @steady
 @given(SPOILT, st.lists(st.integers(0, 400), max_size=12))
-def test_any_chunking_gives_the_same(data: bytes, cuts: list[int]) -> None:
+def test_any_chunking_gives_the_same_readings(data: bytes, cuts: list[int]) -> None:
     whole, pieces = Decoder(), Decoder()
     at = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     messages = [m for a, b in pairwise(at) for m in pieces.feed(data[a:b])]

@@ -1,4 +1,4 @@
-"""A person's own script: its lines are readings if they are exactly right, and its faults are told."""
+"""A user's own script: its lines are readings only if they are exactly right, and its faults are reported."""
 
 import json
 from random import Random
@@ -68,7 +68,7 @@ def test_a_reading_may_have_all_its_fields() -> None:
 PLANE = ((0, 0, 100, 1000), (100, 0, 1100, 1000), (100, 100, 1100, 0), (0, 100, 100, 0))
 
 
-def test_places_of_the_scripts_image_become_places_of_the_table() -> None:
+def test_places_in_the_scripts_image_become_places_on_the_table() -> None:
     made = camera(calibration=PLANE)
     reading = said(made, 5000, kind="die_at", die=1, x=25, y=40)[-1]
     assert reading == DieAt(t=5000, dev="cam", die=1, x=350.0, y=600.0, arrived=5000)
@@ -95,7 +95,7 @@ def test_a_calibration_that_contradicts_itself_is_refused() -> None:
         ({"x": 1}, "found kind None"),
     ],
 )
-def test_a_line_that_is_not_exactly_a_reading_is_a_reading_missed(
+def test_a_line_that_is_not_exactly_a_reading_counts_as_a_missed_reading(
     fields: dict[str, object], complaint: str
 ) -> None:
     made = camera()
@@ -107,13 +107,13 @@ def test_a_line_that_is_not_exactly_a_reading_is_a_reading_missed(
     assert codes(made.tick(600_000)) == ["up"]
 
 
-def test_a_line_that_is_no_json_is_a_reading_missed() -> None:
+def test_a_line_that_is_not_json_counts_as_a_missed_reading() -> None:
     made = camera()
     said(made, 2000, kind="alive")
     assert codes(made.receive(3000, b"Traceback (most recent call last):\n")) == ["bad_reading"]
 
 
-def test_a_silent_script_is_down_until_it_speaks_again() -> None:
+def test_a_silent_script_is_down_until_it_sends_again() -> None:
     made = camera()
     said(made, 2000, kind="alive")
     assert made.next_deadline() == 1_502_000
@@ -122,7 +122,7 @@ def test_a_silent_script_is_down_until_it_speaks_again() -> None:
     assert codes(said(made, 1_600_000, kind="alive")) == ["up"]
 
 
-def test_the_port_of_a_silent_script_is_opened_anew_at_times() -> None:
+def test_the_port_of_a_silent_script_is_reopened_periodically() -> None:
     made = camera()
     made.tick(2 * SECOND_US)
     assert not made.take_reopen()
@@ -131,7 +131,7 @@ def test_the_port_of_a_silent_script_is_opened_anew_at_times() -> None:
     assert not made.take_reopen()
 
 
-def test_a_script_that_ends_is_down_and_half_a_line_of_it_is_forgotten() -> None:
+def test_a_script_that_ends_is_down_and_its_partial_line_is_dropped() -> None:
     made = camera()
     made.receive(2000, line({"kind": "alive"}) + b'{"kind": "die')
     assert codes(made.closed(3000, "unplugged", "the program ended its connection")) == ["unplugged"]
@@ -140,20 +140,20 @@ def test_a_script_that_ends_is_down_and_half_a_line_of_it_is_forgotten() -> None
     assert codes(made.receive(5000, line({"kind": "alive"}))) == ["up"]
 
 
-def test_a_babbling_script_is_a_fault_and_costs_no_more_than_its_budget() -> None:
+def test_a_script_that_sends_too_much_is_a_fault_and_costs_no_more_than_its_budget() -> None:
     made = camera(max_per_s=100)
     told = [reading for n in range(200) for reading in made.receive(10_000 + n * 1000, line(POINT))]
     assert sum(isinstance(reading, DieAt) for reading in told) <= 71
     assert "babbling" in codes(told)
 
 
-def test_bytes_thrown_away_are_readings_missed() -> None:
+def test_dropped_bytes_count_as_missed_readings() -> None:
     made = camera()
     said(made, 2000, kind="alive")
     assert codes(made.overflowed(3000, 99)) == ["sentences_lost"]
 
 
-def test_its_status_tells_what_was_heard() -> None:
+def test_the_status_of_a_script_shows_what_was_received() -> None:
     made = camera()
     made.receive(2000, line({"kind": "alive"}) + b"x\n")
     status = made.status()
@@ -164,7 +164,7 @@ def test_its_status_tells_what_was_heard() -> None:
 @pytest.mark.parametrize(
     ("wrong", "complaint"), [({"silent_s": 0}, "silent_s: found 0"), ({"max_per_s": 0}, "max_per_s: found 0")]
 )
-def test_settings_that_can_not_work_are_refused(wrong: dict[str, object], complaint: str) -> None:
+def test_settings_that_cannot_work_are_refused(wrong: dict[str, object], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         camera(**wrong)
 
@@ -178,12 +178,12 @@ class TestItsOwnClock:
             last = made.receive(at + delay, line({**POINT, "t": at + offset}))[-1]
         assert last.t == 402_000
 
-    def test_a_time_is_asked_for(self) -> None:
+    def test_a_time_is_required(self) -> None:
         made = camera(clock="own")
         assert codes(made.receive(2000, line(POINT))) == ["bad_reading"]
         assert codes(made.receive(60_000, line({**POINT, "t": 1.5}))) == ["bad_reading"]
 
-    def test_it_is_followed_within_its_quickest_way_and_a_millisecond_of_drift(self) -> None:
+    def test_times_are_mapped_within_the_shortest_delay_and_a_millisecond_of_drift(self) -> None:
         rng = Random(4)
         for drift in (100e-6, -100e-6):
             clock = ScriptClock()
@@ -194,7 +194,7 @@ class TestItsOwnClock:
                 if frame > 900:
                     assert -1000 <= t - seen <= 1500 + 1000
 
-    def test_one_time_that_can_not_be_is_left_out(self) -> None:
+    def test_one_impossible_time_is_dropped(self) -> None:
         clock = ScriptClock()
         clock.to_table(1_000_000, 1_002_000)
         for wrong in (9_000_000, -9_000_000):
@@ -202,7 +202,7 @@ class TestItsOwnClock:
                 clock.to_table(wrong, 1_010_000)
         assert clock.to_table(1_020_000, 1_025_000) == 1_022_000
 
-    def test_a_clock_that_was_set_anew_is_followed_after_three_lines(self) -> None:
+    def test_a_clock_that_was_set_is_followed_after_three_lines(self) -> None:
         made = camera(clock="own")
         said(made, 5000, kind="alive", t=50_000_000)
         told = [
@@ -226,7 +226,7 @@ def test_any_bytes_raise_nothing_and_make_no_reading(pieces: list[bytes]) -> Non
     assert all(isinstance(reading, DeviceDown | DeviceUp) for reading in told)
 
 
-# --- lines that a cable held back, without a clock on them ---
+# --- lines held back by a cable, without a clock of their own ---
 
 RELEASED = b'{"kind":"die_released","die":1,"x":1,"y":2}\n'
 ALIVE_LINE = b'{"kind":"alive"}\n'
@@ -241,20 +241,20 @@ def released_us(alive_ms: int | None, *lines: tuple[int, bytes]) -> list[int]:
 
 
 def test_C34_MK_1a_a_release_after_a_silence_is_dated_as_of_the_last_line_before_it() -> None:
-    """People at the table saw the dice leave the hand while the cable stood still, and bets were open."""
+    """People at the table saw the dice leave the hand while the cable stalled and bets were open."""
     steady = [(at, ALIVE_LINE) for at in range(0, 1000, 50)]
     assert released_us(50, *steady, (1400, ALIVE_LINE), (1401, RELEASED)) == [950_000]
     assert released_us(50, *steady, (1400, RELEASED), (1402, RELEASED)) == [950_000, 950_000]
 
 
-def test_a_release_once_the_lines_come_as_they_should_has_its_own_time() -> None:
+def test_a_release_among_regular_lines_has_its_own_time() -> None:
     steady = [(at, ALIVE_LINE) for at in range(0, 1000, 50)]
     assert released_us(50, *steady, (1000, RELEASED)) == [1_000_000]
     after = [(at, ALIVE_LINE) for at in range(1400, 2000, 50)]
     assert released_us(50, *steady, *after, (2000, RELEASED)) == [2_000_000]
 
 
-def test_without_a_rhythm_to_go_by_a_release_has_the_time_of_its_arrival() -> None:
+def test_without_a_regular_interval_a_release_has_the_time_of_its_arrival() -> None:
     assert released_us(None, (0, ALIVE_LINE), (1400, RELEASED)) == [1_400_000]
 
 
@@ -265,6 +265,6 @@ def test_without_a_rhythm_to_go_by_a_release_has_the_time_of_its_arrival() -> No
         ({"alive_ms": 50, "clock": "own"}, "alive_ms: found with `clock"),
     ],
 )
-def test_a_rhythm_that_can_not_be_is_refused(wrong: dict[str, object], says: str) -> None:
+def test_an_impossible_interval_is_refused(wrong: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         JsonCameraSettings(port="unix:/x", **wrong)  # type: ignore[arg-type]  # each case gives what fits

@@ -41,7 +41,7 @@ def test_each_line_is_an_object() -> None:
         (b" " * (MAX_LINE + 1), "more than 4096 bytes in one line"),
     ],
 )
-def test_what_is_no_object_is_a_complaint_and_the_next_line_is_read(line: bytes, why: str) -> None:
+def test_a_line_that_is_not_an_object_is_a_complaint_and_the_next_line_is_read(line: bytes, why: str) -> None:
     first, second = read(line + b"\n" + ALIVE)
     if why:
         assert isinstance(first, BadLine)
@@ -49,7 +49,7 @@ def test_what_is_no_object_is_a_complaint_and_the_next_line_is_read(line: bytes,
     assert second == {"kind": "alive"}
 
 
-def test_half_a_line_is_forgotten_with_its_connection() -> None:
+def test_a_partial_line_is_dropped_with_its_connection() -> None:
     lines = JsonLines()
     lines.feed(b'{"kind": "die')
     lines.connect()
@@ -61,7 +61,7 @@ def test_half_a_line_is_forgotten_with_its_connection() -> None:
     st.lists(st.binary(max_size=20) | st.sampled_from([ALIVE, b"\n", b'{"a":', b"{}"]), max_size=10),
     st.lists(st.integers(0, 200), max_size=8),
 )
-def test_any_cutting_of_any_bytes_gives_the_same(parts: list[bytes], cuts: list[int]) -> None:
+def test_any_chunking_of_any_bytes_gives_the_same_objects(parts: list[bytes], cuts: list[int]) -> None:
     data = b"".join(parts)
     at = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
     assert read(data) == read(*(data[a:b] for a, b in pairwise(at)))
@@ -69,5 +69,5 @@ def test_any_cutting_of_any_bytes_gives_the_same(parts: list[bytes], cuts: list[
 
 @settings(derandomize=True, max_examples=50, deadline=None)
 @given(st.dictionaries(TEXT, st.none() | st.booleans() | st.integers() | TEXT))
-def test_an_object_comes_as_it_was_written(value: dict[str, object]) -> None:
+def test_an_object_is_read_as_written(value: dict[str, object]) -> None:
     assert read(json.dumps(value).encode() + b"\n") == [value]

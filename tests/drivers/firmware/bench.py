@@ -32,7 +32,7 @@ MICROPYTHON = os.environ.get("MICROPYTHON") or shutil.which("micropython")
 
 
 def install(root: Path, settings: Mapping[str, object]) -> None:
-    """Put a board's files and its settings where its root is."""
+    """Install a board's files and its settings at its root."""
     shutil.copytree(
         FILES / "firmware", root / "drivers/firmware", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -67,28 +67,28 @@ class HostedBoard:
 
     @property
     def firmware(self) -> str:
-        """What its hello must say that it runs."""
+        """Return the firmware that its hello must report."""
         board = json.loads((self.root / "board.json").read_text())["board"]
         return firmware_of(board, VERSION, hash_of(str(self.root)))
 
     def order(self, line: str) -> None:
-        """Return one of hosted.py's orders."""
+        """Return one of the order lines of hosted.py."""
         assert self.board.stdin is not None
         self.board.stdin.write(line + "\n")
         self.board.stdin.flush()
 
     def drive(self, pin: int, level: int, *, after_us: int | None = None) -> None:
-        """Set a pin: now, or so long after the board took the first order of a later moment."""
+        """Set a pin, now or this long after the board took the first order with a later time."""
         self.order(f"{pin} {level}{'' if after_us is None else f' {after_us}'}")
 
     def shown(self, line: str) -> None:
-        """Wait until the board says this."""
+        """Wait until the board prints this line."""
         assert self.board.stdout is not None
         while (said := self.board.stdout.readline()) != f"{line}\n":
-            assert said, f"the board ended before it said {line}"
+            assert said, f"the board ended before it printed {line}"
 
     def close(self) -> None:
-        """End the board, and take its cable away."""
+        """End the board, and remove its cable."""
         self.board.kill()
         self.board.communicate()
         with suppress(FileNotFoundError):
@@ -131,7 +131,7 @@ class Bench(HostedBoard):
         return self.until(lambda reading: isinstance(reading, kind))  # type: ignore[return-value]
 
     def until(self, wanted: Callable[[AnyReading], bool]) -> AnyReading:
-        """Return the next reading that is wanted."""
+        """Return the next matching reading."""
         while True:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)
@@ -145,7 +145,7 @@ class Bench(HostedBoard):
         self.wait(DeviceUp)
 
     def command(self, verb: str, **fields: str) -> None:
-        """Have the table ask the board for something."""
+        """Have the table send a command to the board."""
 
         def ask(_device: object, now: int) -> None:
             self.device.command(now, verb, fields)
@@ -161,7 +161,7 @@ class Bench(HostedBoard):
         return self.device.results[0]
 
     def leave(self) -> None:
-        """Stop the table; the board stays."""
+        """Stop the table; the board stays connected."""
         if not self.left:
             self.left = True
             assert self.station.stop()

@@ -26,14 +26,15 @@ STAKE = 100
 TOKEN = "a secret of this test's own"
 NOISE = (b"\x00\xff\xfe", b"$wheel,$$$*~\n", b"\x03\x04>>>$", b"*FFFF\r\n")
 LATENESS_MS = 1500
-"""On a busy machine the boards speak late; their stamps stay right."""
+"""On a busy machine the boards send late; their stamps stay right."""
 
 
 class BadCable(Cable):
-    """Carries bytes in ones, twos and 64s, with noise between sentences, and spoils one in 20 until `whole`.
+    """Carries bytes in ones, twos and 64s, with noise between sentences; corrupts one in 20 until `whole`.
 
-    A spoiled sentence must have come again within 60 ms or the table tells that one is missing, rightly: on a
-    busy machine a spin or throw is a review then. So what is played is played over whole sentences.
+    A corrupted sentence must be repeated within 60 ms, or the table rightly reports that one is missing: on a
+    busy machine a spin or throw would then be a review. So attempts are played over a cable without
+    corruption.
     """
 
     def __init__(self, name: Path, seed: int) -> None:
@@ -70,7 +71,7 @@ class BadCable(Cable):
 
 @dataclass(frozen=True)
 class Fitted:
-    """A board at the table: its own settings, its clock, and what the table's file says of it."""
+    """A board at the table: its own settings, its clock, and its entry in the table's file."""
 
     settings: Mapping[str, object]
     reads: Sequence[str]
@@ -96,7 +97,7 @@ class BoardTable(Table):
 
 
 class Place:
-    """A table of boards, its daemon, and the till's way to the money; `game` is a shipped table's name."""
+    """A table of boards, its daemon, and access to its money; `game` is a shipped table's name."""
 
     def __init__(self, folder: Path, game: str, fitted: Sequence[Fitted]) -> None:
         self.game = game
@@ -146,7 +147,7 @@ class Place:
         return f"{before}\ndevices:\n{devices}{after}\npublish: {where}\nmax_lateness_ms: {LATENESS_MS}\n"
 
     def ask(self, method: str, path: str, body: object = None) -> object:
-        """Ask the engine's API; None where nobody answers yet."""
+        """Send a request to the engine's API; return None if nothing answers yet."""
         try:
             self._asked += 1
             return ask(self.port, method, path, body, token=TOKEN, key=f"k{self._asked}")[1]
@@ -154,7 +155,7 @@ class Place:
             return None
 
     def open(self) -> None:
-        """Start the daemon, and wait until it plays and ann has her chips; the cables spoil some of it."""
+        """Start the daemon, and wait until it plays and ann has chips; the cables corrupt some sentences."""
         self.table.start(watch=False)
         until(lambda: self.table.status()["lock"] == "unlocked", "the table to unlock with all boards up")
         until(lambda: self.ask("GET", "/health") is not None, "the engine's API")
@@ -177,17 +178,19 @@ class Place:
         assert isinstance(devices, dict)
         return all(device["up"] for device in devices.values())
 
-    def told(self, *kinds: str) -> list[dict[str, object]]:
-        """Return the outcomes whose type begins so, in order."""
+    def outcomes(self, *kinds: str) -> list[dict[str, object]]:
+        """Return the outcomes whose type begins with this, in order."""
         outcomes = [msgspec.json.decode(row.body) for row in self.table.rows() if row.body and row.seq]
         return [outcome for outcome in outcomes if outcome["type"].startswith(kinds)]
 
     def settled(self) -> int:
-        """Wait until ann has no bet left and return her cents; a review or a void ends the wait at once."""
+        """Wait until ann has no bet left, and return her cents; a review or a void ends the wait at once."""
         account: dict[str, object] = {}
 
         def decided() -> bool:
-            others = [one for one in self.told("spin.", "roll.") if not str(one["type"]).endswith(".called")]
+            others = [
+                one for one in self.outcomes("spin.", "roll.") if not str(one["type"]).endswith(".called")
+            ]
             assert others == [], self.table.status()["devices"]
             found = self.ask("GET", "/players/ann")
             assert isinstance(found, dict)
@@ -198,7 +201,7 @@ class Place:
         return msgspec.convert(account["balance"], int)
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Stop and remove everything."""
         if self.table.process is not None:
             self.table.kill()
         for board in self.boards.values():
@@ -206,7 +209,7 @@ class Place:
 
 
 def proven(url: str) -> bool:
-    """Return whether the engine's books prove."""
+    """Return whether the engine's books are consistent."""
     house = House(url)
     faults = house.proof().faults
     house.store.close()

@@ -1,15 +1,15 @@
 """A board without its pins, under CPython or MicroPython's unix port: PORT ROOT START_US PPM.
 
-Its pins are driven on standard input, `PIN LEVEL` a line, and stamped as it is read; what it drives is said
-on standard output. `PIN LEVEL AFTER_US` drives a pin so long after the first such line was read, stamped with
-that moment however late the program comes to it, as an interrupt stamps. `peak COUNTS AFTER_US` is what the
-peak detector holds from then on. `say KIND STAMP_AFTER_US AFTER_US NAME=VALUE...` is a camera's reading that
-a board of the kind `cam` sends at AFTER_US. Lines with AFTER_US come in the order of their time. After `hold`
-they are kept; `ready` says `ready` when they are; `zero US` has them count from this moment of the host's
-monotonic clock, which is both Pythons'.
+Its pins are driven on standard input, one `PIN LEVEL` per line, and stamped as the line is read; its outputs
+are printed on standard output. `PIN LEVEL AFTER_US` drives a pin this long after the first such line was
+read, stamped with that time however late the program gets to it, as an interrupt would. `peak COUNTS
+AFTER_US` is the level that the peak detector holds from then on. `say KIND STAMP_AFTER_US AFTER_US
+NAME=VALUE...` is a camera's reading that a board of the kind `cam` sends at AFTER_US. Lines with AFTER_US
+come in order of time. After `hold` they are kept; `ready` prints `ready` once they are; `zero US` makes them
+count from this time of the host's monotonic clock, which both Pythons share.
 
-A pair of pins named `LOOP_OUT` and `LOOP_IN` are joined by a wire. Where `board.json` has `echo`, pins and
-microseconds, a rise of the pin `PULSE` pulls each of these pins low so long after.
+A pair of pins named `LOOP_OUT` and `LOOP_IN` are joined by a wire. If `board.json` has `echo`, with pins and
+microseconds, a rise of the pin `PULSE` pulls each of these pins low after that time.
 """
 
 import os
@@ -27,18 +27,18 @@ ECHO_US = 500
 LOOP_OUT, LOOP_IN = 20, 21
 ORDERS = sys.stdin
 if sys.implementation.name == "cpython":
-    ORDERS = open(0, "rb", buffering=0)  # noqa: SIM115 - a line that is read ahead would be seen by no poll
+    ORDERS = open(0, "rb", buffering=0)  # noqa: SIM115 - poll would not see a line that was read ahead
 
 
 def monotonic_us():
-    """Microseconds that never go back, on either Python."""
+    """Return monotonic microseconds on either Python."""
     if hasattr(time, "ticks_us"):
         return time.ticks_us()
     return time.monotonic_ns() // 1000
 
 
 class Camera(Board):
-    """A dice camera's place at the table: it says what its test says."""
+    """A dice camera's place at the table: it sends the readings that its test orders."""
 
     NAME = "cam"
 
@@ -94,7 +94,7 @@ class Hosted:
                 line = ORDERS.readline()
                 self.drive(line if isinstance(line, str) else line.decode())
             else:
-                data += self.port.read(1) or b""  # MicroPython would wait for as many as it is asked for
+                data += self.port.read(1) or b""  # MicroPython would wait for as many bytes as were requested
         while data and len(data) < 256 and self.line.poll(0):
             data += self.port.read(1) or b""
         return data
@@ -124,7 +124,7 @@ class Hosted:
             self.due.append((self.moment(words[2]), what, int(words[1])))
 
     def moment(self, after_us):
-        """The clock so long after the first order of a later moment."""
+        """Return the clock's time this long after the first order with a later time."""
         if self.first_us is None:
             self.first_us = self.clock()
         return self.first_us + int(after_us) + int(after_us) * self.ppm // 1000000
@@ -184,7 +184,7 @@ class Hosted:
 
 
 def say(line):
-    """Tell the test, on either Python."""
+    """Print a line for the test, on either Python."""
     sys.stdout.write(line + "\n")
     if hasattr(sys.stdout, "flush"):
         sys.stdout.flush()

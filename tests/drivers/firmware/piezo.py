@@ -1,8 +1,8 @@
-"""What four piezo sensors along a wall tell of a die that hits it: comparator edges and a peak.
+"""The signals of four piezo sensors along a wall for a die that hits it: comparator edges and a peak.
 
-A wave runs from the impact at one speed, its front rising as the die presses and growing flatter on its
-way; it weakens with the distance, comes back from the wall's ends and edges, and rings in the panel. To it
-come the amplifier's noise, mains hum, and now and then a spark. Everything is drawn from a seed.
+A wave runs from the impact at constant speed; its front rises while the die presses and flattens on its way.
+It weakens with the distance, is reflected by the wall's ends and edges, and rings in the panel. Amplifier
+noise, mains hum, and now and then a spark are added. Everything is drawn from a seed.
 """
 
 import math
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 Signal = NDArray[np.floating]
 STEP_US = 10
 TIMES_US = np.arange(-3_000, 40_000, STEP_US)
-"""From the impact on; noise alone comes before it."""
+"""The signal's time starts at the impact; before it there is only noise."""
 AT_MM = (25, 375, 725, 1075)
 LENGTH_MM = 1100
 HEIGHT_MM = 250
 SENSORS_AT_MM = 75
-"""Their height above the felt: dice strike from 20 to 130 mm."""
+"""The sensors' height above the felt: dice strike from 20 to 130 mm."""
 SPEED_M_S = 500
 THRESHOLD = 0.03
-"""Of the signal of a hard hit at its own place; six times the noise."""
+"""The threshold, as a share of the signal of a hard hit at its own place; six times the noise."""
 HYSTERESIS = 0.012
 NOISE = 0.005
 HUM = 0.004
 ADC_FULL = 3000
-"""Counts of a signal of 1, as the peak detector holds it."""
+"""Counts for a signal of 1, as the peak detector holds it."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Hit:
     pos_mm: float
     height_mm: float
     force: float
-    """1 is hard; a die that just reaches the wall has 0.2."""
+    """The force: 1 is hard; a die that just reaches the wall has 0.2."""
     press_us: float
-    """How long it presses: 300 us on hard rubber, 800 us on soft."""
+    """How long the die presses: 300 us on hard rubber, 800 us on soft."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def drawn(rng: Random) -> Hit:
 
 
 def heard(hit: Hit, rng: Random, *, dead: Sequence[int] = ()) -> Heard:
-    """Return what the sensors hear of a hit; `dead` ones hear nothing."""
+    """Return the sensors' signals for a hit; `dead` ones detect nothing."""
     edges: list[tuple[int, bool, int]] = []
     peak = 0.0
     for sensor in range(len(AT_MM)):
@@ -89,7 +89,7 @@ def _signal(hit: Hit, sensor: int, rng: Random) -> Signal:
 
 
 def _wave(past_us: Signal, rise_us: float, tone_hz: float, fades_us: float) -> Signal:
-    """Return one wave of strength 1: the push's half sine, and the ringing that it leaves."""
+    """Return one wave of strength 1: the half sine of the push, and the ringing that it leaves."""
     front = np.sin(math.pi / 2 * np.clip(past_us / rise_us, 0.0, 1.0))
     push = np.sin(math.pi * np.clip(past_us / (2 * rise_us), 0.0, 1.0))
     tone = np.sin(2e-6 * math.pi * tone_hz * past_us) * np.exp(-np.maximum(past_us, 0.0) / fades_us)
@@ -98,7 +98,7 @@ def _wave(past_us: Signal, rise_us: float, tone_hz: float, fades_us: float) -> S
 
 
 def _edges(sensor: int, signal: Signal) -> list[tuple[int, bool, int]]:
-    """Return what a window comparator with hysteresis makes of it."""
+    """Return the edges of a window comparator with hysteresis."""
     edges: list[tuple[int, bool, int]] = []
     active, last_us = False, 0
     loud = np.abs(signal)

@@ -1,4 +1,4 @@
-"""Boards speak to the table's real device, under CPython and, where it is installed, MicroPython."""
+"""Boards communicate with the table's real device, under CPython and, if installed, MicroPython."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -52,7 +52,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Maker]:
         one.close()
 
 
-def test_a_console_speaks_sealed_says_its_switches_and_does_what_it_is_told(bench: Maker) -> None:
+def test_a_console_sends_sealed_sentences_reports_its_switches_and_obeys_commands(bench: Maker) -> None:
     console = bench(CONSOLE, start_us=(1 << 32) - 500_000, ppm=80)
     console.up()
     key = console.wait(Switch)
@@ -61,7 +61,7 @@ def test_a_console_speaks_sealed_says_its_switches_and_does_what_it_is_told(benc
     console.drive(2, 0)
     pressed = console.wait(Input)
     assert (pressed.name, pressed.by) == ("no_roll", "boxperson")
-    assert before_us - 2000 <= pressed.t <= now_us(), "not stamped when it was pressed"
+    assert before_us - 2000 <= pressed.t <= now_us(), "it must be stamped when it was pressed"
     console.drive(3, 0)
     assert console.wait(Switch).open is False
     console.command("lamp", name="review", shows="on")
@@ -72,7 +72,7 @@ def test_a_console_speaks_sealed_says_its_switches_and_does_what_it_is_told(benc
     assert console.device.status()["forged"] == 0
 
 
-def test_a_console_goes_dark_when_the_table_has_fallen_silent(bench: Maker) -> None:
+def test_a_consoles_lamps_go_dark_when_the_table_falls_silent(bench: Maker) -> None:
     console = bench(CONSOLE)
     console.up()
     console.command("lamp", name="review", shows="on")
@@ -81,7 +81,7 @@ def test_a_console_goes_dark_when_the_table_has_fallen_silent(bench: Maker) -> N
     console.shown("out 4 0")
 
 
-def test_a_wheel_says_beams_turns_and_reads_and_measures_its_own_stamps(bench: Maker) -> None:
+def test_a_wheel_board_reports_beams_turns_and_reads_and_measures_its_stamps(bench: Maker) -> None:
     wheel = bench(WHEEL, ppm=-120)
     wheel.up()
     wheel.drive(3, 0)
@@ -103,7 +103,7 @@ def test_a_wheel_says_beams_turns_and_reads_and_measures_its_own_stamps(bench: M
     assert answer.says.startswith("stamps within ")
 
 
-def test_a_wheels_lamp_is_lit_and_goes_dark_when_the_table_has_fallen_silent(bench: Maker) -> None:
+def test_a_wheels_lamp_is_lit_and_goes_dark_when_the_table_falls_silent(bench: Maker) -> None:
     wheel = bench(WHEEL)
     wheel.up()
     wheel.command("lamp", name="fault", shows="device_down")
@@ -116,7 +116,7 @@ def test_a_wheels_lamp_is_lit_and_goes_dark_when_the_table_has_fallen_silent(ben
     wheel.shown("out 8 0")
 
 
-def test_noise_on_the_line_costs_a_board_nothing(bench: Maker) -> None:
+def test_noise_on_the_line_costs_a_board_no_reading(bench: Maker) -> None:
     wheel = bench(WHEEL)
     wheel.up()
     wheel.cable.noise(b"\x00\xff$$$>>>\x03*~\n>track" * 50)
@@ -125,7 +125,7 @@ def test_noise_on_the_line_costs_a_board_nothing(bench: Maker) -> None:
     assert wheel.board.poll() is None
 
 
-def test_only_the_approved_files_are_let_play(bench: Maker) -> None:
+def test_only_a_board_with_the_approved_files_may_play(bench: Maker) -> None:
     wheel = bench(WHEEL, approved=("wheel-1.0+0000000000000000",))
     down = wheel.until(lambda reading: isinstance(reading, DeviceDown) and reading.code == "wrong_firmware")
     assert isinstance(down, DeviceDown)

@@ -21,7 +21,7 @@ from tests.drivers.firmware.daemon import CHIPS, STAKE, Fitted, Place, proven
 
 KEY = "000102030405060708090a0b0c0d0e0f"
 ALMOST_OVER_US = (1 << 32) - 20_000_000
-"""The console's clock starts again during the spin."""
+"""The console's clock restarts during the spin."""
 CONSOLE = {
     "board": "console",
     "name": "console",
@@ -46,14 +46,14 @@ BOARDS = (
     Fitted(CONSOLE, ("input", "switch"), start_us=ALMOST_OVER_US, ppm=-90),
 )
 CUT_US = 2_000
-"""How long a beam, mark or ball darkens its sensor."""
+"""How long a beam, mark or ball keeps its sensor dark."""
 PRESSED_US = 100_000
 BETWEEN_MARKS_US = 15_000
-"""From one index sensor to the other."""
+"""The time from one index sensor to the other."""
 LEAD_US = 2_000_000
-"""From the first order to the first edge."""
+"""The time from the first order to the first edge."""
 SEED, PRINTED = 288, "22"
-"""The shortest spin of 400 seeds whose bets the dealer closes: 31 s."""
+"""The shortest spin of 400 seeds in which the dealer closes the bets: 31 s."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def pulses(feed: Feed) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
-    """Return each edge that these sensors make of a spin, wheel's and console's: time, pin, level."""
+    """Return each edge that these sensors give for a spin, of wheel and console: time, pin, level."""
     wheel: list[tuple[int, int, int]] = []
     console: list[tuple[int, int, int]] = []
     start_us = min(reading.t for _, reading in feed) - LEAD_US
@@ -91,7 +91,7 @@ def pulses(feed: Feed) -> tuple[list[tuple[int, int, int]], list[tuple[int, int,
 
 
 @pytest.mark.live
-def test_a_spin_is_played_by_the_boards_over_bad_cables_to_its_settlement(place: Place) -> None:
+def test_a_spin_sensed_by_the_boards_over_bad_cables_is_settled(place: Place) -> None:
     shipped = load_table(str(config_home() / "tables" / "roulette.yaml")).wheel
     assert shipped is not None
     scene, feed = spins.spin("dealer_early_no_more_bets", random.Random(SEED), 1_000_000, wheel=shipped)
@@ -110,7 +110,7 @@ def test_a_spin_is_played_by_the_boards_over_bad_cables_to_its_settlement(place:
     # R-PAY-8, R-PAY-12: even and the second dozen pay 1 to 1 as printed; odd loses
     assert place.settled() == CHIPS + STAKE
     assert place.table.terminate() == 0
-    told = place.told("spin.", "bets.")
+    told = place.outcomes("spin.", "bets.")
     assert [one["type"] for one in told] == ["bets.closed", "spin.called", "bets.opened"]
     closed, called = (one["data"] for one in told[:2])
     assert isinstance(closed, dict)

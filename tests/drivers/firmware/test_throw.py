@@ -1,4 +1,4 @@
-"""A throw heard by wall boards on simulated piezo signals, called by the daemon, settled in its process."""
+"""A throw sensed by wall boards on simulated piezo signals, called by the daemon, settled in its process."""
 
 import random
 import time
@@ -27,17 +27,17 @@ SENSORS = (2, 3, 4, 5)
 PULSE = 19
 COLLECTED = 2
 SEED, DICE = 38, (3, 4)
-"""Of 120 seeds the shortest sure seven whose dice strike the wall 41 ms apart."""
+"""Of 120 seeds, the shortest certain seven whose dice strike the wall 41 ms apart."""
 LEAD_US = 2_000_000
-"""From the moment that the boards are told to their first event: they must have heard of it by then."""
+"""The time from the boards' orders to their first event: they must have received them by then."""
 PRESSED_US = 100_000
 PRESS_US = 400
 HARD = 700
-"""ADC counts of the simulated evening's peaks that are a force of 1 here."""
+"""The ADC counts in the simulated evening's peaks that correspond to a force of 1 here."""
 
 
 def wall(side: str) -> dict[str, object]:
-    """Return one end's settings, with a pulse that its other sensors hear at the speed of the wave."""
+    """Return one end's settings, with a pulse that its other sensors detect at the speed of the wave."""
     echo = [(SENSORS[n], 100 + (AT_MM[n] - AT_MM[0]) * 1000 // SPEED_M_S) for n in (1, 2, 3)]
     along = {"at_mm": list(AT_MM), "length_mm": LENGTH_MM, "speed_m_s": SPEED_M_S}
     pins = {"sensors": list(SENSORS), "peak": 26, "discharge": 10, "pulse": PULSE, "echo": echo}
@@ -71,7 +71,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
-    """Return what each board's process is told of a throw, with the moment at which it happens there."""
+    """Return the orders for each board's process in a throw, with the time at which the throw happens."""
     rng = random.Random(SEED)
     told: dict[str, list[tuple[int, str]]] = {
         name: [] for name in ("cam", "wall-left", "wall-right", "console")
@@ -98,7 +98,7 @@ def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
 
 
 @pytest.mark.live
-def test_a_throw_is_played_by_four_boards_over_bad_cables_to_its_settlement(place: Place) -> None:
+def test_a_throw_sensed_by_four_boards_over_bad_cables_is_settled(place: Place) -> None:
     scene, feed = dice.throw("valid", random.Random(SEED), 1_000_000)
     assert scene.truth.dice == DICE
     assert scene.truth.allowed == ("valid",)
@@ -122,7 +122,7 @@ def test_a_throw_is_played_by_four_boards_over_bad_cables_to_its_settlement(plac
     # a seven on the come-out: pass pays 1 to 1, don't pass loses, any seven pays 4 to 1
     assert place.settled() == CHIPS + 4 * STAKE
     assert place.table.terminate() == 0
-    (called,) = place.told("roll.")
+    (called,) = place.outcomes("roll.")
     roll = msgspec.convert(called["data"], RollCalled, strict=False)
     assert (roll.dice, roll.call, roll.grade) == (DICE, "natural", "sensors")
     assert proven(place.url)

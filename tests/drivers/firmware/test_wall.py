@@ -32,10 +32,10 @@ WITHIN_MM = 25
 WITHIN_US = 2000
 HITS = 200
 UNPLACED = 0.02
-"""Of dice that strike with a quarter of a hard throw's force and more."""
+"""The share for dice that strike with a quarter of a hard throw's force or more."""
 APART_US = 100_000
 PULSED_US = 100
-"""From the board's order to the knock."""
+"""The time from the board's order to the knock."""
 
 Said = list[tuple[str, list[tuple[str, str]], int]]
 Edge = tuple[int, int, int]
@@ -46,14 +46,14 @@ Maker = Callable[[dict[str, object]], Bench]
 
 @cache
 def struck() -> list[tuple[Hit, list[Edge]]]:
-    """Return hits of every kind and their edges, each so long after the one before."""
+    """Return hits of every kind and their edges, each this long after the one before."""
     rng = Random(1)
     hits = [drawn(rng) for _ in range(HITS)]
     return [(hit, edges_of(hit, rng, n * APART_US)) for n, hit in enumerate(hits)]
 
 
 def edges_of(hit: Hit, rng: Random, at_us: int = 0, *, dead: Sequence[int] = ()) -> list[Edge]:
-    """Return what the comparators' pins do when a die strikes at `at_us`."""
+    """Return the comparator edges on the pins when a die strikes at `at_us`."""
     edges = heard(hit, rng, dead=dead).edges
     return [(PINS[sensor], 0 if active else 1, at_us + us) for sensor, active, us in edges]
 
@@ -86,7 +86,7 @@ def board(python: str, tmp_path: Path) -> Board:
     return say
 
 
-def test_a_die_is_placed_within_25_mm_and_2_ms_or_the_board_says_that_it_was_not(board: Board) -> None:
+def test_a_die_is_placed_within_25_mm_and_2_ms_or_reported_as_missed(board: Board) -> None:
     unplaced = 0
     for n, ((hit, _), said) in enumerate(zip(struck(), board([edges for _, edges in struck()]), strict=True)):
         if [kind for kind, _, _ in said] == ["device_down", "device_up"]:
@@ -99,7 +99,7 @@ def test_a_die_is_placed_within_25_mm_and_2_ms_or_the_board_says_that_it_was_not
     assert unplaced <= UNPLACED * HITS
 
 
-def test_two_dice_a_little_apart_are_two_impacts(board: Board) -> None:
+def test_two_dice_slightly_apart_are_two_impacts(board: Board) -> None:
     rng = Random(2)
     first, second = Hit(240, 60, 0.8, 400), Hit(810, 90, 0.6, 500)
     (said,) = board([sorted(edges_of(first, rng) + edges_of(second, rng, 40_000), key=lambda edge: edge[2])])
@@ -108,11 +108,11 @@ def test_two_dice_a_little_apart_are_two_impacts(board: Board) -> None:
         assert abs(float(dict(fields)["pos_mm"]) - hit.pos_mm) <= WITHIN_MM
 
 
-def test_one_sensor_alone_is_no_impact(board: Board) -> None:
+def test_a_signal_of_one_sensor_only_is_not_an_impact(board: Board) -> None:
     assert board([[(PINS[1], 0, 0), (PINS[1], 1, 40)]]) == [[]]
 
 
-def test_arrivals_that_no_place_explains_are_reported_as_missed(board: Board) -> None:
+def test_arrival_times_that_fit_no_place_are_reported_as_missed(board: Board) -> None:
     (said,) = board([[(PINS[0], 0, 0), (PINS[3], 0, 30), (PINS[1], 0, 1900), (PINS[2], 0, 2000)]])
     assert [kind for kind, _, _ in said] == ["device_down", "device_up"]
     assert dict(said[0][1])["code"] == "unplaced"
@@ -132,13 +132,13 @@ def bench(python: str, tmp_path: Path) -> Iterator[Maker]:
 
 
 def pulsed(speed_m_s: float, *, deaf: Sequence[int] = ()) -> dict[str, object]:
-    """Return the settings of a board that knocks through its first sensor on a wall of this speed."""
+    """Return the settings of a board that knocks through its first sensor on a wall of this wave speed."""
     ways_mm = {n: AT_MM[n] - AT_MM[0] for n in (1, 2, 3) if n not in deaf}
     echo = [(PINS[n], round(PULSED_US + way_mm / speed_m_s * 1000)) for n, way_mm in ways_mm.items()]
     return {**SETTINGS, "pulse": PULSE, "echo": echo}
 
 
-def test_its_hello_says_the_error_that_it_has_measured(bench: Maker) -> None:
+def test_a_wall_boards_hello_reports_the_measured_error(bench: Maker) -> None:
     wall = bench(pulsed(SPEED_M_S))
     wall.up()
     error_mm = wall.device.status()["error_mm"]
@@ -149,7 +149,7 @@ def test_its_hello_says_the_error_that_it_has_measured(bench: Maker) -> None:
     assert abs(wall.wait(WallImpact).pos_mm - 600) <= WITHIN_MM
 
 
-def test_a_wall_of_another_speed_than_its_settings_claims_no_error_and_fails_its_self_test(
+def test_a_wall_with_another_wave_speed_than_its_settings_reports_no_error_and_fails_its_self_test(
     bench: Maker,
 ) -> None:
     wall = bench(pulsed(SPEED_M_S * 1.2))

@@ -1,7 +1,7 @@
-"""A wall board without its pins, under CPython or MicroPython: SETTINGS, then a line of edges an impact.
+"""A wall board without its pins, under CPython or MicroPython: SETTINGS, then one line of edges per impact.
 
-Settings and edges are JSON: `[[pin, level, us], ...]`, in the order of their time, from whatever moment. For
-each line the board is asked every millisecond until 60 ms after the last edge; its words are JSON too.
+Settings and edges are JSON: `[[pin, level, us], ...]`, in order of time, from any starting time. For each
+line the board is polled every millisecond until 60 ms after the last edge; its output is JSON too.
 """
 
 import json
@@ -15,7 +15,7 @@ TURN_US = 1000
 
 
 class Alone:
-    """Hardware that does what a line says."""
+    """Hardware that replays the edges of a line."""
 
     def __init__(self):
         self.now_us = 0

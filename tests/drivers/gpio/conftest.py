@@ -1,6 +1,6 @@
 """The GPIO of the machine that the scenes run on.
 
-`kernel` is the seam for a real chip: a fixture that hands in gpio-sim's lines under the same three calls
+`kernel` is the seam for a real chip: a fixture that provides gpio-sim's lines with the same three calls
 (`request`, `drive`, `chips`) runs the same scenes on the kernel's own edges.
 """
 
@@ -16,7 +16,7 @@ def kernel() -> FakeKernel:
 
 @pytest.fixture
 def wheel() -> BeamsBench:
-    """Three beams and a drop sensor, open and well."""
+    """Return three beams and a drop sensor, open and healthy."""
     inputs = {**beams(3), "drop": timed(12, "ball_drop")}
     bench = BeamsBench(wheel_settings(inputs))
     bench.open().after(10_000)

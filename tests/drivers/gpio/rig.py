@@ -29,7 +29,7 @@ CHIP = Chip("/dev/gpiochip0", LABEL)
 KERNEL_KEEPS = 1024
 SECOND = 1_000_000
 TURN_US = 500
-"""What one turn of the core's loop takes at most."""
+"""The longest that one turn of the core's loop takes."""
 
 
 class Time:
@@ -46,7 +46,7 @@ class Time:
 
 
 class FakeLine:
-    """A line as the kernel gives it: a buffer that drops its oldest edges, and numbers that go on."""
+    """A line as the kernel provides it: a buffer that drops its oldest edges, and sequence numbers."""
 
     def __init__(self, kernel: "FakeKernel", setup: InputSetup) -> None:
         self.kernel = kernel
@@ -83,7 +83,7 @@ class FakeLine:
 
 
 class FakeOutput:
-    """An output as the kernel gives it; its level is kept when it is released."""
+    """An output as the kernel provides it; its level is kept when it is released."""
 
     def __init__(self, kernel: "FakeKernel", line: int, high: bool) -> None:
         self.kernel = kernel
@@ -105,13 +105,13 @@ class FakeOutput:
 
 @dataclass
 class FakeKernel:
-    """The machine's GPIO, as far as the port asks for it. A real chip would be driven by the same calls."""
+    """The machine's GPIO, as far as the port uses it. A real chip would be driven by the same calls."""
 
     active: dict[int, bool] = field(default_factory=dict)
     lines: dict[int, FakeLine] = field(default_factory=dict)
     outputs: dict[int, FakeOutput] = field(default_factory=dict)
     levels: dict[int, list[bool]] = field(default_factory=dict)
-    """What each output was driven to, in order."""
+    """Every level that each output was driven to, in order."""
     refused: dict[int, Exception] = field(default_factory=dict)
     chips: list[Chip] = field(default_factory=lambda: [Chip("/dev/gpiochip4", "other"), CHIP])
     broken: bool = False
@@ -183,7 +183,7 @@ class Bench:
         self.told += self.device.closed(self.time.us, "port_fault", "the scene closed it")
 
     def turn(self) -> None:
-        """Hand over orders and events, and let the device do what is due."""
+        """Pass on orders and events, and let the device do what is due."""
         self.told += self.device.tick(self.time.us)
         if self.device.take_reopen():
             self.close()
@@ -198,7 +198,7 @@ class Bench:
             self.told += self.device.receive(self.time.us, said)
 
     def to(self, t_us: int) -> "Bench":
-        """Let time run up to this moment, turning whenever something is due."""
+        """Advance time to this moment, taking a turn whenever something is due."""
         while True:
             self.turn()
             due = self.device.next_deadline()
@@ -234,7 +234,7 @@ class BeamsBench(Bench):
         super().__init__(self.beams, self.kernel.port(settings.inputs, time), time)
 
     def drive(self, name: str, active: bool, at_us: int | None = None) -> None:
-        """Let time run up to an edge and make it; by default it is made now."""
+        """Advance time to an edge and make it; by default it is made now."""
         if at_us is not None:
             self.to(at_us)
         self.kernel.drive(self.lines[name], active, self.time.us)
@@ -244,7 +244,7 @@ class BeamsBench(Bench):
         return [name for name, line in self.beams.lines.items() if line.babbling]
 
     def pulse(self, name: str, length_us: int) -> int:
-        """Make a pulse from now on; give when it began."""
+        """Make a pulse from now on; return when it began."""
         began_us = self.time.us
         self.drive(name, active=True)
         self.drive(name, active=False, at_us=began_us + length_us)
@@ -252,7 +252,7 @@ class BeamsBench(Bench):
 
 
 def timed(line: int, kind: TimedKind, **more: object) -> TimedInput:
-    """A timed input as a table's file would have it."""
+    """Return a timed input as a table's file has it."""
     given: dict[str, object] = {"pull": "up", "active_low": True, "debounce_us": 200, **more}
     return TimedInput(line=line, kind=kind, **given)  # type: ignore[arg-type]  # a scene's own settings
 
@@ -279,7 +279,7 @@ def button(line: int, **more: object) -> PanelInput:
 
 
 def door(line: int, **more: object) -> PanelInput:
-    """A door switch that is closed by the door: a cut wire, pulled up, reads as open."""
+    """Return a door switch that the door closes: a cut wire, pulled up, reads as open."""
     given: dict[str, object] = {
         "pull": "up",
         "active_low": True,

@@ -1,4 +1,4 @@
-"""Timed inputs that stick, babble or miss an edge: a fault, and no reading that nothing was behind."""
+"""Timed inputs that stick, chatter or miss an edge: a fault, and no reading without a real event."""
 
 from controller.model.readings import (
     BallBeam,
@@ -8,7 +8,7 @@ from drivers.device import ReadLevel
 from tests.drivers.gpio.rig import SECOND, BeamsBench, beams, times, wheel_settings
 
 
-def test_a_beam_that_stays_cut_is_a_fault_and_heals(wheel: BeamsBench) -> None:
+def test_a_beam_that_stays_cut_is_a_fault_that_clears(wheel: BeamsBench) -> None:
     wheel.drive("beam-2", active=True)
     wheel.after(4_900_000)
     assert wheel.faults() == []
@@ -36,7 +36,7 @@ def test_a_beam_that_is_cut_when_the_table_starts_reports_no_ball() -> None:
     assert len(bench.of(BallBeam)) == 1
 
 
-def test_a_babbling_beam_is_a_fault_tells_nothing_and_drowns_nobody(wheel: BeamsBench) -> None:
+def test_a_chattering_beam_is_a_fault_reports_nothing_and_delays_no_other(wheel: BeamsBench) -> None:
     wheel.after(100_000)
     start_us = wheel.time.us
     for n in range(1500):  # 1 kHz, each half of it longer than the debounce
@@ -57,7 +57,7 @@ def test_a_babbling_beam_is_a_fault_tells_nothing_and_drowns_nobody(wheel: Beams
     assert len(wheel.of(BallBeam)) == count + 1
 
 
-def test_a_babbling_line_is_left_alone_by_the_port(wheel: BeamsBench) -> None:
+def test_a_chattering_line_is_not_read_by_the_port(wheel: BeamsBench) -> None:
     at_us = wheel.time.us + 1000
     for n in range(250):
         wheel.drive("beam-0", active=n % 2 == 0, at_us=at_us + n * 500)
@@ -70,7 +70,7 @@ def test_a_babbling_line_is_left_alone_by_the_port(wheel: BeamsBench) -> None:
     assert len(wheel.kernel.lines[5].edges) == 0
 
 
-def test_a_babbling_line_is_looked_at_on_the_rounds_only(wheel: BeamsBench) -> None:
+def test_a_chattering_line_is_polled_only_periodically(wheel: BeamsBench) -> None:
     looks = 0
     for n in range(900):
         wheel.kernel.drive(5, n % 2 == 0, wheel.time.us)
@@ -91,17 +91,17 @@ def test_a_missed_edge_is_a_fault_and_inverts_nothing(wheel: BeamsBench) -> None
     wheel.kernel.miss(5, active=False)
     wheel.after(1_500_000)
     assert ("wheel", "missed_edge") in wheel.faults()
-    assert wheel.of(BallBeam) == [], "when the ball left the beam nobody saw"
+    assert wheel.of(BallBeam) == [], "it is unknown when the ball left the beam"
     began_us = wheel.pulse("beam-0", 4000)
     wheel.after(5000)
     assert times(wheel.of(BallBeam)) == [began_us + 2000]
 
 
-def test_a_level_that_is_ahead_of_its_edge_is_no_missed_edge(wheel: BeamsBench) -> None:
+def test_a_level_ahead_of_its_edge_is_not_a_missed_edge(wheel: BeamsBench) -> None:
     began_us = wheel.time.us
     wheel.drive("beam-0", active=True)
     wheel.to(began_us + 4000)
-    wheel.kernel.miss(5, active=False)  # the level has changed, its edge is still on its way
+    wheel.kernel.miss(5, active=False)  # the level has changed, but its edge is still in transit
     wheel.turn()
     wheel.after(1000)
     wheel.kernel.lines[5].put(False, began_us + 4000)
@@ -110,7 +110,7 @@ def test_a_level_that_is_ahead_of_its_edge_is_no_missed_edge(wheel: BeamsBench) 
     assert wheel.faults() == []
 
 
-def test_edges_thrown_away_on_the_way_are_a_fault(wheel: BeamsBench) -> None:
+def test_dropped_edges_are_a_fault(wheel: BeamsBench) -> None:
     wheel.told += wheel.device.overflowed(wheel.time.us, 1234)
     wheel.after(100_000)
     assert wheel.faults() == [("wheel", "lost_edges")] * len(wheel.faults())
@@ -128,11 +128,11 @@ def test_two_edges_in_one_direction_hide_a_missed_one(wheel: BeamsBench) -> None
     wheel.drive("beam-0", active=True, at_us=began_us + 9000)
     wheel.drive("beam-0", active=False, at_us=began_us + 15_000)
     wheel.after(5000)
-    assert wheel.of(BallBeam) == [], "neither one pulse of 15 ms nor two that nobody saw the ends of"
+    assert wheel.of(BallBeam) == [], "neither one pulse of 15 ms nor two with unseen ends"
     assert wheel.faults() == [("wheel", "missed_edge")]
 
 
-def test_a_pulse_that_may_have_been_two_for_a_moment_is_not_reported(wheel: BeamsBench) -> None:
+def test_a_pulse_that_may_have_been_two_is_not_reported(wheel: BeamsBench) -> None:
     began_us = wheel.time.us
     wheel.drive("beam-0", active=True)
     wheel.to(began_us + 2000)
@@ -144,13 +144,15 @@ def test_a_pulse_that_may_have_been_two_for_a_moment_is_not_reported(wheel: Beam
     assert wheel.faults() == []
 
 
-def test_bouncing_faster_than_the_hardware_is_no_fault(wheel: BeamsBench) -> None:
-    """The kernel reads a line after its edge: a rise and a fall in 20 us both look like falls."""
+def test_bouncing_faster_than_the_hardware_is_not_a_fault(wheel: BeamsBench) -> None:
+    """The kernel reads a line after its edge: a rise and a fall within 20 us both look like falls."""
     fake = wheel.kernel.lines[5]
     for n in range(10):
         fake.put(False, wheel.time.us + n * 20)
     wheel.after(50_000)
-    assert wheel.faults() == [("wheel", "missed_edge")], "told once: the first may hide a pulse of any length"
+    assert wheel.faults() == [("wheel", "missed_edge")], (
+        "one report: the first may hide a pulse of any length"
+    )
     wheel.after(2 * SECOND)
     wheel.pulse("beam-0", 4000)
     wheel.after(5000)

@@ -1,4 +1,4 @@
-"""Timed inputs: what the ball and the dice did, and never more than that."""
+"""Timed inputs: what the ball and the dice did, and nothing more than that."""
 
 from collections import deque
 
@@ -26,7 +26,7 @@ def test_a_device_is_down_until_its_lines_are_known() -> None:
     assert bench.health()[-1] == "DeviceUp up"
 
 
-def test_a_device_is_up_only_when_every_line_has_been_looked_at() -> None:
+def test_a_device_is_up_only_when_every_line_has_been_read() -> None:
     device = BeamsBench(wheel_settings(beams(2))).device
     device.start(1000)
     device.opened(1000)
@@ -35,7 +35,7 @@ def test_a_device_is_up_only_when_every_line_has_been_looked_at() -> None:
     assert isinstance(up, DeviceUp)
 
 
-def test_what_was_wrong_while_it_was_down_is_reported_again_when_it_is_up() -> None:
+def test_a_fault_from_while_the_device_was_down_is_reported_again_when_it_is_up() -> None:
     device = BeamsBench(wheel_settings(beams(1))).device
     device.start(1000)
     device.opened(1000)
@@ -43,7 +43,7 @@ def test_what_was_wrong_while_it_was_down_is_reported_again_when_it_is_up() -> N
     assert [type(reading) for reading in told] == [DeviceFault, DeviceUp, DeviceFault]
 
 
-def test_the_ball_cuts_a_beam_and_is_reported_once_at_the_middle_of_its_pulse(wheel: BeamsBench) -> None:
+def test_a_ball_that_cuts_a_beam_is_reported_once_at_the_middle_of_its_pulse(wheel: BeamsBench) -> None:
     began_us = wheel.pulse("beam-1", 6000)
     wheel.after(5000)
     (seen,) = wheel.of(BallBeam)
@@ -52,7 +52,7 @@ def test_the_ball_cuts_a_beam_and_is_reported_once_at_the_middle_of_its_pulse(wh
     assert seen.arrived >= began_us + 6000
 
 
-def test_an_object_is_reported_at_its_first_moment_while_it_is_still_there() -> None:
+def test_an_object_is_reported_with_its_first_time_while_it_is_still_there() -> None:
     bench = BeamsBench(wheel_settings({"felt": timed(9, "foreign_object", fields={"where": "felt"})}))
     bench.open().after(1000)
     entered_us = bench.time.us
@@ -73,8 +73,8 @@ def test_a_ball_that_glints_in_the_middle_of_a_slow_pass_is_reported_once(wheel:
 
 @pytest.mark.parametrize("rev_per_s", [0.4, 1.0, 2.5, 4.0])
 @pytest.mark.parametrize("count", [2, 5])
-def test_no_pulse_of_a_real_ball_is_swallowed(rev_per_s: float, count: int) -> None:
-    """A ball of 20 mm on a circle of 390 mm, its chord through the beam 12 mm only."""
+def test_no_pulse_of_a_real_ball_is_lost(rev_per_s: float, count: int) -> None:
+    """A ball of 20 mm on a circle of 390 mm, whose chord through the beam is only 12 mm."""
     bench = BeamsBench(wheel_settings(beams(count)))
     bench.open().after(1000)
     lap_us = round(SECOND / rev_per_s)
@@ -90,7 +90,7 @@ def test_no_pulse_of_a_real_ball_is_swallowed(rev_per_s: float, count: int) -> N
     assert [seen.beam for seen in bench.of(BallBeam)] == [n % count for n in range(passes)]
 
 
-def test_a_spike_is_no_pulse_and_hides_none(wheel: BeamsBench) -> None:
+def test_a_spike_is_not_a_pulse_and_hides_none(wheel: BeamsBench) -> None:
     for _ in range(5):
         wheel.pulse("beam-0", 100)
         wheel.after(50)
@@ -100,19 +100,19 @@ def test_a_spike_is_no_pulse_and_hides_none(wheel: BeamsBench) -> None:
     assert times(wheel.of(BallBeam)) == [began_us + 1500]
 
 
-def test_a_hand_over_a_beam_is_no_ball(wheel: BeamsBench) -> None:
+def test_a_hand_over_a_beam_is_not_a_ball(wheel: BeamsBench) -> None:
     wheel.pulse("beam-0", 900_000)
     wheel.after(SECOND)
     assert wheel.of(BallBeam) == []
     assert wheel.faults() == []
 
 
-def test_edges_that_the_kernel_dropped_are_a_fault_and_no_count(wheel: BeamsBench) -> None:
-    wheel.kernel.lines[5].edges = deque(maxlen=16)  # what a kernel keeps where nobody asks for more
+def test_edges_dropped_by_the_kernel_are_a_fault_and_not_counted(wheel: BeamsBench) -> None:
+    wheel.kernel.lines[5].edges = deque(maxlen=16)  # the kernel's default buffer size
     wheel.pulse("beam-0", 3000)
     wheel.after(50_000)
     starved_us = wheel.time.us
-    for n in range(12):  # the reader does not run: 24 edges
+    for n in range(12):  # the reader is not running: 24 edges
         wheel.kernel.drive(5, True, starved_us + n * 100_000)
         wheel.kernel.drive(5, False, starved_us + n * 100_000 + 4000)
     wheel.time.us = starved_us + 1_200_000
@@ -122,17 +122,17 @@ def test_edges_that_the_kernel_dropped_are_a_fault_and_no_count(wheel: BeamsBenc
     assert lost.code == "lost_edges"
     assert "beam-0 (GPIO5) lost 8 edges" in lost.reason
     told = times(wheel.of(BallBeam))[1:]
-    assert told == [starved_us + n * 100_000 + 2000 for n in range(5, 12)], "after the first whole pulse"
+    assert told == [starved_us + n * 100_000 + 2000 for n in range(5, 12)], "after the first complete pulse"
 
 
-def test_a_loss_bears_the_time_from_which_edges_are_missing(wheel: BeamsBench) -> None:
+def test_a_loss_carries_the_time_from_which_edges_are_missing(wheel: BeamsBench) -> None:
     began_us = wheel.pulse("beam-0", 3000)
     wheel.after(20_000)
     wheel.kernel.lines[5].seq += 2
     wheel.pulse("beam-0", 3000)
     (lost,) = wheel.of(DeviceFault)
     assert lost.t == began_us + 3000 + 1
-    assert len(wheel.of(BallBeam)) == 1, "what began in the gap is not known, and not told"
+    assert len(wheel.of(BallBeam)) == 1, "a pulse that began in the gap must not be reported"
     wheel.after(70_000)
     wheel.pulse("beam-0", 3000)
     wheel.after(SECOND + 100_000)
@@ -140,7 +140,7 @@ def test_a_loss_bears_the_time_from_which_edges_are_missing(wheel: BeamsBench) -
     assert wheel.health()[-2:] == ["DeviceFault lost_edges", "DeviceUp up"]
 
 
-def test_a_loss_long_ago_bears_a_time_that_the_table_still_takes(wheel: BeamsBench) -> None:
+def test_a_loss_long_ago_carries_a_time_that_the_table_still_accepts(wheel: BeamsBench) -> None:
     wheel.after(30 * SECOND)
     wheel.kernel.lines[5].seq += 1
     wheel.drive("beam-0", active=True)
@@ -148,7 +148,7 @@ def test_a_loss_long_ago_bears_a_time_that_the_table_still_takes(wheel: BeamsBen
     assert lost.t == wheel.time.us - 100_000
 
 
-def test_losses_that_go_on_are_reported_again_but_not_every_time(wheel: BeamsBench) -> None:
+def test_continuing_losses_are_reported_again_but_not_every_time(wheel: BeamsBench) -> None:
     for _ in range(40):
         wheel.kernel.lines[5].seq += 1
         wheel.pulse("beam-0", 3000)
@@ -157,7 +157,7 @@ def test_losses_that_go_on_are_reported_again_but_not_every_time(wheel: BeamsBen
     assert wheel.of(BallBeam) == []
 
 
-def test_only_the_wall_that_lost_edges_is_unwell() -> None:
+def test_only_the_wall_that_lost_edges_is_faulty() -> None:
     walls = {
         name: timed(
             line,
@@ -220,7 +220,7 @@ def test_the_drop_is_reported_at_once_and_once(wheel: BeamsBench) -> None:
     assert times(wheel.of(BallDrop)) == [dropped_us]
 
 
-def test_a_thread_that_hangs_takes_the_device_down_and_opens_it_anew(wheel: BeamsBench) -> None:
+def test_a_thread_that_hangs_takes_the_device_down_and_reopens_it(wheel: BeamsBench) -> None:
     start_us = wheel.time.us
     told = []
     for n in range(30):
@@ -233,7 +233,7 @@ def test_a_thread_that_hangs_takes_the_device_down_and_opens_it_anew(wheel: Beam
     assert wheel.device.take_output() == ()
 
 
-def test_lines_reopened_begin_anew(wheel: BeamsBench) -> None:
+def test_reopened_lines_start_from_an_unknown_state(wheel: BeamsBench) -> None:
     wheel.pulse("beam-0", 4000)
     wheel.after(5000)
     wheel.drive("beam-1", active=True)
@@ -250,7 +250,7 @@ def test_lines_reopened_begin_anew(wheel: BeamsBench) -> None:
     assert wheel.faults() == []
 
 
-def test_status_tells_a_technician_what_each_line_sees(wheel: BeamsBench) -> None:
+def test_the_status_shows_a_technician_the_state_of_each_line(wheel: BeamsBench) -> None:
     wheel.drive("beam-0", active=True)
     wheel.after(5000)
     lines = wheel.device.status()["lines"]

@@ -14,7 +14,7 @@ from drivers.link.link import Backoff, Inlet, Link, LinkDown, LinkUp, PortError
 from tests.drivers.gpio.rig import CHIP, LABEL, FakeKernel, Time, beams
 
 LONG_S = 20.0
-"""A wait on another thread that only a defect lets run out."""
+"""A wait on another thread that times out only because of a defect."""
 
 
 def test_an_edge_keeps_the_kernels_own_time_and_number(kernel: FakeKernel) -> None:
@@ -37,7 +37,7 @@ def test_edges_of_several_lines_come_in_the_order_in_which_they_happened(kernel:
     port.dispose()
 
 
-def test_a_level_never_overtakes_the_edge_that_led_to_it(kernel: FakeKernel) -> None:
+def test_a_level_never_overtakes_the_edge_that_caused_it(kernel: FakeKernel) -> None:
     time = Time()
     port = kernel.port(beams(1), time)
     port.open()
@@ -50,7 +50,7 @@ def test_a_level_never_overtakes_the_edge_that_led_to_it(kernel: FakeKernel) -> 
     port.dispose()
 
 
-def test_a_line_at_rest_waits_in_the_kernel_and_loses_nothing(kernel: FakeKernel) -> None:
+def test_edges_of_an_unread_line_wait_in_the_kernel_and_none_is_lost(kernel: FakeKernel) -> None:
     time = Time()
     port = kernel.port(beams(2), time)
     port.open()
@@ -74,7 +74,7 @@ def test_a_line_at_rest_waits_in_the_kernel_and_loses_nothing(kernel: FakeKernel
         (OSError(errno.EIO, "Input/output error"), "port_fault", "Input/output error"),
     ],
 )
-def test_a_line_that_cannot_be_had_names_itself_and_leaves_the_others_free(
+def test_a_line_that_cannot_be_opened_is_named_and_the_others_are_released(
     kernel: FakeKernel, error: Exception, code: str, says: str
 ) -> None:
     kernel.refused[6] = error
@@ -90,7 +90,7 @@ def test_a_line_that_cannot_be_had_names_itself_and_leaves_the_others_free(
     port.dispose()
 
 
-def test_a_second_controller_is_told_that_the_line_is_busy(kernel: FakeKernel) -> None:
+def test_a_second_controller_is_refused_because_the_line_is_busy(kernel: FakeKernel) -> None:
     first, second = kernel.port(beams(1), Time()), kernel.port(beams(1), Time())
     first.open()
     with pytest.raises(PortError, match="in use by an unnamed program"):
@@ -115,7 +115,7 @@ def test_the_chip_is_found_by_its_label_whatever_its_number(kernel: FakeKernel) 
         ([], "no GPIO chip"),
     ],
 )
-def test_no_other_chip_is_taken_instead(kernel: FakeKernel, chips: list[Chip], says: str) -> None:
+def test_no_other_chip_is_used_instead(kernel: FakeKernel, chips: list[Chip], says: str) -> None:
     kernel.chips = chips
     with pytest.raises(PortError, match=says) as refused:
         kernel.port(beams(1), Time()).open()
@@ -133,8 +133,8 @@ def test_a_chip_that_breaks_is_reported(kernel: FakeKernel) -> None:
     port.dispose()
 
 
-def test_closing_gives_every_line_back_and_waking_a_disposed_port_does_no_harm(kernel: FakeKernel) -> None:
-    gc.collect()  # ports of other tests that nobody holds any more
+def test_closing_releases_every_line_and_waking_a_disposed_port_does_no_harm(kernel: FakeKernel) -> None:
+    gc.collect()  # ports of other tests that are no longer referenced
     open_before = len(os.listdir("/proc/self/fd"))
     port = kernel.port(beams(4), Time())
     for _ in range(3):
@@ -178,7 +178,7 @@ def test_the_thread_stamps_and_posts_and_ends_while_it_waits_for_edges(
     assert "link wheel" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_the_thread_reports_why_it_can_not_open_and_tries_again(
+def test_the_thread_reports_why_it_cannot_open_and_tries_again(
     kernel: FakeKernel, running: Callable[[], tuple[Link, Inlet]]
 ) -> None:
     kernel.refused[6] = OSError(errno.EBUSY, "Device or resource busy")
@@ -194,7 +194,7 @@ def test_the_thread_reports_why_it_can_not_open_and_tries_again(
     assert link.stop()
 
 
-def test_a_port_that_nobody_holds_any_more_keeps_no_descriptor(kernel: FakeKernel) -> None:
+def test_an_unreferenced_port_keeps_no_descriptor(kernel: FakeKernel) -> None:
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):

@@ -1,4 +1,4 @@
-"""What must hold of any train of edges: nothing raises, nothing is invented, a real pulse is seen."""
+"""Properties of any train of edges: nothing raises, nothing is invented, and a real pulse is seen."""
 
 from bisect import bisect_right
 from collections import deque
@@ -21,7 +21,7 @@ GAPS_US = st.one_of(
     st.integers(30_000, 400_000),
 )
 FATES = st.sampled_from(["told", "told", "told", "starved", "starved", "missed"])
-"""Told at once; told while the reader does not run, of which the kernel keeps the last few; or not seen."""
+"""Edges reported at once; reported while the reader is stopped, and the kernel keeps the last few; unseen."""
 KEPT = 5
 TRAINS = st.lists(st.tuples(GAPS_US, FATES), max_size=60)
 
@@ -39,7 +39,7 @@ class History:
         return self.levels[-1]
 
     def lasted(self, active: bool) -> list[int]:
-        """When the line came to this level and kept it for the debounce."""
+        """Return when the line came to this level and kept it for the debounce time."""
         ends_us = [*self.changes_us[1:], 2**62]
         return [
             began_us
@@ -48,7 +48,7 @@ class History:
         ]
 
     def explains(self, middle_us: int) -> bool:
-        """Whether a real pulse has its middle here."""
+        """Return whether a real pulse has its middle here."""
         ends_us = self.lasted(False)
         for began_us in self.lasted(True):
             first = bisect_right(ends_us, began_us)
@@ -63,7 +63,7 @@ def run(bench: BeamsBench, train: list[tuple[int, str]]) -> History:
     bench.kernel.lines[5].edges = deque(maxlen=KEPT)
     before = "told"
     for gap_us, fate in train:
-        if fate == before == "missed":  # two edges in a row that the hardware saw nothing of leave no trace
+        if fate == before == "missed":  # two edges in a row that the hardware did not see leave no trace
             fate = "told"  # noqa: PLW2901 - as above
         before = fate
         if fate == "starved":
@@ -82,7 +82,7 @@ def run(bench: BeamsBench, train: list[tuple[int, str]]) -> History:
 
 @fixed
 @given(TRAINS)
-def test_every_pulse_that_is_told_was_one(train: list[tuple[int, str]]) -> None:
+def test_every_reported_pulse_was_real(train: list[tuple[int, str]]) -> None:
     bench = BeamsBench(wheel_settings(beams(1)))
     bench.open().after(10_000)
     history = run(bench, train)
@@ -122,7 +122,7 @@ def test_bouncing_before_a_pulse_neither_makes_one_nor_hides_it(bounces: list[in
 
 @fixed
 @given(st.lists(st.integers(201, 100_000), min_size=2, max_size=40))
-def test_without_a_hold_off_every_whole_pulse_is_counted(lengths: list[int]) -> None:
+def test_without_a_hold_off_every_complete_pulse_is_counted(lengths: list[int]) -> None:
     bench = BeamsBench(wheel_settings({"beam-0": timed(5, "ball_beam", hold_off_us=0, fields={"beam": 0})}))
     bench.open().after(10_000)
     for length_us in lengths:
@@ -152,7 +152,7 @@ def test_no_order_of_index_edges_reports_a_direction_that_the_mark_did_not_take(
 
 
 def _passed(edges: list[tuple[int, str, bool]], middle_us: int) -> str | None:
-    """Which way the pulse of the index sensor with this middle was passed, told from all edges at once."""
+    """Return the direction of the index sensor's pulse with this middle, computed from all edges at once."""
     rises = [t for t, name, active in edges if name == "index" and active]
     falls = [t for t, name, active in edges if name == "index" and not active]
     for rise_us in rises:
@@ -183,9 +183,7 @@ EVENTS = st.one_of(
 
 @fixed
 @given(st.lists(st.lists(EVENTS, max_size=3).map(tuple), max_size=40), st.integers(0, 2**40))
-def test_no_events_in_any_order_raise_or_leave_nothing_to_do_for_ever(
-    said: list[LineEvents], now_us: int
-) -> None:
+def test_no_events_in_any_order_raise_or_leave_work_undone(said: list[LineEvents], now_us: int) -> None:
     device = BeamsDevice("wheel", wheel_settings(beams(2)))
     device.start(now_us)
     device.opened(now_us)
@@ -215,7 +213,7 @@ def test_line_numbers_wrap_as_the_kernels_do() -> None:
 
 
 def test_the_longest_pulse_leaves_a_middle_that_the_table_still_takes() -> None:
-    """A watermark of 120 ms, less the debounce and the way to the table."""
+    """A watermark of 120 ms, less the debounce and the transit to the table."""
     assert MAX_PULSE_US // 2 <= 100_000
     assert all(limits.hold_off_us <= limits.max_hold_off_us for limits in TIMED.values())
 
@@ -223,7 +221,7 @@ def test_the_longest_pulse_leaves_a_middle_that_the_table_still_takes() -> None:
 @fixed
 @given(st.lists(st.integers(1, 60_000), max_size=40))
 def test_presses_are_those_that_lasted(gaps: list[int]) -> None:
-    from drivers.gpio.panel import PanelDevice  # noqa: PLC0415 - beside its one use
+    from drivers.gpio.panel import PanelDevice  # noqa: PLC0415 - next to its only use
 
     device = PanelDevice(
         "console", PanelSettings(chip=LABEL, factory="gpiod", inputs={"no-roll": button(17)})

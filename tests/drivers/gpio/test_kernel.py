@@ -1,4 +1,4 @@
-"""The one module on gpiod: what it asks the kernel for, and how it reads what the kernel says."""
+"""The only module on gpiod: what it requests from the kernel, and how it reads the kernel's answers."""
 
 from glob import glob
 
@@ -52,7 +52,7 @@ class _Chip:
 _asked: list[tuple[object, str, int]] = []
 
 
-def test_a_line_is_asked_for_with_both_edges_the_monotonic_clock_and_the_largest_buffer(
+def test_a_line_is_requested_with_both_edges_the_monotonic_clock_and_the_largest_buffer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _asked.clear()
@@ -74,7 +74,7 @@ def test_a_line_is_asked_for_with_both_edges_the_monotonic_clock_and_the_largest
     assert line.is_active()
 
 
-def test_a_machine_without_chips_has_none_and_nobody_holds_a_line() -> None:
+def test_a_machine_without_chips_has_none_and_no_line_has_a_holder() -> None:
     if glob("/dev/gpiochip*"):
         pytest.skip("this machine has GPIO chips")
     assert gpio_kernel.chips_of_machine() == []

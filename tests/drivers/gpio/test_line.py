@@ -1,10 +1,10 @@
-"""One line by itself: what may be concluded from which edge and which look."""
+"""One line by itself: what may be concluded from which edge and which poll."""
 
 from drivers.gpio.input_line import EdgeMissed, InputLine, LevelChange, LineChange
 
 
 def known(debounce_us: int = 200) -> InputLine:
-    """A line that is known to be inactive since 1000."""
+    """Return a line that is known to be inactive since 1000."""
     line = InputLine(debounce_us, 200)
     happened = [*line.level(1000, False), *line.level(1000 + debounce_us, False)]
     assert happened == [LevelChange(False, 1000, False)]
@@ -27,14 +27,14 @@ def test_the_next_edge_proves_what_lasted() -> None:
     assert line.edge(5200, False, 4) == [LevelChange(True, 5000, True)]
 
 
-def test_two_looks_that_contradict_the_edges_must_be_apart() -> None:
+def test_two_polls_that_contradict_the_edges_must_be_apart() -> None:
     line = known()
     assert line.level(2000, True) == []
     assert line.level(3000, True) == []
     assert line.level(12_000, True) == [EdgeMissed(True, 12_000)]
 
 
-def test_a_look_that_is_older_than_an_edge_says_nothing() -> None:
+def test_a_poll_older_than_an_edge_proves_nothing() -> None:
     line = known(debounce_us=0)
     line.edge(50_000, True, 1)
     happened: list[LineChange] = []
@@ -44,7 +44,7 @@ def test_a_look_that_is_older_than_an_edge_says_nothing() -> None:
     assert line.stable
 
 
-def test_an_order_for_a_look_is_not_given_twice_at_once() -> None:
+def test_a_poll_is_not_requested_twice_at_once() -> None:
     line = known()
     line.edge(2000, True, 1)
     line.read_requested(2200)

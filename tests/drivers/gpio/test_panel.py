@@ -1,4 +1,4 @@
-"""The panel: a press is a press, a door's state is never stuck, and no line silences another."""
+"""The panel: each press is one press, a door's state is never stuck, and no line silences another."""
 
 import errno
 import os
@@ -78,7 +78,7 @@ def panel(kernel: FakeKernel) -> PanelBench:
     return bench
 
 
-def test_a_press_is_reported_with_its_role_and_arguments_at_the_moment_of_its_edge(panel: PanelBench) -> None:
+def test_a_press_is_reported_with_its_role_and_arguments_at_the_time_of_its_edge(panel: PanelBench) -> None:
     pressed_us = panel.press("seat-3")
     (pressed,) = panel.of(Input)
     assert (pressed.name, pressed.by, pressed.seat) == ("new_shooter", "stickperson", "3")
@@ -96,7 +96,7 @@ def test_a_bouncing_contact_is_one_press(panel: PanelBench) -> None:
     assert len(panel.of(Input)) == 1
 
 
-def test_a_press_shorter_than_the_debounce_does_not_swallow_the_next(panel: PanelBench) -> None:
+def test_a_press_shorter_than_the_debounce_does_not_hide_the_next(panel: PanelBench) -> None:
     panel.drive("no-roll", active=True)
     panel.after(2000)
     panel.drive("no-roll", active=False)
@@ -118,23 +118,23 @@ def test_the_doors_state_is_reported_when_the_panel_opens_and_when_it_changes(pa
 
 def test_a_cut_wire_reads_as_an_open_door(kernel: FakeKernel) -> None:
     bench = PanelBench(kernel, {"door": door(22)})
-    bench.open().after(100_000)  # nothing but the pull-up on the line
+    bench.open().after(100_000)  # only the pull-up on the line
     assert [seen.open for seen in bench.of(Switch)] == [True]
 
 
-def test_a_door_whose_edge_was_missed_is_found_open_within_a_round(panel: PanelBench) -> None:
+def test_a_door_whose_edge_was_missed_is_found_open_at_the_next_poll(panel: PanelBench) -> None:
     panel.kernel.miss(22, active=False)  # the level without its edge
     panel.after(1_200_000)
     assert panel.of(Switch)[-1].open
     assert panel.faults() == [("console", "missed_edge")]
     panel.drive("door", active=True)
     panel.after(100_000)
-    assert not panel.of(Switch)[-1].open, "not inverted for ever"
+    assert not panel.of(Switch)[-1].open, "it must not stay inverted"
     panel.after(2 * SECOND)
     assert panel.health()[-1] == "DeviceUp up"
 
 
-def test_a_press_whose_edge_was_missed_is_no_press(panel: PanelBench) -> None:
+def test_a_press_whose_edge_was_missed_is_not_reported(panel: PanelBench) -> None:
     panel.kernel.miss(17, active=True)
     panel.after(1_200_000)
     assert panel.of(Input) == []
@@ -145,7 +145,7 @@ def test_a_press_whose_edge_was_missed_is_no_press(panel: PanelBench) -> None:
     assert len(panel.of(Input)) == 1
 
 
-def test_a_button_held_when_the_table_starts_is_no_press(kernel: FakeKernel) -> None:
+def test_a_button_held_when_the_table_starts_is_not_a_press(kernel: FakeKernel) -> None:
     bench = PanelBench(kernel, {"no-roll": button(17)})
     kernel.miss(17, active=True)
     bench.open()
@@ -157,7 +157,7 @@ def test_a_button_held_when_the_table_starts_is_no_press(kernel: FakeKernel) -> 
     assert len(bench.of(Input)) == 1
 
 
-def test_a_button_that_is_stuck_is_a_fault_and_heals(panel: PanelBench) -> None:
+def test_a_stuck_button_is_a_fault_that_clears(panel: PanelBench) -> None:
     panel.drive("no-roll", active=True)
     panel.after(31 * SECOND)
     (stuck,) = panel.of(DeviceFault)
@@ -166,7 +166,7 @@ def test_a_button_that_is_stuck_is_a_fault_and_heals(panel: PanelBench) -> None:
     panel.drive("no-roll", active=False)
     panel.after(100_000)
     assert panel.health()[-1] == "DeviceUp up"
-    assert len(panel.of(Input)) == 1, "it was pressed once"
+    assert len(panel.of(Input)) == 1, "it must count as pressed once"
 
 
 def test_a_door_may_stay_open_all_day(panel: PanelBench) -> None:
@@ -175,14 +175,14 @@ def test_a_door_may_stay_open_all_day(panel: PanelBench) -> None:
     assert panel.faults() == []
 
 
-def test_a_chattering_button_is_a_fault_is_not_listened_to_and_heals(panel: PanelBench) -> None:
+def test_a_chattering_button_is_a_fault_is_ignored_and_recovers(panel: PanelBench) -> None:
     for n in range(400):
         panel.drive("no-roll", active=n % 2 == 0)
         panel.after(600)
     assert ("console", "babbling") in panel.faults()
     assert panel.of(Input) == []
     panel.press("seat-3")
-    assert len(panel.of(Input)) == 1, "the other button is heard"
+    assert len(panel.of(Input)) == 1, "the other button must still work"
     panel.after(3 * SECOND)
     assert panel.health()[-1] == "DeviceUp up"
     panel.press("no-roll")
@@ -191,15 +191,13 @@ def test_a_chattering_button_is_a_fault_is_not_listened_to_and_heals(panel: Pane
 
 def test_an_edge_read_late_keeps_its_own_time(panel: PanelBench) -> None:
     pressed_us = panel.time.us
-    panel.kernel.drive(
-        17, True, pressed_us
-    )  # the kernel stamps it; the port's thread comes to it 30 ms later
+    panel.kernel.drive(17, True, pressed_us)  # the kernel stamps it; the port's thread reads it 30 ms later
     panel.time.us += 30_000
     panel.after(50_000)
     assert times(panel.of(Input)) == [pressed_us]
 
 
-def test_what_a_contact_did_while_it_was_left_alone_is_looked_up_and_no_fault(panel: PanelBench) -> None:
+def test_the_state_of_an_ignored_contact_is_polled_and_is_not_a_fault(panel: PanelBench) -> None:
     for n in range(231):
         panel.drive("no-roll", active=n % 2 == 0)
         panel.after(600)
@@ -207,7 +205,7 @@ def test_what_a_contact_did_while_it_was_left_alone_is_looked_up_and_no_fault(pa
     panel.after(3 * SECOND)
     assert panel.faults() == [("console", "babbling")]
     assert panel.health()[-1] == "DeviceUp up"
-    assert panel.of(Input) == [], "it is held down, and when that began nobody saw"
+    assert panel.of(Input) == [], "it is held down, and it is unknown since when"
     panel.drive("no-roll", active=False)
     panel.after(100_000)
     panel.press("no-roll")
@@ -238,7 +236,7 @@ def test_closing_one_panel_silences_no_other(kernel: FakeKernel) -> None:
     assert len(first.of(Input)) == 1
 
 
-def test_a_line_that_another_panel_has_is_refused_and_nothing_is_kept(kernel: FakeKernel) -> None:
+def test_a_line_in_use_by_another_panel_is_refused_and_no_line_is_kept(kernel: FakeKernel) -> None:
     first = PanelBench(kernel, {"no-roll": button(17)})
     second = PanelBench(kernel, {"lock": button(27), "again": button(17)})
     first.open()
@@ -249,7 +247,7 @@ def test_a_line_that_another_panel_has_is_refused_and_nothing_is_kept(kernel: Fa
     third.open()
 
 
-def test_a_line_that_another_program_has_names_its_holder(kernel: FakeKernel) -> None:
+def test_a_line_in_use_by_another_program_is_reported_with_its_holder(kernel: FakeKernel) -> None:
     kernel.refused[17] = OSError(errno.EBUSY, os.strerror(errno.EBUSY))
     bench = PanelBench(kernel, {"no-roll": button(17)})
     with pytest.raises(PortError, match="no-roll: GPIO17 of /dev/gpiochip0 is in use by w1-gpio") as refused:
@@ -257,7 +255,7 @@ def test_a_line_that_another_program_has_names_its_holder(kernel: FakeKernel) ->
     assert refused.value.code == "line_busy"
 
 
-def test_lamps_follow_what_they_are_told(kernel: FakeKernel) -> None:
+def test_lamps_follow_their_commands(kernel: FakeKernel) -> None:
     outputs = {
         "puck-on": lamp(5, "puck", lit_when=("on_*",)),
         "puck-off": lamp(6, "puck", lit_when=("off", "off_*")),
@@ -291,7 +289,7 @@ def test_the_buzzer_ends_by_itself(kernel: FakeKernel) -> None:
     assert bench.high(12)
     bench.panel.show(bench.time.us, "buzzer", "on")
     bench.after(200_000)
-    assert bench.high(12), "told again, it begins again"
+    assert bench.high(12), "commanded again, it must begin again"
     bench.after(200_000)
     assert not bench.high(12)
 
@@ -311,14 +309,14 @@ def test_lamps_are_dark_while_closed_and_as_before_when_reopened(kernel: FakeKer
     assert bench.device.status()["lit"] == {"bets": True}
 
 
-def test_lines_that_fail_take_the_panel_down(panel: PanelBench) -> None:
+def test_failing_lines_take_the_panel_down(panel: PanelBench) -> None:
     panel.kernel.broken = True
     with pytest.raises(PortError, match="Input/output error") as failed:
         panel.after(2 * SECOND)
     assert failed.value.code == "port_fault"
 
 
-def test_a_lamp_whose_chip_has_gone_takes_the_panel_down_and_is_lit_where_the_chip_comes_back(
+def test_a_lamp_whose_chip_is_gone_takes_the_panel_down_and_is_lit_once_the_chip_is_back(
     kernel: FakeKernel,
 ) -> None:
     bench = PanelBench(kernel, {"no-roll": button(17)}, {"bets": lamp(13, "no_more_bets")})
@@ -340,7 +338,7 @@ def test_a_lamp_whose_chip_has_gone_takes_the_panel_down_and_is_lit_where_the_ch
     assert len(bench.of(Input)) == 1
 
 
-def test_gpiozeros_own_choice_of_a_pin_factory_is_never_asked(
+def test_gpiozeros_own_choice_of_a_pin_factory_is_never_used(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpiozero.Device, "pin_factory", None)
@@ -349,7 +347,9 @@ def test_gpiozeros_own_choice_of_a_pin_factory_is_never_asked(
     assert gpiozero.Device.pin_factory is None
 
 
-def test_a_lamp_that_another_program_has_names_its_holder_and_nothing_is_kept(kernel: FakeKernel) -> None:
+def test_a_lamp_in_use_by_another_program_is_reported_with_its_holder_and_no_line_is_kept(
+    kernel: FakeKernel,
+) -> None:
     kernel.refused[13] = OSError(errno.EBUSY, os.strerror(errno.EBUSY))
     bench = PanelBench(kernel, {"no-roll": button(17)}, {"bets": lamp(13, "no_more_bets")})
     with pytest.raises(PortError, match="bets: GPIO13 of /dev/gpiochip0 is in use by w1-gpio") as refused:

@@ -1,4 +1,4 @@
-"""The rotor's two sensors: its passes and its direction, where both are certain."""
+"""The rotor's two sensors: its passes and its direction, if both are certain."""
 
 import pytest
 
@@ -16,9 +16,7 @@ def rotor(phase_first: str = "cw") -> BeamsBench:
 
 
 @pytest.mark.parametrize(("first", "second", "turns"), [("phase", "index", "cw"), ("index", "phase", "ccw")])
-def test_the_order_of_the_two_index_sensors_reports_the_direction(
-    first: str, second: str, turns: str
-) -> None:
+def test_the_order_of_the_two_index_sensors_shows_the_direction(first: str, second: str, turns: str) -> None:
     bench = rotor(phase_first="cw")
     began_us = bench.time.us
     bench.drive(first, active=True)
@@ -55,7 +53,7 @@ def test_a_dead_phase_sensor_is_a_fault_and_no_direction_is_guessed(stays: bool)
     assert bench.health()[-1] == "DeviceUp up"
 
 
-def test_a_pass_waits_until_both_sensors_have_said_all_of_it() -> None:
+def test_a_pass_waits_until_both_sensors_have_reported_it_completely() -> None:
     inputs = {"index": timed(20, "rotor_index"), "phase": timed(21, "rotor_phase", debounce_us=2000)}
     bench = BeamsBench(wheel_settings(inputs, "cw"))
     bench.open().after(10_000)
@@ -67,7 +65,7 @@ def test_a_pass_waits_until_both_sensors_have_said_all_of_it() -> None:
     assert [passed.direction for passed in bench.of(RotorIndex)] == ["ccw"]
 
 
-def test_a_babbling_phase_sensor_holds_up_no_verdict_on_the_pass() -> None:
+def test_a_chattering_phase_sensor_delays_no_verdict_on_the_pass() -> None:
     bench = rotor()
     start_us = bench.time.us
     for n in range(260):
@@ -81,7 +79,7 @@ def test_a_babbling_phase_sensor_holds_up_no_verdict_on_the_pass() -> None:
     assert ("wheel", "direction_unclear") in bench.faults()
 
 
-def test_a_rotor_that_turns_over_under_the_sensors_reports_no_direction() -> None:
+def test_a_rotor_that_reverses_under_the_sensors_reports_no_direction() -> None:
     bench = rotor()
     began_us = bench.time.us
     bench.drive("index", active=True)
@@ -93,7 +91,7 @@ def test_a_rotor_that_turns_over_under_the_sensors_reports_no_direction() -> Non
     assert ("wheel", "direction_unclear") in bench.faults()
 
 
-def test_index_edges_too_close_to_the_phase_sensors_tell_no_direction() -> None:
+def test_index_edges_too_close_to_the_phase_sensors_show_no_direction() -> None:
     bench = rotor()
     began_us = bench.time.us
     bench.drive("phase", active=True)
@@ -104,7 +102,7 @@ def test_index_edges_too_close_to_the_phase_sensors_tell_no_direction() -> None:
     assert bench.of(RotorIndex) == []
 
 
-def test_a_rotor_parked_under_the_sensor_is_no_fault_and_its_start_no_pass() -> None:
+def test_a_rotor_parked_under_the_sensor_is_not_a_fault_and_its_start_is_not_a_pass() -> None:
     bench = rotor()
     bench.drive("index", active=True)
     bench.after(600 * SECOND)

@@ -1,4 +1,4 @@
-"""What a table's file may say of its GPIO lines; each mistake names its key, what was found and expected."""
+"""What a table's file may say about GPIO lines; each mistake names its key, what was found and expected."""
 
 import importlib
 import sys
@@ -83,7 +83,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "devices"
         ({"inputs": {"a": timed(5, "beam")}}, "a.kind: found 'beam', expected one of ball_beam"),  # type: ignore[arg-type]  # the mistake
     ],
 )
-def test_a_mistake_in_timed_inputs_is_told(settings: dict[str, object], says: str) -> None:
+def test_a_mistake_in_timed_inputs_is_reported(settings: dict[str, object], says: str) -> None:
     given: dict[str, object] = {"chip": LABEL, "inputs": beams(1), **settings}
     with pytest.raises(ValueError, match=says):
         BeamsSettings(**given)  # type: ignore[arg-type]  # the mistakes are the test
@@ -123,7 +123,7 @@ def test_a_mistake_in_timed_inputs_is_told(settings: dict[str, object], says: st
         ),
     ],
 )
-def test_a_mistake_in_a_panel_is_told(settings: dict[str, object], says: str) -> None:
+def test_a_mistake_in_a_panel_is_reported(settings: dict[str, object], says: str) -> None:
     given: dict[str, object] = {
         "chip": LABEL,
         "factory": "gpiod",
@@ -160,7 +160,7 @@ def test_a_type_describes_itself_to_the_registry(name: str) -> None:
     assert isinstance(made.address(settings), EdgeLines | PanelLines)
 
 
-def test_the_port_of_beams_is_the_kernels() -> None:
+def test_beams_use_the_kernels_port() -> None:
     pytest.importorskip("gpiod")
     port = port_at(EdgeLines(LABEL, beams(1)))
     assert isinstance(port, EdgePort)
@@ -174,7 +174,7 @@ def test_the_port_of_a_panel_has_outputs() -> None:
     assert isinstance(port, panel_port.PanelPort)
 
 
-def test_a_chip_that_is_not_there_is_no_reason_not_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_chip_does_not_prevent_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gpiod")
     pytest.importorskip("drivers.link.gpio_panel", exc_type=ImportError)
     monkeypatch.setattr("drivers.link.gpio_kernel.chips_of_machine", list)
@@ -196,7 +196,7 @@ def test_without_its_library_a_device_says_what_to_install(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("page", ["gpio-beams.md", "gpio-panel.md"])
-def test_the_page_shows_every_trouble(page: str) -> None:
+def test_the_page_lists_every_fault(page: str) -> None:
     text = (PAGES / page).read_text("utf-8")
     only_beams = {"direction_unclear"}
     missing = [code for code in GPIO_TROUBLES if f"`{code}`" not in text]
@@ -206,7 +206,7 @@ def test_the_page_shows_every_trouble(page: str) -> None:
 @pytest.mark.parametrize(
     ("page", "settings"), [("gpio-beams.md", BeamsSettings), ("gpio-panel.md", PanelSettings)]
 )
-def test_the_pages_example_is_a_device(page: str, settings: type) -> None:
+def test_the_pages_example_is_a_valid_device(page: str, settings: type) -> None:
     text = (PAGES / page).read_text("utf-8")
     example = text.partition("```yaml\n")[2].partition("```")[0]
     ((_, written),) = yaml.safe_load(example)["devices"].items()

@@ -1,4 +1,4 @@
-"""Ports for tests: pseudo-terminals behind names that can be plugged, pulled and swapped."""
+"""Ports for tests: pseudo-terminals behind names that can be plugged, unplugged and swapped."""
 
 import os
 import pty
@@ -11,12 +11,11 @@ from pathlib import Path
 from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, LinkUp
 
 PATIENCE_S = 300.0
-"""How long a test waits for what must happen before it fails; on a machine that is not overloaded it is
-milliseconds."""
+"""How long a test waits for an event before it fails; without overload it takes milliseconds."""
 
 
 class Plug:
-    """A device's end of a pseudo-terminal, behind a name that appears when plugged and goes when pulled."""
+    """A device's end of a pseudo-terminal, behind a name that exists only while it is plugged in."""
 
     def __init__(self, name: Path) -> None:
         self.name = name
@@ -30,7 +29,7 @@ class Plug:
         os.close(port)
 
     def pull(self) -> None:
-        """Make the port go away, as a pulled cable does."""
+        """Make the port disappear, as a pulled cable does."""
         with suppress(FileNotFoundError):
             self.name.unlink()
         if self.device is not None:
@@ -51,7 +50,7 @@ class Plug:
 
 
 class Ear:
-    """Takes what links post until something is heard."""
+    """Receives what links post until a matching arrival comes."""
 
     def __init__(self, inlet: Inlet | None = None) -> None:
         self.inlet = inlet or Inlet()
@@ -59,7 +58,7 @@ class Ear:
         self._next = 0
 
     def wait(self, wanted: Callable[[Arrival], bool]) -> Arrival:
-        """Return the next arrival that is wanted, of those not given yet."""
+        """Return the next matching arrival of those not returned yet."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             while self._next < len(self.arrivals):
@@ -69,7 +68,7 @@ class Ear:
             arrival = self.inlet.take(PATIENCE_S)
             if arrival is not None:
                 self.arrivals.append(arrival)
-        raise AssertionError(f"not heard; heard {self.arrivals[-20:]}")
+        raise AssertionError(f"no matching arrival; received {self.arrivals[-20:]}")
 
     def up(self) -> LinkUp:
         event = self.wait(lambda arrival: isinstance(arrival.event, LinkUp)).event
@@ -82,7 +81,7 @@ class Ear:
         return event
 
     def data(self, count: int) -> bytes:
-        """Return so many bytes, or a few more."""
+        """Return at least this many bytes."""
         heard = b""
         while len(heard) < count:
             event = self.wait(lambda arrival: isinstance(arrival.event, bytes)).event
@@ -96,11 +95,11 @@ def now_us() -> int:
 
 
 def link_to(port: AnyPort, inlet: Inlet, source: str = "w1") -> Link:
-    """A link that tries again after a millisecond."""
+    """Return a link that retries after a millisecond."""
     backoff = Backoff(lambda: 0.0, first_s=0.002, max_s=0.002)
     return Link(source, port, inlet.post, now_us=now_us, backoff=backoff)
 
 
 def open_files() -> int:
-    """Count this process's open files: another test's leftovers among them, which may yet be closed."""
+    """Count this process's open files; those may include leftovers of another test."""
     return len(os.listdir("/proc/self/fd"))

@@ -1,4 +1,4 @@
-"""What links posted goes to the right device, and what devices answer goes back to the right link."""
+"""Arrivals from links go to the right device, and the devices' answers go back to the right link."""
 
 from collections.abc import Mapping
 
@@ -40,13 +40,13 @@ def codes(readings: list[AnyReading]) -> list[tuple[str, str]]:
     return [(r.dev, str(r.code)) for r in readings if isinstance(r, DeviceDown | DeviceUp)]
 
 
-def test_every_device_is_down_until_it_is_heard() -> None:
+def test_every_device_is_down_until_it_sends() -> None:
     hub, _ = table()
     assert codes(hub.start(0)) == [("wheel", "starting"), ("cam", "starting")]
     assert [device.name for device in hub] == ["wheel", "cam"]
 
 
-def test_each_arrival_goes_to_its_device_alone() -> None:
+def test_each_arrival_goes_to_its_device_only() -> None:
     hub, outlets = table()
     hub.start(0)
     hub.take(Arrival("wheel", 1, LinkUp("/dev/pts/1")))
@@ -57,14 +57,14 @@ def test_each_arrival_goes_to_its_device_alone() -> None:
     assert outlets["cam"].sent == []
 
 
-def test_bytes_thrown_away_are_told_of_their_device() -> None:
+def test_dropped_bytes_are_reported_for_their_device() -> None:
     hub, _ = table()
     hub.start(0)
     for source in ("wheel", "cam"):
         assert codes(hub.take(Arrival(source, 9, Overflow(100)))) == [(source, "sentences_lost")]
 
 
-def test_a_link_that_is_down_takes_its_device_with_it() -> None:
+def test_a_link_that_is_down_takes_its_device_down() -> None:
     hub, _ = table()
     hub.start(0)
     assert codes(hub.take(Arrival("wheel", 9, LinkDown("no_port", "/dev/table-wheel: not there")))) == [
@@ -72,7 +72,7 @@ def test_a_link_that_is_down_takes_its_device_with_it() -> None:
     ]
 
 
-def test_what_is_due_is_done_and_a_silent_devices_port_is_reopened() -> None:
+def test_due_work_is_done_and_a_silent_devices_port_is_reopened() -> None:
     hub, outlets = table()
     hub.start(0)
     hub.take(Arrival("wheel", 0, LinkUp("/dev/pts/1")))
@@ -87,7 +87,7 @@ def test_what_is_due_is_done_and_a_silent_devices_port_is_reopened() -> None:
     assert len(outlets["wheel"].sent) > 40
 
 
-def test_what_is_asked_of_a_device_goes_out_at_once_and_its_answer_is_waited_for() -> None:
+def test_a_request_to_a_device_is_sent_at_once_and_its_answer_awaited() -> None:
     hub, outlets = table()
     hub.start(0)
 
@@ -102,7 +102,7 @@ def test_what_is_asked_of_a_device_goes_out_at_once_and_its_answer_is_waited_for
         hub.ask("stranger", open_in_passing, 6)
 
 
-def test_what_belongs_to_no_device_is_counted() -> None:
+def test_arrivals_for_no_device_are_counted() -> None:
     hub, _ = table()
     assert hub.take(Arrival("stranger", 0, b"x")) == []
     assert hub.strays == 1

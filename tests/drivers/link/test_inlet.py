@@ -1,4 +1,4 @@
-"""The queue between the links and the core: bounded, in order, and honest about what it throws away."""
+"""The queue between the links and the core: limited, in order, with every dropped arrival reported."""
 
 from threading import Thread
 
@@ -15,19 +15,19 @@ def drained(inlet: Inlet) -> list[Arrival]:
     return arrivals
 
 
-def test_what_is_posted_is_taken_in_order() -> None:
+def test_posted_arrivals_are_taken_in_order() -> None:
     inlet = Inlet()
     inlet.post("a", 1, b"x")
     inlet.post("b", 2, b"y")
     assert drained(inlet) == [Arrival("a", 1, b"x"), Arrival("b", 2, b"y")]
 
 
-def test_nothing_is_nothing() -> None:
+def test_an_empty_queue_returns_nothing() -> None:
     assert Inlet().take(0) is None
     assert Inlet().take(0.001) is None
 
 
-def test_what_does_not_fit_is_told_where_it_is_missing() -> None:
+def test_dropped_arrivals_are_reported_where_they_are_missing() -> None:
     inlet = Inlet(size=2)
     for number in range(5):
         inlet.post("a", number, b"12")
@@ -41,21 +41,21 @@ def test_what_does_not_fit_is_told_where_it_is_missing() -> None:
     assert inlet.lost == 6
 
 
-def test_a_source_that_says_nothing_more_is_reported_too() -> None:
+def test_a_source_whose_last_arrivals_were_dropped_is_reported_too() -> None:
     inlet = Inlet(size=1)
     inlet.post("a", 1, b"1")
     inlet.post("b", 2, b"22")
     assert drained(inlet) == [Arrival("a", 1, b"1"), Arrival("b", 2, Overflow(2))]
 
 
-def test_that_a_link_is_down_always_fits() -> None:
+def test_there_is_always_room_to_report_a_link_down() -> None:
     inlet = Inlet(size=1)
     inlet.post("a", 1, b"1")
     inlet.post("a", 2, LinkDown("unplugged", "gone"))
     assert [arrival.t_us for arrival in drained(inlet)] == [1, 2]
 
 
-def test_several_threads_lose_nothing_without_telling() -> None:
+def test_several_threads_lose_nothing_unreported() -> None:
     inlet = Inlet(size=64)
 
     def post(source: str) -> None:
@@ -77,7 +77,7 @@ def test_several_threads_lose_nothing_without_telling() -> None:
 
 @settings(derandomize=True, max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20))
-def test_delays_grow_and_stay_bounded(chances: list[float]) -> None:
+def test_delays_grow_up_to_a_limit(chances: list[float]) -> None:
     draws = iter(chances)
     backoff = Backoff(lambda: next(draws), first_s=0.1, max_s=2.0)
     delays = [backoff.next_s() for _ in chances]

@@ -14,7 +14,7 @@ PATH = "platform-fd500000.pcie-pci-0000:01:00.0-usb-0:1.3:1.0-port0"
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A machine with one adapter that has a serial number (ttyUSB0) and one that has none (ttyUSB1)."""
+    """Return a machine with one adapter that has a serial number (ttyUSB0) and one without (ttyUSB1)."""
     for folder in ("dev/serial/by-id", "dev/serial/by-path", "run/udev/data"):
         (tmp_path / folder).mkdir(parents=True)
     for port in ("ttyUSB0", "ttyUSB1"):
@@ -37,7 +37,7 @@ def machine(tmp_path: Path) -> Path:
         "pipe:/run/table/cam.pipe",
     ],
 )
-def test_a_name_that_stays_the_same_is_taken(machine: Path, name: str) -> None:
+def test_a_name_that_stays_the_same_is_accepted(machine: Path, name: str) -> None:
     check_port_name(name, machine)
 
 
@@ -63,14 +63,14 @@ def test_a_name_that_stays_the_same_is_taken(machine: Path, name: str) -> None:
         ("", "expected an absolute path"),
     ],
 )
-def test_a_name_that_may_be_another_device_tomorrow_is_refused(
+def test_a_name_that_may_mean_another_device_after_a_boot_is_refused(
     machine: Path, name: str, message: str
 ) -> None:
     with pytest.raises(PortNameError, match=message):
         check_port_name(name, machine)
 
 
-def test_a_chip_that_udev_knows_no_serial_number_of_is_refused(machine: Path) -> None:
+def test_an_adapter_without_a_serial_number_in_udev_is_refused(machine: Path) -> None:
     name = "usb-Acme_Board-if00"
     (machine / "dev/serial/by-id" / name).symlink_to("../../ttyUSB1")
     device = os.stat(machine / "dev/ttyUSB1").st_rdev

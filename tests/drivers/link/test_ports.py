@@ -1,4 +1,4 @@
-"""The name says what kind of port it is."""
+"""A port's name determines what kind of port it is."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from drivers.link.stream_port import PipePort, SocketPort
 @pytest.mark.parametrize(
     ("name", "kind"), [("unix:/x", SocketPort), ("pipe:/x", PipePort), ("/dev/table-sensor0", SerialPort)]
 )
-def test_the_name_says_what_kind_of_port_it_is(name: str, kind: type[object]) -> None:
+def test_the_name_determines_the_kind_of_port(name: str, kind: type[object]) -> None:
     port = port_at(StreamAddress(name, 115_200))
     assert isinstance(port, kind)
     port.dispose()

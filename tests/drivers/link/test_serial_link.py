@@ -1,4 +1,4 @@
-"""A serial link over pseudo-terminals: opened for us alone, noticed when gone, healed when back."""
+"""A serial link over pseudo-terminals: opened exclusively, reported when lost, recovered when back."""
 
 import errno
 import fcntl
@@ -51,7 +51,7 @@ def inside(port: SerialPort) -> serial.Serial:
 
 
 class TestThePort:
-    def test_is_opened_for_us_alone(self, plug: Plug) -> None:
+    def test_is_opened_exclusively(self, plug: Plug) -> None:
         plug.plug()
         port = opened(plug)
         with pytest.raises(PortError) as caught:
@@ -92,7 +92,7 @@ class TestThePort:
             (errno.EIO, "port_fault"),
         ],
     )
-    def test_says_why_it_can_not_be_opened(
+    def test_reports_why_it_cannot_be_opened(
         self, monkeypatch: pytest.MonkeyPatch, number: int, code: str
     ) -> None:
         def refuse(_port: serial.Serial) -> None:
@@ -102,7 +102,7 @@ class TestThePort:
         with pytest.raises(PortError, match=f"{code}: /dev/table-x: {os.strerror(number)}"):
             SerialPort("/dev/table-x", 921_600).open()
 
-    def test_says_that_a_file_is_no_port(self, tmp_path: Path) -> None:
+    def test_reports_that_a_file_is_not_a_port(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
         port = SerialPort(str(tmp_path / "file"), 921_600)
         before = open_files()
@@ -112,7 +112,7 @@ class TestThePort:
         assert open_files() < before + 20
         port.dispose()
 
-    def test_that_goes_away_while_it_is_read_is_unplugged(self, plug: Plug) -> None:
+    def test_that_disappears_during_a_read_is_unplugged(self, plug: Plug) -> None:
         plug.plug()
         port = opened(plug)
         plug.pull()
@@ -120,9 +120,7 @@ class TestThePort:
             port.read()
         port.dispose()
 
-    def test_that_fails_while_it_is_read_is_unplugged(
-        self, plug: Plug, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_that_fails_during_a_read_is_unplugged(self, plug: Plug, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail(_fd: int, _count: int) -> bytes:
             raise OSError(errno.EIO, "x")
 
@@ -146,7 +144,7 @@ class TestThePort:
         port.dispose()
 
     @pytest.mark.parametrize("error", [OSError(errno.EIO, "x"), termios.error(errno.EIO, "x")])
-    def test_that_goes_away_while_it_is_written_is_unplugged_whatever_is_raised(
+    def test_that_disappears_during_a_write_is_unplugged_whatever_is_raised(
         self, plug: Plug, monkeypatch: pytest.MonkeyPatch, error: Exception
     ) -> None:
         def fail(_port: serial.Serial, _data: bytes) -> int:
@@ -170,7 +168,7 @@ class TestThePort:
 
 
 class TestTheLink:
-    def test_posts_what_arrives_and_writes_what_it_is_given(self, plug: Plug, ear: Ear, link: Link) -> None:
+    def test_posts_arriving_data_and_writes_data_to_send(self, plug: Plug, ear: Ear, link: Link) -> None:
         plug.plug()
         link.start()
         assert ear.up().port.startswith("/dev/pts/")
@@ -179,7 +177,7 @@ class TestTheLink:
         assert link.send(b">w1 ping\n")
         assert plug.hear(9) == b">w1 ping\n"
 
-    def test_reports_once_that_there_is_no_port_and_takes_it_when_it_comes(
+    def test_reports_a_missing_port_once_and_opens_it_when_it_appears(
         self, plug: Plug, ear: Ear, link: Link
     ) -> None:
         link.start()
@@ -188,7 +186,7 @@ class TestTheLink:
         ear.up()
         assert [type(arrival.event).__name__ for arrival in ear.arrivals] == ["LinkDown", "LinkUp"]
 
-    def test_notices_a_pulled_cable_and_heals_under_another_name(
+    def test_reports_a_pulled_cable_and_recovers_under_another_name(
         self, plug: Plug, ear: Ear, link: Link
     ) -> None:
         plug.plug()
@@ -204,7 +202,7 @@ class TestTheLink:
         assert ear.data(5) == b"back\n"
         other.pull()
 
-    def test_loses_no_file_over_a_hundred_cycles(self, plug: Plug, ear: Ear, link: Link) -> None:
+    def test_leaks_no_file_over_a_hundred_cycles(self, plug: Plug, ear: Ear, link: Link) -> None:
         link.start()
         ear.down("no_port")
         before = open_files()
@@ -220,7 +218,7 @@ class TestTheLink:
         assert link.opened == 100
 
     @pytest.mark.parametrize("change", ["speed", "mode", "line ends", "flow control"])
-    def test_settings_that_another_program_changes_are_set_again(
+    def test_restores_settings_that_another_program_changes(
         self, plug: Plug, ear: Ear, link: Link, change: str
     ) -> None:
         plug.plug()
@@ -259,7 +257,7 @@ class TestTheLink:
         ear.up()
         assert link.stop()
 
-    def test_takes_no_more_than_can_wait(self, plug: Plug, ear: Ear, link: Link) -> None:
+    def test_accepts_no_more_than_its_queue_holds(self, plug: Plug, ear: Ear, link: Link) -> None:
         assert not link.send(b"x")
         plug.plug()
         link.start()
@@ -267,7 +265,7 @@ class TestTheLink:
         assert not link.send(b"x" * 20_000)
         assert link.send(b"x")
 
-    def test_opens_the_port_anew_when_asked(self, plug: Plug, ear: Ear, link: Link) -> None:
+    def test_reopens_the_port_on_request(self, plug: Plug, ear: Ear, link: Link) -> None:
         plug.plug()
         link.start()
         ear.up()
@@ -275,7 +273,7 @@ class TestTheLink:
         ear.down("reopening")
         ear.up()
 
-    def test_a_port_that_raises_what_nobody_expects_does_not_end_it(
+    def test_an_unexpected_exception_of_the_port_does_not_end_the_link(
         self, plug: Plug, ear: Ear, link: Link, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         read, failed = SerialPort.read, Event()
@@ -283,18 +281,18 @@ class TestTheLink:
         def fail_once(port: SerialPort) -> bytes:
             if not failed.is_set():
                 failed.set()
-                raise RuntimeError("never seen before")
+                raise RuntimeError("raised by the test")
             return read(port)
 
         plug.plug()
         monkeypatch.setattr(SerialPort, "read", fail_once)
         link.start()
-        assert ear.down("port_fault").seen == "RuntimeError: never seen before"
+        assert ear.down("port_fault").seen == "RuntimeError: raised by the test"
         ear.up()
         plug.say(b"x")
         assert ear.data(1) == b"x"
 
-    def test_half_a_sentence_is_posted_and_its_rest_when_it_comes(
+    def test_part_of_a_sentence_is_posted_and_its_rest_when_it_arrives(
         self, plug: Plug, ear: Ear, link: Link
     ) -> None:
         plug.plug()

@@ -1,4 +1,4 @@
-"""The devices' thread: readings come out of it whatever a port or a device does."""
+"""The devices' thread: it keeps delivering readings whatever a port or a device does."""
 
 from collections.abc import Iterator, Mapping
 from queue import Empty, SimpleQueue
@@ -47,16 +47,16 @@ class Wire:
 
 
 class Faulty(JsonCamera):
-    """A device with a defect."""
+    """A device that raises an exception."""
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         if b"defect" in data:
-            raise ZeroDivisionError("of all things")
+            raise ZeroDivisionError("raised by the test")
         return super().receive(now_us, data)
 
 
 class House:
-    """A station with two devices, and what was heard of it."""
+    """A station with two devices, and the readings received from it."""
 
     def __init__(self) -> None:
         self.wires = {"cam": Wire(), "eye": Wire()}
@@ -75,7 +75,7 @@ class House:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)
             except Empty:
-                raise AssertionError(f"{kind.__name__} of {dev} not heard") from None
+                raise AssertionError(f"{kind.__name__} of {dev} not received") from None
             wanted = type(reading) is kind and reading.dev == dev
             if wanted and all(getattr(reading, name) == value for name, value in fields.items()):
                 return reading
@@ -88,7 +88,7 @@ def house() -> Iterator[House]:
     assert house.station.stop()
 
 
-def test_each_devices_readings_come_out(house: House) -> None:
+def test_the_readings_of_each_device_are_delivered(house: House) -> None:
     house.wait(DeviceDown, "cam", code="starting")
     house.wires["cam"].coming.put(ALIVE)
     house.wait(DeviceUp, "cam")
@@ -96,7 +96,7 @@ def test_each_devices_readings_come_out(house: House) -> None:
     assert isinstance(house.wait(PocketBall, "eye"), PocketBall)
 
 
-def test_a_port_that_goes_is_reported_and_opened_again(house: House) -> None:
+def test_a_lost_port_is_reported_and_reopened(house: House) -> None:
     house.wires["cam"].coming.put(ALIVE)
     house.wait(DeviceUp, "cam")
     house.wires["cam"].coming.put(PortError("unplugged", "gone"))
@@ -106,13 +106,13 @@ def test_a_port_that_goes_is_reported_and_opened_again(house: House) -> None:
     assert house.wires["cam"].opened == 2
 
 
-def test_a_defect_of_one_device_takes_down_that_device_and_only_until_its_port_is_reopened(
+def test_an_exception_in_one_device_takes_it_down_until_its_port_is_reopened(
     house: House,
 ) -> None:
     house.wires["cam"].coming.put(b"defect\n")
     down = house.wait(DeviceDown, "cam", code="defect")
     assert isinstance(down, DeviceDown)
-    assert down.reason.startswith("ZeroDivisionError: of all things; send the message with `tablectl doctor")
+    assert down.reason.startswith("ZeroDivisionError: raised by the test; send the message with `tablectl doctor")
     house.wait(DeviceDown, "cam", code="reopening")
     house.wires["eye"].coming.put(POCKET)
     house.wait(PocketBall, "eye")
@@ -120,7 +120,7 @@ def test_a_defect_of_one_device_takes_down_that_device_and_only_until_its_port_i
     house.wait(DeviceUp, "cam")
 
 
-def test_a_defect_that_is_nobodys_takes_all_devices_down(
+def test_an_exception_outside_any_device_takes_all_devices_down(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_hub: Hub, _now_us: int) -> list[AnyReading]:
@@ -133,7 +133,7 @@ def test_a_defect_that_is_nobodys_takes_all_devices_down(
     house.wait(DeviceDown, "eye", code="defect")
 
 
-def test_what_is_asked_is_done_with_the_device_in_its_thread(house: House) -> None:
+def test_a_request_is_carried_out_with_the_device_in_its_thread(house: House) -> None:
     done: SimpleQueue[tuple[str, Mapping[str, object]]] = SimpleQueue()
 
     def look(device: AnyDevice, _now_us: int) -> None:
@@ -145,7 +145,7 @@ def test_what_is_asked_is_done_with_the_device_in_its_thread(house: House) -> No
         house.station.ask("ear", look)
 
 
-def test_its_status_is_that_of_all_devices(house: House) -> None:
+def test_the_status_of_a_station_is_that_of_all_devices(house: House) -> None:
     house.wires["cam"].coming.put(ALIVE)
     house.wait(DeviceUp, "cam")
     assert house.station.status()["cam"]["lines"] == 1

@@ -36,7 +36,7 @@ def connected(tmp_path: Path) -> socket.socket:
 
 
 class TestASocket:
-    def test_hears_a_program_and_answers_it(self, tmp_path: Path, ear: Ear, link: Link) -> None:
+    def test_receives_from_a_program_and_answers_it(self, tmp_path: Path, ear: Ear, link: Link) -> None:
         with connected(tmp_path) as peer:
             ear.up()
             peer.sendall(b'{"kind": "alive"}\n')
@@ -46,7 +46,7 @@ class TestASocket:
         assert "closed its connection" in ear.down("unplugged").seen
 
     @pytest.mark.usefixtures("link")
-    def test_hears_the_program_again_when_it_is_started_again(self, tmp_path: Path, ear: Ear) -> None:
+    def test_receives_from_the_program_again_after_its_restart(self, tmp_path: Path, ear: Ear) -> None:
         before = open_files()
         for _ in range(20):
             with connected(tmp_path) as peer:
@@ -58,7 +58,7 @@ class TestASocket:
         assert open_files() < before + 20
 
     @pytest.mark.usefixtures("link")
-    def test_may_be_used_by_its_group_and_by_nobody_else(self, tmp_path: Path) -> None:
+    def test_may_be_used_by_its_group_only(self, tmp_path: Path) -> None:
         assert stat.S_IMODE((tmp_path / "cam.sock").stat().st_mode) == 0o660
 
     def test_is_removed_at_the_end(self, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ class TestASocket:
         port.dispose()
         assert not (tmp_path / "end.sock").exists()
 
-    def test_takes_the_place_of_one_that_a_crash_left(self, tmp_path: Path) -> None:
+    def test_replaces_one_left_by_a_crash(self, tmp_path: Path) -> None:
         path = str(tmp_path / "old.sock")
         with socket.socket(socket.AF_UNIX) as old:
             old.bind(path)
@@ -92,7 +92,7 @@ class TestASocket:
             port.open()
         port.dispose()
 
-    def test_whose_program_reads_nothing_is_stuck(
+    def test_whose_program_reads_nothing_is_a_stuck_writer(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(stream_port, "WRITE_S", 0.02)
@@ -108,7 +108,7 @@ class TestASocket:
 
 
 class TestAPipe:
-    def test_is_made_and_heard_whoever_writes(self, tmp_path: Path, ear: Ear) -> None:
+    def test_is_created_and_read_whichever_program_writes(self, tmp_path: Path, ear: Ear) -> None:
         link = link_to(PipePort(str(tmp_path / "cam.pipe")), ear.inlet, "cam")
         link.start()
         ear.up()

@@ -1,4 +1,4 @@
-"""A table and a node in simulated time: clocks that drift and wrap, and lines that lose, delay and repeat."""
+"""A table and a node in simulated time: clocks that drift and wrap, lines that lose, delay and repeat."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -81,7 +81,7 @@ def nonces() -> Callable[[], str]:
 
 @dataclass
 class World:
-    """Time, and what flies through it."""
+    """Simulated time, and the bytes in transit."""
 
     seed: int = 1
     to_node: Line = plain
@@ -129,12 +129,12 @@ class World:
         self.node.start(self.node_clock())
 
     def node_clock(self, at_us: int | None = None) -> int:
-        """The node's whole clock; what it says is cut to 32 bits."""
+        """Return the node's full clock; it sends the lower 32 bits."""
         at = self.now_us if at_us is None else at_us
         return self.clock_at_start + round((at - self.started_us) * (1 + self.drift))
 
     def until(self, end_us: int) -> None:
-        """Let time run."""
+        """Advance time."""
         while True:
             self._send()
             due = [end_us]
@@ -166,14 +166,14 @@ class World:
         return self
 
     def knock(self, pos_mm: float = 511.0, seen_us: int | None = None) -> None:
-        """Let the node's sensor hear a knock."""
+        """Let the node's sensor detect a knock."""
         fields = {"wall": "left", "pos_mm": str(pos_mm), "peak": "421"}
         self.node.reading(
             self.node_clock(), "wall_impact", fields, channel=1, seen_us=self.node_clock(seen_us)
         )
 
     def inject(self, data: bytes) -> None:
-        """Put bytes on the line to the table, as they are."""
+        """Put bytes on the line to the table, unchanged."""
         self._tell(self.table.receive(self.now_us, data))
 
     @property
@@ -185,7 +185,7 @@ class World:
         return [message for _, message in self.told if isinstance(message, CommandResult)]
 
     def health(self, since_us: int = -1) -> list[tuple[int, str]]:
-        """When the table told what of the node's health: a trouble's code, or `well`."""
+        """Return when the table reported the node's health, each with a fault's code or `well`."""
         return list(self._health(since_us))
 
     def _health(self, since_us: int) -> Iterator[tuple[int, str]]:
@@ -226,7 +226,7 @@ WRAP_SOON = CLOCK_US - 600_000_000
 
 
 def sentence_of(world: World, verb: str, seq: int, **fields: str) -> bytes:
-    """What a board without the key would say in the present session."""
+    """Return what a board without the key would send in the present session."""
     session = world.table._wire.session
     clock = world.node_clock() % (1 << 32)
     return finish(encode(Sentence(Speaker.NODE, "w1", session, seq, clock, verb, fields)))

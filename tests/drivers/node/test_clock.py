@@ -1,4 +1,4 @@
-"""A node's time becomes the table's time within a millisecond, whatever its clock and its line do."""
+"""A node's time is mapped to the table's time within a millisecond, whatever its clock and its line do."""
 
 from collections.abc import Callable
 from random import Random
@@ -13,7 +13,7 @@ HOUR_US = 3_600_000_000
 
 
 class Board:
-    """A node's clock: where it stood at the table's zero, and how much too fast it runs."""
+    """A node's clock: its value at the table's zero, and by how much it runs fast."""
 
     def __init__(self, start_us: int, drift: float) -> None:
         self.start_us = start_us
@@ -32,7 +32,7 @@ def ask(clock: NodeClock, board: Board, at_us: float, there_us: float, back_us: 
 def errors_of(
     board: Board, there: Delay, back: Delay, *, seed: int, length_us: float = HOUR_US
 ) -> list[float]:
-    """Errors in microseconds of times spread over the run, largest last."""
+    """Return the errors, in microseconds, of times spread over the run; the largest is last."""
     rng = Random(seed)
     clock = NodeClock()
     errors = []
@@ -77,7 +77,7 @@ def test_an_hour_with_drift_wrap_and_jitter_stays_within_a_millisecond(
         assert errors[len(errors) * 99 // 100] < 1000
 
 
-def test_a_board_that_warms_up_is_followed() -> None:
+def test_the_clock_of_a_board_that_warms_up_is_followed() -> None:
     board = Board(0, 0.0)
     clock = NodeClock()
     rng = Random(3)
@@ -102,7 +102,7 @@ def settled(board: Board) -> tuple[NodeClock, float]:
     return clock, now
 
 
-def test_one_answer_that_can_not_be_is_left_out() -> None:
+def test_one_impossible_answer_is_ignored() -> None:
     board = Board(5_000_000, 20e-6)
     clock, now = settled(board)
     stray = Board(board.start_us + 50_000, 20e-6)
@@ -122,12 +122,12 @@ def test_a_clock_that_was_set_is_noticed_after_three_answers() -> None:
         ask(clock, stepped, now, 300, 300)
 
 
-def test_a_clock_that_runs_at_no_clocks_speed_is_refused() -> None:
+def test_a_clock_with_an_impossible_rate_is_refused() -> None:
     with pytest.raises(ClockStepError, match=r"the node's clock is -[0-9]+ ppm off"):
         settled(Board(0, 700e-6))
 
 
-def test_an_answer_from_before_its_question_is_left_out() -> None:
+def test_an_answer_dated_before_its_query_is_ignored() -> None:
     clock = NodeClock()
     clock.learn(ClockAnswer(sent_us=1000, got_us=0, answered_us=5000, back_us=2000))
     assert (clock.answers, clock.outliers) == (0, 1)
@@ -141,7 +141,7 @@ def test_the_time_of_an_older_reading_is_found_across_the_wrap() -> None:
     assert abs(clock.to_table(board.at(now - 60_000), int(now)) - (now - 60_000)) < 100
 
 
-def test_the_error_it_admits_covers_the_error_it_makes() -> None:
+def test_the_stated_error_covers_the_real_error() -> None:
     board = Board(77, 40e-6)
     clock = NodeClock()
     now = 0.0

@@ -1,4 +1,4 @@
-"""What a table tells its node to do, and how it hears that it was done."""
+"""Commands of a table to its node, and how the table learns that they were carried out."""
 
 import pytest
 
@@ -19,7 +19,7 @@ class TestCommands:
         assert (command.verb, command.fields) == ("lamp", {"name": "puck", "shows": "on"})
         assert world.answers == [CommandResult(number, ok=True, says="done")]
 
-    def test_a_command_is_done_once_even_where_answers_are_lost(self) -> None:
+    def test_a_command_is_done_once_even_if_answers_are_lost(self) -> None:
         world = World(seed=3).up()
         world.to_table = dropping(0.5)
         for _ in range(8):
@@ -36,7 +36,7 @@ class TestCommands:
         assert world.answers == [CommandResult(number, ok=False, says="lamp: no answer after 4 tries")]
         assert world.health()[-1][1] == "unanswered"
 
-    def test_a_command_is_not_taken_from_another_table_or_session(self) -> None:
+    def test_a_command_of_another_table_or_session_is_ignored(self) -> None:
         world = World().up()
         here = Sentence(Speaker.TABLE, "w1", world.table._wire.session, 900, 0, "lamp", {"id": "7"})
         for wrong in (here._replace(node="w2"), here._replace(session="0001"), here._replace(fields={})):
@@ -55,7 +55,7 @@ class TestCommands:
         world.until(3 * SECOND_US)
         assert world.answers == [CommandResult(1, ok=False, says="lamp: the node is not up")]
 
-    def test_more_commands_than_can_wait_are_an_error_of_ours(self) -> None:
+    def test_more_commands_than_can_wait_raise_an_error(self) -> None:
         world = World(node_alive=False)
         for _ in range(32):
             world.table.command(0, "lamp", {"name": "puck"})
@@ -65,16 +65,14 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("verb", "fields"), [("Lamp", {}), ("lamp", {"name": "x" * 500}), ("lamp", {"name": "a\nb"})]
     )
-    def test_a_command_that_can_not_be_sent_is_an_error_of_ours(
-        self, verb: str, fields: dict[str, str]
-    ) -> None:
+    def test_a_command_that_cannot_be_sent_raises_an_error(self, verb: str, fields: dict[str, str]) -> None:
         world = World().up()
         with pytest.raises(ValueError, match=r"lower-case words|at most 512|only printable"):
             world.table.command(world.now_us, verb, fields)
         world.after(SECOND_US)
         assert world.answers == []
 
-    def test_an_answer_to_nothing_is_counted(self) -> None:
+    def test_an_answer_without_a_command_is_counted(self) -> None:
         world = World().up()
         world.node.acknowledge(world.node_clock(), 77)
         world.after(5000)

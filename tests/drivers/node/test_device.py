@@ -1,4 +1,4 @@
-"""A node's sentences become the table's readings, and its troubles reasons that a technician can act on."""
+"""A node's sentences become the table's readings, and its faults become reasons with remedies."""
 
 from typing import get_args
 
@@ -84,7 +84,7 @@ def test_a_sentence_becomes_a_reading_with_its_own_time_and_that_of_its_arrival(
     assert reading.arrived >= reading.t
 
 
-def test_a_channel_is_a_device_of_the_table_and_knows_its_wall() -> None:
+def test_a_channel_is_a_device_of_the_table_with_its_wall() -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", channels=WALLS)).up()
     (reading,) = wired.say("wall_impact", channel=2, pos_mm="511", peak="421")
     assert isinstance(reading, WallImpact)
@@ -99,7 +99,7 @@ def test_a_channel_is_a_device_of_the_table_and_knows_its_wall() -> None:
         (1, {"wall": "right", "pos_mm": "1"}),
     ],
 )
-def test_a_channel_that_can_not_be_is_a_reading_missed(channel: int, fields: dict[str, str]) -> None:
+def test_an_impossible_channel_counts_as_a_missed_reading(channel: int, fields: dict[str, str]) -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", channels=WALLS)).up()
     wired.board.reading(wired.now_us, "wall_impact", fields, channel=channel)
     told = wired.after(STEP_US)
@@ -132,7 +132,7 @@ def test_a_channel_that_can_not_be_is_a_reading_missed(channel: int, fields: dic
         ("ball_beam", {"beam": "-1"}, "beam"),
     ],
 )
-def test_a_reading_that_can_not_be_is_reported_as_missing_with_what_is_wrong(
+def test_an_impossible_reading_is_reported_as_missed_with_the_reason(
     kind: str, fields: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(ReadingError, match=complaint):
@@ -144,13 +144,13 @@ def test_a_reading_that_can_not_be_is_reported_as_missing_with_what_is_wrong(
     assert told.code == "bad_reading"
 
 
-def test_after_a_bad_reading_the_node_is_well_again_in_half_a_second() -> None:
+def test_after_a_bad_reading_the_node_recovers_within_half_a_second() -> None:
     wired = Wired().up()
     wired.say("zap")
     assert [type(reading) for reading in wired.after(600_000)] == [DeviceUp]
 
 
-def test_texts_stay_texts_where_a_number_would_lose_something() -> None:
+def test_texts_stay_texts_if_a_number_would_lose_information() -> None:
     wired = Wired().up()
     (number,) = wired.say("input", name="set_number", by="dealer", who="Zoë 2", number="00")
     assert isinstance(number, Input)
@@ -199,7 +199,7 @@ _VALUES = (
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Return whether a field can hold this; of `str | int` only the text comes back as it went."""
+    """Return whether a field can hold this; of `str | int` only text is returned unchanged."""
     parts = value if isinstance(value, tuple) else (value,)
     if "str" in str(hint) and any(type(part) is int for part in parts):
         return False
@@ -212,7 +212,7 @@ def _fits(value: object, hint: object) -> bool:
 
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(examples())
-def test_every_kind_of_reading_survives_the_way_through_texts(reading: Reading) -> None:
+def test_every_kind_of_reading_survives_conversion_to_text_and_back(reading: Reading) -> None:
     kind, texts = texts_of(reading)
     assert reading_of(kind, texts, "cam", 5, 9, texts=True) == reading
 
@@ -235,7 +235,7 @@ def test_a_channel_with_a_wall_of_its_own_reports_its_health_without_one() -> No
     assert [(r.dev, r.reason) for r in told if isinstance(r, DeviceDown)] == [("wall-left", "cable broken")]
 
 
-def test_a_node_that_can_not_send_what_it_is_there_for_is_not_up() -> None:
+def test_a_node_that_cannot_send_its_required_readings_is_not_up() -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", reads=("die_at", "die_rest")))
     wired.after(500_000)
     last = wired.told[-1]
@@ -243,7 +243,7 @@ def test_a_node_that_can_not_send_what_it_is_there_for_is_not_up() -> None:
     assert (last.code, last.reason.split(";")[0]) == ("lacks", "node cam can't send die_rest")
 
 
-def test_a_port_that_goes_takes_all_its_devices_with_it() -> None:
+def test_a_lost_port_takes_all_its_devices_down() -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", channels=WALLS)).up()
     down = wired.device.closed(wired.now_us, "unplugged", "/dev/x went away")
     assert [reading.dev for reading in down] == ["cam", "wall-left", "wall-right"]
@@ -252,7 +252,7 @@ def test_a_port_that_goes_takes_all_its_devices_with_it() -> None:
     assert down[0].reason == "/dev/x went away; " + TROUBLES["unplugged"].do
 
 
-def test_a_silent_node_asks_for_its_port_to_be_reopened_once() -> None:
+def test_a_silent_node_has_its_port_reopened_once() -> None:
     wired = Wired().up()
     for _ in range(500):
         wired.now_us += STEP_US
@@ -285,7 +285,7 @@ def test_a_command_is_answered() -> None:
     assert [(answer.command, answer.ok) for answer in wired.device.results] == [(number, True)]
 
 
-def test_its_status_tells_a_technician_who_it_is_and_what_was_heard() -> None:
+def test_the_status_of_a_node_shows_its_identity_and_what_was_received() -> None:
     status = Wired().up().device.status()
     assert (status["node"], status["phase"], status["firmware"]) == ("cam", "up", "1.0")
     assert (status["lost"], status["bad_crc"], status["troubles"]) == (0, 0, [])
@@ -300,7 +300,7 @@ def test_its_status_tells_a_technician_who_it_is_and_what_was_heard() -> None:
         ({"max_per_s": 0}, "max_per_s: found 0, expected at least 1"),
     ],
 )
-def test_settings_that_can_not_work_are_refused(wrong: dict[str, object], complaint: str) -> None:
+def test_settings_that_cannot_work_are_refused(wrong: dict[str, object], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         NodeSettings(**{"node": "cam", "port": "/dev/x", **wrong})  # type: ignore[arg-type]  # wrong on purpose
 

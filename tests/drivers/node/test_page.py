@@ -1,4 +1,4 @@
-"""NODE-LINK.md says what the code does: its vectors are run against both ends and the reference node."""
+"""NODE-LINK.md matches the code: its vectors are run against both ends and the reference node."""
 
 import hmac
 import json
@@ -36,7 +36,7 @@ def key_of(name: str) -> bytes:
 
 
 class Played(Protocol):
-    """A node that a dialogue is played with."""
+    """A node with which a dialogue of the page is played."""
 
     def hear(self, at: int, line: bytes) -> list[str]: ...
 
@@ -111,7 +111,7 @@ class PlayedEnd:
 
 @pytest.mark.parametrize("made", [PlayedReference, PlayedEnd])
 @pytest.mark.parametrize("name", ["plain", "sealed"])
-def test_a_node_says_exactly_what_the_page_says(name: str, made: Callable[[bytes], Played]) -> None:
+def test_a_node_sends_exactly_the_sentences_of_the_page(name: str, made: Callable[[bytes], Played]) -> None:
     node = made(key_of(name))
     due: list[str] = []
     for entry in block(f"dialogue {name}"):
@@ -126,7 +126,7 @@ def test_a_node_says_exactly_what_the_page_says(name: str, made: Callable[[bytes
     assert due == []
 
 
-def test_each_sentence_of_the_page_says_what_stands_below_it() -> None:
+def test_each_sentence_of_the_page_has_the_meaning_given_below_it() -> None:
     lines = block("sentences")
     for line, meaning in zip(lines[::2], lines[1::2], strict=True):
         sentence, _, seal = heard = decode(line.encode())
@@ -143,7 +143,7 @@ def test_each_sentence_of_the_page_says_what_stands_below_it() -> None:
         assert finish(encode(sentence), heard.seal).decode() == line + "\n"
 
 
-def test_the_sentence_that_the_page_takes_apart_is_one() -> None:
+def test_the_sentence_that_the_page_explains_is_valid() -> None:
     examples = re.findall(r"^    (\$.*\*[0-9A-F]{4})$", PAGE, re.MULTILINE)
     assert len(examples) == 1
     assert decode(examples[0].encode()).sentence.verb == "wall_impact"
@@ -157,7 +157,7 @@ def test_no_refused_line_of_the_page_is_a_sentence() -> None:
         assert caught.value.flaw.value == flaw, line
 
 
-def test_the_hello_of_the_page_is_read() -> None:
+def test_the_hello_of_the_page_is_accepted() -> None:
     line = block("dialogue plain")[2].split(" ", 1)[1]
     hello = read_hello(decode(line.encode()).sentence)
     assert hello == Hello(
@@ -165,7 +165,7 @@ def test_the_hello_of_the_page_is_read() -> None:
     )
 
 
-def test_the_reference_nodes_own_arithmetic_is_the_standards() -> None:
+def test_the_reference_nodes_own_arithmetic_matches_the_standards() -> None:
     assert f"{crc16(b'123456789'):04X}" == "29B1"
     for key in (b"Jefe", b"k" * 100):  # RFC 4231's second case, and a key longer than a block
         data = b"what do ya want for nothing?"
@@ -200,7 +200,7 @@ def test_the_figures_of_the_page_are_those_of_the_code(words: str, figure: float
 def test_every_kind_and_field_of_a_reading_is_on_the_page() -> None:
     table = PAGE.split("## 4. Readings")[1].split("## 5.")[0]
     for kind, reading in KINDS.items():
-        if kind == "wheel_status":  # a smart wheel has a protocol of its own
+        if kind == "wheel_status":  # a smart wheel has its own protocol
             continue
         assert f"`{kind}`" in table
         for name in _own_fields(kind, reading):

@@ -1,4 +1,4 @@
-"""A node's readings over a line that loses, repeats and delays, and more of them than it can carry."""
+"""A node's readings over a line that loses, repeats and delays, and more readings than it can carry."""
 
 import pytest
 
@@ -23,7 +23,7 @@ from tests.drivers.node.node_world import (
 
 class TestReadings:
     @SEALED
-    def test_a_reading_comes_with_the_tables_time_of_when_it_was_seen(self, key: bytes | None) -> None:
+    def test_a_reading_carries_the_tables_time_at_which_it_was_seen(self, key: bytes | None) -> None:
         world = World(key=key, drift=80e-6, clock_at_start=WRAP_SOON).up()
         world.after(20 * SECOND_US)
         seen_us = world.now_us - 60_000
@@ -54,7 +54,7 @@ class TestReadings:
         assert world.now_us > 3_600 * SECOND_US
         assert sorted(errors)[356] < 1000
 
-    def test_a_reading_never_lies_after_its_arrival(self) -> None:
+    def test_a_reading_is_never_dated_after_its_arrival(self) -> None:
         world = World(to_table=delaying(4000), to_node=delaying(4000)).up()
         for _ in range(200):
             world.knock()
@@ -62,7 +62,7 @@ class TestReadings:
         assert all(seen.t_us <= at for at, m in world.told if isinstance(m, NodeReading) for seen in [m])
 
     @pytest.mark.parametrize("off_us", [-3 * SECOND_US, 500_000])
-    def test_a_reading_whose_time_can_not_be_is_missing(self, off_us: int) -> None:
+    def test_a_reading_with_an_impossible_time_is_missed(self, off_us: int) -> None:
         world = World().up()
         world.after(5 * SECOND_US)
         world.knock(seen_us=world.now_us + off_us)
@@ -70,7 +70,7 @@ class TestReadings:
         assert world.seen == []
         assert world.health()[-1][1] == "bad_clock"
 
-    def test_a_channel_that_is_no_number_is_a_bad_reading(self) -> None:
+    def test_a_channel_that_is_not_a_number_is_a_bad_reading(self) -> None:
         world = World().up()
         world.node.reading(world.node_clock(), "wall_impact", {"ch": "x"})
         world.after(10_000)
@@ -84,7 +84,7 @@ class TestLoss:
         world.node.take_output()
         world.knock(2)
 
-    def test_a_lost_sentence_is_asked_for_again_and_nobody_is_troubled(self) -> None:
+    def test_a_lost_sentence_is_requested_again_without_a_fault(self) -> None:
         world = World().up()
         self.lose_one(world)
         world.after(100_000)
@@ -100,7 +100,7 @@ class TestLoss:
         world.after(30_000)
         assert len(world.seen) == 1
 
-    def test_a_sentence_that_can_not_come_again_is_reported_as_lost_from_when_it_may_be_missing(self) -> None:
+    def test_a_sentence_that_cannot_be_repeated_is_reported_as_lost_from_when_it_may_be_missing(self) -> None:
         world = World(hello=Hello("w1", "1.0", "", {}, (), 0)).up()
         world.after(50_000)
         world.knock(0)
@@ -116,7 +116,7 @@ class TestLoss:
         assert world.health()[-1][1] == "well"
         assert world.table.counters.lost == 1
 
-    def test_a_loss_is_reported_no_farther_back_than_the_engine_listens(self) -> None:
+    def test_a_loss_is_dated_no_further_back_than_the_engine_accepts(self) -> None:
         world = World(hello=Hello("w1", "1.0", "", {}, (), 0)).up()
         world.after(300_000)
         self.lose_one(world)
@@ -124,7 +124,7 @@ class TestLoss:
         lost = [(at, m) for at, m in world.told if isinstance(m, Trouble) and m.code == "sentences_lost"]
         assert [(at - m.since_us) for at, m in lost] == [BACKDATE_US]
 
-    def test_a_sentence_that_is_not_repeated_is_given_up_in_time(self) -> None:
+    def test_a_sentence_that_is_not_repeated_is_reported_lost_in_time(self) -> None:
         world = World(to_node=plain).up()
         world.to_node = dropping(1.0)
         self.lose_one(world)
@@ -134,7 +134,7 @@ class TestLoss:
         assert code == "sentences_lost"
         assert at - noticed <= GIVE_UP_US + 1000
 
-    def test_a_long_gap_is_counted_whole(self) -> None:
+    def test_a_long_gap_is_counted_completely(self) -> None:
         world = World().up()
         for _ in range(200):
             world.knock()
@@ -146,7 +146,7 @@ class TestLoss:
         assert counters.recovered == HELLO.resend - 1
         assert world.health()[-1][1] == "sentences_lost"
 
-    def test_a_sentence_after_it_was_given_up_is_reordered_and_does_not_count(self) -> None:
+    def test_a_sentence_that_arrives_after_it_was_reported_lost_does_not_count(self) -> None:
         world = World(hello=Hello("w1", "1.0", "", {}, (), 0)).up()
         world.knock(1)
         late = world.node.take_output()
@@ -164,7 +164,7 @@ class TestLoss:
         assert len(world.seen) == 1
         assert world.table.counters.repeated == 1
 
-    def test_bytes_thrown_away_before_they_came_are_a_loss(self) -> None:
+    def test_bytes_dropped_before_they_arrived_are_a_loss(self) -> None:
         world = World().up()
         world._tell(world.table.overflowed(world.now_us, 4096))
         assert world.health()[-1][1] == "sentences_lost"
@@ -177,7 +177,7 @@ class TestLoss:
         [one_byte_at_a_time, dropping(0.2), doubling(0.3), delaying(20_000), damaging(0.2)],
         ids=["one-byte", "dropping", "doubling", "delaying", "damaging"],
     )
-    def test_a_bad_line_loses_nothing_without_telling(self, line: Line, key: bytes | None) -> None:
+    def test_a_bad_line_loses_nothing_unreported(self, line: Line, key: bytes | None) -> None:
         world = World(to_node=line, to_table=line, key=key, seed=5).up()
         for number in range(150):
             world.knock(number)
@@ -194,7 +194,7 @@ class TestLoss:
 
 
 class TestTooMuch:
-    def test_a_babbling_node_is_a_fault_and_costs_no_more_than_its_budget(self) -> None:
+    def test_a_node_that_sends_too_much_is_a_fault_and_costs_no_more_than_its_budget(self) -> None:
         world = World(max_per_s=200).up()
         for number in range(400):
             world.knock(number)
@@ -205,13 +205,13 @@ class TestTooMuch:
         world.after(2 * SECOND_US)
         assert world.health()[-1][1] == "well"
 
-    def test_a_line_with_a_right_check_sum_and_a_wrong_form_is_counted(self) -> None:
+    def test_a_line_with_a_right_checksum_and_a_wrong_form_is_counted(self) -> None:
         world = World().up()
         body = b"$w1 3F2A 5 5 Beat"
         world.inject(body + b"*" + crc_of(body) + b"\n")
         assert (world.table.counters.bad_form, world.seen) == (1, [])
 
-    def test_a_babbling_node_is_reported_again_but_not_for_every_line(self) -> None:
+    def test_a_node_that_sends_too_much_is_reported_again_but_not_for_every_line(self) -> None:
         world = World(max_per_s=200).up()
         for number in range(1000):
             world.knock(number)
@@ -219,7 +219,7 @@ class TestTooMuch:
         told = [at for at, code in world.health() if code == "babbling"]
         assert 2 <= len(told) <= 20
 
-    def test_a_noisy_line_is_a_fault_and_not_the_nodes_end(self) -> None:
+    def test_a_noisy_line_is_a_fault_and_the_node_stays_up(self) -> None:
         world = World().up()
         for _ in range(25):
             world.inject(b"\xff\x00 spikes\n")
@@ -230,7 +230,7 @@ class TestTooMuch:
         world.after(11 * SECOND_US)
         assert world.health()[-1][1] == "well"
 
-    def test_a_slow_adapter_is_a_fault_until_it_is_quick(self) -> None:
+    def test_a_slow_adapter_is_a_fault_until_it_is_fast_again(self) -> None:
         world = World(to_table=lambda _, data: [(16_000, data)])
         world.until(2 * SECOND_US)
         assert world.health()[-1][1] == "slow_link"

@@ -1,4 +1,4 @@
-"""The whole way: a node's firmware in a process of its own, a cable, a link's thread, readings."""
+"""The whole path: a node's firmware in its own process, a cable, a link's thread, and readings."""
 
 import os
 import pty
@@ -51,11 +51,11 @@ class Cable:
                     os.write(ways[end], os.read(end, 4096))
 
     def noise(self, data: bytes) -> None:
-        """Let the node hear what nobody said."""
+        """Send the node bytes that the table did not send."""
         os.write(self._node, data)
 
     def pull(self) -> None:
-        """Take the cable away."""
+        """Remove the cable."""
         self.name.unlink()
         os.write(self._wake, b"x")
         self._thread.join()
@@ -76,7 +76,7 @@ class Table:
         self.station.start(self.heard.put)
 
     def wait(self, wanted: Callable[[AnyReading], bool]) -> AnyReading:
-        """Return the next reading that is wanted."""
+        """Return the next matching reading."""
         while True:
             try:
                 reading = self.heard.get(timeout=PATIENCE_S)
@@ -132,7 +132,7 @@ def cable(tmp_path: Path) -> Iterator[Cable]:
 
 
 @pytest.mark.parametrize("key", ["", KEY], ids=["plain", "sealed"])
-def test_a_reading_and_a_command_go_the_whole_way(cable: Cable, key: str) -> None:
+def test_a_reading_and_a_command_pass_through_the_whole_path(cable: Cable, key: str) -> None:
     board = Board(cable.node_port, "--key", key, "--clock-us", str((1 << 32) - 100_000))
     table = Table(cable.name, key)
     try:
@@ -143,7 +143,9 @@ def test_a_reading_and_a_command_go_the_whole_way(cable: Cable, key: str) -> Non
         assert isinstance(impact, WallImpact)
         assert (impact.wall, impact.pos_mm, impact.peak, impact.dev) == ("left", 511.0, 421.0, "w1")
         assert impact.arrived is not None
-        assert before - PATIENCE_S * 1e6 < impact.t <= impact.arrived, "not in the table's time"
+        assert before - PATIENCE_S * 1e6 < impact.t <= impact.arrived, (
+            "the reading must be in the table's time"
+        )
         table.do("lamp", name="puck", shows="on")
         assert board.shown() == "lamp id=1 name=puck shows=on\n"
         board.sense("wall_impact wall=left pos_mm=512.0 peak=421")
@@ -155,7 +157,7 @@ def test_a_reading_and_a_command_go_the_whole_way(cable: Cable, key: str) -> Non
         board.end()
 
 
-def test_a_node_that_dies_and_one_that_takes_its_place_are_reported(cable: Cable) -> None:
+def test_a_node_that_dies_and_its_replacement_are_reported(cable: Cable) -> None:
     board = Board(cable.node_port)
     table = Table(cable.name)
     try:
@@ -171,7 +173,7 @@ def test_a_node_that_dies_and_one_that_takes_its_place_are_reported(cable: Cable
         board.end()
 
 
-def test_a_pulled_cable_is_reported_and_a_new_one_heals(cable: Cable, tmp_path: Path) -> None:
+def test_a_pulled_cable_is_reported_and_cleared_by_a_new_one(cable: Cable, tmp_path: Path) -> None:
     board = Board(cable.node_port)
     table = Table(cable.name)
     try:

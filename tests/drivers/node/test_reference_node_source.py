@@ -1,4 +1,4 @@
-"""The reference node is what a board can run, and nothing that it hears stops it."""
+"""The reference node runs on a real board, and no input stops it."""
 
 import ast
 from pathlib import Path
@@ -15,7 +15,7 @@ NOT_ON_A_BOARD = (ast.Match, ast.AsyncFunctionDef, ast.NamedExpr, ast.TryStar, a
 
 
 class Board(Node):
-    """A board that stands still and forgets what it says."""
+    """A board that stands still and discards what it sends."""
 
     def clock(self) -> int:
         return 5_000_000
@@ -28,7 +28,7 @@ class Board(Node):
         return bool(fields), verb
 
 
-def test_it_uses_only_what_micropython_has() -> None:
+def test_the_reference_node_uses_only_what_micropython_has() -> None:
     tree = list(ast.walk(ast.parse(SOURCE.read_text())))
     imported = {name.name for node in tree if isinstance(node, ast.Import) for name in node.names}
     assert imported == {"hashlib"}
@@ -53,7 +53,9 @@ fields = st.sampled_from(
         max_size=8,
     )
 )
-def test_whatever_it_hears_it_continues(pieces: list[tuple[bytes, bytes, bytes, bool]]) -> None:
+def test_the_reference_node_continues_whatever_it_receives(
+    pieces: list[tuple[bytes, bytes, bytes, bool]],
+) -> None:
     board = Board("w1", "die_at", boot="B" * 16, salt="F" * 16, does="lamp")
     board.announce()
     for head, body, tail, checked in pieces:

@@ -1,4 +1,4 @@
-"""A node's key changes while the table runs: it is down until it has the new one, and nothing old counts."""
+"""A node's key changes while the table runs: the node is down until it has the new key."""
 
 import pytest
 
@@ -16,13 +16,13 @@ def last_trouble(messages: list[tuple[int, Message]]) -> Trouble:
     return [message for _, message in messages if isinstance(message, Trouble)][-1]
 
 
-def test_a_board_with_the_old_key_is_not_believed_from_that_moment_on() -> None:
+def test_a_board_with_the_old_key_is_refused_from_the_change_on() -> None:
     world = World(key=KEY).up()
     world.knock()
     said = world.node.take_output()
     world.table.rekey(NEW)
     world.inject(said)
-    assert world.seen == [], "nor what was under way when it changed"
+    assert world.seen == [], "nor anything in transit when the key changed"
     world.after(3 * SECOND_US)
     world.knock()
     world.after(SECOND_US)
@@ -32,7 +32,7 @@ def test_a_board_with_the_old_key_is_not_believed_from_that_moment_on() -> None:
 
 
 @pytest.mark.parametrize("first", ["table", "board"])
-def test_whichever_end_has_it_first_the_node_is_up_again_with_the_second(first: str) -> None:
+def test_whichever_end_gets_the_key_first_the_node_is_up_once_both_have_it(first: str) -> None:
     world = World(key=KEY).up()
     if first == "table":
         world.table.rekey(NEW)
@@ -50,7 +50,7 @@ def test_whichever_end_has_it_first_the_node_is_up_again_with_the_second(first: 
     assert len(world.seen) == 1
 
 
-def test_what_the_thief_of_the_old_key_says_is_no_reading_in_the_new_session() -> None:
+def test_sentences_sealed_with_a_stolen_old_key_are_refused_in_the_new_session() -> None:
     world = World(key=KEY).up()
     old = world.node
     world.key = world.node_key = NEW
@@ -62,7 +62,7 @@ def test_what_the_thief_of_the_old_key_says_is_no_reading_in_the_new_session() -
     assert world.seen == []
 
 
-def test_before_the_port_is_open_the_key_is_taken_without_a_word() -> None:
+def test_before_the_port_is_open_a_new_key_is_used_silently() -> None:
     world = World(key=KEY, node_key=NEW)
     world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
     before = len(world.told)
@@ -73,7 +73,7 @@ def test_before_the_port_is_open_the_key_is_taken_without_a_word() -> None:
     world.up()
 
 
-def test_without_a_key_nobody_is_believed_and_it_says_why() -> None:
+def test_without_a_key_no_node_is_accepted_and_the_reason_is_reported() -> None:
     world = World(key=KEY).up()
     world.table.rekey(bytes(32), flaw="found no readable file")
     for _ in range(3):
@@ -95,4 +95,4 @@ def test_a_key_that_is_taken_away_is_not_the_same_as_no_seal() -> None:
     drawn: list[int] = []
     device = NodeDevice("cam", NodeSettings(node="cam", port="/dev/x", key="00" * 16), drawing(drawn))
     device.rekey("", "it is gone")
-    assert drawn == [32], "sealed with a key that nobody has"
+    assert drawn == [32], "sealed with a key that no node has"

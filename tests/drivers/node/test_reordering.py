@@ -1,4 +1,4 @@
-"""Sequence numbers: what comes again, what is missing, and what is lost for good."""
+"""Sequence numbers: repeated sentences, missing ones, and those lost for good."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from drivers.node.wire import MAX_MISSING, RESTART_GAP, Counters, Loss, ReorderB
 
 
 def order_of(*numbers: int) -> tuple[ReorderBuffer, Counters, list[str]]:
-    """Hear these numbers, one each millisecond."""
+    """Receive these numbers, one each millisecond."""
     counters = Counters()
     order = ReorderBuffer(counters)
     return order, counters, [order.place(seq, 1000 * at) for at, seq in enumerate(numbers)]
@@ -18,7 +18,7 @@ def test_a_session_may_begin_with_any_number() -> None:
     assert order_of(7, 8, 9)[2] == ["next", "next", "next"]
 
 
-def test_what_was_left_out_is_asked_for_from_the_first_to_the_last() -> None:
+def test_missing_numbers_are_requested_from_the_first_to_the_last() -> None:
     order, _, places = order_of(0, 3, 5)
     assert places == ["next", "next", "next"]
     assert order.to_request(2000) == (1, 4)
@@ -26,14 +26,14 @@ def test_what_was_left_out_is_asked_for_from_the_first_to_the_last() -> None:
     assert order.to_request(2000 + RESEND_RETRY_US) == (1, 4)
 
 
-def test_what_comes_after_all_is_recovered_and_no_more_asked_for() -> None:
+def test_a_missing_number_that_arrives_is_recovered_and_no_longer_requested() -> None:
     order, counters, places = order_of(0, 3, 1, 2, 1)
     assert places == ["next", "next", "recovered", "recovered", "repeated"]
     assert order.next_deadline() is None
     assert (counters.gaps, counters.recovered, counters.repeated, counters.lost) == (1, 2, 1, 0)
 
 
-def test_what_does_not_come_is_lost_since_the_last_that_came_before_it() -> None:
+def test_a_number_that_does_not_arrive_is_lost_since_the_last_one_before_it() -> None:
     order, counters, _ = order_of(0, 1, 4)
     assert order.losses(2000 + GIVE_UP_US - 1) is None
     assert order.losses(2000 + GIVE_UP_US) == Loss(2, since_us=1000)
@@ -41,7 +41,7 @@ def test_what_does_not_come_is_lost_since_the_last_that_came_before_it() -> None
     assert order.place(2, 90_000) == "reordered"
 
 
-def test_where_nothing_can_be_asked_for_it_is_lost_at_once() -> None:
+def test_without_repetition_a_missing_number_is_lost_at_once() -> None:
     order, _, _ = order_of(0, 2)
     assert order.losses(1000, at_once=True) == Loss(1, since_us=0)
 
@@ -61,13 +61,13 @@ def test_of_many_gaps_only_the_last_are_remembered() -> None:
     assert counters.lost == missing
 
 
-def test_a_number_far_behind_is_a_beginning() -> None:
+def test_a_number_far_behind_is_a_restart() -> None:
     assert order_of(1000, 1000 - RESTART_GAP, 1000 - RESTART_GAP - 1)[2] == ["next", "repeated", "restarted"]
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(st.lists(st.integers(0, 120), max_size=60))
-def test_every_number_counts_at_most_once_and_each_is_heard_missing_or_lost(numbers: list[int]) -> None:
+def test_every_number_counts_at_most_once_and_each_is_received_missing_or_lost(numbers: list[int]) -> None:
     order, counters, places = order_of(*numbers)
     used = [seq for seq, place in zip(numbers, places, strict=True) if place in ("next", "recovered")]
     assert len(used) == len(set(used))

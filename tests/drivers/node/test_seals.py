@@ -1,4 +1,4 @@
-"""Seals, and bytes that were never a node's: nothing foreign becomes a reading."""
+"""Seals, and bytes that never came from a node: nothing foreign becomes a reading."""
 
 from random import Random
 
@@ -17,7 +17,7 @@ from tests.drivers.node.node_world import (
 
 
 class TestSeals:
-    def test_a_board_without_the_key_is_not_the_node(self) -> None:
+    def test_a_board_without_the_key_is_not_accepted_as_the_node(self) -> None:
         world = World(key=KEY, node_key=b"another key than that")
         world.until(2 * SECOND_US)
         assert world.table.phase is Phase.GREETING
@@ -35,7 +35,7 @@ class TestSeals:
         world.after(5000)
         assert len(world.seen) == 1
 
-    def test_what_was_said_before_counts_only_once(self) -> None:
+    def test_a_replayed_sentence_does_not_count_again(self) -> None:
         world = World(key=KEY).up()
         world.knock()
         world.after(5000)
@@ -43,7 +43,7 @@ class TestSeals:
             world.inject(said)
         assert len(world.seen) == 1
 
-    def test_what_was_said_in_another_session_does_not_count(self) -> None:
+    def test_a_sentence_of_another_session_does_not_count(self) -> None:
         world = World(key=KEY).up()
         world.knock()
         world.after(5000)
@@ -61,7 +61,7 @@ class TestSeals:
         assert len(world.seen) == 1
         assert world.table.counters.forged >= 2
 
-    def test_a_command_repeated_by_somebody_is_not_done_again(self) -> None:
+    def test_a_replayed_command_is_not_done_again(self) -> None:
         world = World(key=KEY).up()
         world.table.command(world.now_us, "lamp", {"name": "puck"})
         said = world.table.take_output()
@@ -84,7 +84,7 @@ class TestHostileBytes:
 
     @settings(derandomize=True, max_examples=40, deadline=None)
     @given(st.integers(0, 2**32))
-    def test_a_reading_with_any_bit_flipped_is_no_reading(self, seed: int) -> None:
+    def test_a_reading_with_any_bit_flipped_is_refused(self, seed: int) -> None:
         rng = Random(seed)
         world = World().up()
         world.knock()

@@ -1,4 +1,4 @@
-"""A line is a sentence exactly as it was said, or it is nothing."""
+"""A line is a sentence exactly as it was sent, or it is refused."""
 
 import pytest
 from hypothesis import given, settings
@@ -62,13 +62,13 @@ def test_a_sentence_can_be_read_by_a_person() -> None:
     assert body + b"*" + crc_of(body) + b"\n" == KNOCK_LINE
 
 
-def test_the_check_sum_is_the_catalogues() -> None:
+def test_the_checksum_is_the_catalogues() -> None:
     assert crc_of(b"123456789") == b"29B1"
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(sentences, st.sampled_from([b"", b"0123456789ABCDEF"]))
-def test_what_is_said_is_what_is_heard(sentence: Sentence, seal: bytes) -> None:
+def test_a_sentence_is_received_as_sent(sentence: Sentence, seal: bytes) -> None:
     heard = decode(line_of(sentence, seal))
     assert (heard.sentence, heard.seal, heard.body) == (sentence, seal, encode(sentence))
 
@@ -123,7 +123,7 @@ def test_any_bytes_are_a_sentence_or_a_flaw(line: bytes) -> None:
         (checked(b"$w1 3F2A 1 5 beat a=" + b"x" * MAX_SENTENCE), Flaw.BAD_FORM),
     ],
 )
-def test_what_is_not_exactly_a_sentence_is_refused(line: bytes, flaw: Flaw) -> None:
+def test_a_line_that_is_not_exactly_a_sentence_is_refused(line: bytes, flaw: Flaw) -> None:
     assert flaw_of(line) is flaw
 
 
@@ -148,6 +148,6 @@ def test_the_longest_sentence_has_512_bytes() -> None:
         (KNOCK._replace(fields={"who": "a\x1b[0m"}), "only printable"),
     ],
 )
-def test_what_can_not_be_sent_is_an_error_of_ours(sentence: Sentence, complaint: str) -> None:
+def test_a_sentence_that_cannot_be_sent_raises_an_error(sentence: Sentence, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         encode(sentence)

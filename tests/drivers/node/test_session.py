@@ -1,4 +1,4 @@
-"""How a table and its node meet, lose each other and find each other again."""
+"""How a table and its node connect, lose each other and reconnect."""
 
 import pytest
 
@@ -28,7 +28,7 @@ class TestMeeting:
         assert world.health() == [(0, "starting"), (world.told[-1][0], "well")]
         assert world.now_us < 300_000
 
-    def test_a_node_is_down_until_then_and_what_it_says_is_no_reading(self) -> None:
+    def test_a_node_is_down_until_then_and_its_readings_do_not_count(self) -> None:
         world = World()
         while world.table.phase is not Phase.SYNCING:
             world.after(100)
@@ -36,7 +36,7 @@ class TestMeeting:
         world.after(5000)
         assert (world.seen, world.table.counters.refused) == ([], 1)
 
-    def test_a_board_that_needs_seconds_to_start_is_greeted_when_it_speaks(self) -> None:
+    def test_a_board_that_needs_seconds_to_start_is_greeted_when_it_sends(self) -> None:
         world = World(node_alive=False)
         world.until(5 * SECOND_US)
         assert [code for _, code in world.health()] == ["starting", "no_hello"]
@@ -46,12 +46,12 @@ class TestMeeting:
         assert world.health()[-1][1] == "well"
         assert world.now_us < 5_500_000
 
-    def test_a_node_that_never_says_hello_is_told_within_two_seconds(self) -> None:
+    def test_a_node_that_never_says_hello_is_reported_within_two_seconds(self) -> None:
         world = World(node_alive=False)
         world.until(2 * SECOND_US)
         assert world.health()[-1] == (HELLO_WITHIN_US, "no_hello")
 
-    def test_the_port_of_a_node_that_stays_away_is_reopened_at_times(self) -> None:
+    def test_the_port_of_a_missing_node_is_reopened_periodically(self) -> None:
         world = World(node_alive=False)
         world.until(REOPEN_US - 1)
         assert not world.table.reopening.take()
@@ -68,7 +68,7 @@ class TestMeeting:
         world.after(10 * SECOND_US)
         assert world.table.phase is Phase.GREETING
 
-    def test_the_right_node_put_in_its_place_is_well(self) -> None:
+    def test_the_right_node_in_place_of_a_wrong_one_is_accepted(self) -> None:
         world = World(hello=Hello("w2", "1.0", "", {}, (), 0))
         world.after(SECOND_US)
         world.hello = HELLO
@@ -87,14 +87,14 @@ class TestMeeting:
     @pytest.mark.parametrize(
         "fields", [{"reads": "wall impact"}, {"does": "Lamp"}, {"resend": "many"}, {"reads": "1:"}]
     )
-    def test_a_hello_that_makes_no_sense_is_refused(self, fields: dict[str, str]) -> None:
+    def test_an_invalid_hello_is_refused(self, fields: dict[str, str]) -> None:
         world = World(node_alive=False)
         nonce = world.table._nonce
         world.inject(sentence_of(world, "hello", 0, version="1", nonce=nonce, **fields))
         assert world.table.phase is Phase.GREETING
         assert world.health()[-1][1] == "wrong_version"
 
-    def test_what_is_left_over_from_the_session_before_is_counted_not_read(self) -> None:
+    def test_sentences_left_over_from_the_last_session_are_counted_and_not_used(self) -> None:
         world = World().up()
         old = sentence_of(world, "wall_impact", 99, wall="left", pos_mm="1", peak="1")
         world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
@@ -116,7 +116,7 @@ class TestLosingEachOther:
         assert SILENT_US - 500_000 <= at - last <= 2 * SECOND_US
         assert world.table.reopening.take()
 
-    def test_a_silent_node_that_speaks_again_is_well_again(self) -> None:
+    def test_a_silent_node_that_sends_again_recovers(self) -> None:
         world = World().up()
         world.node_alive = False
         world.after(3 * SECOND_US)
@@ -128,7 +128,7 @@ class TestLosingEachOther:
         assert len(world.seen) == 1
 
     @SEALED
-    def test_a_node_that_starts_anew_is_noticed_at_once(self, key: bytes | None) -> None:
+    def test_a_restarted_node_is_noticed_at_once(self, key: bytes | None) -> None:
         world = World(key=key).up()
         world.after(SECOND_US)
         restarted = world.now_us
@@ -140,7 +140,7 @@ class TestLosingEachOther:
         assert told[0][0] - restarted < 1000
         assert told[1][0] - restarted < 500_000
 
-    def test_a_node_that_speaks_but_receives_nothing_is_reported_and_its_port_reopened(self) -> None:
+    def test_a_node_that_sends_but_receives_nothing_is_reported_and_its_port_reopened(self) -> None:
         world = World().up()
         world.after(5 * SECOND_US)
         cut = world.now_us
@@ -156,7 +156,7 @@ class TestLosingEachOther:
         assert world.health()[-1][1] == "well"
 
     @pytest.mark.parametrize("hangs_after_us", range(0, 1_100_000, 50_000))
-    def test_a_node_that_says_nothing_at_all_is_silent_whenever_it_was_asked_last(
+    def test_a_node_that_sends_nothing_is_silent_whenever_it_was_last_queried(
         self, hangs_after_us: int
     ) -> None:
         world = World().up()
@@ -168,7 +168,7 @@ class TestLosingEachOther:
         assert [code for _, code in told] == ["silent"]
         assert told[0][0] - hung <= SILENT_US
 
-    def test_a_node_that_hangs_while_its_answer_was_still_due_is_silent(self) -> None:
+    def test_a_node_that_hangs_while_an_answer_is_due_is_silent(self) -> None:
         world = World().up()
         world.after(5 * SECOND_US)
         while world.table._queries.unanswered_us is None:
@@ -183,7 +183,7 @@ class TestLosingEachOther:
         world.after(2 * SECOND_US)
         assert [code for _, code in world.health(hung)] == ["silent"]
 
-    def test_a_node_that_speaks_again_after_a_pause_but_receives_nothing_is_deaf_at_its_next_word(
+    def test_a_node_that_sends_after_a_pause_but_receives_nothing_is_deaf_at_its_next_sentence(
         self,
     ) -> None:
         world = World().up()
@@ -206,7 +206,7 @@ class TestLosingEachOther:
         world.after(120 * SECOND_US)
         assert "deaf" not in [code for _, code in world.health()]
 
-    def test_a_node_that_counts_anew_without_a_word_has_started_anew(self) -> None:
+    def test_a_node_whose_numbers_restart_without_a_hello_has_restarted(self) -> None:
         world = World().up()
         world.inject(sentence_of(world, "beat", 4_000_000_000))
         world.after(100_000)
@@ -235,21 +235,21 @@ class TestLosingEachOther:
         world.inject(finish(body))
         assert world.table.counters.strangers == 1
 
-    def test_a_hello_said_twice_is_no_loss(self) -> None:
+    def test_a_repeated_hello_is_not_a_loss(self) -> None:
         world = World(to_table=lambda _, data: [(260_000 if b" 0 " in data else 300, data)])
         world.up()
         world.after(SECOND_US)
         assert world.table.counters.lost == 0
         assert [code for _, code in world.health()] == ["starting", "well"]
 
-    def test_nonces_that_are_none_are_an_error_of_ours(self) -> None:
+    def test_invalid_nonces_raise_an_error(self) -> None:
         table = TableEnd("w1", lambda: "0000000000000000")
         with pytest.raises(ValueError, match="expected 16 digits 0-9 A-F that do not begin with 0000"):
             table.opened(0)
         with pytest.raises(ValueError, match="salt 'salt'"):
             NodeEnd(HELLO, "salt")
 
-    def test_a_node_whose_clock_was_set_is_greeted_anew(self) -> None:
+    def test_a_node_whose_clock_was_set_is_greeted_again(self) -> None:
         world = World().up()
         world.after(30 * SECOND_US)
         world.clock_at_start += 40_000
@@ -264,7 +264,7 @@ class TestLosingEachOther:
             world.inject(sentence_of(world, "beat", beat))
         assert world.health()[-1][1] == "no_sync"
 
-    def test_a_port_that_goes_takes_the_node_with_it(self) -> None:
+    def test_a_lost_port_takes_the_node_down(self) -> None:
         world = World().up()
         world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
         assert world.told[-1][1] == Trouble("unplugged", "pulled", True, world.now_us)
@@ -272,7 +272,7 @@ class TestLosingEachOther:
         assert world.table.next_deadline() is None
 
 
-def test_health_reports_the_end_of_a_fault_and_that_of_the_last_trouble() -> None:
+def test_health_reports_the_end_of_each_fault_and_of_the_last_one() -> None:
     world = World().up()
     assert isinstance(world.told[-1][1], Recovered)
     assert world.told[-1][1].seen.startswith("node w1, firmware 1.0, clock within 0.")

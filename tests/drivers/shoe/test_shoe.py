@@ -41,7 +41,7 @@ def shoe(settings_: ShoeSettings = PLAIN) -> Shoe:
 
 
 def heard(device: Shoe, *said: tuple[int, bytes]) -> list[AnyReading]:
-    """Let bytes arrive at these times."""
+    """Receive these bytes at these times."""
     return [reading for t_us, data in said for reading in device.receive(t_us, data)]
 
 
@@ -49,19 +49,19 @@ def faces(readings: Iterable[AnyReading]) -> list[tuple[object, object]]:
     return [(r.rank, r.suit) for r in readings if isinstance(r, Card)]
 
 
-def test_it_is_a_device_of_the_registry() -> None:
+def test_the_shoe_is_a_device_type_of_the_registry() -> None:
     device = TYPE.make("shoe", TABLE, bytes)
     assert isinstance(device, Device)
     assert (TYPE.name, TYPE.address(TABLE)) == ("shoe", StreamAddress(TABLE.port, 9600))
 
 
-def test_a_plain_shoe_writes_its_cards_as_they_are_called() -> None:
+def test_a_plain_shoe_sends_cards_under_their_common_codes() -> None:
     readings = heard(shoe(), (SECOND_US, b"QH\r\n"), (2 * SECOND_US, b"10S\r\nTD\r\n"))
     assert faces(readings) == [("Q", "h"), ("T", "s"), ("T", "d")]
     assert [r.t for r in readings] == [SECOND_US, 2 * SECOND_US, 2 * SECOND_US + 1]
 
 
-def test_a_code_table_says_what_each_code_means_and_whom_the_cards_go_to() -> None:
+def test_a_code_table_gives_the_meaning_of_each_code_and_the_position_of_the_cards() -> None:
     said = SPEAKER.card("Qh", "1") + SPEAKER.card("2c", "dealer") + b"C99\n"
     readings = heard(shoe(TABLE), (SECOND_US, said))
     assert [(r.rank, r.suit, r.to) for r in readings if isinstance(r, Card)] == [
@@ -77,7 +77,7 @@ def test_a_numbered_deck_has_no_suits() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
-def test_a_code_that_is_repeated_is_one_card(times: int) -> None:
+def test_a_repeated_code_is_one_card(times: int) -> None:
     device = shoe()
     readings = heard(device, *((SECOND_US + n * 100 * MS, b"QH\r\n") for n in range(times)))
     assert faces(readings) == [("Q", "h")]
@@ -88,7 +88,7 @@ def test_the_same_code_much_later_is_another_card() -> None:
     assert faces(heard(shoe(), (SECOND_US, b"QH\n"), (SECOND_US + 300 * MS, b"QH\n"))) == [("Q", "h")] * 2
 
 
-def test_the_same_code_neither_soon_nor_late_is_a_doubt_and_no_card() -> None:
+def test_the_same_code_neither_soon_nor_late_is_a_doubt_and_not_a_card() -> None:
     readings = heard(shoe(), (SECOND_US, b"QH\n"), (SECOND_US + 200 * MS, b"QH\n"))
     assert faces(readings) == [("Q", "h")]
     (down,) = [r for r in readings if isinstance(r, DeviceDown)]
@@ -102,7 +102,7 @@ def test_the_same_card_to_another_position_is_another_card() -> None:
 
 
 @pytest.mark.parametrize("noise", [b"ZZ\n", b"Q\xffH\n", b"QH" * 40 + b"\n", b"Q\x07H\n"])
-def test_what_is_no_code_is_a_fault_that_may_have_hidden_a_card(noise: bytes) -> None:
+def test_an_unknown_code_is_a_fault_that_may_have_hidden_a_card(noise: bytes) -> None:
     device = shoe()
     readings = heard(device, (SECOND_US, noise))
     assert faces(readings) == []
@@ -111,12 +111,12 @@ def test_what_is_no_code_is_a_fault_that_may_have_hidden_a_card(noise: bytes) ->
     assert [type(r) for r in device.tick(SECOND_US + CLEAN_US)] == [DeviceUp]
 
 
-def test_after_a_doubt_nobody_knows_whom_the_cards_go_to() -> None:
+def test_after_a_doubt_cards_have_no_known_position() -> None:
     readings = heard(shoe(TABLE), (SECOND_US, SPEAKER.card("Qh", "1") + b"P?\n" + SPEAKER.card("2c")))
     assert [r.to for r in readings if isinstance(r, Card)] == ["1", None]
 
 
-def test_blanks_framing_and_empty_lines_are_nothing() -> None:
+def test_blanks_framing_and_empty_lines_are_ignored() -> None:
     assert faces(heard(shoe(), (SECOND_US, b"\r\n\x02 QH \x03\r\n\n"))) == [("Q", "h")]
 
 
@@ -130,7 +130,7 @@ def test_the_lid_is_reported_when_it_changes() -> None:
     ]
 
 
-def test_a_shoe_that_says_alive_is_missed_when_it_falls_silent() -> None:
+def test_a_shoe_that_sends_alive_is_reported_when_it_falls_silent() -> None:
     device = Shoe("shoe", TABLE, bytes)
     assert [type(r) for r in (*device.start(0), *device.opened(0))] == [DeviceDown]
     assert [type(r) for r in device.receive(SECOND_US, b"OK\n")] == [DeviceUp]
@@ -145,13 +145,13 @@ def test_a_shoe_that_says_alive_is_missed_when_it_falls_silent() -> None:
     assert not device.take_reopen()
 
 
-def test_a_shoe_that_never_speaks_unasked_is_up_when_its_port_is_open() -> None:
+def test_a_shoe_without_alive_is_up_when_its_port_is_open() -> None:
     device = Shoe("shoe", ShoeSettings(port="p"), bytes)
     assert [type(r) for r in (*device.start(0), *device.opened(5))] == [DeviceDown, DeviceUp]
     assert device.next_deadline() is None
 
 
-def test_an_unplugged_shoe_is_down_and_an_unfinished_code_is_forgotten() -> None:
+def test_an_unplugged_shoe_is_down_and_an_unfinished_code_is_dropped() -> None:
     device = shoe()
     assert heard(device, (SECOND_US, b"Q")) == []
     (down,) = device.closed(2 * SECOND_US, "unplugged", "the port is gone")
@@ -161,7 +161,7 @@ def test_an_unplugged_shoe_is_down_and_an_unfinished_code_is_forgotten() -> None
     assert faces(heard(device, (4 * SECOND_US, b"H\n2C\n"))) == [("2", "c")]
 
 
-def test_lines_that_stay_unreadable_have_the_port_reopened_and_are_called_a_noisy_line() -> None:
+def test_lines_that_stay_unreadable_are_a_noisy_line_and_the_port_is_reopened() -> None:
     device, codes = shoe(), []
     for second in range(1, 8):
         codes += [
@@ -174,7 +174,7 @@ def test_lines_that_stay_unreadable_have_the_port_reopened_and_are_called_a_nois
     assert not device.take_reopen()
 
 
-def test_what_is_lost_within_a_code_makes_no_other_code() -> None:
+def test_bytes_lost_within_a_code_make_no_other_code() -> None:
     numbered = ShoeSettings(port="p", cards={str(n): str(n) for n in range(2, 13)})
     device = shoe(numbered)
     assert heard(device, (SECOND_US, b"1")) == []
@@ -182,7 +182,7 @@ def test_what_is_lost_within_a_code_makes_no_other_code() -> None:
     assert faces(heard(device, (2 * SECOND_US, b"2\n"), (3 * SECOND_US, b"7\n"))) == [("7", None)]
 
 
-def test_bytes_thrown_away_may_have_been_cards() -> None:
+def test_dropped_bytes_may_have_been_cards() -> None:
     (down,) = shoe().overflowed(SECOND_US, 12)
     assert isinstance(down, DeviceDown)
     assert down.code == "sentences_lost"
@@ -212,7 +212,7 @@ BYTES = st.binary(max_size=12) | st.sampled_from([b"QH\r\n", b"QH\n", b"2C\n", b
 @given(st.lists(st.tuples(st.integers(0, 400 * MS), BYTES)))
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_no_bytes_raise_or_invent_a_card(pieces: list[tuple[int, bytes]]) -> None:
-    """Every card stands in a line of its own, as its code is written."""
+    """Every card is on its own line, as its code is written."""
     device, now, everything = shoe(), 0, b""
     readings: list[AnyReading] = []
     for after_us, data in pieces:
@@ -230,7 +230,7 @@ def test_no_bytes_raise_or_invent_a_card(pieces: list[tuple[int, bytes]]) -> Non
     st.lists(st.sampled_from(sorted(set(PLAIN_CODES.values()))), max_size=20), st.integers(1, 4), st.data()
 )
 @settings(derandomize=True, max_examples=80, deadline=None)
-def test_cards_at_a_dealers_pace_are_each_told_once_however_the_bytes_are_cut(
+def test_cards_at_a_dealers_pace_are_each_reported_once_however_the_bytes_are_split(
     dealt: list[str], times: int, data: st.DataObject
 ) -> None:
     codes = ShoeSettings(port="p").codes

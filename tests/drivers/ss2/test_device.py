@@ -15,7 +15,7 @@ APPROVED = {"m": (1.5,), "r": (28000.0, 32000.0)}
 
 
 def kinds(readings: list[AnyReading]) -> list[tuple[str, str]]:
-    """Return what the device says of its health: down, up or fault, with the code."""
+    """Return the health reports of the device: down, up or fault, with the code."""
     names = {DeviceDown: "down", DeviceUp: "up", DeviceFault: "fault"}
     return [
         (names[type(r)], str(r.code)) for r in readings if isinstance(r, DeviceDown | DeviceUp | DeviceFault)
@@ -23,7 +23,7 @@ def kinds(readings: list[AnyReading]) -> list[tuple[str, str]]:
 
 
 def joined(wheel: Ss2Wheel, now_us: int) -> list[AnyReading]:
-    """Open its port, and let the line that was joined midway end."""
+    """Open its port, and end the line that was joined midway."""
     return [*wheel.opened(now_us), *wheel.receive(now_us, b"\r\n")]
 
 
@@ -36,7 +36,7 @@ def tick_until(wheel: Ss2Wheel, end_us: int) -> list[AnyReading]:
 
 
 def answer(wheel: Ss2Wheel, now_us: int, replies: dict[bytes, bytes]) -> list[AnyReading]:
-    """Be the wheel: answer each command that is sent as this table of replies says."""
+    """Act as the wheel: answer each command that is sent according to this table of replies."""
     readings: list[AnyReading] = []
     while output := wheel.take_output():
         for command in output.split(b"\r")[:-1]:
@@ -65,7 +65,7 @@ def test_a_frame_becomes_a_reading_and_the_first_one_shows_that_the_wheel_is_up(
     ]
 
 
-def test_the_announced_number_is_reported_with_the_word_that_follows_it() -> None:
+def test_the_announced_number_is_reported_with_the_frame_that_follows_it() -> None:
     readings = words(heard([frame(4, 30, " 7"), " 8", frame(5, 30, " 8"), frame(5, 30, " 8")]))
     assert [reading.announced for reading in readings] == [None, "8", None]
 
@@ -78,7 +78,7 @@ def test_frames_of_one_burst_keep_their_order() -> None:
     assert len({reading.t for reading in readings}) == 2
 
 
-def test_three_missing_frames_are_reported_with_the_next_word_and_two_are_not() -> None:
+def test_three_missing_frames_are_reported_with_the_next_frame_and_two_are_not() -> None:
     said = [frame(4, 30, " 7")]
     assert [w.unheard_ms for w in words(heard([*said, "", "", *said]))] == [0, 0]
     assert [w.unheard_ms for w in words(heard([*said, "", "", "", *said]))] == [0, 2000]
@@ -91,13 +91,13 @@ def test_five_seconds_of_silence_are_a_lost_wheel_and_the_next_frame_brings_it_b
     assert lost.t == 10_000_000 + 5 * SECOND_US
 
 
-def test_a_wheel_that_is_never_heard_is_lost_too_and_says_so_once() -> None:
+def test_a_wheel_that_never_sends_is_lost_and_reported_once() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
     joined(wheel, 0)
     assert kinds(tick_until(wheel, 60 * SECOND_US)) == [("down", "silent")]
 
 
-def test_a_lost_link_is_reported_and_what_was_begun_is_forgotten() -> None:
+def test_a_lost_link_is_reported_and_a_partial_line_is_dropped() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
     wheel.receive(0, frame(4, 9, "31").encode() + b"\r\n*X;5;009;")
     assert kinds(wheel.closed(SECOND_US, "unplugged", "it was pulled")) == [("down", "unplugged")]
@@ -128,7 +128,7 @@ def test_faults_are_reported_by_their_code(lines: list[str], code: str) -> None:
     assert [told for told in kinds(heard(lines)) if told[0] == "fault"] == [("fault", code)]
 
 
-def test_a_rotor_speed_that_can_not_be_stands_until_the_speed_is_right_again_in_play() -> None:
+def test_an_impossible_rotor_speed_is_a_fault_until_the_speed_is_right_again_in_play() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
     assert kinds(heard([frame(4, 9, "31", rpm=953)], wheel=wheel))[-1] == ("fault", "rotor_speed")
     assert wheel.status()["troubles"] == ["rotor_speed"]
@@ -137,7 +137,7 @@ def test_a_rotor_speed_that_can_not_be_stands_until_the_speed_is_right_again_in_
     assert wheel.status()["troubles"] == []
 
 
-def test_what_the_self_test_found_stands_until_the_next_one_finds_nothing() -> None:
+def test_a_self_test_fault_stays_until_the_next_self_test_finds_nothing() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
     told = heard([frame(6, 9, "31", rpm=0), "*F 11", "*F 22"], wheel=wheel)
     assert kinds(told)[1:] == [("fault", "self_test_11"), ("fault", "self_test_22")]
@@ -145,7 +145,7 @@ def test_what_the_self_test_found_stands_until_the_next_one_finds_nothing() -> N
     assert kinds(heard(["*F 0"], wheel=wheel)) == [("up", "up")]
 
 
-def test_each_code_of_the_self_test_has_a_remedy_of_its_own_and_an_unknown_one_is_looked_up() -> None:
+def test_each_code_of_the_self_test_has_its_own_remedy_and_an_unknown_one_refers_to_the_manual() -> None:
     remedies = [TYPE.causes[f"self_test_{code}"].do for code in SELF_TEST if code]
     assert len(set(remedies)) == len(remedies)
     assert all(remedy.endswith("then: tablectl approve device") for remedy in remedies)
@@ -187,16 +187,16 @@ def test_a_fault_that_lasts_is_reported_once_a_game() -> None:
         ["5; 9;0;158;0"],
     ],
 )
-def test_what_is_in_order_is_no_fault(lines: list[str]) -> None:
+def test_normal_states_are_not_faults(lines: list[str]) -> None:
     assert [told for told in kinds(heard(lines)) if told[0] == "fault"] == []
 
 
-def test_state_7_is_no_fault_on_a_wheel_that_is_set_to_report_it() -> None:
+def test_state_7_is_not_a_fault_on_a_wheel_that_is_set_to_report_it() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", state_7=True, listen_only=True))
     assert kinds(heard([frame(7, 9, "31")], wheel=wheel)) == [("up", "up")]
 
 
-def test_bytes_thrown_away_are_a_fault_and_the_next_word_was_not_heard_in_time() -> None:
+def test_dropped_bytes_are_a_fault_and_the_next_frame_counts_as_late() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
     wheel.receive(0, frame(4, 9, "31").encode() + b"\r\n*X;4;009;")
     assert kinds(wheel.overflowed(500_000, 4096)) == [("fault", "sentences_lost")]
@@ -204,13 +204,13 @@ def test_bytes_thrown_away_are_a_fault_and_the_next_word_was_not_heard_in_time()
     assert word.unheard_ms == 500
 
 
-def test_a_started_wheel_is_down_until_it_is_heard() -> None:
+def test_a_started_wheel_is_down_until_it_sends() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
     assert kinds(wheel.start(0)) == [("down", "starting")]
     assert kinds(heard([frame(1, 1, "  ")], wheel=wheel)) == [("up", "up")]
 
 
-def test_a_silent_wheel_asks_for_its_port_to_be_reopened_every_ten_seconds() -> None:
+def test_a_silent_wheel_has_its_port_reopened_every_ten_seconds() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
     joined(wheel, 0)
     tick_until(wheel, 6 * SECOND_US)
@@ -226,7 +226,7 @@ def test_a_technician_sees_counts_and_the_last_malformed_line() -> None:
     assert (status["frames"], status["malformed"], status["last_malformed"]) == (1, 1, "5; 9;0;158;0")
 
 
-def test_it_is_a_device_type_that_a_table_can_name() -> None:
+def test_the_wheel_is_a_device_type_that_a_table_can_name() -> None:
     assert isinstance(TYPE.make("wheel", Ss2Settings(port="/dev/table-wheel"), bytes), Device)
 
 
@@ -259,7 +259,7 @@ def test_a_setting_that_differs_keeps_the_wheel_down(wrong: dict[bytes, bytes], 
     assert (wheel.up, wheel.differences) == (False, (says,))
 
 
-def test_a_busy_or_silent_wheel_is_asked_again_until_it_tells() -> None:
+def test_a_busy_or_silent_wheel_is_queried_again_until_it_answers() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved={"m": (1.5,)}))
     joined(wheel, 0)
     wheel.receive(0, frame(6, 1, "  ").encode() + b"\r\n")
@@ -268,7 +268,7 @@ def test_a_busy_or_silent_wheel_is_asked_again_until_it_tells() -> None:
     assert kinds(answer(wheel, 4 * SECOND_US, RIGHT)) == [("up", "up")]
 
 
-def test_a_power_cycle_has_the_settings_read_back_anew() -> None:
+def test_after_a_power_cycle_the_settings_are_read_back_again() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved={"m": (1.5,)}))
     joined(wheel, 0)
     wheel.receive(0, frame(5, 140, "31").encode() + b"\r\n")
@@ -309,7 +309,7 @@ def test_a_void_game_is_acknowledged_to_the_wheel_and_a_refusal_is_a_fault() -> 
     assert ("fault", "void_refused") in kinds(tick_until(wheel, 4 * SECOND_US))
 
 
-def test_a_wheel_that_does_not_report_by_itself_is_asked_twice_a_second() -> None:
+def test_a_wheel_that_does_not_report_by_itself_is_polled_twice_a_second() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", ask_status=True))
     joined(wheel, 0)
     asked = 0
@@ -337,7 +337,9 @@ def test_an_approved_parameter_that_no_wheel_has_is_refused_at_once() -> None:
 
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 8_000_000), st.binary(max_size=60)), max_size=20))
-def test_whatever_comes_times_only_grow_and_nothing_raises(pieces: list[tuple[int, bytes]]) -> None:
+def test_whatever_the_wheel_sends_times_only_increase_and_nothing_raises(
+    pieces: list[tuple[int, bytes]],
+) -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved=APPROVED, approved_mode=1157, ask_status=True))
     readings, now = joined(wheel, 0), 0
     for pause, data in pieces:

@@ -1,4 +1,4 @@
-"""The SS2 wheel's lines: the maker's vectors, what is malformed, and that nothing is ever invented."""
+"""The SS2 wheel's lines: the manufacturer's vectors, malformed lines, and that nothing is ever invented."""
 
 from itertools import pairwise
 
@@ -87,7 +87,7 @@ def test_busy_refused_unknown_and_acknowledged_are_distinguished(line: str, outc
     assert reply.outcome == outcome
 
 
-def test_self_test_codes_have_their_meaning_and_an_unknown_one_says_so() -> None:
+def test_self_test_codes_have_their_meaning_and_an_unknown_one_is_reported_as_such() -> None:
     assert SelfTestCode(11).meaning == "sensor 1 stuck on"
     assert SelfTestCode(100).meaning == "timed out"
     assert SelfTestCode(57).meaning == "unknown code 57"
@@ -137,13 +137,13 @@ def test_anything_else_is_discarded_and_counted(line: str) -> None:
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r", b"\n", b"\n\r"])
-def test_lines_may_end_in_any_way(end: bytes) -> None:
+def test_lines_may_have_any_line_end(end: bytes) -> None:
     decoder = Decoder()
     assert decoder.feed(b"*u OK" + end + b" 8" + end) == [Reply("u", "OK"), BareNumber("8")]
     assert (decoder.lines, decoder.discarded) == (2, 0)
 
 
-def test_noise_without_an_end_is_bounded_and_the_next_frame_read() -> None:
+def test_noise_without_a_line_end_is_limited_and_the_next_frame_read() -> None:
     decoder = Decoder()
     messages = decoder.feed(b"x" * 100_000 + b"*X;3;017; 7;0;171;1\r\n")
     assert messages[1:] == [status(3, 17, "7", rpm=171, direction="ccw")]
@@ -151,14 +151,14 @@ def test_noise_without_an_end_is_bounded_and_the_next_frame_read() -> None:
     assert sum(len(value) for value in vars(decoder).values() if isinstance(value, bytes)) <= MAX_LINE
 
 
-def test_a_line_begun_before_the_link_was_lost_is_forgotten() -> None:
+def test_a_line_begun_before_the_link_was_lost_is_dropped() -> None:
     decoder = Decoder()
     decoder.feed(b"*X;3;017; 7;0")
     decoder.reset()
     assert decoder.feed(b";171;1\r\n") == [DiscardedLine(";171;1")]
 
 
-def test_a_page_of_the_wheels_log_is_read_where_its_checksum_is_right() -> None:
+def test_a_page_of_the_wheels_log_is_read_if_its_checksum_is_right() -> None:
     data = b"!FGl" + b"~" * 252
     page = only(data.decode() + f"{sum(data) % 256:02X}")
     assert page == LogPage((("win", 0), ("win", 37), ("misfire", 0), ("misfire", 37)))
@@ -167,7 +167,7 @@ def test_a_page_of_the_wheels_log_is_read_where_its_checksum_is_right() -> None:
     assert isinstance(only("~" * 255 + "}00"), DiscardedLine)
 
 
-def test_numbers_are_distinguished_by_their_pad_alone() -> None:
+def test_numbers_are_distinguished_only_by_their_padding() -> None:
     assert [number_of(text) for text in (" 0", "00", "38", "39", "  ", "36", "37")] == [
         "0",
         "00",
@@ -189,7 +189,7 @@ def test_spin_numbers_wrap_at_256() -> None:
     ]
 
 
-def test_a_parameter_is_read_with_the_blank_without_which_the_wheel_says_ok_and_does_nothing() -> None:
+def test_a_parameter_query_includes_the_blank_that_the_wheel_requires() -> None:
     assert read_parameter("m") == b"*T M\r"
 
 
@@ -199,7 +199,7 @@ def test_a_parameter_that_the_wheel_does_not_have_is_refused(letter: str) -> Non
         read_parameter(letter)
 
 
-def test_a_recorder_that_stripped_blanks_is_forgiven_one_digit_only() -> None:
+def test_blanks_stripped_by_a_recorder_are_tolerated_for_one_digit_only() -> None:
     assert [with_its_blank(line) for line in (b"8", b"00", b"18", b"x", b"*u OK")] == [
         b" 8",
         b"00",
@@ -220,7 +220,7 @@ SPOILT = st.lists(
 
 @steady
 @given(SPOILT, st.lists(st.integers(0, 400), max_size=12))
-def test_any_chunking_gives_the_same(data: bytes, cuts: list[int]) -> None:
+def test_any_chunking_gives_the_same_readings(data: bytes, cuts: list[int]) -> None:
     whole, pieces = Decoder(), Decoder()
     at = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     messages = [m for a, b in pairwise(at) for m in pieces.feed(data[a:b])]

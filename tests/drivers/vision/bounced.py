@@ -1,4 +1,4 @@
-"""A film of two dice that reach the right wall together and come back from it, with what the wall hears."""
+"""A film of two dice that reach the right wall together and come back, with the sounds at the wall."""
 
 from pathlib import Path
 
@@ -13,16 +13,16 @@ from tests.drivers.vision.films import LENS
 
 TABLE = DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0, wall_relief_mm=0.0)
 EDGE_MM, OFF_X_MM, OFF_Y_MM = 240.0, 3360.0, 450.0
-"""Where the drawn felt has its right wall, and where on the table its corner lies."""
+"""Where the drawn felt has its right wall, and where its corner is on the table."""
 FPS = 60.0
 EMPTY_FRAMES = 60
-"""The camera learns its empty table from the first 31."""
+"""The number of frames from which the camera learns its empty table."""
 OUT_MM_S, BACK_MM_S = 700.0, 350.0
 CONTACT_MM = EDGE_MM - TABLE.die_mm / 2
 HITS_US = (400_000, 430_000)
 DELAY_US = 1_000
 SEEN_US = 183_333
-"""The first frame in which a die is clear of the border: the film's way begins at 0."""
+"""The first frame in which a die is clear of the border: the film's path begins at 0."""
 RIG = """
 camera: cam
 table: {length_mm: 3600, width_mm: 1100, die_mm: 19, wall_relief_mm: 0}
@@ -36,7 +36,7 @@ def dice_of(first: Face, second: Face) -> tuple[Die, Die]:
 
 
 def way_of(first: Face, second: Face) -> Motion:
-    """Return the dice's way: out to the wall, back, and still."""
+    """Return the path of the dice: to the wall, back, and at rest."""
     dice = dice_of(first, second)
     times = list(range(0, 1_400_000, 4_000))
     poses: list[tuple[Array, Array]] = []
@@ -55,7 +55,7 @@ def way_of(first: Face, second: Face) -> Motion:
 
 
 def film(path: Path, first: Face, second: Face) -> list[WallImpact]:
-    """Write the film; return what the wall hears, its time from the first release on."""
+    """Write the film; return the wall's impacts, with times from the first release on."""
     camera = Filming(FilmRig(LENS, fps=FPS, zoom=1.0), 1)
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FPS, (LENS.width, LENS.height))
     for _ in range(EMPTY_FRAMES):

@@ -1,4 +1,4 @@
-"""Films of two dice that slide into sight, turn, and lie: with the truth of where they were."""
+"""Films of two dice that slide into view, turn, and come to rest, with their true positions."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ TABLE = DiceTable(length_mm=300.0, width_mm=200.0, die_mm=19.0, wall_relief_mm=0
 
 
 def rig() -> Rig:
-    """Return the rig of the camera that films, its points measured on the felt."""
+    """Return the rig of the filming camera, with its points measured on the felt."""
     return rig_through(LENS)
 
 
@@ -30,7 +30,7 @@ def rig_through(seeing: Lens) -> Rig:
 
 
 def sliding(dice: list[tuple[Die, float]], seconds: float = 1.2) -> Motion:
-    """Return dice that come from the left, each with the time (s) at which it is where it then lies."""
+    """Return dice that come from the left, each with the time (s) at which it reaches its place of rest."""
     times = list(range(0, int(seconds * 1e6), 10_000))
     poses: list[tuple[Array, Array]] = []
     for t_us in times:
@@ -49,7 +49,7 @@ def _turned(angle: float) -> Array:
 
 
 def thrown(first: int, second: int) -> Motion:
-    """Return two dice that are thrown together and lie apart."""
+    """Return two dice that are thrown together and come to rest apart."""
     return sliding(
         [(flat_die(first, 20.0, (190.0, 70.0)), 0.45), (flat_die(second, 65.0, (160.0, 130.0)), 0.5)]
     )

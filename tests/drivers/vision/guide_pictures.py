@@ -1,6 +1,6 @@
 """Draw the pictures of the camera's page in the technician's guide.
 
-`python -m tests.drivers.vision.guide_pictures docs/pictures/camera` writes them anew.
+`python -m tests.drivers.vision.guide_pictures docs/pictures/camera` writes them again.
 """
 
 import sys
@@ -34,7 +34,7 @@ def followed() -> tuple[Array, Array]:
 
 
 def faults(picture: Array) -> Array:
-    """Return the same frame as each fault of the view shows it, six beside each other."""
+    """Return the same frame as each view fault shows it, six side by side."""
     tiles = []
     for says, (code, spoil) in FAULTS.items():
         tile = cv2.resize(spoil(AT_US, picture), (WIDE, HIGH), interpolation=cv2.INTER_AREA)
@@ -47,7 +47,7 @@ def faults(picture: Array) -> Array:
 
 
 def main() -> None:
-    """Write them into the folder that is named."""
+    """Write the pictures into the given folder."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     picture, live = followed()

@@ -1,4 +1,4 @@
-"""Dice that come into sight fast: which spots are which die, before two frames could tell."""
+"""Dice that come into view fast: which spots belong to which die, before two frames could show it."""
 
 import numpy as np
 
@@ -24,13 +24,13 @@ def arrived(*frames: list[Spot], frame_us: int = FRAME_US) -> list[list[float]]:
     return [[sighting.spot.x for sighting in way] for way in found]
 
 
-def test_a_die_that_follows_a_faster_one_into_sight_is_not_taken_for_it() -> None:
-    # The second die comes into sight where the first one was a frame before.
+def test_a_die_that_follows_a_faster_one_into_view_is_not_taken_for_it() -> None:
+    # The second die comes into view where the first one was a frame before.
     frames = ([spot(40)], [spot(128), spot(20)], [spot(211), spot(110)], [spot(290), spot(199)])
     assert arrived(*frames) == [[40, 128, 211], [20, 110, 199]]
 
 
-def test_two_dice_side_by_side_keep_their_own_ways() -> None:
+def test_two_dice_side_by_side_keep_their_own_tracks() -> None:
     frames = [[spot(30 + 60 * at, 100), spot(30 + 60 * at, 121)] for at in range(3)]
     arrivals = Arrivals()
     ways = [way for at, spots in enumerate(frames) for way in arrivals.add(at * FRAME_US, spots, DIE_PX)]
@@ -42,7 +42,7 @@ def test_a_slow_camera_does_not_wait_until_its_first_point_is_too_late() -> None
     assert arrived([spot(40)], [spot(60)], frame_us=66_667) == [[40, 60]]
 
 
-def test_a_hand_at_the_border_begins_no_way_and_a_die_that_reaches_the_border_goes_on() -> None:
+def test_a_hand_at_the_border_begins_no_track_and_a_die_at_the_border_keeps_its_own() -> None:
     hand = [spot(10, at_border=True)]
     assert arrived(hand, hand, hand, hand, hand, hand, hand) == []
     assert arrived([spot(100)], [spot(60)], [spot(20, at_border=True)]) == [[100, 60, 20]]

@@ -1,4 +1,4 @@
-"""A camera is measured by its board: lens, felt and height, or it is refused and nothing is written."""
+"""A camera is calibrated with its board: lens, felt and height, or it is refused and nothing is written."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def views() -> list[Sighting]:
     return [found(held(LENS, number)) for number in range(9)]
 
 
-def test_a_printed_page_measures_what_it_says() -> None:
+def test_a_printed_page_has_its_stated_size() -> None:
     view = found(printed())
     assert len(view.pixels) == 24
     (ax, ay), (bx, by) = view.places_mm[0], view.places_mm[-1]

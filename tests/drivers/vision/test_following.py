@@ -1,4 +1,4 @@
-"""Two dice followed through a drawn film: where they were, where they lie, what they show."""
+"""Two dice tracked through a drawn film: where they were, where they are at rest, what they show."""
 
 from bisect import bisect_left
 
@@ -31,7 +31,7 @@ def rests(told: list[Reading]) -> list[DieRest]:
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 6), (3, 4)])
-def test_two_dice_are_followed_to_rest_and_read(first: int, second: int) -> None:
+def test_two_dice_are_tracked_to_rest_and_read(first: int, second: int) -> None:
     told = followed(thrown(first, second))
     assert [reading.die for reading in told if isinstance(reading, DieReleased)] == [1, 2]
     lying = {int(rest.up or 0): rest for rest in rests(told)}
@@ -44,7 +44,7 @@ def test_two_dice_are_followed_to_rest_and_read(first: int, second: int) -> None
     assert not [reading for reading in told if isinstance(reading, DieLost)]
 
 
-def test_a_die_that_comes_into_sight_slowly_is_at_rest_only_where_it_lies() -> None:
+def test_a_die_that_comes_into_view_slowly_is_at_rest_only_where_it_stops() -> None:
     die = flat_die(5, 20.0, (190.0, 100.0))
     times = list(range(0, 3_300_000, 10_000))
     ahead = [max(0.0, 2.7 - t_us / 1e6) for t_us in times]
@@ -66,11 +66,11 @@ def test_each_point_of_a_track_lies_within_its_error() -> None:
         after = min(bisect_left(way.t_us, reading.t), len(way.t_us) - 1)
         true = way.poses[after][0][0 if reading.die == names[2] else 1][:2]
         assert reading.error_mm is not None
-        # A frame's blur, and three of the errors that it tells of itself.
+        # One frame's motion blur, and three times the stated error.
         assert np.hypot(reading.x - true[0], reading.y - true[1]) < 3 * reading.error_mm + 10
 
 
-def test_a_rest_is_told_while_the_table_still_waits_for_it() -> None:
+def test_a_rest_is_reported_while_the_table_still_waits_for_it() -> None:
     camera = filming()
     follower = Follower(rig(), camera.empty())
     for t_us, picture, still in camera.frames(thrown(2, 5), 1_000_000):
@@ -78,7 +78,7 @@ def test_a_rest_is_told_while_the_table_still_waits_for_it() -> None:
             assert t_us - reading.t <= (1_000 if isinstance(reading, DieRest) else 100_000)
 
 
-def test_a_hand_over_the_dice_is_no_face() -> None:
+def test_a_hand_over_the_dice_is_not_a_face() -> None:
     told = followed(thrown(2, 5), hand_at_us=300_000)
     assert all(rest.up is None or rest.up in {2, 5} for rest in rests(told))
     assert len([rest for rest in rests(told) if rest.up is not None]) < 2
@@ -89,12 +89,12 @@ def test_one_die_is_one_die() -> None:
     assert [(rest.die, rest.up) for rest in rests(told)] == [(1, 6)]
 
 
-def test_an_empty_table_says_nothing() -> None:
+def test_an_empty_table_gives_no_readings() -> None:
     assert followed(sliding([(flat_die(6, 10.0, (-500.0, 100.0)), 0.0)]), 400_000) == []
 
 
 @pytest.mark.parametrize("hand_in_sight", [True, False])
-def test_a_die_that_comes_late_from_a_hand_out_of_sight_was_not_thrown_late(hand_in_sight: bool) -> None:
+def test_a_die_that_comes_late_from_a_hand_out_of_view_was_not_thrown_late(hand_in_sight: bool) -> None:
     seen_rig = Rig(msgspec.structs.replace(rig().file, hand_in_sight=hand_in_sight))
     camera = filming()
     follower = Follower(seen_rig, camera.empty())
@@ -110,8 +110,8 @@ def test_a_die_that_comes_late_from_a_hand_out_of_sight_was_not_thrown_late(hand
     assert {reading.die for reading in told if isinstance(reading, DieAt)} == {1, 2}
 
 
-def test_a_die_that_parts_late_from_anothers_spot_is_told_as_released_where_both_were_then() -> None:
-    """A table takes no release older than 120 ms; the hand, where both were before, would make it leap."""
+def test_a_die_that_parts_late_from_the_others_spot_is_released_where_both_were_then() -> None:
+    """A table accepts no release older than 120 ms; from the hand, the die would seem to jump."""
     times = list(range(0, 900_000, 10_000))
     one, two = flat_die(6, 0.0, (0.0, 80.0)), flat_die(3, 0.0, (0.0, 99.2))
     poses = []

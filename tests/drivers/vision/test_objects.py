@@ -1,4 +1,4 @@
-"""What is laid on the felt between throws is no die of a throw."""
+"""An object laid on the felt between throws is not a die of a throw."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def watched(camera: Filming, follower: Follower, from_us: int, until_us: int) ->
     return told
 
 
-def test_a_chip_that_is_laid_down_is_no_throw() -> None:
+def test_a_chip_that_is_laid_down_is_not_a_throw() -> None:
     camera = filming()
     follower = Follower(rig(), camera.empty())
     camera.lay_chip((110.0, 70.0), RED, 39.0)
@@ -39,7 +39,7 @@ def test_dice_are_thrown_and_read_with_a_chip_on_the_felt(chip_mm: tuple[float, 
     assert {rest.up for rest in told if isinstance(rest, DieRest)} == {6, 3}
 
 
-def test_a_bet_that_is_paid_beside_dice_at_rest_is_no_new_throw() -> None:
+def test_a_bet_paid_next_to_dice_at_rest_is_not_a_new_throw() -> None:
     camera = filming()
     follower = Follower(rig(), camera.empty())
     paid_us = 1_000_000

@@ -1,4 +1,4 @@
-"""What a die lies on: flat on the felt, or not as a flat die lies, with its tilt where it can be measured."""
+"""How a die lies: flat on the felt, or otherwise, with its tilt if it can be measured."""
 
 import msgspec
 import numpy as np
@@ -11,11 +11,11 @@ from drivers.vision.rig import Rig
 from tests.drivers.vision.films import FILM_RIG, LENS, filming, rig, sliding
 
 PATIENT_US = 2_400_000
-"""A face that is not clear is waited for; then it is told as not read."""
+"""A face that is not clear is waited for; then it is reported as not read."""
 
 
 def lying(die: Die, camera: Filming, seen_by: Rig, until_us: int = PATIENT_US) -> tuple[DieRest, str]:
-    """Let a die slide into sight; return its rest, and why its face was not read."""
+    """Let a die slide into view; return its rest, and why its face was not read."""
     follower = Follower(seen_by, camera.empty())
     for t_us, picture, still in camera.frames(sliding([(die, 0.2)]), until_us):
         for reading in follower.frame(t_us, picture, still):
@@ -25,27 +25,27 @@ def lying(die: Die, camera: Filming, seen_by: Rig, until_us: int = PATIENT_US) -
 
 
 @pytest.mark.parametrize("up", [1, 6])
-def test_a_die_flat_on_the_felt_is_told_there(up: int) -> None:
+def test_a_die_flat_on_the_felt_is_reported_there(up: int) -> None:
     rest, _ = lying(flat_die(up, 25.0, (175.0, 120.0)), filming(), rig())
     assert (rest.up, rest.on, rest.tilt_deg) == (up, "felt", 0.0)
 
 
 @pytest.mark.parametrize(("up", "towards"), [(5, 30.0), (3, 120.0), (4, 210.0), (6, 300.0)])
-def test_C34_PT_2_a_die_that_leans_is_never_told_as_flat(up: int, towards: float) -> None:
+def test_C34_PT_2_a_die_that_leans_is_never_reported_as_flat(up: int, towards: float) -> None:
     rest, why = lying(leaning(flat_die(up, 30.0, (165.0, 115.0)), 20.0, towards), filming(), rig())
     assert (rest.up, rest.on, rest.confidence) == (None, "unknown", 0.0)
     assert rest.tilt_deg == pytest.approx(20.0, abs=4.0)
     assert "its outline differs from a die flat on the felt" in why
 
 
-def test_C34_PT_1_a_flank_that_reads_as_a_face_is_no_face() -> None:
-    """Leaning by 40 degrees a die shows two faces alike: whichever is read, it is not a flat die's."""
+def test_C34_PT_1_a_side_that_reads_as_a_face_is_not_a_face() -> None:
+    """A die that leans by 40 degrees shows two faces alike: neither is a flat die's face."""
     for towards in (0.0, 90.0, 180.0, 270.0):
         rest, _ = lying(leaning(flat_die(2, 0.0, (150.0, 100.0)), 40.0, towards), filming(), rig())
         assert (rest.up, rest.on) == (None, "unknown")
 
 
-def test_H_LEGAL_3_a_die_on_a_chip_is_not_told_as_one_on_the_felt() -> None:
+def test_H_LEGAL_3_a_die_on_a_chip_is_not_reported_as_on_the_felt() -> None:
     camera = filming()
     seen_by = rig()
     follower = Follower(seen_by, camera.empty())
@@ -74,13 +74,13 @@ def test_two_flat_dice_that_touch_are_both_flat() -> None:
     assert sorted(rests, key=str) == [(4, "felt"), (5, "felt")]
 
 
-def test_without_a_lens_no_camera_can_tell_whether_a_die_is_flat() -> None:
+def test_without_a_lens_a_camera_does_not_report_whether_a_die_is_flat() -> None:
     plain = Rig(msgspec.structs.replace(rig().file, lens=None))
     rest, _ = lying(flat_die(6, 25.0, (175.0, 120.0)), filming(), plain)
     assert (rest.up, rest.on) == (6, "unknown")
 
 
-def test_a_printed_line_is_no_part_of_the_die_on_it() -> None:
+def test_a_printed_line_is_not_part_of_the_die_on_it() -> None:
     below = LENS.looks_at_mm[1] - FILM_RIG.lens.height * 0.25 / LENS.focal_px * LENS.place_mm[2]
     rest, _ = lying(flat_die(3, 40.0, (160.0, below)), filming(), rig())
     assert (rest.up, rest.on) == (3, "felt")

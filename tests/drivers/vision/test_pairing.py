@@ -1,4 +1,4 @@
-"""Two cameras over one end: what both see of a die in the air is told where it is, not where it seems."""
+"""Two cameras over one end: a die in the air that both see is reported where it is, not where it seems."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ from drivers.vision.rig import LensFile, Rig, RigError, RigFile
 
 TABLE = DiceTable(length_mm=600.0, width_mm=400.0, die_mm=19.0, wall_relief_mm=0.0)
 LENSES = [Lens(640, 480, 900.0, (300.0, y, 600.0), (300.0, 200.0, 0.0)) for y in (120.0, 280.0)]
-"""Side by side, the line between them along the end wall: 160 mm apart, 600 mm over the felt."""
+"""Side by side, with the line between them along the end wall: 160 mm apart, 600 mm above the felt."""
 LATER_US = 5_000
-"""The second camera's shutter opens so long after the first one's."""
+"""The delay of the second camera's shutter after the first one's."""
 GRAVITY_MM_S2 = 9810.0
 
 
@@ -40,7 +40,7 @@ RIGS = [rig_of(lens, name) for lens, name in zip(LENSES, ("left", "right"), stri
 
 
 def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Motion:
-    """Return dice that fly in from the left in one bow, 110 mm high, and lie from their time (s) on."""
+    """Return dice that fly in from the left in one arc, 110 mm high, and rest from their time (s) on."""
     times = list(range(0, int(seconds * 1e6), 4_000))
     poses: list[tuple[Array, Array]] = []
     for t_us in times:
@@ -59,8 +59,8 @@ def two_dice() -> list[tuple[Die, float]]:
     return [(flat_die(5, 20.0, (420.0, 130.0)), 0.5), (flat_die(2, 65.0, (380.0, 270.0)), 0.55)]
 
 
-def told_of(way: Motion, *, blind_from_us: int | None = None) -> list[Reading]:
-    """Film a way with both cameras; return what the pair tells. The first may be blind from a time on."""
+def reported_for(way: Motion, *, blind_from_us: int | None = None) -> list[Reading]:
+    """Film a path with both cameras; return the pair's readings. The first may be blind from a time on."""
     cameras = [Filming(FilmRig(lens, fps=60.0, zoom=2.0), seed) for seed, lens in enumerate(LENSES)]
     followers = [
         Follower(rig, camera.empty(), alone=False) for rig, camera in zip(RIGS, cameras, strict=True)
@@ -84,7 +84,7 @@ def told_of(way: Motion, *, blind_from_us: int | None = None) -> list[Reading]:
 
 
 def true_place(way: Motion, reading: DieAt) -> Array:
-    """Return where the die that is nearest to a point was then."""
+    """Return where the die nearest to a point was then."""
     centres = way.poses[min(bisect_left(way.t_us, reading.t), len(way.t_us) - 1)][0]
     places = [centre[:2] for centre in centres]
     nearest: Array = min(
@@ -103,19 +103,19 @@ def test_two_rays_meet_in_the_die() -> None:
     assert found.one_die
 
 
-def test_rays_that_pass_each_other_are_of_two_dice() -> None:
+def test_rays_that_do_not_meet_are_of_two_dice() -> None:
     eyes = (np.array([0.0, -100.0, 1000.0]), np.array([0.0, 100.0, 1000.0]))
     found = solved(eyes, (np.array([30.0, 20.0, 9.5]), np.array([70.0, 20.0, 9.5])), (1.0, 1.0))
     assert not found.one_die
 
 
-def test_dice_in_the_air_are_told_where_they_are() -> None:
+def test_dice_in_the_air_are_reported_where_they_are() -> None:
     way = tossed(two_dice())
-    told = told_of(way)
+    told = reported_for(way)
     points = [reading for reading in told if isinstance(reading, DieAt)]
     misses = [float(np.hypot(*(np.array([p.x, p.y]) - true_place(way, p)))) for p in points]
     assert {rest.up for rest in told if isinstance(rest, DieRest)} == {5, 2}
-    # One camera takes a die 110 mm up for one that is 50 mm farther out.
+    # A single camera takes a die 110 mm up for one 50 mm farther out.
     assert np.median(misses) < 2.0
     assert np.percentile(misses, 90) < 6.0
     assert all(point.dev == "left" for point in points)
@@ -124,22 +124,22 @@ def test_dice_in_the_air_are_told_where_they_are() -> None:
 
 def test_each_point_lies_within_three_of_its_errors() -> None:
     way = tossed(two_dice())
-    for point in told_of(way):
+    for point in reported_for(way):
         if isinstance(point, DieAt):
             assert point.error_mm is not None
-            # Towards the end walls, which dice must hit.
+            # towards the end walls, which dice must hit
             assert abs(point.x - float(true_place(way, point)[0])) < 3 * point.error_mm + 2.0
 
 
-def test_a_die_that_the_first_camera_loses_is_followed_by_the_second() -> None:
-    told = told_of(tossed(two_dice()), blind_from_us=450_000)
+def test_a_die_that_the_first_camera_loses_is_tracked_by_the_second() -> None:
+    told = reported_for(tossed(two_dice()), blind_from_us=450_000)
     assert not [reading for reading in told if isinstance(reading, DieLost)]
     assert sorted(rest.up or 0 for rest in told if isinstance(rest, DieRest)) == [2, 5]
 
 
 @pytest.mark.parametrize("second_up", [3, None])
 def test_two_cameras_that_read_two_faces_read_none(second_up: int | None) -> None:
-    """A face that the second camera contradicts is none; where it reads none, the first one's word stands."""
+    """A face that the second camera contradicts is not reported; if it reads none, the first one's counts."""
     pair = Pair(*RIGS)
     at = [DieAt(t=t, dev="left", die=1, x=300.0, y=200.0, error_mm=1.0) for t in range(0, 80_000, 16_000)]
     for point in at:
@@ -160,7 +160,7 @@ def test_the_device_is_up_once_both_views_are() -> None:
     assert pair.take(1, 2, [up[1]]) == [msgspec.structs.replace(up[1], dev="left")]
 
 
-def test_a_camera_of_unknown_place_is_no_half_of_a_pair() -> None:
+def test_a_camera_of_unknown_place_cannot_be_part_of_a_pair() -> None:
     plain = Rig(msgspec.structs.replace(RIGS[1].file, lens=None))
     with pytest.raises(RigError, match="found no `lens`"):
         Pair(RIGS[0], plain)

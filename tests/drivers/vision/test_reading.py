@@ -1,4 +1,4 @@
-"""What our camera reads in a picture of dice at rest, and what it refuses to say."""
+"""What our camera reads in a picture of dice at rest, and what it refuses to read."""
 
 import re
 
@@ -30,9 +30,9 @@ def test_every_face_is_read_whatever_the_dice_are_made_of(faces: tuple[int, int]
     assert all(die.confidence >= 0.6 for die in reading.dice)
 
 
-def test_a_die_is_where_it_lies() -> None:
+def test_a_die_is_located_where_it_lies() -> None:
     (die,) = read_picture(still(flat_die(5, 20.0, (12.0, -8.0))), EDGE_PX, 1).dice
-    # The middle of its top face, 19 mm over the felt: 640 px / (190 - 19) mm from the middle of the picture.
+    # The centre of its top face, 19 mm above the felt: 640 px / (190 - 19) mm from the centre of the picture.
     assert die.x == pytest.approx(319.5 + 12 * 640 / 171, abs=1)
     assert die.y == pytest.approx(239.5 + 8 * 640 / 171, abs=1)
 
@@ -44,7 +44,7 @@ def test_two_dice_that_touch_are_two() -> None:
     assert sorted(die.up or 0 for die in reading.dice) == [4, 6]
 
 
-def test_a_3_whose_pips_lie_near_each_other_is_a_3() -> None:
+def test_a_3_whose_pips_are_close_together_is_a_3() -> None:
     narrow = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_share=0.08, pitch_share=0.18)
     reading = read_picture(still(*pair(3, 6, look=narrow)), EDGE_PX, 2)
     assert reading.refused is None
@@ -52,7 +52,7 @@ def test_a_3_whose_pips_lie_near_each_other_is_a_3() -> None:
 
 
 @pytest.mark.parametrize("column", [-1, 1])
-def test_a_6_of_which_glare_hides_three_pips_is_no_3(column: int) -> None:
+def test_a_6_with_three_pips_hidden_by_glare_is_not_a_3(column: int) -> None:
     picture = still(flat_die(6, 0.0, (0.0, 0.0), look=IVORY))
     (die,) = read_picture(picture, EDGE_PX, 1).dice
     x, y = round(die.x), round(die.y)
@@ -77,7 +77,7 @@ def test_pips_that_shine_are_pips() -> None:
 
 @pytest.mark.parametrize("turn_deg", [7.3, 40.0, 63.7, 74.8])
 @pytest.mark.parametrize("up", [1, 2, 3])
-def test_a_dark_flank_whose_foot_stands_out_more_than_its_top_is_no_part_of_the_face(
+def test_a_dark_side_whose_foot_stands_out_more_than_its_top_is_not_part_of_the_face(
     up: int, turn_deg: float
 ) -> None:
     die = flat_die(up, turn_deg, (3228.0, 131.0))
@@ -90,7 +90,7 @@ def test_a_dark_flank_whose_foot_stands_out_more_than_its_top_is_no_part_of_the_
     ("up", "turn_deg", "place_mm"),
     [(2, 55.2, (3481.2, 240.2)), (3, 6.4, (3270.0, 240.0)), (3, 14.1, (3465.0, 278.0))],
 )
-def test_the_pips_of_a_flank_hardly_darker_than_the_top_are_no_part_of_its_face(
+def test_the_pips_of_a_side_hardly_darker_than_the_top_are_not_part_of_its_face(
     up: int, turn_deg: float, place_mm: tuple[float, float]
 ) -> None:
     die = flat_die(up, turn_deg, place_mm, look=BLUE)
@@ -103,7 +103,7 @@ def test_the_pips_of_a_flank_hardly_darker_than_the_top_are_no_part_of_its_face(
     ("turn_deg", "side", "along_mm", "other"),
     [(35.0, 0, -8.0, 5), (35.0, 1, 8.0, 6), (60.0, 1, 4.0, 5), (10.0, 1, 0.0, 3)],
 )
-def test_a_1_and_a_pip_of_a_die_that_touches_it_are_no_2(
+def test_a_1_and_a_pip_of_a_die_that_touches_it_are_not_a_2(
     turn_deg: float, side: int, along_mm: float, other: int
 ) -> None:
     assert _face_beside(turn_deg, side, along_mm, other) == [1]
@@ -119,7 +119,7 @@ def test_a_1_whose_side_does_not_show_where_another_die_touches_it_is_read(
 
 
 def _face_beside(turn_deg: float, side: int, along_mm: float, other: int) -> list[int | None]:
-    """Return what is read of a 1 which another die touches flush at one of its sides, moved along it."""
+    """Return the reading of a 1 that another die touches flush at one of its sides, moved along it."""
     x, y = 3228.0, 131.0
     out = np.radians(turn_deg + 90.0 * side)
     place = (
@@ -144,7 +144,7 @@ def test_a_wrong_size_makes_no_other_face(
     assert reading.refused is not None or sorted(die.up or 0 for die in reading.dice) == sorted(faces)
 
 
-def test_a_face_of_which_a_part_looks_like_another_says_how_long_a_die_s_edge_is() -> None:
+def test_a_face_of_which_a_part_looks_like_another_is_refused_with_the_measured_edge() -> None:
     picture = still(flat_die(5, 20.0, (0.0, 0.0), look=CASINO_RED))
     reading = read_picture(picture, 0.7 * EDGE_PX, 1)
     assert reading.refused is not None
@@ -153,7 +153,7 @@ def test_a_face_of_which_a_part_looks_like_another_says_how_long_a_die_s_edge_is
     assert int(told[1]) == pytest.approx(EDGE_PX, rel=0.15)
 
 
-def test_the_holes_of_a_grid_are_no_pips() -> None:
+def test_the_holes_of_a_grid_are_not_pips() -> None:
     picture = still(flat_die(3, 20.0, (-30.0, 0.0), look=CASINO_RED))
     pitch = round(0.39 * EDGE_PX)
     picture[:, 380:] = (210, 245, 250)
@@ -165,7 +165,7 @@ def test_the_holes_of_a_grid_are_no_pips() -> None:
 
 
 @pytest.mark.parametrize("expected", [1, 3])
-def test_other_than_the_expected_dice_are_refused(expected: int) -> None:
+def test_dice_other_than_the_expected_are_refused(expected: int) -> None:
     reading = read_picture(still(*pair(4, 5)), EDGE_PX, expected)
     assert reading.refused == f"found 2 dice, expected {expected}"
 
@@ -176,7 +176,7 @@ def test_an_empty_table_has_no_dice() -> None:
     assert reading.refused is None
 
 
-def test_a_pip_that_glare_half_hides_is_a_doubt_not_another_number() -> None:
+def test_a_pip_half_hidden_by_glare_is_a_doubt_and_not_another_number() -> None:
     picture = still(flat_die(3, 0.0, (0.0, 0.0), look=IVORY))
     (die,) = read_picture(picture, EDGE_PX, 1).dice
     glare = picture.astype(np.float32)
@@ -188,7 +188,7 @@ def test_a_pip_that_glare_half_hides_is_a_doubt_not_another_number() -> None:
     assert reading.refused is not None or reading.dice[0].up == 3
 
 
-def test_a_die_that_the_border_cuts_is_not_told() -> None:
+def test_a_die_cut_by_the_border_is_not_reported() -> None:
     for x in range(46, 64, 2):
         reading = read_picture(still(flat_die(5, 0.0, (float(x), 0.0))), EDGE_PX, 1)
         assert reading.refused is not None or [die.up for die in reading.dice] == [5]

@@ -1,4 +1,4 @@
-"""What one camera does not know of a die's height, as an error of its place towards the walls that count."""
+"""The unknown height of a die in one camera, as an error of its place towards the walls that count."""
 
 from math import hypot
 
@@ -16,7 +16,7 @@ PLACE_MM = np.array([500.0, 400.0])
 EYE_MM = (300.0, 120.0, 600.0)
 
 
-def test_a_height_that_is_not_known_is_an_error_towards_the_walls_that_count() -> None:
+def test_an_unknown_height_is_an_error_towards_the_walls_that_count() -> None:
     ends = RIGS[0]
     every = Rig(msgspec.structs.replace(ends.file, walls="all"))
     along, across = (float(PLACE_MM[axis] - EYE_MM[axis]) for axis in (0, 1))
@@ -26,12 +26,12 @@ def test_a_height_that_is_not_known_is_an_error_towards_the_walls_that_count() -
     assert ends.height_error_mm(PLACE_MM, 3.0) == pytest.approx(along * 3.0 / EYE_MM[2], rel=0.01)
 
 
-def test_without_a_lens_nothing_is_known_of_what_a_height_does() -> None:
+def test_without_a_lens_the_effect_of_a_height_is_unknown() -> None:
     plain = Rig(msgspec.structs.replace(RIGS[0].file, lens=None))
     assert plain.height_error_mm(PLACE_MM) == 0.0
 
 
-def test_a_die_110_mm_high_lies_within_three_of_the_errors_that_one_camera_tells() -> None:
+def test_a_die_110_mm_high_is_within_three_times_the_stated_error_of_one_camera() -> None:
     way = tossed(two_dice())
     camera = Filming(FilmRig(LENSES[0], fps=60.0, zoom=2.0), 1)
     follower = Follower(RIGS[0], camera.empty())

@@ -1,4 +1,4 @@
-"""A die's edge that is given wrongly: what our camera says instead of a false face."""
+"""A wrongly configured edge of a die: the camera reports it instead of reading a false face."""
 
 import re
 from dataclasses import replace
@@ -13,7 +13,7 @@ from tests.drivers.vision.scenes import GREEN, GREY, pair, still
 
 NEAR = Lens(1280, 960, 1280.0, (0.0, 0.0, 190.0))
 NEAR_EDGE_PX = 135.2
-"""Of a 19 mm die's top face under that camera."""
+"""The size of a 19 mm die's top face under that camera."""
 DARK, PALE = (30, 30, 30), (190, 190, 195)
 
 
@@ -45,7 +45,7 @@ OTHER_DICE = [
 
 
 @pytest.mark.parametrize(("dice", "share"), OTHER_DICE)
-def test_two_pips_of_dice_larger_than_given_are_no_two_1s(dice: Laid, share: float) -> None:
+def test_two_pips_of_dice_larger_than_given_are_not_two_1s(dice: Laid, share: float) -> None:
     reading = read_picture(dice.picture(), share * NEAR_EDGE_PX, 2)
     assert reading.refused is not None
     assert not [die for die in reading.dice if die.up == 1]
@@ -54,14 +54,14 @@ def test_two_pips_of_dice_larger_than_given_are_no_two_1s(dice: Laid, share: flo
     )
 
 
-def test_the_refusal_says_how_long_an_edge_was_found() -> None:
+def test_the_refusal_states_the_measured_edge() -> None:
     refused = read_picture(PALE_IVORY.picture(), 0.6 * NEAR_EDGE_PX, 2).refused
     told = re.search(r"a die's edge is about (\d+) pixels, not 81 as given", refused or "")
     assert told is not None
     assert int(told[1]) == pytest.approx(NEAR_EDGE_PX, rel=0.2)
 
 
-def test_some_pips_of_a_6_are_no_face_if_the_others_are_wider_than_pips_of_the_given_size() -> None:
+def test_some_pips_of_a_6_are_not_a_face_if_the_others_are_too_wide_for_the_given_size() -> None:
     look = replace(IVORY, pip_share=0.1375, pitch_share=0.2613)
     for turn_deg in range(0, 90, 10):
         picture = still(flat_die(6, float(turn_deg), (0.0, 0.0), look=look), lens=NEAR)

@@ -1,4 +1,4 @@
-"""Which face in a part of a still is the die's that lies there."""
+"""Which face in a part of a still belongs to the die that lies there."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.drivers.vision.scenes import ASLANT, ASLANT_EDGE_PX, ASLANT_ZOOM, see
 def test_a_1_is_read_beside_a_die_whose_pip_makes_a_2_with_it(
     first: int, turn_deg: float, off_mm: float
 ) -> None:
-    """The part leaves out the other die's far pips."""
+    """The part does not contain the other die's far pips."""
     turn = np.radians(turn_deg)
     away = 19.2 * np.array([np.cos(turn), np.sin(turn)]) + off_mm * np.array([-np.sin(turn), np.cos(turn)])
     one = flat_die(1, turn_deg, (3100.0 + away[0], 500.0 + away[1]), look=IVORY)
@@ -30,7 +30,7 @@ def test_a_1_is_read_beside_a_die_whose_pip_makes_a_2_with_it(
 
 
 @pytest.mark.parametrize("up", [1, 2, 5])
-def test_a_face_seen_26_degrees_off_the_vertical_is_its_dies_own_in_a_shared_spot_too(up: int) -> None:
+def test_a_face_seen_26_degrees_off_the_vertical_is_assigned_to_its_die_in_a_shared_spot_too(up: int) -> None:
     die = flat_die(up, 30.0, (2740.0, 550.0))
     part = seen_aslant(die, Light())
     place = ASLANT.project(die.centre_mm[None])[0]
@@ -45,7 +45,7 @@ LARGE = Lens(
 )
 
 
-def test_throws_are_followed_in_reduced_frames_and_faces_read_in_the_whole_picture() -> None:
+def test_throws_are_tracked_in_reduced_frames_and_faces_read_in_the_full_picture() -> None:
     whole, camera = rig_through(LARGE), Filming(FilmRig(LARGE, fps=30.0, zoom=1.0), 1)
     reduction = reduction_for(whole, LARGE.width, LARGE.height)
     assert reduction.times == 2

@@ -1,4 +1,4 @@
-"""One die's trail: how far its motion may take it, and whose a lone spot is."""
+"""One die's track: how far its motion may take it, and which die a single spot belongs to."""
 
 import numpy as np
 import pytest
@@ -18,18 +18,18 @@ def trail(*xs: float) -> Trail:
 
 
 def spot(x: float, y: float = 100.0, faces: float = 1.0) -> Spot:
-    """A spot that covers so many of a die's faces."""
+    """Return a spot that covers this many faces of a die."""
     return Spot(x, y, x - 8, y - 8, x + 8, y + 8, faces * DIE_PX**2, False, np.ones((8, 8), np.uint8))
 
 
-def test_a_die_that_turned_at_a_wall_between_two_frames_is_looked_for_as_far_as_it_flew() -> None:
-    """It was 60 px a frame fast; turned between two frames it is seen 2 px on, and then 26 px back."""
+def test_a_die_that_turned_at_a_wall_between_two_frames_is_searched_as_far_as_it_flew() -> None:
+    """Moving at 60 px a frame, it turned between two frames and is seen 2 px further, and then 26 px back."""
     seen = trail(40.0, 100.0, 160.0, 162.0)
     next_us = 4 * FRAME_US
     assert abs(136.0 - float(seen.predicted_at(next_us)[0])) < seen.reach(next_us, DIE_PX)
 
 
-def test_a_die_that_lies_is_not_looked_for_across_the_table() -> None:
+def test_a_die_at_rest_is_not_searched_across_the_table() -> None:
     assert trail(*[160.0] * 8).reach(8 * FRAME_US, DIE_PX) < 2 * DIE_PX
 
 
@@ -39,15 +39,15 @@ def test_a_die_seen_once_may_be_as_far_as_a_throw_takes_it() -> None:
     assert seen.reach(4 * FRAME_US, DIE_PX) > 3 * seen.reach(FRAME_US, DIE_PX)
 
 
-def test_a_lone_sighting_where_a_die_came_from_is_that_die_not_another() -> None:
+def test_a_single_sighting_where_a_die_came_from_is_that_die_and_not_another() -> None:
     came = Trail(1, 0, np.array([100.0, 100.0]))
     came.t_us, came.places = [FRAME_US, 2 * FRAME_US], [np.array([100.0, 100.0]), np.array([140.0, 100.0])]
     assert came.came_by(Sighting(0, spot(40.0)), DIE_PX)
     assert not came.came_by(Sighting(0, spot(60.0, 220.0)), DIE_PX)
 
 
-def test_a_lone_sighting_between_two_of_a_die_is_that_die_not_another() -> None:
-    """Its spot was too large for one die in the frames between, as two dice high up in one spot are."""
+def test_a_single_sighting_between_two_of_a_die_is_that_die_and_not_another() -> None:
+    """Its spot was too large for one die in the frames between, as when two dice high up make one spot."""
     seen = trail(40.0, 100.0)
     seen.t_us[1] = 5 * FRAME_US
     assert seen.came_by(Sighting(3 * FRAME_US, spot(80.0)), DIE_PX)
@@ -63,7 +63,7 @@ def test_a_die_is_where_it_was_last_seen_by_a_time() -> None:
 
 
 def beside(faces: float) -> tuple[list[Trail], list[Spot]]:
-    """Two dice that came at each other, then one spot of both, and one of so many faces that moves along."""
+    """Return two dice flying at each other, then one spot of both, and one of `faces` faces moving along."""
     one, two = trail(40.0, 60.0), trail(110.0, 100.0)
     two.die = 2
     one.spot, two.spot = spot(60.0, faces=1.9), spot(100.0, faces=2.0)
@@ -88,7 +88,7 @@ def test_a_die_that_left_the_picture_is_in_the_others_spot_only_if_that_has_grow
     assert assigned(trails, [one], 2 * FRAME_US, DIE_PX) == ({1: one, 2: one} if faces > 3.0 else {1: one})
 
 
-def test_a_die_told_apart_late_was_in_the_others_spot() -> None:
+def test_a_die_separated_late_was_in_the_others_spot() -> None:
     trails, _ = beside(0.5)
     trails[1].spot = None
     one = spot(82.0, faces=2.1)

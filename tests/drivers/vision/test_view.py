@@ -1,4 +1,4 @@
-"""A camera that no longer sees its table says so by name."""
+"""A camera that no longer sees its table reports the fault by name."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ FAULTS: dict[str, Callable[[Array, int], Array]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_view_that_is_lost_is_a_named_fault_and_over_when_it_is_back(fault: str) -> None:
+def test_a_lost_view_is_a_named_fault_that_clears_when_it_is_back(fault: str) -> None:
     camera = filming()
     view = View(camera.empty(), BUMPED_PX)
     t_us = 0
@@ -61,7 +61,7 @@ def test_frames_that_repeat_are_a_fault() -> None:
     assert verdicts[-1] == "frozen"
 
 
-def test_a_throw_is_no_fault() -> None:
+def test_a_throw_is_not_a_view_fault() -> None:
     camera = filming()
     view = View(camera.empty(), BUMPED_PX)
     for t_us, picture, _ in camera.frames(thrown(3, 5), 1_000_000):
@@ -69,7 +69,7 @@ def test_a_throw_is_no_fault() -> None:
         assert not view.doubtful
 
 
-def test_a_moment_of_dark_is_doubtful_and_no_fault() -> None:
+def test_a_moment_of_darkness_is_doubtful_and_not_a_fault() -> None:
     camera = filming()
     view = View(camera.empty(), BUMPED_PX)
     view.look(0, camera.empty())
