@@ -80,7 +80,7 @@ class RefusingDisk(Disk):
             self._times += 1
             if self._times >= 2:
                 self.refused.set()
-            raise self._error("as the test wants it")
+            raise self._error("raised by the test")
 
 
 class Written(msgspec.Struct, frozen=True):

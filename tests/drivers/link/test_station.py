@@ -51,7 +51,7 @@ class Faulty(JsonCamera):
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         if b"defect" in data:
-            raise ZeroDivisionError("raised by the test")
+            raise ZeroDivisionError("by the test")
         return super().receive(now_us, data)
 
 
@@ -112,7 +112,7 @@ def test_an_exception_in_one_device_takes_it_down_until_its_port_is_reopened(
     house.wires["cam"].coming.put(b"defect\n")
     down = house.wait(DeviceDown, "cam", code="defect")
     assert isinstance(down, DeviceDown)
-    assert down.reason.startswith("ZeroDivisionError: raised by the test; send the message with `tablectl doctor")
+    assert down.reason.startswith("ZeroDivisionError: by the test; send the message with `tablectl doctor")
     house.wait(DeviceDown, "cam", code="reopening")
     house.wires["eye"].coming.put(POCKET)
     house.wait(PocketBall, "eye")
