@@ -1,5 +1,5 @@
-"""The games, a package each: its machine, and its wagers with their pay table, edges and words.
+"""The games, one package each. A package holds the game's machine and its wagers.
 
-What games share stays outside: attempts and tables of machines in `controller.machines`; the lines, money and
-amounts of any settlement in `controller.settlement`.
+Code that games share is elsewhere: attempts and the tables of machines in `controller.machines`, and the
+lines and amounts of settlements in `controller.settlement`.
 """

@@ -1,6 +1,6 @@
 """The interface of a game to the rest of the controller: a `Game` value in each game's package.
 
-A new game is a package with such a value, a line in the registry, and its configuration.
+To add a game, write a package with such a value, add a line to the registry, and write the configuration.
 """
 
 from collections.abc import Callable
@@ -33,23 +33,23 @@ class Game:
     """A game's name, machine, wagers and properties."""
 
     name: str
-    """Its name in a rule set's `game`."""
+    """The name of the game in a rule set's `game` field."""
     sections: tuple[Section, ...]
-    """The sections that its rule sets must have; they may have no others."""
+    """The sections that the game's rule sets must have. No other sections are allowed."""
     geometry: Geometry | None
-    """What a table's file and a log's header must describe: the dice table, the wheel, or neither."""
+    """What a table file and a log header must describe: the dice table, the wheel, or neither."""
     attempt: AttemptTerms
-    """The terms of its attempts: throws, spins or deals."""
+    """The terms of the game's attempts: throws, spins or deals."""
     table: MachineTable
-    """Its machine as data, for the manual."""
+    """The game's machine as data, for the manual."""
     machine: Callable[[Setup, Agenda, Health], GameMachine]
-    """Creates its machine; raises SetupError if the setup lacks something that the game needs."""
+    """Creates the game's machine; raises SetupError if the setup lacks something that the game needs."""
     wagers: Callable[[], Wagers]
-    """Returns its wagers, which are imported only where wagers are settled."""
+    """Returns the game's wagers, which are imported only where wagers are settled."""
     after_stop: Callable[[State], State] = _unchanged
-    """Returns the state to continue from after the controller was stopped in this state."""
+    """Returns the state from which to continue after the controller stopped in the given state."""
     bets_stay_closed: Callable[[State], bool] = _never
-    """Returns whether no bet is accepted before the next game, whatever closed the bets."""
+    """Returns whether bets must stay closed until the next game, whatever closed them."""
     dealt_face_down: bool = False
     """Whether cards leave the shoe face down, so that they must be hidden until they are shown."""
     hides_results: bool = False

@@ -1,1 +1,1 @@
-"""Craps: its state machine, its wagers, and the `Game` value through which all else uses them."""
+"""Craps: its state machine, its wagers, and the `Game` value through which the controller uses them."""

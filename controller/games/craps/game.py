@@ -13,7 +13,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Craps:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.craps is None:
         raise SetupError(
-            f"rule set {rules.name} is for craps: found no dice_table, expected its dimensions in the header"
+            f"rule set {rules.name} is for craps: found no dice_table in the header, expected its dimensions"
         )
     phase = "run_out" if state.run_out else "point" if state.point else "come_out"
     return Craps(
@@ -39,7 +39,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Craps:
 
 
 def _wagers() -> Wagers:
-    from controller.games.craps.wagers.book import WAGERS  # noqa: PLC0415 - for settlement alone
+    from controller.games.craps.wagers.book import WAGERS  # noqa: PLC0415 - needed only for settlement
 
     return WAGERS
 

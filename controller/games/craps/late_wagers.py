@@ -1,6 +1,7 @@
-"""Wagers made with the dice out: which were lodged during a throw, and who has confirmed them (C34-MK-1b).
+"""Wagers made with the dice out: those lodged during a throw, and who has confirmed them (C34-MK-1b).
 
-They change no throw. The settlement engine decides whether one is valid, by the table's signed statement.
+They do not affect the throw. The settlement engine decides from the table's signed statement whether such a
+wager is valid.
 """
 
 from controller.machines.flat import InputRefused
@@ -16,16 +17,16 @@ class LateWagers:
         """Who confirmed each wager, by role."""
 
     def clear(self) -> None:
-        """Forget all wagers, as another throw begins."""
+        """Forget all wagers, because another throw begins."""
         self._confirmed.clear()
 
     def lodge(self, entered: Input) -> None:
-        """Record a wager that the settlement engine reports, to be confirmed."""
+        """Record a wager that the settlement engine reports and that needs confirmation."""
         if entered.what is not None:
             self._confirmed.setdefault(entered.what, {})
 
     def confirm(self, entered: Input, *, in_motion: bool) -> str:
-        """Record that a person confirms a wager; return the answer. Raises InputRefused."""
+        """Record a person's confirmation of a wager and return the answer. Raises InputRefused."""
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:
             pending = ", ".join(self._confirmed) or "none"
@@ -41,7 +42,9 @@ class LateWagers:
             raise InputRefused("same_person")
         confirmed[entered.by] = person
         missing = [role for role in LATE_WAGER_CONFIRMERS if role not in confirmed]
-        return f"Wager {entered.what}: confirmed" + (f"; the {missing[0]} has yet to" if missing else "")
+        return f"Wager {entered.what}: confirmed" + (
+            f"; the {missing[0]} must also confirm" if missing else ""
+        )
 
     @property
     def confirmed(self) -> tuple[str, ...]:
@@ -50,5 +53,5 @@ class LateWagers:
 
     @property
     def waiting(self) -> bool:
-        """Whether a wager was lodged that not both roles have confirmed."""
+        """Whether any lodged wager still lacks the confirmation of one or both roles."""
         return any(len(by) < len(LATE_WAGER_CONFIRMERS) for by in self._confirmed.values())

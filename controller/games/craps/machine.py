@@ -41,7 +41,7 @@ CRAPS_TABLE = MachineTable(
     states={
         "come_out": "no point is on; the next roll is a come-out roll",
         "point": "a point is on and must repeat before a 7",
-        "run_out": "a shooter without a line bet throws to decide Come bets; no point is set",
+        "run_out": "a shooter without a line bet throws to decide the Come bets; no point is set",
     },
     triggers={
         "natural": "7 or 11 on a come-out roll",
@@ -50,7 +50,7 @@ CRAPS_TABLE = MachineTable(
         "point_made": "the point repeats",
         "seven_out": "7 with a point on",
         "no_decision": "any other total",
-        "run_out": "the boxperson starts a run-out",
+        "run_out": "the boxperson begins a run-out",
         "run_out_over": "a 7, a new shooter or the boxperson ends it",
     },
     arrows=(
@@ -96,7 +96,7 @@ class CrapsState:
 
 
 as_craps_state = converter_of(CrapsState)
-"""Converts the JSON values of a recorded state."""
+"""Converts a recorded state from its JSON values."""
 
 
 class Craps(PlaysThrows):
@@ -120,8 +120,9 @@ class Craps(PlaysThrows):
     ) -> None:
         """Begin in `state`, after roll number `last_roll`, with bets open for `betting_round`.
 
-        `standing_call` is the last roll if it can still be corrected, `line_bet` the settlement engine's last
-        report on a shooter's line bet, `learned` the walls' properties learned from earlier throws.
+        `standing_call` is the last roll if it can still be corrected. `line_bet` is the settlement engine's
+        last report on a shooter's line bet. `learned` holds the properties of the walls learned from earlier
+        throws.
         """
         self._line_bet = line_bet
         self._late = LateWagers()
@@ -147,14 +148,14 @@ class Craps(PlaysThrows):
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The state for wagers with the dice out, from release to call; None without a throw (C34-MK-1b)."""
+        """The state for wagers with the dice out, from release to call; None outside a throw (C34-MK-1b)."""
         if not self.open_attempt:
             return None
         confirmed = self._late.confirmed
         return DiceOut(confirmed, self.throws.motion.until_us if confirmed else None)
 
     def memory(self) -> Mapping[str, object]:
-        """Return the game's state between throws, by the fields of State."""
+        """Return the game's state between throws, keyed by the fields of State."""
         state = self._state
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, CrapsState):
@@ -171,7 +172,7 @@ class Craps(PlaysThrows):
         }
 
     def next_numbers(self) -> dict[str, int]:
-        """Return the numbers of the next roll and of the present round of bets."""
+        """Return the numbers of the next roll and of the current round of bets."""
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     def enter(self, entered: Input) -> bool:
@@ -199,7 +200,7 @@ class Craps(PlaysThrows):
         self._publish_shooter(entered.t, entered)
         self._show_puck(entered.t)
         shooter = self._state.shooter
-        named = "nobody is named" if shooter is None else f"seat {shooter}"
+        named = "none named" if shooter is None else f"seat {shooter}"
         self._agenda.answer = f"Shooter: {named}; {self._state.phase.replace('_', ' ')}"
         return True
 
@@ -214,8 +215,8 @@ class Craps(PlaysThrows):
                 yield "run_out"
 
     def reset(self, t: int) -> None:
-        """Start with a come-out, as the table opens (C34-DEF-2)."""
-        # Bets are closed only during a throw, when the table can't be closed, so none need to be opened.
+        """Start with a come-out when the table opens (C34-DEF-2)."""
+        # Bets are closed only during a throw, and the table can't be closed then, so no bets need reopening.
         del t
         self.restore(CrapsState())
         self.attempts.settle_at_opening()
@@ -226,7 +227,7 @@ class Craps(PlaysThrows):
 
     @property
     def warnings(self) -> int:
-        """How many warnings the present shooter has had."""
+        """How many warnings the current shooter has had."""
         return self._state.warnings
 
     def snapshot(self) -> object:
@@ -241,7 +242,7 @@ class Craps(PlaysThrows):
         self._shooter_cause = "corrected"
 
     def began(self, t: int) -> None:
-        """Close the bets, as the dice leave the hand (C34-MK-1a)."""
+        """Close the bets when the dice leave the hand (C34-MK-1a)."""
         self._late.clear()
         if self._bets_open:
             self._bets_open = False
@@ -259,7 +260,7 @@ class Craps(PlaysThrows):
     def _lacks_line_bet(self) -> bool:
         """Whether the shooter of the next come-out roll lacks a line bet (C34-DICE-4, CV1-SHOOT-1).
 
-        The settlement engine reports that; without a report on this shooter, none is assumed to be missing.
+        The settlement engine reports this. Without a report on this shooter, the bet is assumed to be there.
         """
         shooter = self._state.shooter
         due = shooter is not None and self._state.phase == "come_out"
@@ -270,14 +271,14 @@ class Craps(PlaysThrows):
         return Reason(code="no_line_bet", rule=self._rules.line_bet_rule, seen=seen)
 
     def _show_line_bet(self, t: int) -> None:
-        """Set the lamp that tells the crew before the throw whether the shooter's line bet is missing."""
-        shows = "missing" if self._lacks_line_bet else "off"
-        if shows != self._line_bet_shown:
-            self._line_bet_shown = shows
-            self._agenda.set_lamp(t, "line_bet", shows)
+        """Set the lamp that shows the crew, before the throw, whether the shooter's line bet is missing."""
+        lamp = "missing" if self._lacks_line_bet else "off"
+        if lamp != self._line_bet_shown:
+            self._line_bet_shown = lamp
+            self._agenda.set_lamp(t, "line_bet", lamp)
 
     def call(self, result: Result[Dice]) -> Data:
-        """Apply a roll that counts; return its data."""
+        """Apply a roll that counts and return its data."""
         assert result.value is not None
         before, call = self._apply(result.value, result.warning)
         return RollCalled(
@@ -297,7 +298,7 @@ class Craps(PlaysThrows):
         )
 
     def no_result(self, result: Result[Dice]) -> Data:
-        """Count a No Roll, after which the same shooter throws again; return its data."""
+        """Count a No Roll, after which the same shooter throws again, and return its data."""
         self._agenda.inspections.require_after(result.reasons, plays_with="dice")
         count = self._state.invalid_rolls + 1
         self._state = replace(self._state, invalid_rolls=count)
@@ -321,10 +322,10 @@ class Craps(PlaysThrows):
         )
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone, then the inputs since; return its data."""
+        """Apply a roll in place of the one just undone, reapply the inputs since, and return its data."""
         corrected = self._corrected(result, corrects, ruling)
         for entered in since:
-            self._enter_again(entered)
+            self._reapply(entered)
         return corrected
 
     def _corrected(self, result: Result[Dice], corrects: str, ruling: str) -> RollCorrected:
@@ -357,7 +358,7 @@ class Craps(PlaysThrows):
         )
 
     def follow_up(self, t: int) -> None:
-        """Publish that the dice pass, if they do, and that bets open again."""
+        """Publish a pass of the dice, if there is one, and that bets are open again."""
         self._publish_shooter(t)
         self._show_puck(t)
         if not self._bets_open:
@@ -411,13 +412,13 @@ class Craps(PlaysThrows):
             case "new_shooter":
                 if self._state.phase == "run_out":
                     self._machine.fire("run_out_over")
-                named_late = self._state.shooter is None  # CV1-SHARP-2: the present hand's shooter is named
+                named_late = self._state.shooter is None  # CV1-SHARP-2: this names the current hand's shooter
                 before = self._state if named_late else replace(self._state, warnings=0, invalid_rolls=0)
                 self._state = replace(before, phase=self._machine.state, shooter=entered.seat)
                 self._shooter_cause = "new_shooter"
 
-    def _enter_again(self, entered: Input) -> None:
-        """Apply an input again that was entered since a corrected roll, and publish the shooter again."""
+    def _reapply(self, entered: Input) -> None:
+        """Reapply an input entered since a corrected roll, and publish the shooter again."""
         with suppress(InputRefused):  # a run-out is dropped if the corrected roll leaves a point on
             self._check_between_throws(entered)
             self._apply_between_throws(entered)
@@ -438,13 +439,13 @@ class Craps(PlaysThrows):
         self._agenda.publish("shooter.changed", t, data)
 
     def _show_puck(self, t: int) -> None:
-        shows = {"come_out": "off", "run_out": "off_dont_pass"}.get(self._state.phase)
-        self._agenda.set_lamp(t, "puck", shows or f"on_{self._state.point}")
+        off = {"come_out": "off", "run_out": "off_dont_pass"}.get(self._state.phase)
+        self._agenda.set_lamp(t, "puck", off or f"on_{self._state.point}")
         self._show_line_bet(t)
 
 
 _ANOTHER = "another shooter"
-"""In place of the published shooter, so that the next one is published in any case."""
+"""Stands for an outdated published shooter, so that the next one is published in any case."""
 _BETWEEN_THROWS = frozenset({"new_shooter", "pass_dice", "run_out"})
 
 

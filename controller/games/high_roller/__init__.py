@@ -1,1 +1,1 @@
-"""High Roller: its state machine, its wagers, and the `Game` value through which all else uses them."""
+"""High Roller: its state machine, its wagers, and the `Game` value through which the controller uses them."""

@@ -16,7 +16,9 @@ def rank_entered(card: str | int | None, what: str) -> int:
     text = "" if card is None else str(card).strip().upper()
     rank = rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
     if rank is None:
-        raise InputRefused("bad_argument", f"{what} needs a card from 2 to Queen, or 2 to 12; enter it again")
+        raise InputRefused(
+            "bad_argument", f"{what} needs a card from 2 to Queen, or a number from 2 to 12; enter it again"
+        )
     return rank
 
 
@@ -50,7 +52,7 @@ def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRoller
 def place_button(state: HighRollerState, rules: HighRollerRules) -> HighRollerState:
     """Place the button at the highest card, or the lowest if so set (H-BTN-1, !H-9).
 
-    Raises InputRefused while several players have it.
+    Raises InputRefused while several players are tied for it.
     """
     if not state.draws:
         raise InputRefused("no_button")
@@ -79,7 +81,7 @@ def is_re_buy(state: HighRollerState, name: str) -> bool:
 
 
 def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules) -> HighRollerState:
-    """Sell a player cards in the buy-in; 0 is a pass. The button is first, then clockwise (H-BTN-2)."""
+    """Sell a player cards in the buy-in, the button first and then clockwise (H-BTN-2); 0 is a pass."""
     state, name = seated(state, seat, "buy")
     order = state.clockwise
     if state.asked is None and name != state.button:
@@ -112,7 +114,7 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
         raise InputRefused("over_limit", f"seat {name} may buy at most {left} more this game (H-CAP-1)")
     if state.sold + count > rules.decks * CARDS_PER_DECK:
         left = rules.decks * CARDS_PER_DECK - state.sold
-        raise InputRefused("sold_out", f"cards left in {rules.decks} decks: {left} (!H-8)")
+        raise InputRefused("sold_out", f"only {left} cards are left in {rules.decks} decks (!H-8)")
     if not count:
         return state
     final = state.final if state.sold else state.closing
@@ -140,7 +142,7 @@ def pitch(
 
 
 def require_order(state: HighRollerState, card: Card) -> None:
-    """Raise InputRefused if it is not known who gets this card, because one before it was missed."""
+    """Raise InputRefused if it is not known who gets this card, because an earlier card was missed."""
     if card.to is None and state.missed and len(state.owed) > 1:
         raise InputRefused(
             "order_broken", "an earlier card was missed: enter both cards with set_card, each with its seat"
@@ -148,7 +150,7 @@ def require_order(state: HighRollerState, card: Card) -> None:
 
 
 def missed(state: HighRollerState, cards: int = 1) -> HighRollerState:
-    """Record cards that left the shoe unseen, after which it is not known who gets the next one."""
+    """Record cards that left the shoe unseen. It is then not known which player gets the next one."""
     owed = sum(state.owed.values())
     return state.replace(missed=min(state.missed + cards, owed)) if owed else state
 
@@ -167,7 +169,7 @@ def bought(state: HighRollerState, entered: Input, count: int) -> CardsBought:
 def pitched(
     state: HighRollerState, seen: Card | Input, name: str, rank: int, replaced: int | None
 ) -> CardPitched:
-    """Return the data of a card that was pitched to its player."""
+    """Return the data of a card pitched to its player."""
     by, who = (seen.by, seen.who) if isinstance(seen, Input) else ("shoe", None)
     player = state.seat(name)
     return CardPitched(game=state.game, player=player, card=rank, replaces=replaced, by=by, who=who)
@@ -196,7 +198,7 @@ def replace_card(
 
 
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
-    """Return what a game pays into the Bonus Pot: as entered before the roll, else as configured (!H-6)."""
+    """Return what a game pays into the Bonus Pot: the amount entered, or else the configured one (!H-6)."""
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:
         most = rules.bonus_most_cents
@@ -215,7 +217,7 @@ def require_ready(state: HighRollerState) -> None:
 
 
 def no_roll_due(state: HighRollerState) -> InputRefused | None:
-    """Return the refusal of dice that are thrown now; None if a roll is due."""
+    """Return the refusal of dice thrown now; None if a roll is due."""
     if state.stage in ROLLING:
         return None
     if state.stage not in BUYING:
@@ -231,7 +233,7 @@ def leave(state: HighRollerState, name: str) -> HighRollerState:
     """Record that a player leaves; the player's cards stay in the game (!H-19)."""
     if name not in state.names or name in state.gone:
         raise InputRefused(
-            "bad_argument", f"leave: found seat {name}, expected that of a player at the table"
+            "bad_argument", f"leave: found seat {name}, expected the seat of a player at the table"
         )
     if state.cards.get(name) or state.owed.get(name) or state.stage not in (*BUYING, "button_draw"):
         return state.replace(gone=(*state.gone, name))
@@ -258,7 +260,7 @@ def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
 
 
 def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
-    """Return the state for the next game; the button moves clockwise (H-BTN-3) unless a game was void."""
+    """Return the state for the next game; the button moves clockwise (H-BTN-3) unless the game was void."""
     order = state.clockwise
     button = order[1] if button_moves and len(order) > 1 else state.button
     fresh = state.replace(
@@ -283,11 +285,11 @@ def _owed_to(state: HighRollerState) -> str:
 
 
 def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
-    """Record that 15 minutes are left (H-CLOSE-1); entered again, or with `count`, that the hours of
-    operation have ended.
+    """Record that 15 minutes of the hours of operation are left (H-CLOSE-1), or that the hours have ended.
 
-    `count` is the number of players left then; without it, those at the table count. With fewer than two,
-    there is no final game for the Bonus Pot (H-CLOSE-2). Raises InputRefused.
+    The hours have ended if this is entered again, or with `count`: the number of players left. Without
+    `count`, the players at the table are counted. With fewer than two players there is no final game for the
+    Bonus Pot (H-CLOSE-2). Raises InputRefused.
     """
     if state.over:
         raise InputRefused("final_game_over")

@@ -21,8 +21,8 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.high_roller is None:
         raise SetupError(
-            f"rule set {rules.name} is for High Roller: found no dice_table, expected its dimensions in the"
-            " header"
+            f"rule set {rules.name} is for High Roller: found no dice_table in the header, expected its"
+            " dimensions"
         )
     return HighRoller(
         rules.throw,
@@ -48,13 +48,13 @@ def _after_stop(state: State) -> State:
 
 
 def _bets_stay_closed(state: State) -> bool:
-    """Return whether a game is being played or its winner is not paid: no card is sold before the next."""
+    """Return whether a game is being played or its winner is unpaid, so that no cards are sold."""
     game = read_memory(state.high_roller, as_high_roller_state)
     return game is not None and game.stage in (*ROLLING, "won")
 
 
 def _wagers() -> Wagers:
-    from controller.games.high_roller.wagers.book import WAGERS  # noqa: PLC0415 - for settlement alone
+    from controller.games.high_roller.wagers.book import WAGERS  # noqa: PLC0415 - needed only for settlement
 
     return WAGERS
 

@@ -13,12 +13,12 @@ from controller.games.high_roller.rolls import (
     called,
     corrected,
     decline,
+    effect_of,
     game_void,
     illegal,
     roller,
     start_of,
     started,
-    take_total,
     under_review,
 )
 from controller.games.high_roller.table import (
@@ -70,8 +70,8 @@ class HighRoller(PlaysThrows):
     ) -> None:
         """Begin in `state`, after roll number `last_roll`.
 
-        `standing_call` is the last roll if it can still be corrected, `learned` the walls' properties learned
-        from earlier throws.
+        `standing_call` is the last roll if it can still be corrected. `learned` holds the properties of the
+        walls learned from earlier throws.
         """
         self._rules = rules
         self._agenda = agenda
@@ -92,14 +92,14 @@ class HighRoller(PlaysThrows):
     # --- the GameMachine of the session ---
 
     def memory(self) -> Mapping[str, object]:
-        """Return the game's state between throws, by the fields of State."""
+        """Return the game's state between throws, keyed by the fields of State."""
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
             call = msgspec.structs.replace(call, high_roller=to_json_values(before))
         return {"high_roller": to_json_values(self._state), "call": call, "learned": self.throws.learned}
 
     def next_numbers(self) -> Mapping[str, int]:
-        """Return the numbers of the next roll and of the present round of buying."""
+        """Return the numbers of the next roll and of the current round of buying."""
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     @property
@@ -134,7 +134,7 @@ class HighRoller(PlaysThrows):
         return isinstance(reading, DieReleased) and not self.attempts.under_way
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Handle a release, or a card, while the table was not in play."""
+        """Handle a release or a card that came while the table was not in play."""
         if not isinstance(reading, Card):
             self.throws.reject_attempt(reading)
         elif reading.to is None:
@@ -195,7 +195,7 @@ class HighRoller(PlaysThrows):
             yield "closing"
 
     def reset(self, t: int) -> None:
-        """Start with the draw for the button, as the table opens; Bonus Pot and a running game stay."""
+        """Start with the draw for the button when the table opens; keep the Bonus Pot and a running game."""
         del t
         state = self._state
         if not state.sold or state.stage == "won":
@@ -219,16 +219,16 @@ class HighRoller(PlaysThrows):
         self._become(snapshot)
 
     def began(self, t: int) -> None:
-        """Close the buying, as the dice leave the hand, unless `start_roll` was entered."""
+        """Close the buying when the dice leave the hand, unless `start_roll` was entered."""
         if self._state.stage in BUYING:
             self._start(t, "dice_released", self._rules.bonus_take_cents)
 
     def call(self, result: Result[Dice]) -> Data:
-        """Apply a roll that counts; return its data."""
+        """Apply a roll that counts and return its data."""
         assert result.value is not None
         before = self._state
-        taken = self._apply_total(sum(result.value))
-        return called(result, before, self._state, taken.call)
+        effect = self._apply_total(sum(result.value))
+        return called(result, before, self._state, effect.call)
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Return the data of an illegal roll, after which the same player rolls again (H-LEGAL-4)."""
@@ -240,13 +240,13 @@ class HighRoller(PlaysThrows):
         return under_review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone, then the inputs since; return its data."""
+        """Apply a roll in place of the one just undone, reapply the inputs since, and return its data."""
         before = self._state
         call = None if result.value is None else self._apply_total(sum(result.value)).call
         for entered in since:
             # A skipped roll is dropped if the corrected roll gives that turn to another player.
             with suppress(InputRefused):
-                self._enter_again(entered)
+                self._reapply(entered)
         return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
@@ -260,14 +260,14 @@ class HighRoller(PlaysThrows):
     # --- rolling ---
 
     def _apply_total(self, total: int) -> RollEffect:
-        taken = take_total(self._state, total, self._rules)
-        self._follow(taken)
-        return taken
+        effect = effect_of(self._state, total, self._rules)
+        self._follow(effect)
+        return effect
 
-    def _follow(self, taken: RollEffect) -> None:
-        self._machine.fire(taken.trigger)
-        self._state = taken.state.replace(stage=self._machine.state)
-        self._following = (*self._following, *taken.outcomes)
+    def _follow(self, effect: RollEffect) -> None:
+        self._machine.fire(effect.trigger)
+        self._state = effect.state.replace(stage=self._machine.state)
+        self._following = (*self._following, *effect.outcomes)
 
     def _become(self, state: HighRollerState) -> None:
         self._state = state
@@ -293,7 +293,7 @@ class HighRoller(PlaysThrows):
             raise InputRefused("under_way")
         player = roller(self._state)
         if entered.seat is not None and str(entered.seat) != player:
-            raise InputRefused("not_your_turn", f"the next roll is seat {player}'s (H-ORDER-1)")
+            raise InputRefused("not_your_turn", f"it is seat {player}'s turn to roll (H-ORDER-1)")
         state = self._state
         self._follow(decline(state, self._rules))
         self.attempts.keep(msgspec.structs.replace(entered, seat=player))
@@ -302,8 +302,8 @@ class HighRoller(PlaysThrows):
         self._agenda.publish("roll.declined", entered.t, data)
         self.follow_up(entered.t)
 
-    def _enter_again(self, entered: Input) -> None:
-        """Apply an input again that was entered since a corrected roll; raises InputRefused."""
+    def _reapply(self, entered: Input) -> None:
+        """Reapply an input entered since a corrected roll; raises InputRefused."""
         match entered.name:
             case "decline" if roller(self._state) == str(entered.seat):
                 self._follow(decline(self._state, self._rules))
@@ -348,7 +348,10 @@ class HighRoller(PlaysThrows):
             self._agenda.publish("cards.bought", entered.t, buying.bought(state, entered, count))
 
     def _ready_to_sell(self) -> HighRollerState:
-        """Return the state in which a card can be sold: the button placed, the previous game over."""
+        """Return the state in which a card can be sold: the button is placed and the previous game is over.
+
+        Raises InputRefused if no card can be sold.
+        """
         state = self._state
         if state.over:
             raise InputRefused("final_game_over")
@@ -408,14 +411,14 @@ class HighRoller(PlaysThrows):
     # --- between games ---
 
     def _next_game(self, t: int) -> None:
-        """Open the next game, as the last one's winner is paid, which makes it final."""
+        """Open the next game once the last winner is paid, which makes the last result final."""
         self._settle_last()
         self._machine.fire("next_game")
         self._become(buying.next_game(self._state, button_moves=True))
         self._open_bets(t, "result")
 
     def _settle_last(self) -> None:
-        """Settle the last roll, as play continues from its result, which makes it final."""
+        """Settle the last roll: play continues from its result, which makes it final."""
         if self.attempts.machine.allows("settled"):
             self.attempts.machine.fire("settled")
 

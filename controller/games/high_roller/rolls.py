@@ -60,7 +60,7 @@ def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
 
 
 def roller(state: HighRollerState) -> str:
-    """Return the player whose roll it is (H-ROLL-1, H-ORDER-1)."""
+    """Return the player whose turn it is to roll (H-ROLL-1, H-ORDER-1)."""
     if state.roll_off is not None:
         return state.roll_off.next.player
     return state.thrower or state.clockwise[0]
@@ -75,20 +75,20 @@ def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
 
 
 def remaining(state: HighRollerState) -> tuple[str, ...]:
-    """Return the players still in, in the order of their rolls."""
+    """Return the players who are still in, in the order of their rolls."""
     if state.roll_off is not None:
         return state.roll_off.players
     return tuple(state.holders)
 
 
-def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> RollEffect:
+def effect_of(state: HighRollerState, total: int, rules: HighRollerRules) -> RollEffect:
     """Return the effect of a legal roll with this total."""
     if state.roll_off is not None:
         return _roll_off_effect(state, state.roll_off.roll(total), rules)
     found = eliminate(state.bought, total, state.clockwise, policy_of(rules))
     match found:
         case None if rules.no_match == "void_game":
-            seen = f"nobody has a card of {total}"
+            seen = f"nobody has a card that matches {total}"
             void = game_void(state, Reason(code="no_match", rule="!H-1", seen=seen), by="sensors", who=None)
             return RollEffect("no_match", "abandon", next_game(state, button_moves=False), (void,))
         case None:
@@ -111,12 +111,12 @@ def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
         raise InputRefused("not_offered")
     if not roll_off.may_decline():
         raise InputRefused("must_roll")
-    taken = _roll_off_effect(state, roll_off.decline(), rules)
-    return taken._replace(trigger="decline") if taken.trigger == "roll" else taken
+    effect = _roll_off_effect(state, roll_off.decline(), rules)
+    return effect._replace(trigger="decline") if effect.trigger == "roll" else effect
 
 
 def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | None) -> Publication:
-    """Return the outcome of a void game, whose stakes all go back (!H-19)."""
+    """Return the outcome of a void game, in which all stakes are returned (!H-19)."""
     return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
 
 

@@ -14,13 +14,13 @@ HIGH_ROLLER_TABLE = MachineTable(
     name="high_roller",
     initial="button_draw",
     states={
-        "button_draw": "everybody gets a card face up; the highest places the button",
+        "button_draw": "each player gets a card face up; the highest card places the button",
         "buy_in": "players buy cards, the button first, and the dealer pitches them face up",
         "re_buy": "players buy further cards, one at a time",
-        "elimination": "the button throws; players without a card of the total are out",
+        "elimination": "the button throws; players without a card that matches the total are out",
         "roll_off": "each remaining player rolls once for each matching card",
         "tied": "the players with equal highest rolls roll again, once each",
-        "won": "the game is won; the winner is paid",
+        "won": "the game is won; the winner is to be paid",
     },
     triggers={
         "draw_button": "a player's card for the button",
@@ -28,13 +28,13 @@ HIGH_ROLLER_TABLE = MachineTable(
         "buy": "a player buys cards, or passes with none",
         "re_buy": "a player buys one more card",
         "start_roll": "buying is over",
-        "no_match": "nobody has a card of the total; the same player throws again",
-        "survivors": "two or more players have a card of the total",
-        "roll": "a roll after which others are due",
+        "no_match": "nobody has a card that matches the total; the same player throws again",
+        "survivors": "two or more players have a card that matches the total",
+        "roll": "a roll after which more rolls are due",
         "decline": "a player skips a roll",
-        "tie": "the last roll leaves two or more players equal at the top",
-        "win": "only one player matched, or rolled the highest",
-        "abandon": "the game is void and all stakes go back",
+        "tie": "after the last roll, two or more players are tied for the highest",
+        "win": "only one player matched, or one player rolled highest",
+        "abandon": "the game is void and all stakes are returned",
         "next_game": "the winner is paid, the button moves on and buying begins",
     },
     arrows=(
@@ -89,11 +89,11 @@ HIGH_ROLLER_TABLE = MachineTable(
 class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The game's state between throws, in a recording's header.
 
-    `seats` are those at the table, clockwise; all other fields name a seat by its text. `draws` are the cards
-    for the button, `redraw` the players with equal ones, who draw again. `cards` are the totals that each
-    player's cards match, `owed` how many cards each has bought that are not pitched yet, `asked` is the last
-    player who bought or passed in the buy-in. `gone` are the players who have left but have cards in the
-    game.
+    `seats` are the seats at the table, clockwise; all other fields name a seat as text. `draws` are the cards
+    drawn for the button, and `redraw` the players with equal cards, who draw again. `cards` are the totals
+    that each player's cards match, and `owed` the number of cards that each player has bought but that are
+    not pitched yet. `asked` is the last player who bought or passed in the buy-in. `gone` are the players who
+    have left but have cards in the game.
     """
 
     stage: str = "button_draw"
@@ -106,7 +106,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     owed: dict[str, int] = {}
     asked: str | None = None
     missed: int = 0
-    """How many cards left the shoe for an unknown player; if any, it is not known who gets the next one."""
+    """How many cards left the shoe for an unknown player; if any, the next card's player is unknown too."""
     gone: tuple[str, ...] = ()
     bonus_take: int = 0
     thrower: str | None = None
@@ -135,7 +135,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def bought(self) -> list[BoughtCard]:
-        """All cards that were pitched, clockwise from the button."""
+        """All cards pitched so far, clockwise from the button."""
         return [
             BoughtCard(f"{seat}:{number}", seat, rank)
             for seat in self.clockwise
@@ -144,7 +144,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def sold(self) -> int:
-        """The number of cards that were bought, pitched or not."""
+        """The number of cards bought, pitched or not."""
         return sum(map(len, self.cards.values())) + sum(self.owed.values())
 
     def seat(self, name: str) -> Seat:
@@ -157,4 +157,4 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 as_high_roller_state = converter_of(HighRollerState)
-"""Converts the JSON values of a recorded state."""
+"""Converts a recorded state from its JSON values."""

@@ -1,1 +1,1 @@
-"""Roulette: its state machine, its wagers, and the `Game` value through which all else uses them."""
+"""Roulette: its state machine, its wagers, and the `Game` value through which the controller uses them."""

@@ -14,7 +14,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Roulette:
     rules, state = setup.ruleset, setup.state
     if setup.wheel is None or rules.spin is None:
         raise SetupError(
-            f"rule set {rules.name} is for roulette: found no wheel, expected its geometry in the header"
+            f"rule set {rules.name} is for roulette: found no wheel in the header, expected its geometry"
         )
     return Roulette(
         rules.spin,
@@ -32,7 +32,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Roulette:
 
 
 def _wagers() -> Wagers:
-    from controller.games.roulette.wagers.book import WAGERS  # noqa: PLC0415 - for settlement alone
+    from controller.games.roulette.wagers.book import WAGERS  # noqa: PLC0415 - needed only for settlement
 
     return WAGERS
 

@@ -1,5 +1,4 @@
-"""Launches: whether pulses in the track come from a launched ball, from a hand or from the last spin's
-ball."""
+"""Launches: whether pulses in the track come from a launched ball, a hand, or the last spin's ball."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -8,7 +7,7 @@ from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, D
 from controller.rules.wheel import SURELY_SEEN_US, SpinWatch
 
 SURE_TURNS = 2.0
-"""A hand's pulses together with the ball's can look like one turn, but not like this many."""
+"""The pulses of a hand and of the ball together can look like one turn, but not like this many."""
 NO_BALL_US = 6_000_000
 """A pulse that is not followed by a complete turn within this time came from a hand or a cloth."""
 
@@ -17,7 +16,7 @@ class Launches:
     """Detects the next launch: a ball that runs in the track, or drops from it."""
 
     def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
-        """Use `new_watch`, which returns a watch for a spin with its first pulse at that time."""
+        """Use `new_watch`, which returns a watch for a spin whose first pulse is at the given time."""
         self._new_watch = new_watch
         self._candidate: SpinWatch | None = None
         self._running_out: RunningOut | None = None
@@ -25,7 +24,7 @@ class Launches:
         self._pulse_dev = ""
         self._refused_us = 0
         self._late: list[BallBeam] = []
-        """Late pulses from a time when the table was not in play; the next pulse may be of the same ball."""
+        """Late pulses from when the table was not in play; the next pulse may come from the same ball."""
         self.first_pulse_us = 0
         """The time of the latest launch's first pulse."""
         self.rejected_us = 0
@@ -108,7 +107,7 @@ class Launches:
         return candidate
 
     def launched_by_wheel(self, report: WheelStatus) -> SpinWatch:
-        """Return the watch of a spin that began by a smart wheel's report."""
+        """Return the watch of a spin that a smart wheel has reported."""
         watch = self.launched_by_person()
         if watch is None:
             self.first_pulse_us = report.t
@@ -134,7 +133,7 @@ class Launches:
         return self._launched(candidate)
 
     def _see_late(self) -> None:
-        """Add the late pulses to the pending ones, so that both are recognized as the same ball's."""
+        """Add the late pulses to the pending ones, so that both are attributed to the same ball."""
         late, self._late = self._late, []
         seen = [] if self._candidate is None else self._candidate.readings
         readings = sorted((*late, *seen), key=lambda reading: reading.t)
@@ -167,10 +166,10 @@ class Launches:
         return since_us <= self._refused_us
 
     def _proves_ball(self, reading: Reading) -> bool:
-        """Return whether this reading proves a ball without a complete turn.
+        """Return whether this reading proves a launched ball without a complete turn.
 
-        That is its drop, or the ball seen outside the wheel after pulses. The loss of the beams' device after
-        a pulse counts too, because no turn can be seen from then on.
+        The ball's drop proves it, and so does a ball seen outside the wheel after pulses. The loss of the
+        beams' device after a pulse counts too, because no turn can be seen from then on.
         """
         lately = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):
@@ -181,14 +180,14 @@ class Launches:
 
 
 MAX_RUN_US = 40_000_000
-"""No ball runs longer than this, so later pulses are another ball's."""
+"""No ball runs longer than this, so later pulses come from another ball."""
 
 
 class RunningOut:
     """Follows a void spin's ball until it causes no more pulses, or is launched again."""
 
     def __init__(self, watch: SpinWatch) -> None:
-        """Continue with the void spin's own watch."""
+        """Continue with the watch of the void spin."""
         self.watch = watch
         pulses = [r.t for r in watch.readings if isinstance(r, BallBeam)]
         self._first_us, self._last_us = (pulses[0], pulses[-1]) if pulses else (0, 0)
@@ -197,7 +196,7 @@ class RunningOut:
             self._see_device(reading)
 
     def is_over(self, t: int) -> bool:
-        """Return whether a pulse at t is another ball's, because this one's last pulse is too long ago."""
+        """Return whether a pulse at t is from another ball, because this ball's last pulse is too old."""
         return t - self._last_us > SURELY_SEEN_US
 
     def receive(self, reading: Reading) -> None:
@@ -210,7 +209,7 @@ class RunningOut:
             self._see_device(reading)
 
     def _see_device(self, reading: Reading) -> None:
-        """Handle a device's absence: missing pulses prove nothing before its return."""
+        """Track a device's absence, during which missing pulses prove nothing."""
         if isinstance(reading, DeviceDown):
             self._lost.add(reading.dev)
         elif isinstance(reading, DeviceUp) and reading.dev in self._lost:

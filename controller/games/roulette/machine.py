@@ -40,26 +40,26 @@ from controller.rules.wheel.smart_wheel_game import WheelGameState
 
 
 class ChipColours:
-    """The colours of the players' own chips, by seat, as the dealer sells and takes back stacks."""
+    """The colours of the players' own chips, by seat. The dealer sells stacks and takes them back."""
 
     def __init__(self, value_colours: Iterable[str], sold: Mapping[str, str]) -> None:
-        """Begin with these colours sold; those of the house's value chips can't be sold."""
+        """Begin with the colours already sold; the colours of the house's value chips can't be sold."""
         self._value_colours = frozenset(colour.casefold() for colour in value_colours)
         self.by_seat: dict[str, str] = dict(sold)
 
     def enter(self, entered: Input) -> None:
-        """Sell a seat the colour in `what`, or without one take its chips back; raises InputRefused."""
+        """Sell a seat the colour in `what`, or take its chips back if none is given; raises InputRefused."""
         seat = "" if entered.seat is None else str(entered.seat)
         if not seat:
-            raise InputRefused("bad_argument", "chips needs the seat that the stack is for; enter it again")
+            raise InputRefused("bad_argument", "chips needs the seat that gets the stack; enter it again")
         colour = (entered.what or "").strip().casefold()
         if not colour:
             if self.by_seat.pop(seat, None) is None:
-                raise InputRefused("bad_argument", f"seat {seat} has no chips; enter the colour to sell it")
+                raise InputRefused("bad_argument", f"seat {seat} has no chips; enter a colour to sell some")
             return
         if colour in self._value_colours:
             raise InputRefused(
-                "colour_taken", f"{colour} is a colour of value chips (R-PLACE-2); choose another"
+                "colour_taken", f"{colour} is a colour of value chips (R-PLACE-2); choose another colour"
             )
         holder = next(
             (other for other, sold in self.by_seat.items() if sold == colour and other != seat), None
@@ -67,14 +67,14 @@ class ChipColours:
         if holder is not None:
             raise InputRefused(
                 "colour_taken",
-                f"seat {holder} has {colour} (R-PLACE-2); choose another, or take its chips back",
+                f"seat {holder} has {colour} (R-PLACE-2); choose another colour, or take its chips back",
             )
         self.by_seat[seat] = colour
 
 
 _RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 RED = frozenset(str(number) for number in _RED)
-"""The red numbers: the document gives none (!R-5), and all wheels have these."""
+"""The red numbers. The document lists none (!R-5), but they are the same on all wheels."""
 GREEN = frozenset({"0", "00", "000", "0000"})
 
 ROULETTE_TABLE = MachineTable(
@@ -85,7 +85,7 @@ ROULETTE_TABLE = MachineTable(
         "in_track": "the ball runs and bets are still accepted",
         "no_more_bets": "the ball runs and bets are closed",
         "dropped": "the ball has left the track and is falling to its pocket",
-        "settled": "the number is called; losers are collected, then winners are paid",
+        "settled": "the number is called; losing bets are collected, then winners are paid",
     },
     triggers={
         "launch": "the ball is launched",
@@ -123,7 +123,7 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""Readings of which a single one may decide a spin; a few missing beam or index pulses don't matter."""
+"""Kinds of reading of which a single one may decide a spin; a few missing beam or index pulses can't."""
 
 
 class Roulette(PlaysAttempts):
@@ -146,7 +146,7 @@ class Roulette(PlaysAttempts):
     ) -> None:
         """Begin after spin number `last_spin`, with bets open for `betting_round`.
 
-        `standing_call` is the last spin if it can still be corrected, `chips` the colours sold, by seat.
+        `standing_call` is the last spin if it can still be corrected. `chips` are the colours sold, by seat.
         """
         self._agenda = agenda
         self._machine = FlatMachine(ROULETTE_TABLE)
@@ -184,7 +184,7 @@ class Roulette(PlaysAttempts):
         return self.spins.attempts
 
     def memory(self) -> dict[str, object]:
-        """Return the game's state between spins, by the fields of State."""
+        """Return the game's state between spins, keyed by the fields of State."""
         return {
             "learned": self.spins.learned.figures(),
             "call": self.attempts.standing_call(),
@@ -192,12 +192,12 @@ class Roulette(PlaysAttempts):
         }
 
     def next_numbers(self) -> dict[str, int]:
-        """Return the numbers of the next spin and of the present round of bets."""
+        """Return the numbers of the next spin and of the current round of bets."""
         return {"spin": self.attempts.number + 1, "round": self._round}
 
     @property
     def wheel_state(self) -> WheelGameState | None:
-        """A smart wheel's last report; None without one, or before its first report."""
+        """A smart wheel's last report; None without a smart wheel, or before its first report."""
         return self.spins.games.wheel_state
 
     def begins_attempt(self, reading: Reading) -> bool:
@@ -262,12 +262,12 @@ class Roulette(PlaysAttempts):
         yield "chips"
 
     def rule(self, entered: Input) -> None:
-        """Handle a ruling on the present or the last spin; raises InputRefused if there is none."""
+        """Handle a ruling on the current or the last spin; raises InputRefused if there is none."""
         self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
         self.attempts.enter(entered)
 
     def reset(self, t: int) -> None:
-        """Start a new round, as the table opens, with bets open."""
+        """Start a new round with bets open when the table opens."""
         self._machine.restore(ROULETTE_TABLE.initial)
         self._chips.by_seat.clear()
         self.attempts.settle_at_opening()
@@ -282,7 +282,7 @@ class Roulette(PlaysAttempts):
         return self._bets_open
 
     def snapshot(self) -> object:
-        """Return the state for `restore`: a spin changes only the machine's state."""
+        """Return the state for `restore`; a spin changes only the machine's state."""
         return "dropped"
 
     def restore(self, snapshot: object) -> None:
@@ -301,7 +301,7 @@ class Roulette(PlaysAttempts):
             self._machine.fire("no_more_bets")
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close the bets, because the ball is about to drop (R-SPIN-3), or a person must rule first."""
+        """Close the bets, because the ball is about to drop (R-SPIN-3) or a person must rule first."""
         if self._bets_open:
             self._close_bets(t, cause)
 
@@ -314,7 +314,7 @@ class Roulette(PlaysAttempts):
             self._machine.fire("drop")
 
     def call(self, result: Result[str]) -> Data:
-        """Apply the number; return the data of its call (R-SPIN-4)."""
+        """Apply the number and return the data of its call (R-SPIN-4)."""
         assert result.value is not None
         self._machine.fire("number")
         return SpinCalled(
@@ -330,7 +330,7 @@ class Roulette(PlaysAttempts):
         )
 
     def no_result(self, result: Result[str]) -> Data:
-        """Apply a No Spin; return its data (R-IRR-1..3)."""
+        """Apply a No Spin and return its data (R-IRR-1..3)."""
         self._agenda.inspections.require_after(result.reasons, plays_with="wheel")
         self._machine.fire("no_spin")
         return SpinNoSpin(
@@ -364,9 +364,9 @@ class Roulette(PlaysAttempts):
         )
 
     def follow_up(self, t: int) -> None:
-        """Open the bets again, also after a No Spin, when they stand or may be taken back (!R-7).
+        """Open the bets again. After a No Spin they stand, or may be taken back (!R-7).
 
-        After a correction, bets that the dealer has closed for the next spin stay closed (R-SPIN-3).
+        After a correction, betting stays closed if the dealer has closed it for the next spin (R-SPIN-3).
         """
         if self._stay_closed:
             self._stay_closed = False

@@ -1,6 +1,6 @@
-"""Spins by the table's own beams: when a spin begins, and when it is judged.
+"""Spins observed by the table's own beams: when a spin begins, and when it is judged.
 
-The judge itself is `controller.rules.wheel`.
+The judge itself is in `controller.rules.wheel`.
 """
 
 from collections import deque
@@ -40,13 +40,14 @@ SECOND_US = 1_000_000
 MAX_OBJECTS = 16
 """More readings than a foreign-object sensor sends in the second before a launch."""
 EARLY_NO_SPIN = "spoken"
-"""The timer of a No Spin that was called before any ball was seen."""
+"""The timer for a No Spin that was called before any ball was seen."""
 RUNS_UNTIL_US = 3_000_000
-"""A ball without a pulse for this long may be at rest, so a person may enter its number."""
+"""A ball that has caused no pulse for this long may be at rest, so a person may enter its number."""
 
 _SHORTER = 0.8
-"""If a rotor turn is shorter than this share of the turn assumed for giving up, that time is set anew. It
-shows that passes were missed or that a hand pushed the rotor; an untouched rotor does not speed up.
+"""If a rotor turn is shorter than this share of the turn on which the give-up time is based, that time is
+set anew. Such a turn shows that passes were missed or that a hand pushed the rotor: an untouched rotor does
+not speed up.
 """
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
 """Readings that change the time at which a spin is given up."""
@@ -55,7 +56,7 @@ _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
 
 
 class Spins(WheelSpins):
-    """The spins of one wheel, by the table's own beams, from the launch to the ruling."""
+    """The spins of one wheel, observed by the table's own beams, from the launch to the ruling."""
 
     launch_reported_by = "ball_beam"
 
@@ -184,14 +185,14 @@ class Spins(WheelSpins):
     def would_launch(self, reading: Reading) -> bool:
         """Handle a reading while the table is not in play; return whether it could begin a spin.
 
-        That spin is then known, and never counts later.
+        Such a spin is recorded here and never counts later.
         """
         return not self.attempts.under_way and self._launches.reject(reading)
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a late pulse from a time when the table was not in play: a spin begun then never counts.
+        """Handle a late pulse from when the table was not in play: a spin that began then never counts.
 
-        If its later pulses have begun a spin already, that goes to review.
+        If later pulses of the same ball have already begun a spin, that spin goes to review.
         """
         if not isinstance(reading, BallBeam):
             return False
@@ -200,19 +201,19 @@ class Spins(WheelSpins):
             return self._launches.reject_late(reading)
         if 0 < attempts.began_us - reading.t <= NO_BALL_US:
             attempts.note_late(
-                f"a beam of {reading.dev} was interrupted before the table was in play, and reported too late"
+                f"a beam of {reading.dev} was interrupted before the table was in play, but reported too late"
             )
         return False
 
     def launch_seen(self, t: int) -> None:
-        """Begin the spin of pending pulses, if any, because a person's input refers to it."""
+        """Begin the spin of the pending pulses, if there are any, because a person's input refers to it."""
         if self._launches.pending_at(t) and not self.attempts.open:
             watch = self._launches.launched_by_person()
             assert watch is not None
             self._begin(watch, watch.readings[-1])
 
     def hold_no_spin(self, entered: Input) -> bool:
-        """Hold a No Spin that is called before a ball is seen, for a launch that follows shortly."""
+        """Hold a No Spin that is called before a ball is seen, in case a launch follows shortly."""
         named = entered.what is not None
         if named or self._early_no_spin is not None or not self._game.bets_open or self.attempts.open:
             return False
@@ -226,7 +227,7 @@ class Spins(WheelSpins):
         return before_us <= self._rules.object_before_launch_s * SECOND_US
 
     def _no_launch_followed(self, t: int) -> None:
-        """Apply the held No Spin, which no launch followed, to the last spin, or refuse it."""
+        """Apply the held No Spin to the last spin, because no launch followed it, or refuse it."""
         entered = self._early_no_spin
         assert entered is not None
         if self._launches.pending_at(t) and self._is_of_launch(entered.t):
@@ -240,15 +241,15 @@ class Spins(WheelSpins):
 
     @property
     def revolutions(self) -> float | None:
-        """The revolutions that the present spin's ball provably made in the track."""
+        """The revolutions that the current spin's ball provably made in the track."""
         return self._verdict.revolutions if self._verdict is not None else None
 
-    def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
+    def _sign_of_another_spin(self, t: int, *, new_round: bool) -> str | None:
         if self._launches.pending_at(t):
             return "a track beam was interrupted"
         if self._launches.rejected_us > self.attempts.over_us:
             return "a ball was launched while the table was not in play"
-        return super()._sign_of_another(t, new_round=new_round)
+        return super()._sign_of_another_spin(t, new_round=new_round)
 
     def _new_watch(self, first_pulse_us: int) -> SpinWatch:
         sources = self._health.sources
@@ -289,7 +290,7 @@ class Spins(WheelSpins):
     def _decide_before_launch(self) -> None:
         """Decide a spin that was still open when the next ball was launched.
 
-        A review of it is impossible, so it becomes a No Spin without a ruling.
+        It can no longer be reviewed, so it becomes a No Spin without a ruling.
         """
         t = self._launches.first_pulse_us
         self._decide(t, ends=True)
@@ -337,7 +338,7 @@ class Spins(WheelSpins):
         return self._watch.give_up_at_us() if self._watch is not None else None
 
     def _put_off(self, name: str, due_us: int | None, t: int) -> bool:
-        """Set the timer again if readings since then have postponed it."""
+        """Set the timer again if readings have postponed it since it was set."""
         if due_us is None or due_us <= t:
             return False
         self._agenda.set_timer(name, due_us)
@@ -386,10 +387,10 @@ class Spins(WheelSpins):
             relaunched=relaunched,
         )
 
-    # --- the AttemptJudge of the life-cycle ---
+    # --- the AttemptJudge of the life cycle ---
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the present spin by its readings up to t."""
+        """Judge the current spin by its readings up to t."""
         assert self._watch is not None
         self._note_basis(t, called)
         return self._watch.verdict(t, called)[0]
@@ -402,7 +403,7 @@ class Spins(WheelSpins):
         return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for drop and number; after a No Spin, attribute further pulses to its ball."""
+        """Stop waiting for the drop and the number; after a No Spin, attribute further pulses to its ball."""
         if self._watch is not None and decided == "void":
             self._launches.let_run_out(self._watch)
         super().decided(decided)

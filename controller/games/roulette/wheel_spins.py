@@ -1,8 +1,8 @@
 """The common part of all spins, and the spins of a smart wheel whose reports are trusted.
 
-With a rule set that trusts a smart wheel (`revolutions: trusted_wheel`), the wheel's states drive the round:
-its ball in the rim is the launch, its own No More Bets closes the bets, and its number is called if its
-reports up to it were received.
+With a rule set that trusts a smart wheel (`revolutions: trusted_wheel`), the wheel's reports drive the round.
+Its report of the ball in the rim is the launch, and its No More Bets closes the bets. Its number is called if
+all its reports up to that point were received.
 """
 
 from abc import ABC, abstractmethod
@@ -23,24 +23,24 @@ from controller.rules.wheel import Learned
 from controller.rules.wheel.smart_wheel_game import SmartWheelGame, WheelGames, WheelGameState
 
 HIDES_A_SPIN_US = 2_000_000
-"""A wheel that was unobserved for less than this can't have had a whole spin in that time."""
+"""A whole spin does not fit into a shorter time in which the wheel was not observed."""
 
 
 class WheelGame(Results[str], Protocol):
-    """A wheel game's part in the life-cycle of its spins."""
+    """A wheel game's part in the life cycle of its spins."""
 
     @property
     def bets_open(self) -> bool:
         """Whether bets can still be placed."""
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close the bets, because the ball is about to drop, or a person must rule first."""
+        """Close the bets, because the ball is about to drop or a person must rule first."""
 
     def dropped(self, t: int) -> None:
         """Handle the ball's drop from the track."""
 
     def rule(self, entered: Input) -> None:
-        """Handle a ruling on the present or the last spin; raises InputRefused if there is none."""
+        """Handle a ruling on the current or the last spin; raises InputRefused if there is none."""
 
 
 class WheelSpins(ABC):
@@ -78,7 +78,7 @@ class WheelSpins(ABC):
         self._health = health
         self._basis = Basis(decided_at_us=0)
         self.late_pulse_us = 0
-        """The latest pulse of a track beam that was reported too late to count while no spin was open."""
+        """The latest pulse of a track beam that was reported too late to count, while no spin was open."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, game, self, agenda, rules, calls=calls, last=last
         )
@@ -97,21 +97,20 @@ class WheelSpins(ABC):
     def would_launch(self, reading: Reading) -> bool:
         """Handle a reading while the table is not in play; return whether it could begin a spin.
 
-        That spin is then known, and never counts later.
+        Such a spin is recorded here and never counts later.
         """
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a late reading from a time when the table was not in play; return whether it may begin a
-        spin.
+        """Handle a late reading from when the table was not in play; return whether it may begin a spin.
 
-        By default none may: a smart wheel's reports have no time other than their arrival.
+        By default no late reading may: a smart wheel's reports have no time other than their arrival.
         """
         del reading
         return False
 
     @abstractmethod
     def launch_seen(self, t: int) -> None:
-        """Begin the spin of which only the first pulses were seen by t, as a person's input refers to it."""
+        """Begin a spin whose first pulses alone were seen by t, because a person's input refers to it."""
 
     def hold_no_spin(self, entered: Input) -> bool:
         """Hold a No Spin that is called before a ball is seen; return whether it is held."""
@@ -121,7 +120,7 @@ class WheelSpins(ABC):
     @property
     @abstractmethod
     def revolutions(self) -> float | None:
-        """The revolutions that the present spin's ball provably made; None if they are not counted."""
+        """The revolutions that the current spin's ball provably made; None if they are not counted."""
 
     def ruling_is_for_last(self, ruling: Input, *, new_round: bool) -> None:
         """Check that a ruling after the call is for the last decided spin, which it may name in `what`.
@@ -138,15 +137,15 @@ class WheelSpins(ABC):
         corrects = attempts.state == "called" or (
             attempts.state == SPIN.void and ruling.name == SPIN.set_result
         )
-        seen = self._sign_of_another(ruling.t, new_round=new_round) if corrects else None
+        seen = self._sign_of_another_spin(ruling.t, new_round=new_round) if corrects else None
         if seen is not None:
-            says = (
-                f"{seen} since spin {number} was decided, so this may be for a spin that no sensor saw: "
-                f"to rule on spin {number}, add what={number}; a spin that no sensor saw is repeated"
+            message = (
+                f"{seen} since spin {number} was decided, so this may be for a spin that no sensor saw. "
+                f"To rule on spin {number}, add what={number}. A spin that no sensor saw must be repeated"
             )
-            raise InputRefused("which_spin", says)
+            raise InputRefused("which_spin", message)
 
-    def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
+    def _sign_of_another_spin(self, t: int, *, new_round: bool) -> str | None:
         """Return why another spin may have been launched since the last was decided; None if none was."""
         if new_round:
             return "bets were closed or opened by hand"
@@ -165,33 +164,33 @@ class WheelSpins(ABC):
         for name in ("no_more_bets", "give_up"):
             self._agenda.stop_timer(name)
 
-    # --- the AttemptJudge of the life-cycle ---
+    # --- the AttemptJudge of the life cycle ---
 
     @abstractmethod
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the present spin by its readings up to t."""
+        """Judge the current spin by its readings up to t."""
 
     @property
     @abstractmethod
     def _seen(self) -> Sequence[Reading]:
-        """All readings of the present spin."""
+        """All readings of the current spin."""
 
     @abstractmethod
     def _runs(self, t: int) -> bool:
-        """Return whether the ball still runs at t, as far as is known, so that it has no number yet."""
+        """Return whether the ball, as far as is known, still runs at t and so has no number yet."""
 
     def value_of(self, verdict: SpinVerdict) -> str | None:
         """Return the number that the sensors saw."""
         return verdict.number
 
     def value_entered(self, entered: Input) -> str:
-        """Return the number entered; raises InputRefused while the ball runs, or for an unknown pocket."""
+        """Return the number entered; raises InputRefused while the ball runs or for an unknown pocket."""
         if not self.result_can_be_entered(entered.t):
             raise InputRefused("result_not_in")
         number = str(entered.number)
         if number not in self._wheel.pockets_clockwise:
-            says = f"set_number: found {number!r}, expected a pocket of this wheel; enter it again"
-            raise InputRefused("bad_argument", says)
+            message = f"set_number: found {number!r}, expected a pocket of this wheel; enter it again"
+            raise InputRefused("bad_argument", message)
         return number
 
     def result_can_be_entered(self, t: int) -> bool:
@@ -199,11 +198,11 @@ class WheelSpins(ABC):
         return not (self.attempts.under_way and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:
-        """Return every reading of the present spin."""
+        """Return every reading of the current spin."""
         return tuple(self._seen)
 
     def basis(self) -> Basis:
-        """Return the basis of the last verdict beside the readings."""
+        """Return what the last verdict was based on besides the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:
@@ -215,7 +214,7 @@ class WheelSpins(ABC):
 SILENCE_US = 1_000_000
 """The wheel reports its state twice a second; after this long without a report, two may be missing."""
 BURST_US = 250_000
-"""Reports that arrive faster than the wheel sends them were delayed on their way."""
+"""Reports that arrive faster than this, and so faster than the wheel sends them, were delayed in transit."""
 
 
 class SmartSpins(WheelSpins):
@@ -251,7 +250,7 @@ class SmartSpins(WheelSpins):
     def would_launch(self, reading: Reading) -> bool:
         """Handle a reading while the table is not in play; return whether it begins a spin.
 
-        That spin is then known, and never counts later.
+        Such a spin is recorded here and never counts later.
         """
         return isinstance(reading, WheelStatus) and self.games.receive(reading) is not None
 
@@ -260,7 +259,7 @@ class SmartSpins(WheelSpins):
 
     @property
     def revolutions(self) -> float | None:
-        """Return None: the wheel counts the revolutions, and is trusted."""
+        """Return None: the wheel itself counts the revolutions and is trusted."""
         return None
 
     def _begin(self, before: WheelStatus | None, reading: Reading) -> None:
@@ -297,7 +296,7 @@ class SmartSpins(WheelSpins):
         self.attempts.judged(t, verdict)
 
     def _close(self, game: SmartWheelGame, t: int) -> None:
-        """Close bets that are still open, because the ball has dropped, or a person must rule first."""
+        """Close bets that are still open, because the ball has dropped or a person must rule first."""
         if self._dropped:
             return
         closed_us = self._closed_by_us(t)
@@ -317,20 +316,20 @@ class SmartSpins(WheelSpins):
             self.games.before_silence_us = None
 
     def _closed_by_us(self, t: int) -> int:
-        """Return the time as of which bets close if the wheel's report of that arrives at t (R-SPIN-3).
+        """Return the time as of which bets are closed by a wheel's report that arrives at t (R-SPIN-3).
 
-        The reports have no time of their own. One that arrives after a silence may be as old as the silence,
-        during which bets were accepted from people who could see the wheel.
+        The reports carry no time. A report that arrives after a silence may be as old as the silence, during
+        which bets were accepted from people who could see the wheel.
         """
         if self.games.before_silence_us is not None:
             return self.games.before_silence_us
         last = self.games.last
         return t if last is None or t - last.t <= SILENCE_US else last.t
 
-    # --- the AttemptJudge of the life-cycle ---
+    # --- the AttemptJudge of the life cycle ---
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the present spin by its readings so far."""
+        """Judge the current spin by its readings so far."""
         assert self._wheel_game is not None
         self._basis = Basis(decided_at_us=t, called=called)
         return self._wheel_game.verdict(called)

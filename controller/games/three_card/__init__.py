@@ -1,1 +1,1 @@
-"""Three Card Poker: its state machine, its wagers, and the `Game` value through which all else uses them."""
+"""Three Card Poker: its machine, its wagers, and the `Game` value through which the controller uses them."""

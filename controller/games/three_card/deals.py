@@ -1,7 +1,7 @@
 """Deals of cards: when a deal begins, and when it is judged.
 
-The judge itself is `controller.rules.cards`. Its final verdict is used only when every position has played or
-folded; until then no card is revealed.
+The judge itself is in `controller.rules.cards`. Its final verdict is used only when every position has played
+or folded; until then no card is revealed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,31 +32,31 @@ from controller.rules.cards.deal import (
 )
 
 ACTING_ROLES = frozenset({"player", "guest"})
-"""The roles that may play or fold, but may not change that afterwards."""
+"""The roles that may play or fold but may not change their decision afterwards."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
 """Cards that follow a void deal within this time belong to it, because the dealer had not stopped yet."""
 PLAY_DECIDED_US = 10 * SECOND_US
-"""How long a fold must wait after Play was requested: the settlement engine has granted Play by then or never
-will (0.6 s for the table's statement, 5 s for its database), and its report `played` has arrived.
+"""How long a fold must wait after Play was requested. By then the settlement engine has granted Play or never
+will (0.6 s for the table's statement, 5 s for the engine's database), and its report `played` has arrived.
 """
 
 
 class CardGame(Results[Dealt], Protocol):
-    """A card game's part in the life-cycle of its deals."""
+    """A card game's part in the life cycle of its deals."""
 
     @property
     def seats(self) -> Sequence[str]:
-        """The positions that are dealt in; empty if nobody has named them."""
+        """The positions that are dealt in; empty if none have been named."""
 
     def note_late(self, t: int) -> None:
         """Handle a card that left the shoe at t and was reported too late."""
 
     def cards_out(self) -> None:
-        """Called once every position has three cards."""
+        """Handle the third card of the last position: every position now has three cards."""
 
     def all_acted(self) -> None:
-        """Called once every position has played or folded."""
+        """Handle the last position's play or fold: every position has now acted."""
 
 
 class Deals:
@@ -85,13 +85,13 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self._play_asked: dict[str, int] = {}
-        """By position: when the settlement engine requested Play; until that is decided, it can't fold."""
+        """When the settlement engine requested Play, by position; until that is decided, it can't fold."""
         self._nonces: set[str | None] = set()
-        """The nonces of the engine's requests, each used once."""
+        """The nonces of the settlement engine's requests, each used once."""
         self._played: set[str] = set()
-        """The positions with Play in this round, by the settlement engine; they can't fold."""
+        """The positions with Play in this round, as the settlement engine reported; they can't fold."""
         self._stood_played: frozenset[str] = frozenset()
-        """The same for the last decided deal, for a ruling on it while bets are closed for the next."""
+        """The same for the last decided deal, for a ruling on it while bets are closed for the next one."""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
             DEAL, game, self, agenda, rules, calls=calls, last=last
         )
@@ -127,7 +127,7 @@ class Deals:
             self._follow(reading)
 
     def late(self, reading: Reading) -> None:
-        """Handle a reading that came too late to count; the position of such a card is not known."""
+        """Handle a reading that came too late to count; if it is a card, its position is not known."""
         if not isinstance(reading, Card):
             return
         if not self.attempts.open and not self.would_begin(reading):
@@ -138,7 +138,7 @@ class Deals:
         self.attempts.note_late(self._late)
 
     def would_begin(self, card: Card) -> bool:
-        """Return whether this card would begin a deal, and does not belong to the present or the last one."""
+        """Return whether this card would begin a deal rather than belong to the current or the last one."""
         attempts = self.attempts
         if attempts.under_way or attempts.state == "held":
             return False
@@ -155,7 +155,7 @@ class Deals:
         self._runs_on_from_us = card.t
 
     def end_last(self) -> None:
-        """End the last deal, as people continue with the next: further cards don't belong to it."""
+        """End the last deal, because people continue with the next one: further cards don't belong to it."""
         self._runs_on_from_us = None
 
     def timer(self, name: str, t: int) -> None:
@@ -194,21 +194,21 @@ class Deals:
             return
         if position in self._played:
             raise InputRefused("played")
-        asked_us = self._play_asked.get(position)
-        if asked_us is None:
+        requested_us = self._play_asked.get(position)
+        if requested_us is None:
             return
         if entered.by in ACTING_ROLES:
             raise InputRefused("play_asked")
-        wait_us = asked_us + PLAY_DECIDED_US - entered.t
+        wait_us = requested_us + PLAY_DECIDED_US - entered.t
         if wait_us > 0:
             wait_s = -(-wait_us // SECOND_US)
-            says = f"Play was requested here and may still be granted; enter the fold again in {wait_s} s"
-            raise InputRefused("play_asked", says)
+            message = f"Play was requested here and may still be granted; enter the fold again in {wait_s} s"
+            raise InputRefused("play_asked", message)
 
     def play_asked(self, entered: Input) -> None:
-        """Record a request for Play at positions that have not folded before it (T-DEAL-4).
+        """Record a request for Play at the positions that have not already folded (T-DEAL-4).
 
-        The table signs the statement by which Play is granted only after this, so no position has both.
+        The table signs the statement that lets Play be granted only after this, so no position has both.
         """
         if entered.what in self._nonces:
             return  # A repeated request must not make the dealer wait again.
@@ -220,41 +220,41 @@ class Deals:
                 self._play_asked[position] = entered.t
 
     def played(self, entered: Input) -> None:
-        """Record the positions with Play; if the dealer folded one meanwhile, the deal goes to review."""
+        """Record the positions with Play; if the dealer has folded one since, the deal goes to review."""
         positions = [name for seat in entered.seats or () if (name := position_of(seat)) is not None]
         self._played.update(positions)
         folded = self._folded
         both = [position for position in positions if position in folded]
         if both:
-            self.attempts.note_late(f"position {', '.join(both)} was folded, and has a Play wager (T-DEAL-4)")
+            self.attempts.note_late(f"position {', '.join(both)} was folded but has a Play wager (T-DEAL-4)")
 
     def _unanswered(self) -> str:
-        """Return why a person must check the folds, if the settlement engine may have Play there; else empty.
+        """Return why a person must check the folds, if Play may have been granted there; otherwise empty.
 
-        The engine requested Play at these positions and never reported the result (T-DEAL-4).
+        The settlement engine requested Play at these positions and never reported the result (T-DEAL-4).
         """
         folded = left_to_right(seat for seat in self._folded if seat in self._play_asked)
         if not folded:
             return ""
         return (
-            f"position {', '.join(folded)} was folded, Play was requested there, and the settlement engine"
+            f"position {', '.join(folded)} was folded, but Play was requested there and the settlement engine"
             " did not report whether it was granted (T-DEAL-4): check the player's account, then accept the"
             " deal, or enter play"
         )
 
     @property
     def _folded(self) -> tuple[str, ...]:
-        """The positions of the present deal that have folded."""
+        """The positions of the current deal that have folded."""
         acts = self._layout().acts if self.attempts.open else {}
         return tuple(position for position, act in acts.items() if act == "fold")
 
     @property
     def has_both(self) -> bool:
-        """Whether a position of the present deal was folded and has Play, so that it can't be called."""
+        """Whether a position was folded and has Play, so that the current deal can't be called."""
         return not self._played.isdisjoint(self._folded)
 
     def forget_play(self) -> None:
-        """Forget where Play was requested or made, as that round of bets is over."""
+        """Forget where Play was requested or made, because that round of bets is over."""
         self._play_asked.clear()
         self._nonces.clear()
         self._played.clear()
@@ -362,7 +362,7 @@ class Deals:
         return position
 
     def _without_number(self, entered: Input) -> Input:
-        """Return the input without the deal's number, so that `what` is the replaced card alone."""
+        """Return the input without the deal's number, so that `what` names only the replaced card."""
         return msgspec.structs.replace(entered, what=self.attempts.terms.part_named(entered))
 
     def _check_card(self, entered: Input) -> None:
@@ -375,20 +375,23 @@ class Deals:
         if not layout.directed and len(hand) > len(layout.hands[position]):
             raise InputRefused("order_broken")
 
-    # --- the AttemptJudge of the life-cycle ---
+    # --- the AttemptJudge of the life cycle ---
 
     def value_of(self, verdict: DealVerdict) -> Dealt | None:
-        """Return the complete deal; None if something about it is unknown."""
+        """Return the complete deal; None if any part of it is unknown."""
         return verdict.dealt
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether a card can be entered: in a decided deal, all must be out and have acted."""
+        """Return whether a card can be entered.
+
+        In a decided deal, all cards must be out and all positions must have acted.
+        """
         del t
         layout = self._layout()
         return self.attempts.open or (layout.all_out and layout.all_acted)
 
     def acts(self) -> Iterator[str]:
-        """Yield `play` and `fold`, if any position can still do that, or be ruled to have done it."""
+        """Yield `play` and `fold` if any position can still do so, or be ruled to have done so."""
         if self.attempts.open or self.attempts.state == "called":
             layout = self._layout()
             done = [layout.acts.get(position) for position in layout.seats]
@@ -410,7 +413,7 @@ class Deals:
         if dealt is None:
             raise InputRefused(
                 "bad_argument",
-                "the deal would still be incomplete; enter the missing cards and actions first",
+                "the deal would still be incomplete; first enter the missing cards and actions",
             )
         self._readings = readings
         return dealt
@@ -420,24 +423,26 @@ class Deals:
         awaited = self.attempts.awaited()
         if awaited is None:
             return None
-        kept = [one for one in awaited.reasons if one in self._found or one not in self._found_first]
-        new = [one for one in self._found if one not in kept]
+        kept = [
+            reason for reason in awaited.reasons if reason in self._found or reason not in self._found_first
+        ]
+        new = [reason for reason in self._found if reason not in kept]
         layout = self._layout()
         lacks, entered = (layout.lacking, layout.entered) if awaited.state == "review" else ((), ())
         return msgspec.structs.replace(awaited, reasons=(*kept, *new), lacks=lacks, entered=entered)
 
     def judge(self, t: int, called: Reason | None) -> DealVerdict:
-        """Judge the present deal by its readings so far."""
+        """Judge the current deal by its readings so far."""
         verdict = self._judge(t, called=called)
         self._note_basis(t, called)
         return verdict
 
     def readings(self) -> tuple[Reading, ...]:
-        """Return all readings of the present deal, including inputs."""
+        """Return all readings of the current deal, including inputs."""
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return the basis of the last verdict beside the readings."""
+        """Return what the last verdict was based on besides the readings."""
         return self._basis
 
     @property
@@ -447,7 +452,7 @@ class Deals:
         return by_hand[-1] if by_hand else None
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for cards; those that a void deal lacks may still leave the shoe."""
+        """Stop waiting for cards; the cards that a void deal lacks may still leave the shoe."""
         self._agenda.stop_timer("deal")
         if decided != "review":
             self._late = ""

@@ -17,7 +17,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> ThreeCard:
     rules, state = setup.ruleset, setup.state
     if rules.deal is None:
         raise SetupError(
-            f"rule set {rules.name} is for Three Card Poker: found no section `deal`, expected one"
+            f"rule set {rules.name} is for Three Card Poker: found no `deal` section, expected one"
         )
     return ThreeCard(
         rules.deal,
@@ -33,7 +33,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> ThreeCard:
 
 
 def _wagers() -> Wagers:
-    from controller.games.three_card.wagers.book import WAGERS  # noqa: PLC0415 - for settlement alone
+    from controller.games.three_card.wagers.book import WAGERS  # noqa: PLC0415 - needed only for settlement
 
     return WAGERS
 

@@ -35,15 +35,15 @@ THREE_CARD_TABLE = MachineTable(
     initial="betting",
     states={
         "betting": "bets are placed; no card is out",
-        "no_more_bets": "the dealer has called it; the first card leaves the shoe next",
-        "dealing": "cards go face down to the positions and the dealer",
+        "no_more_bets": "the dealer has called No More Bets; the first card leaves the shoe next",
+        "dealing": "cards are dealt face down to the positions and the dealer",
         "acting": "every position has three cards and plays or folds",
         "showdown": "all have acted; the dealer arranges and shows the dealer's hand",
         "reconciling": "the deal is called; hands are reconciled one after the other",
     },
     triggers={
-        "no_more_bets": "the dealer calls it",
-        "open_bets": "the dealer takes bets again",
+        "no_more_bets": "the dealer calls No More Bets",
+        "open_bets": "the dealer opens the bets again",
         "first_card": "the first card leaves the shoe",
         "cards_out": "the last hand has its third card",
         "all_acted": "the last position plays or folds",
@@ -110,7 +110,7 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 as_three_card_state = converter_of(ThreeCardState)
-"""Converts the JSON values of a recorded state."""
+"""Converts a recorded state from its JSON values."""
 
 
 class ThreeCard(PlaysAttempts):
@@ -131,8 +131,8 @@ class ThreeCard(PlaysAttempts):
     ) -> None:
         """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`.
 
-        `bets_opened_us` is when they opened, 0 if not known; `standing_call` is the last deal if it can still
-        be corrected.
+        `bets_opened_us` is when the bets opened, or 0 if that is not known. `standing_call` is the last deal
+        if it can still be corrected.
         """
         before = state or ThreeCardState()
         self._rules = rules
@@ -141,7 +141,7 @@ class ThreeCard(PlaysAttempts):
         self._opened_us = bets_opened_us
         """When bets last opened; 0 if that was before the first recording."""
         self._closed_us = 0
-        """When bets last closed, by the readings."""
+        """When bets last closed, in the time of the readings."""
         self._stay_closed = False
         self._machine = FlatMachine(THREE_CARD_TABLE)
         self._round = betting_round
@@ -162,22 +162,22 @@ class ThreeCard(PlaysAttempts):
         return self.deals.attempts
 
     def memory(self) -> Mapping[str, object]:
-        """Return the game's state between deals, by the fields of State."""
+        """Return the game's state between deals, keyed by the fields of State."""
         state = ThreeCardState(
             seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
         )
         return {"three_card": to_json_values(state), "call": self.deals.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:
-        """Return the numbers of the next deal and of the present round of bets."""
+        """Return the numbers of the next deal and of the current round of bets."""
         return {"deal": self.attempts.number + 1, "round": self._round}
 
     def awaited(self) -> Awaited | None:
-        """Return the deal that a person must rule on or confirm now, with the cards that must be entered."""
+        """Return the deal that a person must rule on or confirm now, with the cards still to be entered."""
         return self.deals.awaited()
 
     def acted(self) -> Mapping[str, str]:
-        """Return `play` or `fold` for each position of the present deal that has acted."""
+        """Return `play` or `fold` for each position of the current deal that has acted."""
         return self.deals.acted()
 
     @property
@@ -261,7 +261,7 @@ class ThreeCard(PlaysAttempts):
             yield "seats"
 
     def reset(self, t: int) -> None:
-        """Start a new round, as the table opens, with bets open and no positions named."""
+        """Start a new round when the table opens, with bets open and no positions named."""
         self._machine.restore(THREE_CARD_TABLE.initial)
         self.attempts.settle_at_opening()
         if not self._bets_open:
@@ -273,7 +273,7 @@ class ThreeCard(PlaysAttempts):
     # --- the CardGame of the deals ---
 
     def snapshot(self) -> object:
-        """Return the state for `restore`: a deal changes only the machine's state."""
+        """Return the state for `restore`; a deal changes only the machine's state."""
         return "showdown"
 
     def restore(self, snapshot: object) -> None:
@@ -281,7 +281,7 @@ class ThreeCard(PlaysAttempts):
         self._machine.restore(str(snapshot))
 
     def began(self, t: int) -> None:
-        """Close the bets, as the first card is out (T-DEAL-2)."""
+        """Close the bets, because the first card is out (T-DEAL-2)."""
         if not self._machine.allows("first_card"):
             self._machine.restore(THREE_CARD_TABLE.initial)
         self._machine.fire("first_card")
@@ -289,9 +289,10 @@ class ThreeCard(PlaysAttempts):
             self._close_bets(t, "first_card")
 
     def note_late(self, t: int) -> None:
-        """Close the bets as of t, when a card left the shoe that was reported late (T-DEAL-2).
+        """Close the bets as of t, when a card that was reported late left the shoe (T-DEAL-2).
 
-        If they were closed later, they are closed again as of t, so that bets made in between go back.
+        If the bets were closed after t, they are closed again as of t, so that bets made in between are
+        returned.
         """
         if t <= self._opened_us or (not self._bets_open and t >= self._closed_us):
             return
@@ -300,17 +301,17 @@ class ThreeCard(PlaysAttempts):
         self._close_bets(t, "first_card")
 
     def cards_out(self) -> None:
-        """Begin the play: every position has its cards and may act (T-DEAL-4)."""
+        """Begin the play, because every position has its cards and may act (T-DEAL-4)."""
         if self._machine.allows("cards_out"):
             self._machine.fire("cards_out")
 
     def all_acted(self) -> None:
-        """End the play: every position has acted, and the dealer's hand is shown (T-DEAL-6)."""
+        """End the play, because every position has acted; the dealer's hand is shown next (T-DEAL-6)."""
         if self._machine.allows("all_acted"):
             self._machine.fire("all_acted")
 
     def call(self, result: Result[Dealt]) -> Data:
-        """Apply the hands; return the data of their call, in the order of reconciling (T-DEAL-7)."""
+        """Apply the hands and return the data of their call, in the order of reconciling (T-DEAL-7)."""
         assert result.value is not None
         self._without_pair_plus = ()
         self._show()
@@ -331,7 +332,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def no_result(self, result: Result[Dealt]) -> Data:
-        """Apply a void deal, whose cards are reshuffled; return its data (T-IRR-1)."""
+        """Apply a void deal, whose cards are reshuffled, and return its data (T-IRR-1)."""
         self._agenda.inspections.require_after(result.reasons, plays_with="shoe")
         self._without_pair_plus = ()
         self._machine.restore(THREE_CARD_TABLE.initial)
@@ -376,7 +377,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def follow_up(self, t: int) -> None:
-        """Open the bets again; after a correction, bets closed for the next deal stay closed (T-DEAL-2)."""
+        """Open the bets again, unless a correction finds them closed for the next deal (T-DEAL-2)."""
         if self._stay_closed:
             self._stay_closed = False
             self._machine.restore("no_more_bets")
@@ -423,7 +424,7 @@ class ThreeCard(PlaysAttempts):
         self._players |= dict.fromkeys(positions, entered.what)
 
     def _check_positions(self, positions: tuple[str, ...], player: str) -> None:
-        """Raise InputRefused if this player may not play these positions, with those named before."""
+        """Raise InputRefused if this player may not play these positions and those already named together."""
         others = {seat for seat, who in self._players.items() if who == player}
         together = left_to_right({*positions, *others})
         if len(together) > self._rules.positions_per_player:

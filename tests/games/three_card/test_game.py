@@ -251,7 +251,7 @@ def test_T_DEAL_4_a_fold_after_an_unanswered_request_for_play_goes_to_review() -
     assert refused.says == "Play was requested here and may still be granted; enter the fold again in 1 s"
     table.act(p1="fold", p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
-    assert review.reasons[0].seen.startswith("position 1 was folded, Play was requested there")
+    assert review.reasons[0].seen.startswith("position 1 was folded, but Play was requested there")
     assert called(table.says("accept").end()).folds == ("1",)
 
 
@@ -319,7 +319,7 @@ def test_T_DEAL_4_a_position_folded_before_its_play_was_reported_goes_to_review(
     table = requested(after_s=20)
     table = placed(table, "1").act(p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
-    assert review.reasons[0].seen.endswith("position 1 was folded, and has a Play wager (T-DEAL-4)")
+    assert review.reasons[0].seen.endswith("position 1 was folded but has a Play wager (T-DEAL-4)")
     assert called(table.says("play", seat="1").end()).folds == ()
 
 

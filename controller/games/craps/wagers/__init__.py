@@ -1,1 +1,1 @@
-"""Craps: one wager book for both documents; what differs between them is in their pay tables."""
+"""The wagers of craps: one wager book for both documents, whose differences are in their pay tables."""

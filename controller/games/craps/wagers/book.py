@@ -68,7 +68,7 @@ class CrapsBook(Book):
 
     @property
     def remembers(self) -> bool:
-        """Whether the book has state beside bets and dice: lowered Don't bets that can't be replaced yet."""
+        """Whether the book has state besides bets and dice: lowered Don't bets that can't be replaced yet."""
         return self._book.remembers
 
     @property
@@ -89,7 +89,7 @@ class CrapsBook(Book):
         return self._gates.late_refusal
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Handle one request and return its answer, with bets in the order in which they were made."""
+        """Handle one request and return its answer, with bets in the order they were made."""
         match request:
             case BetRequest():
                 return self._bet(request)
@@ -119,7 +119,7 @@ class CrapsBook(Book):
 
     def _change(self, request: Change) -> list[AnswerLine]:
         bet = self._book.bets.get(request.id)
-        refusal = self._forbids(bet, request) if bet else Refusal(BOOK_ID, "no bet with this id is up")
+        refusal = self._refusal_of(bet, request) if bet else Refusal(BOOK_ID, "no bet with this id is up")
         if bet is None or refusal:
             assert refusal
             return [refusal.refuse(request.id, str(type(request).__struct_config__.tag))]
@@ -140,7 +140,7 @@ class CrapsBook(Book):
                 return self._hand_back(bet, "void", f"{self._settings.no_action.rule}: No Action")
         return []
 
-    def _forbids(self, bet: Bet, request: Change) -> Refusal | None:
+    def _refusal_of(self, bet: Bet, request: Change) -> Refusal | None:
         match request:
             case Working():
                 return self._gates.call(bet, on=request.on is not False)
@@ -198,7 +198,7 @@ class CrapsBook(Book):
             ending = bet.endings[index] if bet.endings else hand_ending
             if ending is None:
                 if bet.number is None and bet.wager in FLAT:
-                    self._give_number(bet, thrown.total)
+                    self._set_number(bet, thrown.total)
             elif bet.works(thrown.come_out):
                 lines.append(self._end(bet, ending))
             elif bet.base is not None:
@@ -217,12 +217,12 @@ class CrapsBook(Book):
         self._dice.run_out = self._dice.run_out and self._book.any_of(*COMES)
 
     def _end_calls(self) -> None:
-        """End the on and off calls that were for the come-out just over; the defaults apply again."""
+        """End the on and off calls made for the come-out that has just ended; the defaults apply again."""
         for bet in self._book:
             if bet.call_lapses:
                 bet.called_on, bet.call_lapses = None, False
 
-    def _give_number(self, bet: Bet, number: int) -> None:
+    def _set_number(self, bet: Bet, number: int) -> None:
         endings = self._decisions.row(bet.wager, number)
         assert endings is not None
         bet.number, bet.endings = number, endings
@@ -267,7 +267,7 @@ class CrapsBook(Book):
 
 
 _PAIRS = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
-"""By point: dice that set it."""
+"""Dice that set each point."""
 _NATURAL = (3, 4)
 
 
@@ -289,7 +289,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _run_out(run_out: object) -> list[RawRequest]:
-    """Return the request that begins or ends a run-out, as the table reports with each roll (!34-16)."""
+    """Return the request that begins or ends a run-out, which the table reports with each roll (!34-16)."""
     return [{"do": "run_out", "on": run_out, "by_table": True}] if isinstance(run_out, bool) else []
 
 
@@ -297,7 +297,7 @@ class DiceState:
     """The state of the dice without bets: the point, the shooter, and the rolls of the hand."""
 
     def __init__(self, dice: Dice | None = None) -> None:
-        """Begin with these dice, or at a come-out without a shooter."""
+        """Begin with the given dice, or at a come-out without a shooter."""
         self.dice = dice or Dice()
 
     @property
@@ -311,7 +311,7 @@ class DiceState:
         return self.dice.shooter
 
     def follow(self, request: Request) -> None:
-        """Update the state by a request that was granted."""
+        """Update the state for a request that was granted."""
         match request:
             case Roll(dice=faces):
                 self.dice.move_point(self.dice.throw(sum(faces)))
@@ -323,7 +323,7 @@ class DiceState:
                 pass
 
     def is_redundant(self, request: Request) -> bool:
-        """Return whether a request changes nothing: it repeats the shooter, or that there is no run-out."""
+        """Return whether a request changes nothing: it repeats the shooter or the absence of a run-out."""
         match request:
             case NewShooter(player=None):
                 return not self.dice.rolls and self.dice.shooter is None
@@ -341,7 +341,7 @@ class DiceState:
     def prelude(self) -> Sequence[RawRequest]:
         """Return the requests that bring a new book without bets to this state.
 
-        Points that the hand has made are left out, because they count only for Sharp Shooter bets, which are
+        The points already made in the hand are left out. They count only for Sharp Shooter bets, which are
         accepted only before a hand's first roll.
         """
         dice = self.dice
@@ -386,7 +386,7 @@ WAGERS = Wagers(
     open=lambda _, load: CrapsBook(load(CrapsPayTable)),
     report=lambda _, load: report(load(CrapsPayTable)),
     requests_of=requests_of,
-    closed=Refusal("C34-MK-1a", "the dice are out; bet and change bets once they open again"),
+    closed=Refusal("C34-MK-1a", "the dice are out; make or change bets once betting opens again"),
     settled_at=_settled_at,
     play_state=DiceState,
     prelude_after=_prelude_after,

@@ -65,7 +65,7 @@ class Decisions:
     def row(self, wager: str, number: int | None = None) -> Endings | None:
         """Return the row of a bet other than a Hop, on its number if it has one; None for an unknown bet.
 
-        A line bet without a number is before its first roll.
+        A line bet has no number before its first roll.
         """
         return self.rows.get((wager, number))
 
@@ -102,7 +102,7 @@ def _first_roll(wager: LineWager, line: LineBet) -> Endings:
         if total in NATURALS:
             return _loses(line.natural, what) if on_seven_side else _wins(line.natural, what, line.pay.ratio)
         if total == 12 and on_seven_side:
-            return Ending("push", f"{line.bar_12}: {what} is barred, the stake goes back")
+            return Ending("push", f"{line.bar_12}: {what} is barred, so the stake is returned")
         if total in CRAPS:
             return _wins(line.craps, what, line.pay.ratio) if on_seven_side else _loses(line.craps, what)
         return None

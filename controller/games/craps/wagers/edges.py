@@ -21,7 +21,7 @@ from controller.settlement.paytable import (
 )
 
 DOLLAR_CENTS = 100
-"""The chip that is assumed for breakage if a table has no minimum."""
+"""The chip assumed for breakage if a table has no minimum."""
 
 
 class Worth(NamedTuple):
@@ -55,9 +55,9 @@ def report(table: CrapsPayTable) -> Report:
 
 
 def worth(endings: Endings, on_number: Mapping[int, Worth] | None = None) -> Worth:
-    """Return the worth of a bet by its row of endings.
+    """Return the worth of a bet, computed from its row of endings.
 
-    A roll that does not end it leaves it up, or with `on_number` moves it to the rolled number.
+    A roll that does not end the bet leaves it up or, if `on_number` is given, moves it to the rolled number.
     """
     net, pushed, counted = Fraction(), Fraction(), 0
     for roll, ending in zip(ROLLS, endings, strict=True):
@@ -79,7 +79,7 @@ def _net(ending: Ending) -> Fraction:
 
 
 def sharp_shooter_chances(table: CrapsPayTable) -> dict[int, Fraction]:
-    """Return the chance of each number of points in a hand; the largest number includes more points."""
+    """Return the chance of each number of points in a hand; the largest number also covers all above it."""
     if table.sharp_shooter is None:
         return {}
     top = max(table.sharp_shooter.pays)
@@ -138,7 +138,7 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
 
 
 def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
-    """Yield a finding for each Don't bet that favours a player who lays odds on some numbers only (!34-3)."""
+    """Yield a finding for each Don't bet that favours a player who lays odds only on some numbers (!34-3)."""
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
     for wager, odds in table.odds.items():
         flat = FLAT_OF[wager]
@@ -173,8 +173,8 @@ def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
                 code="lay_outlasts_bet",
                 wager=wager,
                 rule=odds.limit,
-                text=f"a {FLAT_OF[wager]} may be reduced to next to nothing behind full odds, which stay; "
-                "lay_odds_follow_reduction: true hands back what the reduced bet no longer covers",
+                text=f"a {FLAT_OF[wager]} may be reduced to almost nothing while its full odds stay up; "
+                "lay_odds_follow_reduction: true hands back the odds that the reduced bet no longer covers",
             )
 
 

@@ -1,6 +1,6 @@
 """The requests of a craps table, and its gates: which bets may be made, raised, lowered or called, and when.
 
-Requests are those of the settle contract. Each refusal names the rule behind it.
+The requests are those of the settle contract. Each refusal names the rule behind it.
 """
 
 from typing import Annotated, Literal
@@ -28,9 +28,9 @@ Face = Annotated[int, Meta(ge=1, le=6)]
 class BetRequest(Request, frozen=True, kw_only=True, tag="bet"):
     """Make a bet of `amount` cents.
 
-    `base` is the id of the flat bet behind which odds go, `dice` are the two faces of a Hop in any order.
-    `late` is whether the dice had left the hand, `confirmed` whether dealer and boxperson both confirmed it
-    (C34-MK-1b).
+    `base` is the id of the flat bet behind which the odds are placed. `dice` are the two faces of a Hop bet,
+    in any order. `late` is whether the dice had left the hand. `confirmed` is whether the dealer and the
+    boxperson have both confirmed a late bet (C34-MK-1b).
     """
 
     id: str
@@ -63,7 +63,7 @@ class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
 
 
 class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
-    """A player takes the dice; without `player`, the dice pass to a shooter who is not named yet."""
+    """A player takes the dice. Without `player`, the dice pass to a shooter who is not named yet."""
 
     player: str | None = None
 
@@ -72,8 +72,8 @@ class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
     """Begin or end a run-out, in which rolls decide only the remaining Come and Don't Come bets
     (C34-CONT-2b).
 
-    `by_table` is whether a table reports it. A table has no bets and continues until its boxperson ends the
-    run-out, so it is not refused once no bet waits for a decision (!34-17).
+    `by_table` is whether the table reports the run-out. The table does not know the bets and continues until
+    its boxperson ends the run-out, so its report is accepted even if no bet awaits a decision (!34-17).
     """
 
     on: bool
@@ -117,14 +117,14 @@ class Gates:
         self._gates = (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported)
 
     def bet(self, request: BetRequest) -> Bet | Refusal:
-        """Return the bet for the book, or why it is refused."""
+        """Return the bet for the book, or the reason for its refusal."""
         for gate in self._gates:
             if refusal := gate(request):
                 return refusal
         number = self._book.bets[request.base].number if request.base else request.number
         endings = self._endings(request, number)
         if endings is None:
-            return Refusal(self._rules[request.wager], _choice(self._table, request))
+            return Refusal(self._rules[request.wager], _wrong_choice(self._table, request))
         bet = Bet(
             id=request.id,
             player=request.player,
@@ -204,7 +204,7 @@ class Gates:
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
 
     def most_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
-        """Return the most cents of odds behind a flat bet of this amount; None if there is no limit."""
+        """Return the maximum odds, in cents, behind a flat bet of this amount; None if there is no limit."""
         return self._limits.most_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
@@ -224,12 +224,12 @@ class Gates:
         if self._dice.point is not None or self._book.any_of("pass", "dont_pass"):
             return Refusal(policy.rule, "a run-out needs a come-out roll without any Pass or Don't Pass bet")
         if not by_table and not self._book.any_of("come", "dont_come"):
-            return Refusal("!34-17", "a run-out needs Come or Don't Come bets that wait for a decision")
+            return Refusal("!34-17", "a run-out needs Come or Don't Come bets that await a decision")
         return None
 
     def _unknown(self, request: BetRequest) -> Refusal | None:
-        if not self._book.takes(request.id):
-            return Refusal(BOOK_ID, f"the id {request.id!r} was used before; every bet needs its own")
+        if not self._book.accepts_id(request.id):
+            return Refusal(BOOK_ID, f"the id {request.id!r} was used before; use a new id for every bet")
         if request.wager not in self._rules:
             rule = self._table.not_offered.get(request.wager, self._table.offered_by)
             return Refusal(rule, f"{request.wager!r} is not offered; offered are {', '.join(self._rules)}")
@@ -284,10 +284,10 @@ class Gates:
                 return Refusal(self._line[wager].made, f"{wager} is accepted while a point is on")
             if self._settings.one_come_per_roll.value and self._bet_this_roll(request):
                 if self._book.handed_back_this_roll(request.player, wager):
-                    says = f"a {wager} was taken down; a new one waits for the next roll"
-                    return Refusal(_ANOTHER_LATER, says)
-                says = f"one {wager} per player and roll; bet on the next roll"
-                return Refusal(self._line[wager].made, says)
+                    reason = f"a {wager} was taken down since the last roll; bet again after the next roll"
+                    return Refusal(_ANOTHER_LATER, reason)
+                reason = f"one {wager} per player and roll; bet on the next roll"
+                return Refusal(self._line[wager].made, reason)
         if wager in _DONT and self._book.has_lowered(request.player, wager):
             stays = self._settings.dont_lowered_stays_low
             return Refusal(
@@ -309,14 +309,18 @@ class Gates:
         flat, rule = FLAT_OF[request.wager], self._rules[request.wager]
         base = self._book.bets.get(request.base)
         if base is None or base.wager != flat or base.player != request.player:
-            if base is None and not self._book.takes(request.base) and self._settings.one_come_per_roll.value:
+            if (
+                base is None
+                and not self._book.accepts_id(request.base)
+                and self._settings.one_come_per_roll.value
+            ):
                 rule = _NO_ODDS_BEHIND.get(request.wager, rule)
-            return Refusal(rule, f"{request.wager} need a {flat} of the same player that is up")
+            return Refusal(rule, f"{request.wager} need a {flat} bet by the same player that is up")
         if base.number is None:
             return Refusal(rule, f"{request.wager} are accepted once the {flat} has its number")
         policy = self._settings.no_lay_on
         if request.wager in LAID and base.number in policy.value:
-            return Refusal(policy.rule, f"no odds are laid on {base.number} here")
+            return Refusal(policy.rule, f"odds can't be laid on {base.number} at this table")
         return None
 
     def _endings(self, request: BetRequest, number: int | None) -> Endings | None:
@@ -338,7 +342,7 @@ def _in_order(faces: tuple[int, ...] | None) -> tuple[int, int] | None:
     return (min(faces), max(faces)) if faces is not None and len(faces) == 2 else None
 
 
-def _choice(table: CrapsPayTable, request: BetRequest) -> str:
+def _wrong_choice(table: CrapsPayTable, request: BetRequest) -> str:
     if request.wager == "hop":
         return "hop needs two faces from 1 to 6"
     numbers = {
@@ -380,22 +384,22 @@ class Limits:
         return None
 
     def spot(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why a bet is refused that brings a player's bets on one spot above the maximum
-        (CV1-LIM-1)."""
+        """Return a refusal if this bet brings the player's bets on one spot above the maximum (CV1-LIM-1)."""
         most = self._settings.maximum_cents
         if most.value is None:
             return None
         others = self._book.on_spot(bet)
         if others + cents <= most.value:
             return None
-        already = f", {others} of them already there" if others else ""
+        already = f", and {others} are there already" if others else ""
         return Refusal(
             most.rule,
-            f"{bet.wager} on one spot: at most {most.value} cents per player{already}; not {cents} more",
+            f"{bet.wager} allows at most {most.value} cents per player on one spot{already}; "
+            f"{cents} more are too many",
         )
 
     def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
-        """Return the most cents of such odds behind a flat bet of this amount; None if there is no limit."""
+        """Return the maximum of such odds, in cents, behind a flat bet of this amount; None if unlimited."""
         multiple = self._settings.odds_multiple.value
         if bet.number is None or multiple is None:
             return None
@@ -406,10 +410,10 @@ class Limits:
         return most
 
     def odds(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return why odds are refused that, with all others behind the same flat bet, are above the limit.
+        """Return a refusal if these odds and all others behind the same flat bet exceed the limit together.
 
-        The limit of lay odds follows from the amount originally wagered, unless they follow a reduction
-        (!34-27).
+        The limit on lay odds is set by the amount originally wagered, unless the pay table makes lay odds
+        follow a reduction (!34-27).
         """
         if bet.base is None:
             return None
@@ -424,7 +428,7 @@ class Limits:
         if others + cents > most:
             return Refusal(
                 odds.limit,
-                f"odds on {bet.number} behind {flat_cents} cents are limited to {most} cents in all, "
+                f"odds on {bet.number} behind {flat_cents} cents are limited to {most} cents in total, "
                 f"not {others + cents}",
             )
         return None

@@ -1,7 +1,7 @@
 """A craps pay table: the wagers offered, what they pay, and the policies that the document leaves open.
 
-It is filled from `config/paytables/craps-*.yaml`, where each figure has its rule's id, and each setting its
-reason.
+It is loaded from `config/paytables/craps-*.yaml`, where every figure carries the id of its rule and every
+setting carries its reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ FLAT_OF: Mapping[str, LineWager] = {
 }
 """The flat bet that each kind of odds supports."""
 LAID = ("dont_pass_odds", "dont_come_odds")
-"""Odds that are laid, and win on a 7."""
+"""Odds that are laid: they win on a 7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class LineBet:
     raised: str
     """The rule that says when it may be increased."""
     off: str
-    """The rule by which it is never off."""
+    """The rule that forbids calling it off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class OneRoll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
-    """Several one-roll wagers in one bet, with the units of each in `parts`; `high` adds a unit on one."""
+    """Several one-roll wagers in one bet, with the units of each in `parts`; `high` adds a unit to one."""
 
     rule: str
     units: str
@@ -123,7 +123,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharpShooter:
-    """A wager on the points that one shooter makes; the largest number of points includes more."""
+    """A wager on the points that one shooter makes; the row with the most points also covers more."""
 
     rule: str
     """The rule that says when it may be made."""
@@ -131,12 +131,12 @@ class SharpShooter:
     """The rule that says how it is decided."""
     pays: Mapping[int, Pays]
     printed_chances: Mapping[int, str] = field(default_factory=dict)
-    """The document's chance of each number of points; one below the first row of `pays` includes fewer."""
+    """The printed chance of each number of points; the one below the first row of `pays` includes fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A figure; null for no limit."""
+    """A figure, or null if there is no limit."""
 
     value: AtLeastOne | None
     rule: str
@@ -163,7 +163,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineLock:
-    """From when Pass and Come can't be taken down."""
+    """When a Pass or Come bet becomes locked, so that it can't be taken down."""
 
     value: Literal["with_point", "once_made"]
     rule: str
@@ -204,7 +204,7 @@ _ORIGINAL_CAPS = Switch(
 _CALLS_STAND = Wagers(
     value=(), rule="!34-18", reason="a call stands until the player changes it or the bet is decided"
 )
-"""The defaults for a pay table file from before these settings existed."""
+"""The defaults for a pay table file that predates these settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ class CrapsSettings:
     """Odds may be at most this many times the flat bet: by their stake if taken, by their win if laid."""
     no_lay_on: Numbers
     minimum_per_unit: Wagers
-    """The combined bets of which every unit must be at least the table minimum."""
+    """The combined bets in which every unit must be at least the table minimum."""
     come_needs_point: Switch
     one_come_per_roll: Switch
     one_pass_per_roll: Switch = _ANY_NUMBER
@@ -267,7 +267,7 @@ class CrapsPayTable:
     offered_by: str
     """The rule by which an unknown wager is refused, unless `not_offered` names one."""
     not_offered: Mapping[str, str] = field(default_factory=dict)
-    """The rule by which each wager is refused that the document does not allow."""
+    """For each wager that the document does not allow, the rule by which it is refused."""
     printed_edges: Mapping[str, str] = field(default_factory=dict)
     """The house edges in per cent as printed in the document, by the row's name in an edge report."""
     settings: CrapsSettings
@@ -305,10 +305,10 @@ class CrapsPayTable:
                 raise ValueError(f"a {name} that loses all of its stake or none, not {-net} of it on {total}")
 
     def net(self, combined: Combined, total: int, high: int | None = None) -> Fraction:
-        """Return what a combined bet wins on a total, as a fraction of its whole stake; -1 if all of it
-        loses.
+        """Return a combined bet's net win on a total as a fraction of its whole stake; -1 if all of it loses.
 
-        Each part is a separate wager (C34-PAY-22, C34-PAY-23): the winning one's pay less the others' stakes.
+        Each part is a separate wager (C34-PAY-22, C34-PAY-23): the net win is the pay of the winning part
+        less the stakes of the others.
         """
         shares = combined.shares(high)
         won = Fraction()

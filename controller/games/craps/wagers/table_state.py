@@ -1,6 +1,6 @@
 """The state of a craps table for its wagers: the bets that are up, and the dice with point and shooter.
 
-Bets are in the order in which they were made. The dice also count the points of the hand, for Sharp Shooter.
+Bets are kept in the order they were made. The dice also count the points of the hand, for Sharp Shooter.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from controller.settlement.paytable import Ratio
 
 
 class Thrown(NamedTuple):
-    """The meaning of a roll, before it moves the point."""
+    """What a roll means, before it moves the point."""
 
     total: int
     come_out: bool
@@ -28,12 +28,12 @@ class Dice:
     point: int | None = None
     shooter: str | None = None
     rolls: int = 0
-    """How many rolls this hand has: one shooter's turn, from taking the dice to the seven-out."""
+    """The number of rolls in this hand: one shooter's turn, from taking the dice to the seven-out."""
     points_made: int = 0
     run_out: bool = False
 
     def throw(self, total: int) -> Thrown:
-        """Count a roll in the hand, and return its meaning."""
+        """Count a roll in the hand and return what it means."""
         thrown = Thrown(
             total,
             come_out=self.point is None,
@@ -54,16 +54,16 @@ class Dice:
             self.point = thrown.total
 
     def is_same_shooter(self, player: str | None) -> bool:
-        """Return whether this names the shooter of the hand under way, be it late or again."""
+        """Return whether this player is the shooter of the hand under way, named late or once more."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
     def pass_to(self, player: str | None) -> None:
-        """Pass the dice to a player, or to one who is not named yet (None); the point stays.
+        """Pass the dice to a player, or to a shooter who is not named yet (None); the point stays.
 
         A hand begins with the first roll after a seven-out or a pass of the dice, so a name that arrives late
-        or twice begins none (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
+        or twice does not begin a hand (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
         """
         if not self.is_same_shooter(player):
             self.new_hand(player)
@@ -95,7 +95,7 @@ class SharpShooterEndings:
         return None
 
     def by_points(self, points: int, end: str) -> Ending | None:
-        """Return the ending after a hand with this many points; `end` says how the hand ended."""
+        """Return the ending after a hand with this many points; `end` describes how the hand ended."""
         if self._bet is None:
             return None
         counted = f"{points} {'point' if points == 1 else 'points'} made before {end}"
@@ -121,16 +121,16 @@ class Bet:
     wager: str
     stake_cents: int
     endings: Endings
-    """The effect of each roll on it; empty for a Sharp Shooter, which the hand decides."""
+    """The effect of each roll on the bet; empty for a Sharp Shooter, which the whole hand decides."""
     number: int | None = None
     """A line bet's number once it has one, or the number of odds, a Place bet and the like."""
     base: str | None = None
     faces: Faces | None = None
     """The faces of a Hop, the lower first."""
     original_cents: int = 0
-    """The largest stake that it ever had, which limits lay odds (!34-27)."""
+    """The largest stake that the bet has had, which limits lay odds (!34-27)."""
     called_on: bool | None = None
-    """Whether the player called it on or off; None: the default applies."""
+    """Whether the player called the bet on or off; None if the default applies."""
     call_lapses: bool = False
     """Whether that call ends when the next point is set."""
     off_on_come_out: bool = False
@@ -153,7 +153,7 @@ class Bet:
 class Lowered:
     """A Don't bet that was reduced or removed.
 
-    The player may not make or raise another until this one would be decided (C34-MK-4).
+    The player may not make or raise another until this one would have been decided (C34-MK-4).
     """
 
     player: str
@@ -172,7 +172,7 @@ class Lowered:
 
 
 class Bets:
-    """The bets that are up, by id. An id is never accepted twice, so a repeated request can't bet twice."""
+    """The bets that are up, by id. An id is accepted only once, so a repeated request can't bet twice."""
 
     def __init__(self) -> None:
         self.bets: dict[str, Bet] = {}
@@ -181,7 +181,7 @@ class Bets:
         self._taken_down_this_roll: set[tuple[str, str]] = set()
         self._lowered: list[Lowered] = []
 
-    def takes(self, id: str) -> bool:  # noqa: A002 - the contract's own word
+    def accepts_id(self, id: str) -> bool:  # noqa: A002 - the name in the contract
         """Return whether a new bet may have this id."""
         return id not in self._taken
 
@@ -213,19 +213,19 @@ class Bets:
 
     def has_lowered(self, player: str, wager: str) -> bool:
         """Return whether a player has lowered such a bet that is not decided yet."""
-        return any(one.player == player and one.wager == wager for one in self._lowered)
+        return any(bet.player == player and bet.wager == wager for bet in self._lowered)
 
     @property
     def remembers(self) -> bool:
-        """Whether there is state beside the bets, so that a new book would not be equivalent."""
+        """Whether there is state besides the bets, so that a new book would not be equivalent."""
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:
-        """Forget the bets of the roll before, and the lowered ones that this roll decides."""
+        """Forget which bets were made since the last roll, and the lowered bets that this roll decides."""
         self._made_this_roll.clear()
         self._taken_down_this_roll.clear()
         if self._lowered:
-            self._lowered = [one for one in self._lowered if not one.decided_by(total)]
+            self._lowered = [bet for bet in self._lowered if not bet.decided_by(total)]
 
     def on_spot(self, bet: Bet) -> int:
         """Return the cents of the player's other bets on a bet's spot."""
@@ -245,5 +245,5 @@ class Bets:
         return any(bet.wager in wagers for bet in self.bets.values())
 
     def __iter__(self) -> Iterator[Bet]:
-        """Iterate over a snapshot of the bets, in the order in which they were made."""
+        """Iterate over a snapshot of the bets, in the order they were made."""
         return iter(tuple(self.bets.values()))

@@ -1,1 +1,1 @@
-"""High Roller: cards bought, the throws that decide a game, and who gets the money."""
+"""The wagers of High Roller: the cards bought, the throws that decide a game, and the split of the money."""

@@ -1,4 +1,4 @@
-"""The wager book of High Roller: its games, and the Bonus Pot between them."""
+"""The wager book of High Roller: its games, and the Bonus Pot that carries over between them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -77,7 +77,7 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Throw(Request, frozen=True, kw_only=True, tag="throw"):
-    """A legal roll and its player; without one, of the player whose turn it is."""
+    """A legal roll by `player`, or by the player whose turn it is."""
 
     dice: tuple[Face, Face]
     player: Seat | None = None
@@ -97,7 +97,7 @@ class Decline(Request, frozen=True, kw_only=True, tag="decline"):
 
 
 class Void(Request, frozen=True, kw_only=True, tag="void"):
-    """Abandon the game; all stakes go back (!H-19)."""
+    """Abandon the game and return all stakes (!H-19)."""
 
     reason: str = ""
 
@@ -120,7 +120,7 @@ _RUNNING = Refusal(
     "H-CLOSE-1", "a game is under way; finish or void it before you end the hours of operation"
 )
 _GAME_LINE = "game:"
-_GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are those of the games; give the card another")
+_GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are reserved for games; use another id")
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class Play:
     roll_off: RollOff | None = None
 
     def buy(self, card: BoughtCard) -> None:
-        """Add a card of a player."""
+        """Add a player's card."""
         self.cards.append(card)
         self.bought[card.player] += 1
 
@@ -182,9 +182,9 @@ class Play:
     def decline(self) -> Refusal | BoughtCard | None:
         """Skip the next roll; return the refusal, or the winning card once there is one."""
         if self.roll_off is None:
-            return Refusal("H-MULTI-1", "only rolls of the roll-off may be left out; the button throws first")
+            return Refusal("H-MULTI-1", "only rolls of the roll-off may be skipped; the button throws first")
         if not self.roll_off.may_decline():
-            return Refusal("H-WIN-1", "all who remain roll at least once; a tie is rolled off")
+            return Refusal("H-WIN-1", "every remaining player must roll at least once, and again after a tie")
         return self._continue(self.roll_off.decline())
 
     def _continue(self, found: RollOff | Rolled) -> BoughtCard | None:
@@ -194,19 +194,19 @@ class Play:
         return None
 
     def lines(self, winner: BoughtCard, won_cents: int) -> list[Decided]:
-        """Return the decision of every card in the order of buying: the winner's wins, all others lose."""
+        """Return the decision of every card in the order of buying: the winner wins, all others lose."""
         return [
             self._won(card, won_cents) if card is winner else self._lost(card, winner) for card in self.cards
         ]
 
-    def given_up(self, why: str = "closed before it was decided") -> list[Decided]:
+    def voided(self, why: str = "closed before it was decided") -> list[Decided]:
         """Return the lines that hand back all stakes, without rake (!H-19)."""
         reason = f"!H-19: game {self.number} was {why}"
         stake = self.card_cents
         return [Decided(card.id, "card", "void", stake, 0, stake, reason) for card in self.cards]
 
     def _won(self, card: BoughtCard, won_cents: int) -> Decided:
-        reason = "H-WIN-1: highest roll" if self.roll_off else f"!H-2: alone to match {self.matched}"
+        reason = "H-WIN-1: highest roll" if self.roll_off else f"!H-2: the only one to match {self.matched}"
         return Decided(card.id, "card", "win", self.card_cents, won_cents, won_cents, reason)
 
     def _lost(self, card: BoughtCard, winner: BoughtCard) -> Decided:
@@ -221,7 +221,7 @@ class HighRollerBook(Book):
     """The wager book of one High Roller table."""
 
     def __init__(self, table: HighRollerPayTable, policy: RollPolicy = RECOMMENDED) -> None:
-        """Settle by this pay table and the rule set's policy for rolls."""
+        """Settle with this pay table and the rule set's policy for rolls."""
         self._policy = policy
         self._settings = table.settings
         self._pot = BonusPot()
@@ -261,7 +261,7 @@ class HighRollerBook(Book):
         refusal = self._cannot_open(request)
         if refusal:
             return [refusal.refuse(_TABLE, "game")]
-        given_up: list[AnswerLine] = [*self._play.given_up()] if self._play else []
+        voided: list[AnswerLine] = [*self._play.voided()] if self._play else []
         self._games += 1
         take = request.bonus_take
         self._play = Play(
@@ -272,19 +272,22 @@ class HighRollerBook(Book):
             card_cents=self._settings.card_cents.value,
             policy=self._policy,
         )
-        return given_up
+        return voided
 
     def _cannot_open(self, request: Open) -> Refusal | None:
         seats = [str(seat) for seat in request.seats]
         most = self._settings.bonus_most_cents
         if len(set(seats)) < len(seats):
-            return Refusal("H-BTN-1", f"each seat once, clockwise; found {', '.join(seats)}")
+            return Refusal("H-BTN-1", f"expected each seat once, clockwise; found {', '.join(seats)}")
         if str(request.button) not in seats:
             return Refusal(
-                "H-BTN-1", f"the button is at one of the seats {', '.join(seats)}; found {request.button}"
+                "H-BTN-1", f"expected the button at one of seats {', '.join(seats)}; found {request.button}"
             )
         if (request.bonus_take or 0) > most.value:
-            return Refusal(most.rule, f"a game gives up to {most.value} cents to the Bonus Pot")
+            return Refusal(
+                most.rule,
+                f"a game may pay at most {most.value} cents into the Bonus Pot; found {request.bonus_take}",
+            )
         return None
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
@@ -316,10 +319,10 @@ class HighRollerBook(Book):
             )
         if bet.wager != "card" or bet.amount not in (None, price.value):
             return Refusal(price.rule, f"the only wager is one card for {price.value} cents")
-        return self._sold_out(self._play, player) or self._all_out(self._play, rank_of(str(bet.card)))
+        return self._sold_out(self._play, player) or self._rank_dealt_out(self._play, rank_of(str(bet.card)))
 
-    def _all_out(self, play: Play, rank: int | None) -> Refusal | None:
-        """Return the refusal if all cards of this rank have been dealt: each deck has four (H-EQ-1)."""
+    def _rank_dealt_out(self, play: Play, rank: int | None) -> Refusal | None:
+        """Return a refusal if all cards of this rank have been dealt: each deck has four (H-EQ-1)."""
         decks = self._settings.decks
         most = decks.value * CARDS_PER_RANK
         if sum(card.rank == rank for card in play.cards) < most:
@@ -329,10 +332,10 @@ class HighRollerBook(Book):
         )
 
     def _sold_out(self, play: Play, player: str) -> Refusal | None:
-        """Return the refusal if the player's limit per game is reached, or the shoe is sold out (!H-8)."""
+        """Return a refusal if the player's limit per game is reached, or the shoe is sold out (!H-8)."""
         cap, decks = self._settings.cards_per_player, self._settings.decks
         if play.bought[player] >= cap.value:
-            return Refusal(cap.rule, f"a player may buy {cap.value} cards per game, and has them")
+            return Refusal(cap.rule, f"player {player} has already bought {cap.value} cards, the limit")
         if len(play.cards) >= decks.value * CARDS_PER_DECK:
             return Refusal(
                 decks.rule, f"all {decks.value * CARDS_PER_DECK} cards of {decks.value} decks are sold"
@@ -366,7 +369,7 @@ class HighRollerBook(Book):
                 return []
 
     def _decide(self, play: Play, winner: BoughtCard | None) -> list[AnswerLine]:
-        """Return the decisions of the game once it has a winner; before that, none."""
+        """Return the decisions of the game once it has a winner, and none before that."""
         if winner is None:
             return []
         price = self._settings.card_cents.value
@@ -392,11 +395,11 @@ class HighRollerBook(Book):
         return [*play.lines(winner, money.prize + bonus_paid), summary]
 
     def _void(self, request: Void) -> list[AnswerLine]:
-        """Abandon the game and hand back its stakes; Bonus Pot and wins in a row stay (!H-19)."""
+        """Abandon the game and hand back its stakes; keep the Bonus Pot and the wins in a row (!H-19)."""
         if self._play is None:
             return [_NO_GAME.refuse(_TABLE, "void")]
         why = f"void: {request.reason}" if request.reason else "void"
-        lines: list[AnswerLine] = [*self._play.given_up(why)]
+        lines: list[AnswerLine] = [*self._play.voided(why)]
         self._play = None
         return lines
 
@@ -420,7 +423,7 @@ SHARED_FIGURES = (
     "rake_above_bonus_cents",
     "wins_for_bonus",
 )
-"""The figures that rule set and pay table both have, under the same names."""
+"""The figures that the rule set and the pay table both contain, under the same names."""
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
@@ -454,7 +457,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _throw(dice: tuple[int, int], call: str | None, player: object) -> RawRequest:
-    """Return the request of a roll; that of the elimination roll names no player (!H-16)."""
+    """Return the request for a roll; the one for an elimination roll names no player (!H-16)."""
     if call in ("elimination", "no_match") or not isinstance(player, str | int):
         return {"do": "throw", "dice": dice}
     return {"do": "throw", "dice": dice, "player": str(player)}
@@ -490,7 +493,7 @@ def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Di
 
 
 def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
-    """Return an empty prelude if Bonus Pot and wins in a row are empty again; else None.
+    """Return an empty prelude if the Bonus Pot and the wins in a row are reset; otherwise None.
 
     See H-BONUS-1, H-CLOSE-1 and H-CLOSE-2.
     """
@@ -506,7 +509,7 @@ WAGERS = Wagers(
     open=_open,
     report=lambda _, load: report(load(HighRollerPayTable)),
     requests_of=requests_of,
-    closed=Refusal("H-REBUY-1", "the dice are rolling; cards are bought again before the next game"),
+    closed=Refusal("H-REBUY-1", "the dice are rolling; buy cards for the next game once they stop"),
     settled_at=_settled_at,
     bought_at_table=Refusal(
         "H-BET-1", "cards are bought at the table, which reports them; do not enter purchases here"

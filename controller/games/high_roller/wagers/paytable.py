@@ -1,4 +1,4 @@
-"""A High Roller pay table, the split of the money by it, and the chances of the throws."""
+"""A High Roller pay table, how it splits the money, and the chances of the throws."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -158,9 +158,9 @@ def _best_is(total: int, rolls: int) -> Fraction:
 
 
 def report(table: HighRollerPayTable) -> Report:
-    """Return the edge of house and charity, the chances of the throws, and the findings.
+    """Return the edge of the house and the charity, the chances of the throws, and the findings.
 
-    The Bonus Pot's share is no edge, because it is paid to players.
+    The Bonus Pot's share is not part of the edge, because it is paid to players.
     """
     rake = Fraction(table.settings.rake_percent.value, 100)
     return Report(
@@ -176,12 +176,13 @@ def _chances(table: HighRollerPayTable) -> Iterator[Chance]:
     decks = table.settings.decks.value
     for cards in (2, 10, 30):
         chance = nobody_matches_of(cards, decks)
-        yield Chance(event=f"nobody matches, {cards} cards of {decks} decks", chance=chance, in_per_cent=True)
+        event = f"nobody matches, {cards} cards from {decks} decks"
+        yield Chance(event=event, chance=chance, in_per_cent=True)
     for rank in (_LOWEST, _SEVEN):
         yield Chance(event=f"a card of rank {rank} stays in", chance=stays_in(rank), in_per_cent=True)
     for rolls in (1, 2, 3):
         yield Chance(
-            event=f"{rolls} matching against 1 wins", chance=wins_roll_off((rolls, 1))[0], in_per_cent=True
+            event=f"{rolls} matching cards beat 1", chance=wins_roll_off((rolls, 1))[0], in_per_cent=True
         )
 
 
@@ -199,5 +200,5 @@ def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:
             wager="card",
             rule="!H-7",
             text=f"with {take} cents for the Bonus Pot a game needs {cards} cards to give the winner more "
-            f"than the {price} cents of a card; with 2 cards the prize is {least}",
+            f"than the price of a card ({price} cents); with 2 cards the prize is {least} cents",
         )

@@ -1,1 +1,1 @@
-"""Roulette's wagers: the layout, the pay table and the wager book."""
+"""The wagers of roulette: the layout, the pay table and the wager book."""

@@ -57,7 +57,7 @@ class Spin(Request, frozen=True, kw_only=True, tag="spin"):
 
 
 class SingleZeroSpin(Request, frozen=True, kw_only=True, tag="spin"):
-    """The same for a single-zero wheel."""
+    """A valid spin of a single-zero wheel, and the pocket the ball rests in."""
 
     number: Annotated[str, Meta(pattern=_SINGLE_ZERO)]
 
@@ -134,7 +134,7 @@ class RouletteBook(Book):
         return []
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each undecided bet, in the order in which they were made."""
+        """Return a line for each undecided bet, in the order they were made."""
         return [pending(id_, chips.spot.wager, chips.cents) for id_, chips in self._layout_chips.items()]
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
@@ -179,11 +179,11 @@ class RouletteBook(Book):
 
     def _reduce(self, request: Reduce, chips: _Chips) -> Reduced | RefusedLine:
         if request.to >= chips.cents:
-            return Refusal(BOOK_AMOUNT, f"reduce to less than its {chips.cents} cents").refuse(
+            return Refusal(BOOK_AMOUNT, f"reduce it to less than its present {chips.cents} cents").refuse(
                 request.id, "reduce"
             )
         if request.to < self._limits.min_cents:
-            accepted = f"reduce to {self._limits.min_cents} cents or more, or remove it"
+            accepted = f"reduce it to {self._limits.min_cents} cents or more, or remove it"
             return Refusal(self._limits.rule, accepted).refuse(request.id, "reduce")
         handed_back = chips.cents - request.to
         self._move(chips, -handed_back)
@@ -192,7 +192,7 @@ class RouletteBook(Book):
     def _increase(self, request: Increase, chips: _Chips) -> RefusedLine | None:
         more = request.to - chips.cents
         if more <= 0:
-            accepted = f"increase to more than the {chips.cents} cents it has"
+            accepted = f"increase it to more than its present {chips.cents} cents"
             return Refusal(BOOK_AMOUNT, accepted).refuse(request.id, "increase")
         refusal = self._over_limit(chips.player, chips.spot, request.to, more)
         if refusal:
@@ -201,12 +201,12 @@ class RouletteBook(Book):
         return None
 
     def _over_limit(self, player: str, spot: Spot, stake: int, more: int) -> Refusal | None:
-        """Return the refusal of a stake that is outside the limits, alone or with all on its spot (!R-11)."""
+        """Return a refusal if a stake is outside the limits, alone or with all others on its spot (!R-11)."""
         limits = self._limits
         there = self._on_spot.get((player, spot), 0)
         if limits.holds(stake) and there + more <= limits.max_cents:
             return None
-        already = f", of which {there} lie there" if there else ""
+        already = f", of which {there} are there already" if there else ""
         return Refusal(limits.rule, f"a player may have {limits} on a spot{already}; found {more} more")
 
     def _move(self, chips: _Chips, cents: int) -> None:

@@ -39,7 +39,7 @@ RULES: Mapping[str, str] = {
 """The rule that defines each wager."""
 
 HOW_MANY: Mapping[str, int] = {"straight": 1, "split": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-"""How many numbers the player names, for each wager on numbers."""
+"""How many numbers the player names for each wager on numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Spot:
 
 
 class NoSuchSpot(Exception):
-    """The layout has no such spot; `rule` is the rule behind that, the text says what is accepted."""
+    """The layout has no such spot. `rule` is the rule behind the refusal; the text says what is accepted."""
 
     def __init__(self, rule: str, reason: str) -> None:
         super().__init__(reason)
@@ -88,14 +88,16 @@ class Layout:
         return self._parts[wager] if wager in self._parts else (self._outside[wager],)
 
     def find(self, wager: str, numbers: tuple[str, ...], which: int | None) -> Spot:
-        """Return the spot of a bet, by `numbers` in any order, or `which` (1 to 3) for a column or dozen.
+        """Return the spot for `numbers` in any order, or for `which` (1 to 3) if it is a column or dozen.
 
         Raises:
-            NoSuchSpot: the layout has none for them.
+            NoSuchSpot: the layout has no such spot.
         """
         rule = RULES.get(wager)
         if rule is None:
-            raise NoSuchSpot("R-BET-1", f"no wager {wager!r} on this layout; there are {', '.join(RULES)}")
+            raise NoSuchSpot(
+                "R-BET-1", f"no wager {wager!r} on this layout; its wagers are {', '.join(RULES)}"
+            )
         if wager in self._inside:
             return self._on_numbers(wager, rule, numbers, which)
         if numbers:
@@ -115,9 +117,9 @@ class Layout:
         spot = self._inside[wager].get(covers)
         if spot is not None and len(numbers) == len(covers):
             return spot
-        strangers = sorted(covers - self._pockets)
-        if strangers:
-            raise NoSuchSpot(rule, f"this wheel has no number {_listed(strangers)}; it has {self._range()}")
+        unknown = sorted(covers - self._pockets)
+        if unknown:
+            raise NoSuchSpot(rule, f"this wheel has no number {_listed(unknown)}; it has {self._range()}")
         if not self._inside[wager]:
             raise NoSuchSpot(rule, f"{wager} is not offered on a {self.wheel.replace('_', '-')} wheel")
         count = HOW_MANY[wager]
@@ -126,7 +128,7 @@ class Layout:
                 rule, f"{wager} takes {count} different numbers, found {_listed(numbers) or 'none'}"
             )
         raise NoSuchSpot(
-            rule, f"{_listed(numbers)} is no {wager} of this layout; {self._nearest(wager, numbers)}"
+            rule, f"{_listed(numbers)} is not a {wager} on this layout; {self._nearest(wager, numbers)}"
         )
 
     def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
@@ -134,7 +136,7 @@ class Layout:
         places = self._inside[wager]
         most = max(len(covers.intersection(numbers)) for covers in places)
         near = [covers for covers in places if len(covers.intersection(numbers)) == most]
-        return "accepted would be " + ", ".join("-".join(in_order(covers)) for covers in near[:4])
+        return "the nearest are " + ", ".join("-".join(in_order(covers)) for covers in near[:4])
 
     def _range(self) -> str:
         return "0, 00 and 1 to 36" if self.wheel == "double_zero" else "0 and 1 to 36"

@@ -1,4 +1,4 @@
-"""A roulette pay table, and its exact house edges, from every spot of the layout and every pocket."""
+"""A roulette pay table and its exact house edges, computed from every spot of the layout and every pocket."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ Wager = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelKind:
-    """The kind of wheel, by its zeros."""
+    """The kind of wheel, named by its zeros."""
 
     value: Wheel
     rule: str
@@ -96,7 +96,7 @@ def report(table: RoulettePayTable) -> Report:
 
 
 def usual_odds(covers: int) -> Fraction:
-    """Return the usual odds to one of a wager on this many of 36 numbers, which are fair without zeros."""
+    """Return the usual odds (to one) of a wager on this many of 36 numbers, which are fair without zeros."""
     return Fraction(36 // covers - 1)
 
 
@@ -107,14 +107,14 @@ def spot_edge(spot: Spot, pays: Fraction, pockets: tuple[str, ...]) -> Fraction:
 
 
 def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
-    """Yield one row for each wager, whose spots all have the same edge; none if the layout has no spot."""
+    """Yield one row for each wager, all of whose spots have the same edge; none if the layout has no spot."""
     for wager, pays in table.pays.items():
         for edge in {spot_edge(spot, pays.ratio.exact, layout.pockets) for spot in layout.spots(wager)}:
             yield Edge(wager=wager, edge=edge)
 
 
 def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
-    """Yield a finding if the odds are the usual list with one row lost and all below moved up (!R-1)."""
+    """Yield a finding if the odds are the usual list with one row lost and all rows below moved up (!R-1)."""
     odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
     usual = {wager: usual_odds(len(Layout().spots(wager)[0].covers)) for wager in RULES}
     printed = [odds[wager] for wager in RULES if wager != _WITHOUT_A_ROW]
@@ -129,8 +129,8 @@ def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterato
             code="looks_misprinted",
             wager=", ".join(moved),
             rule="!R-1",
-            text=f"the usual odds with the row {whole[lost]} to 1 lost and all below it moved up: the house "
-            f"keeps {kept}; the usual odds are those of roulette-conventional",
+            text=f"the usual odds, but with the row {whole[lost]} to 1 lost and all rows below it moved up: "
+            f"the house keeps {kept}; the usual odds are in roulette-conventional",
         )
 
 
@@ -141,5 +141,5 @@ def _no_row(table: RoulettePayTable) -> Iterator[Finding]:
         code="no_printed_odds",
         wager=_WITHOUT_A_ROW,
         rule=pays.rule,
-        text=f"19 to 36 is a wager without a row in the printed pay table; paid {pays.ratio} like 1 to 18",
+        text=f"19 to 36 has no row in the printed pay table; it is paid {pays.ratio}, like 1 to 18",
     )

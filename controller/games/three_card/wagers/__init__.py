@@ -1,1 +1,1 @@
-"""Three Card Poker's wagers: the pay table, the exact edges and the wager book."""
+"""The wagers of Three Card Poker: the pay table, the exact edges and the wager book."""

@@ -42,7 +42,7 @@ CardText = Annotated[str, Meta(pattern=r"^[2-9TJQKA][cdhs]\Z")]
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A wager on a position: ante, pair_plus or side, and play after its cards are seen."""
+    """A wager on a position: ante, pair_plus or side, or play once its cards have been seen."""
 
     id: str
     seat: Seat
@@ -52,15 +52,15 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Close(Request, frozen=True, kw_only=True, tag="close"):
-    """No more bets, as the first card leaves the shoe; only Play may still be made."""
+    """No more bets, because the first card leaves the shoe; only Play may still be made."""
 
 
 class Deal(Request, frozen=True, kw_only=True, tag="deal"):
     """The cards of a complete deal by position, and the folded positions.
 
-    `undealt` is the meaning of a wager on a position without a hand: `irregular` means that cards are
-    missing, which voids the deal for all (T-IRR-1); `void` means that the position was not dealt in, so that
-    only its wagers go back.
+    `undealt` says how to treat a wager on a position without a hand. `irregular` means that cards are
+    missing, which voids the deal for all positions (T-IRR-1). `void` means that the position was not dealt
+    in, so that only the wagers on it are returned.
     """
 
     hands: dict[str, tuple[CardText, ...]]
@@ -70,7 +70,7 @@ class Deal(Request, frozen=True, kw_only=True, tag="deal"):
 
 
 class Void(Request, frozen=True, kw_only=True, tag="void"):
-    """The deal does not count; all stakes go back."""
+    """The deal does not count; all stakes are returned."""
 
     reason: str = ""
 
@@ -79,24 +79,24 @@ CARDS_EACH = 3
 
 _BEFORE_THE_CARDS: tuple[LimitedWager, ...] = ("ante", "pair_plus", "side")
 _STANDS = Refusal(
-    "T-DEAL-4", "a wager stands until the deal; only a fold gives it up, only a void hands it back"
+    "T-DEAL-4", "a wager stands until the deal; only a fold gives it up, and only a void deal returns it"
 )
 _UNKNOWN = Refusal(BOOK_ID, "no wager with this id is up; name an accepted wager that is still undecided")
 _TWICE = Refusal(BOOK_ID, "a wager with this id has already been accepted; give each wager its own id")
-_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are those of Ante Bonus lines; give another")
-_LATE = Refusal("T-DEAL-2", "no more bets, the cards are out; bet again before the next deal")
+_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are for Ante Bonus lines; use another id")
+_LATE = Refusal("T-DEAL-2", "betting has closed and the cards are out; bet again before the next deal")
 _NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
 _NO_PAIR_PLUS = Refusal(
     "T-SIDE-1", "the side bet goes on top of Pair Plus; bet pair_plus on this position first"
 )
-_NOTHING_TO_PLAY = Refusal("T-ANTE-2", "Play goes with an Ante; there is none on this position")
+_NOTHING_TO_PLAY = Refusal("T-ANTE-2", "Play needs an Ante, and there is none on this position")
 
 
 class ThreeCardBook(Book):
     """The wager book of one Three Card Poker table; bets open at the start, and after each deal."""
 
     def __init__(self, table: ThreeCardPayTable, equal: EqualHands = "push") -> None:
-        """Settle by this pay table; `equal` is the rule set's policy for equal hands (!T-3)."""
+        """Settle with this pay table; `equal` is the rule set's policy for equal hands (!T-3)."""
         self._settings = table.settings
         self._limits = dict(table.settings.limits_cents)
         self._positions: dict[str, dict[str, Stake]] = {}
@@ -150,7 +150,7 @@ class ThreeCardBook(Book):
         return []
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each undecided wager, in the order in which they were made."""
+        """Return a line for each undecided wager, in the order they were made."""
         return [pending(stake.id, stake.wager, stake.cents) for stake in self._order]
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
@@ -170,7 +170,7 @@ class ThreeCardBook(Book):
         if bet.player:
             self._players[seat] = bet.player
         if bet.wager == "play":
-            # Play is made after seeing cards, so they are out at every position.
+            # Play is made once the cards have been seen, so every position has its cards.
             self._closed = True
         return []
 
@@ -180,14 +180,14 @@ class ThreeCardBook(Book):
         if bet.wager in position:
             there = position[bet.wager]
             return Refusal(
-                "T-DEAL-1", f"position {seat} has its {bet.wager} ({there.id}, {there.cents} cents)"
+                "T-DEAL-1", f"position {seat} already has its {bet.wager} ({there.id}, {there.cents} cents)"
             )
         if bet.wager == "play":
             return _play_refusal(bet, position.get("ante"))
         limits = next((self._limits[wager] for wager in _BEFORE_THE_CARDS if wager == bet.wager), None)
         if limits is None:
             known = ", ".join(_BEFORE_THE_CARDS)
-            return Refusal("T-DEAL-1", f"no wager {bet.wager!r} at this table; there are {known} and play")
+            return Refusal("T-DEAL-1", f"no wager {bet.wager!r} at this table; it has {known} and play")
         if self._closed:
             return _LATE
         if bet.wager != "ante" and "ante" not in position and self._settings.ante_required.value:
@@ -195,22 +195,25 @@ class ThreeCardBook(Book):
         if bet.wager == "side" and "pair_plus" not in position and self._settings.side_needs_pair_plus.value:
             return _NO_PAIR_PLUS
         if not limits.holds(bet.amount):
-            return Refusal(limits.rule, f"{bet.wager} takes {limits}")
+            return Refusal(limits.rule, f"{bet.wager} must be {limits}; found {bet.amount} cents")
         return None
 
     def _not_own(self, player: str, seat: str) -> Refusal | None:
-        """Return the refusal of another player's position, or of one beside the player's own (T-DEAL-1d)."""
+        """Return a refusal if the player may not bet on this position (T-DEAL-1d).
+
+        That is another player's position, or one beyond the positions that the player may have.
+        """
         if not player:
             return None
         if (owner := self._players.get(seat, player)) != player:
-            return Refusal("T-DEAL-1", f"position {seat} is {owner}'s; bet on one of your own")
+            return Refusal("T-DEAL-1", f"position {seat} is {owner}'s; bet on your own position")
         others = [other for other, owner in self._players.items() if owner == player and other != seat]
         policy = self._settings.two_positions
         if not others or (policy.value and len(others) == 1 and _adjacent(seat, others[0])):
             return None
         may = "two adjacent positions" if policy.value else "one position"
         return Refusal(
-            policy.rule, f"a player may bet on {may}; {player} has {', '.join(others)}, not {seat} too"
+            policy.rule, f"a player may bet on {may}; {player} has {', '.join(others)} and can't add {seat}"
         )
 
     def _refuse_change(self, request: Increase | Reduce | Remove) -> AnswerLine:
@@ -228,7 +231,7 @@ class ThreeCardBook(Book):
         return self._settle(hands, _cards(deal.dealer))
 
     def _irregular(self, deal: Deal) -> str:
-        """Return why a deal is void: wrong number of cards, or one twice (T-IRR-1, T-DECK-1); else empty."""
+        """Return why a deal is void: a wrong count or a repeated card (T-IRR-1, T-DECK-1); else empty."""
         counts = {f"position {seat}": len(hand) for seat, hand in deal.hands.items()}
         if deal.undealt == "irregular":
             for seat in self._positions:
@@ -239,14 +242,14 @@ class ThreeCardBook(Book):
             return f"T-IRR-1: {', '.join(wrong)}, not {CARDS_EACH}"
         seen = Counter(text for hand in (*deal.hands.values(), deal.dealer) for text in hand)
         twice = [text for text, times in seen.items() if times > 1]
-        return f"T-DECK-1: {', '.join(twice)} came twice from one deck" if twice else ""
+        return f"T-DECK-1: {', '.join(twice)} appeared twice in one deck" if twice else ""
 
     def _folded_and_played(self, deal: Deal) -> Iterator[AnswerLine]:
-        """Yield the refusal of a deal for each folded position with Play, as either may be wrong."""
+        """Yield a refusal for each folded position with Play, because either report may be wrong."""
         for seat in map(str, deal.folds):
             play = self._positions.get(seat, {}).get("play")
             if play:
-                reason = f"position {seat} has Play but is reported as folded; correct the folds, or void"
+                reason = f"position {seat} has Play but is reported as folded; correct the folds or void it"
                 yield Refusal("T-DEAL-4", reason).refuse(play.id, "deal")
 
     def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[AnswerLine]:
@@ -283,7 +286,7 @@ def _play_refusal(bet: Bet, ante: Stake | None) -> Refusal | None:
     if ante is None:
         return _NOTHING_TO_PLAY
     if bet.amount != ante.cents:
-        return Refusal("T-BOTH-1", f"Play is always the Ante's amount; bet {ante.cents} cents or fold")
+        return Refusal("T-BOTH-1", f"Play must equal the Ante; bet {ante.cents} cents or fold")
     return None
 
 
@@ -296,7 +299,7 @@ def _adjacent(one: str, other: str) -> bool:
 
 
 def _left_to_right(seat: str) -> tuple[bool, int, str]:
-    """Return a sort key: positions with numbers first, by number, then those with names."""
+    """Return a sort key: numbered positions first, in order, then named ones."""
     return (not seat.isdecimal(), len(seat), seat)
 
 
@@ -316,7 +319,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _dealt(hands: dict[str, tuple[str, ...]], dealer: tuple[str, ...], folds: tuple[str, ...]) -> RawRequest:
-    """Return the request of a deal whose cards the table has counted, so that no position lacks cards."""
+    """Return the request for a deal whose cards the table has counted, so that no position lacks cards."""
     return {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds, "undealt": "void"}
 
 
@@ -340,7 +343,7 @@ WAGERS = Wagers(
     open=_open,
     report=_report,
     requests_of=requests_of,
-    closed=Refusal("T-DEAL-2", "the cards are out; you can bet again once this deal is decided"),
+    closed=Refusal("T-DEAL-2", "the cards are out; bet again once this deal is decided"),
     settled_at=decided_by("deal"),
     taken_while_closed=_is_play,
     bets_reports=frozenset({"pair_plus", "played"}),

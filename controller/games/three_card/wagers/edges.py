@@ -1,4 +1,4 @@
-"""The exact house edges of Three Card Poker: every hand against every dealer's hand, and every six cards."""
+"""The exact house edges of Three Card Poker, over every player's and dealer's hand and every six cards."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -40,7 +40,7 @@ Hand = tuple[Card, ...]
 
 
 class BestPlay(NamedTuple):
-    """The best play of the Ante: its mean win in Antes, how many hands it plays, and the weakest of them."""
+    """The best play of the Ante: its mean win in Antes, the number of hands it plays, and the weakest."""
 
     worth: Fraction
     played: int
@@ -49,7 +49,7 @@ class BestPlay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Showdown:
-    """A player's hand, and the dealer's 18,424 hands: how many don't qualify, are higher, equal, lower."""
+    """A player's hand against the dealer's 18,424: how many don't qualify, or are higher, equal or lower."""
 
     hand: Strength
     unqualified: int
@@ -121,7 +121,7 @@ def side_rows() -> Mapping[SideRow | None, int]:
 
 
 def _suited_ways(different: int) -> int:
-    """Return in how many ways six cards with this many different ranks have five or six of one suit."""
+    """Return the number of ways in which six cards of this many ranks have five or six of one suit."""
     if different == 6:
         return len(SUITS) * (1 + 6 * 3)
     return len(SUITS) * 3 if different == 5 else 0
@@ -158,10 +158,10 @@ def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
 
 
 def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
-    """Return the play that folds each hand which, with its bonus, is worth less than the Ante that a fold
-    costs.
+    """Return the best play, which folds a hand if playing it loses more than the Ante that a fold costs.
 
-    All hands that earn a bonus are played, so `ante_bonus_after_fold` (!T-6) has no effect.
+    The value of a hand includes its bonus. All hands that earn a bonus are played, so `ante_bonus_after_fold`
+    (!T-6) has no effect.
     """
     flat = table.flat.ratio.exact
     worth, played = Fraction(0), []
@@ -229,7 +229,7 @@ def _wrong_counts(table: ThreeCardPayTable) -> Iterator[Finding]:
                 code="wrong_count",
                 wager=listed,
                 rule="T-PROB-1",
-                text=f"{printed.combinations} combinations are printed, there are {counts[listed]}",
+                text=f"{printed.combinations} combinations are printed, but there are {counts[listed]}",
             )
 
 

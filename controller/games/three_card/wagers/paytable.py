@@ -1,7 +1,7 @@
-"""A Three Card Poker pay table, and the decision of each position's wagers by it.
+"""A Three Card Poker pay table, and the decisions of each position's wagers by it.
 
-The side bet is decided by the best five of the player's and the dealer's six cards; one row is above the
-five-card list: six suited cards from ace to nine (T-SIDE-1, !T-17).
+The side bet is decided by the best five of the player's and the dealer's six cards. One row is above the
+five-card list: six suited cards from ace down to nine (T-SIDE-1, !T-17).
 """
 
 from collections import Counter
@@ -71,7 +71,7 @@ def side_row(cards: Iterable[Card]) -> SideRow | None:
 
 
 def suited_row(ranks: Iterable[int]) -> SideRow:
-    """Return the row of five or six cards of one suit, with which no pairs can rank above the flush."""
+    """Return the row of five or six cards of one suit, which no pairs can beat."""
     held = set(ranks)
     if held == {9, 10, 11, 12, 13, ACE}:
         return SideRow.MAJOR_ROYAL
@@ -95,7 +95,7 @@ def unsuited_row(ranks: Iterable[int]) -> SideRow | None:
 
 
 def _five_in_a_row(ranks: set[int]) -> int:
-    """Return the top of the highest five-card straight, or 0."""
+    """Return the top rank of the highest five-card straight; 0 if there is none."""
     held = ranks | ({1} if ACE in ranks else set())
     return next((top for top in range(ACE, 4, -1) if held.issuperset(range(top - 4, top + 1))), 0)
 
@@ -126,7 +126,7 @@ class SideAfterFold:
 _TWO_POSITIONS = Switch(
     value=True, rule="T-DEAL-1d", reason="the house may let a player bet on two adjacent positions"
 )
-"""The default for a pay table file from before this setting existed."""
+"""The default for a pay table file that predates this setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +184,7 @@ class Stake(NamedTuple):
         return Decided(self.id, self.wager, "lose", self.cents, 0, 0, reason)
 
     def back(self, status: Literal["push", "void"], reason: str) -> Decided:
-        """Return the decision that the stake goes back."""
+        """Return the decision that the stake is returned."""
         return Decided(self.id, self.wager, status, self.cents, 0, self.cents, reason)
 
 
@@ -217,7 +217,7 @@ class Showdown:
     def reconcile(
         self, position: Position, hand: Sequence[Card], dealer: Sequence[Card]
     ) -> Iterator[Decided]:
-        """Yield the decisions of what remains: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
+        """Yield the decisions of the remaining wagers: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
         held = strength(hand)
         out = folded(position)
         if "play" in position and "ante" in position:
@@ -255,7 +255,7 @@ class Showdown:
                 yield ante.back("push", f"!T-3: {met}")
 
     def _ante_bonus(self, ante: Stake, held: Strength) -> Iterator[Decided]:
-        """Yield the Ante Bonus, if earned: it is paid on the Ante's amount, whatever the dealer has."""
+        """Yield the Ante Bonus, if earned. It is paid on the Ante's amount, whatever the dealer holds."""
         earned = row(held)
         pays = self._table.ante_bonus.get(earned) if earned else None
         if pays:

@@ -52,13 +52,13 @@ def test_cards_of_equal_price_have_different_values() -> None:
     assert (stays_in(7), stays_in(2), stays_in(12)) == (Fraction(6, 36), Fraction(1, 36), Fraction(1, 36))
     chances = {row.event: row.chance for row in report(paytable()).chances}
     assert chances["a card of rank 7 stays in"] == Fraction(1, 6)
-    assert chances["2 matching against 1 wins"] == Fraction(10331, 15552)
+    assert chances["2 matching cards beat 1"] == Fraction(10331, 15552)
 
 
 def test_h_7_games_too_small_for_the_share_are_named() -> None:
     (found,) = report(paytable()).findings
     assert (found.code, found.rule) == ("small_games", "!H-7")
     assert "needs 4 cards" in found.text
-    assert found.text.endswith("with 2 cards the prize is 0")
+    assert found.text.endswith("with 2 cards the prize is 0 cents")
     nothing = replace(paytable().settings, bonus_take_cents=Share(value=0, rule="!H-6", reason=""))
     assert report(replace(paytable(), settings=nothing)).findings == ()

@@ -126,7 +126,7 @@ def test_the_pay_table_in_force_and_the_rules_are_reported_with_every_win() -> N
 def test_a_refusal_lists_what_would_be_accepted() -> None:
     (bad, late, pending) = result_lines("a red 100; b split 17/19 100; close; c red 100")
     assert bad["reason"] == (
-        "R-BET-2: '17', '19' is no split of this layout; accepted would be 16-17, 17-18, 19-20, 14-17"
+        "R-BET-2: '17', '19' is not a split on this layout; the nearest are 16-17, 17-18, 19-20, 14-17"
     )
     assert late["reason"] == "R-IRR-4: No More Bets was called; bet again when this spin is decided"
     assert pending["id"] == "a"

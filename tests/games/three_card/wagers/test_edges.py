@@ -107,7 +107,7 @@ def test_a_wrong_printed_count_or_chance_is_found() -> None:
     wrong = {**table.printed_chances, "pair": PrintedChance(combinations=3745, per_cent="17.0")}
     shown = report(replace(table, printed_chances=wrong))
     (found,) = (found for found in shown.findings if found.code == "wrong_count")
-    assert found.text == "3745 combinations are printed, there are 3744"
+    assert found.text == "3745 combinations are printed, but there are 3744"
     assert not shown.agrees
 
 
