@@ -1,11 +1,11 @@
 """The reorder buffer: puts readings into the order of their times, behind a watermark.
 
-Readings of different devices arrive late and out of order. Each is held until the watermark has passed its
-time, so the order of arrival does not matter; a reading that arrives after that is late and does not count.
+Readings from different devices arrive late and out of order. Each is held until the watermark has passed its
+time, so the order of arrival does not matter. A reading that arrives after that is late and does not count.
 
 A reading whose time is far from the previous ones is doubtful, and is accepted only if the next reading
-confirms it: one far ahead would make all later ones late, and one far behind may be the first after a clock
-was set back. If arrival times are recorded, a reading can't advance time beyond its arrival.
+confirms it. A reading far ahead would make all later ones late, and a reading far behind may be the first
+after a clock was set back. If arrival times are recorded, a reading can't advance time beyond its arrival.
 """
 
 from bisect import bisect_left, insort
@@ -41,13 +41,13 @@ from controller.model.readings import (
 )
 
 AHEAD_US = 1_000_000
-"""A reading whose time is further than this after its arrival comes from a wrong clock."""
+"""A reading whose time is later than its arrival by more than this comes from a clock that is wrong."""
 
 STEP_US = 1_000_000
-"""A reading further behind than this is either late or from a clock that was set back; the next decides."""
+"""A reading further behind than this is late, or its clock was set back; the next reading decides which."""
 
 LEAP_US = 1_000_000
-"""A reading further ahead than this is either wrong or the first after a pause; the next one decides."""
+"""A reading further ahead than this is wrong, or the first after a pause; the next reading decides which."""
 
 _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
@@ -78,7 +78,7 @@ _NOT_OVERTAKEN = frozenset({DieReleased, BallBeam, Card, Input})
 
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_ORDER_AT_SAME_TIME)}
 _RANKS = 32
-"""More than the number of kinds: time and rank are combined into one number to sort by."""
+"""More than the number of kinds: time and rank are combined into one number as the sort key."""
 _encode = msgspec.json.Encoder().encode
 _Waiting = tuple[int, int, AnyReading]
 """A waiting reading with its sort key: time and rank in one number, then the order of arrival."""
@@ -87,7 +87,7 @@ _reading = itemgetter(2)
 
 
 class ClockStep(NamedTuple):
-    """A clock that was set back: the first reading after that, and by how much (us)."""
+    """A clock that was set back: the first reading after that, and the size of the step (us)."""
 
     reading: AnyReading
     back_us: int
@@ -96,7 +96,7 @@ class ClockStep(NamedTuple):
 class _Doubtful(msgspec.Struct, frozen=True, gc=False):
     reading: AnyReading
     now: int
-    """The time to which it would advance the buffer (us)."""
+    """The time to which the reading would advance the buffer (us)."""
     has_arrival: bool
     """Whether its arrival time is recorded."""
 
@@ -115,17 +115,17 @@ class ReorderBuffer:
         """The reading that contradicts a doubtful one far ahead; the next one decides which is wrong."""
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """Doubtful readings that were not confirmed, and how far their times were off (us)."""
+        """The doubtful readings that were not confirmed, and by how much their times were off (us)."""
         self.clock_steps: list[ClockStep] = []
-        """The clock steps found so far; after each, time continues from before it."""
+        """The clock steps found so far; after each, time continues from before the step."""
         self.watermark = 0
         """The time (us) before which readings are no longer accepted."""
 
     def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int | None]]:
-        """Handle readings as they arrive; yield those that do not count or found a wrong clock.
+        """Handle readings as they arrive; yield those that do not count or that reveal a wrong clock.
 
-        Each is yielded with the result of `put`. A person's input is yielded with None and is not put: the
-        session decides whether it must wait.
+        Each is yielded with the result of `put`. A person's input is yielded with None and is not put into
+        the buffer: the session decides whether it must wait.
         """
         for reading in readings:
             t = reading.t
@@ -155,10 +155,10 @@ class ReorderBuffer:
             self._doubtful = _Doubtful(reading, t, has_arrival=False)
 
     def put(self, reading: AnyReading) -> int:
-        """Handle a reading as it arrives; return how far its time is off (us), or 0 if it counts.
+        """Handle a reading as it arrives; return by how much its time is off (us), or 0 if it counts.
 
-        It is off if it is late, or ahead of its own arrival. A doubtful reading returns 0; if it is not
-        confirmed later, it is added to `set_aside`.
+        The time is off if the reading is late or its time is ahead of its arrival. For a doubtful reading the
+        result is 0; if the reading is not confirmed later, it is added to `set_aside`.
         """
         if self._shift_us:
             reading = _shifted(reading, self._shift_us)
@@ -198,9 +198,9 @@ class ReorderBuffer:
         return self._put(reading, now)
 
     def _settle_doubt(self, now: int) -> int:
-        """Accept the doubtful reading or set it aside, by the time of the next one.
+        """Accept the doubtful reading or set it aside, depending on the time of the next one.
 
-        Return the shift (us) of all later readings if the two prove that a clock was set back, else 0.
+        Return the shift (us) for all later readings if the two prove that a clock was set back, otherwise 0.
         """
         assert self._doubtful is not None
         doubtful, self._doubtful = self._doubtful, None
@@ -223,7 +223,7 @@ class ReorderBuffer:
         return back_us
 
     def _step_back(self, first: _Doubtful) -> int:
-        """Continue time 1 s after the last reading, as a clock was set back; return the shift (us)."""
+        """Continue time 1 s after the last reading, because a clock was set back; return the shift (us)."""
         back_us = self._now - first.now
         shift_us = back_us + STEP_US
         self._shift_us += shift_us
@@ -268,7 +268,7 @@ class ReorderBuffer:
     def may_decide_now(self, entered: Input) -> bool:
         """Return whether an input may be decided now, without waiting for late readings.
 
-        That is not so if the input itself is late, or a reading waits that it must not overtake.
+        It may not if it is late itself, or if a reading that it must not overtake is waiting.
         """
         return self.watermark <= entered.t and all(type(e[2]) not in _NOT_OVERTAKEN for e in self._waiting)
 
@@ -298,13 +298,13 @@ class ReorderBuffer:
         return self._pop(len(self._waiting))
 
     def due_us(self, timer_us: int) -> int:
-        """Return the time to `advance` to at which this timer, or the first waiting reading, is due."""
+        """Return the time to pass to `advance` at which this timer or the first waiting reading is due."""
         first_us = self._waiting[0][0] // _RANKS if self._waiting else timer_us
         return min(first_us, timer_us) + self._lateness_us + 1 - self._shift_us
 
     @property
     def certain_us(self) -> int:
-        """Return the watermark in the time of the table's clock, as passed to `advance`."""
+        """The watermark in the time of the table's clock, as passed to `advance`."""
         return self.watermark - self._shift_us
 
     @property

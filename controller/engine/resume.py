@@ -1,7 +1,7 @@
 """Resuming after a stop: attempts that were cut off, and the outcomes that a new session publishes first.
 
-All of it is pure computation from the state, the open attempts and the journal's last rows; the daemon reads
-these, and publishes the outcomes.
+Everything here is pure computation from the state, the open attempts and the journal's last rows. The daemon
+reads these and publishes the outcomes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ from controller.model.verdicts import Reason
 CONTROLLER = "controller"
 """The role in which the daemon locks and unlocks the table."""
 NOBODY = "nobody"
-"""The role named in a void if play continued without a ruling."""
+"""The role named in a void because play continued without a ruling."""
 RESUMED_FROM = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
 """The outcomes from which a session resumes what its state does not contain."""
 
@@ -60,7 +60,7 @@ _KINDS: Mapping[AttemptKind, _Kind] = {
 
 
 class InFlight(NamedTuple):
-    """An attempt that began and was not called; `review_published` if its review was published."""
+    """An attempt that began and was not called; `review_published` is whether its review was published."""
 
     attempt: AttemptKind
     number: int
@@ -69,7 +69,7 @@ class InFlight(NamedTuple):
 
 
 class LastRow(NamedTuple):
-    """One of the last rows in `RESUMED_FROM`: its name and contents, None if they can't be read."""
+    """One of the last rows of a type in `RESUMED_FROM`: its name and its contents (None if unreadable)."""
 
     name: str
     data: Data | None
@@ -98,7 +98,7 @@ def resume(
     in_flight: tuple[InFlight, ...],
     last_rows: Iterable[LastRow],
 ) -> Resumed:
-    """Combine the state, numbers and open attempts from the journal with its last rows of `RESUMED_FROM`."""
+    """Combine the journal's state, numbers and open attempts with its last rows named in `RESUMED_FROM`."""
     held: bool | None = None
     bets_closed = False
     lock: TableEvent | None = None
@@ -126,14 +126,14 @@ def resume(
 
 
 def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | None:
-    """Return whether a person's or a switch's lock is in force after this outcome; `held`: before it."""
+    """Return whether a lock by a person or a switch is in force after this outcome; `held` is before it."""
     if kind == "table.unlocked":
         return False
     by_controller = data.by == CONTROLLER
     if kind == "table.locked":
         return not by_controller
-    asked_again = data.cause == "already_locked" and data.what == "lock" and not by_controller
-    return True if asked_again else held
+    locked_again = data.cause == "already_locked" and data.what == "lock" and not by_controller
+    return True if locked_again else held
 
 
 def _after_a_stop(game: Game, state: State, *, cut_off: bool) -> State:
@@ -151,20 +151,20 @@ def causes_of(rules: RuleSet) -> Mapping[str, str]:
 
 
 def power_lost(causes: Mapping[str, str], seen: str = CUT_OFF) -> Reason:
-    """Return the reason of an attempt that was cut off."""
+    """Return the reason for an attempt that was cut off."""
     return Reason(code=POWER_LOST, rule=causes.get(POWER_LOST, ""), seen=seen)
 
 
 def is_of_earlier_attempt(reasons: Iterable[Reason], by: str) -> bool:
-    """Return whether a void is of an earlier attempt: one that was cut off, or on which nobody ruled."""
+    """Return whether a void concerns an earlier attempt: one that was cut off, or on which nobody ruled."""
     return by == NOBODY or any(reason.code == POWER_LOST for reason in reasons)
 
 
 def opening_outcomes(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outcome], First]:
     """Return the first outcomes of a session that starts at `t` (us), and the next numbers.
 
-    These are the review of each attempt that was cut off, unless published already; the opening of bets, if
-    no such attempt keeps them closed; and the table's lock until the self-test has passed.
+    These are the review of each attempt that was cut off, unless already published; the opening of bets, if
+    no such attempt keeps them closed; and the lock of the table until the self-test has passed.
     """
     causes = causes_of(setup.ruleset)
     first = setup.first
@@ -192,13 +192,13 @@ class CutOffAttempts:
         return isinstance(reading, tuple(kind for cut in self.pending for kind in _KINDS[cut.attempt].begins))
 
     def ruled_by(self, entered: Input) -> bool:
-        """Return whether an input is a ruling on them; does not check whether the person may rule."""
+        """Return whether an input is a ruling on them, without checking whether the person may rule."""
         names = {None, "game", *(str(cut.number) for cut in self.pending)}
         return bool(self.pending) and entered.name in _RULINGS and entered.what in names
 
     @property
     def awaited(self) -> Awaited | None:
-        """The first pending attempt, as something that a person must decide; None if there is none."""
+        """The first pending attempt as one that a person must decide; None if there is none."""
         if not self.pending:
             return None
         cut = self.pending[0]
@@ -212,12 +212,12 @@ class CutOffAttempts:
         calls = [
             (f"{cut.attempt.capitalize()} {cut.number}", _KINDS[cut.attempt].void) for cut in self.pending
         ]
-        return "; ".join(f"{attempt}: {void}, was cut off by a power loss" for attempt, void in calls)
+        return "; ".join(f"{attempt}: {void}, because a power loss cut it off" for attempt, void in calls)
 
     def close(
         self, entered: Input | None, first: First, t: int, *, bets_closed: bool
     ) -> tuple[list[Outcome], First]:
-        """Void them, by a person's ruling (`entered`) or, with None, because play continues without one.
+        """Void them, by a person's ruling (`entered`) or, if None, because play continues without a ruling.
 
         Return the outcomes at `t` (us), numbered from `first`, and the next numbers. Closed bets open again.
         """
@@ -238,7 +238,7 @@ def _review(cut: InFlight, causes: Mapping[str, str]) -> tuple[str, Data]:
     number = cut.number
     reasons = (
         power_lost(
-            causes, f"{CUT_OFF}; it can only be ruled {_KINDS[cut.attempt].ruling}; resuming play voids it"
+            causes, f"{CUT_OFF}; the only ruling is {_KINDS[cut.attempt].ruling}, and resuming play voids it"
         ),
     )
     match cut.attempt:
@@ -280,7 +280,7 @@ class OpenAttempts:
         self._reviewed = dict(self._ended)
 
     def follow(self, outcome: Outcome) -> None:
-        """Record an outcome; one that is not of an attempt changes nothing."""
+        """Record an outcome; an outcome that does not concern an attempt changes nothing."""
         reached = self._reviewed if outcome.type.endswith(".review") else self._ended
         for kind in ATTEMPT_KINDS:
             number = getattr(outcome.data, kind, None)

@@ -27,21 +27,21 @@ from controller.model.readings import (
 )
 
 LATEST_ATTEMPT_INPUTS = RULINGS | {"decline"}
-"""Inputs about the attempt in progress or the last one, unless they name another."""
+"""Inputs about the attempt in progress or the last attempt, unless they name another one."""
 ORDERED_INPUTS = frozenset({"test_mode"})
-"""Inputs that decide whether other readings count, and so are never decided ahead of them."""
+"""Inputs that decide whether other readings count, and so are never decided before those readings."""
 REJECTION_REPORT_US = 8_000_000
-"""At most one rejected attempt is reported in this time, however many readings it sends."""
+"""At most one rejected attempt is reported within this time, however many readings it causes."""
 
 CLOCK_OFF = "its readings have impossible times, so they don't count; check its clock"
 
 _NOTHING: tuple[Effect, ...] = ()
 OnInput = Callable[[Input, InputRefused | None, str], None]
-"""Called when an input is decided, with the refusal (None: accepted) and the answer."""
+"""Called when an input is decided, with the refusal (None if it was accepted) and the answer."""
 _BEGINS_ALONE = (DieReleased, Card)
-"""One of these readings is enough to begin an attempt; a launch takes a lap of pulses."""
+"""Kinds of reading of which a single one begins an attempt; a launch needs a lap of pulses."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
-"""Readings that may change whether readings go to the game."""
+"""Kinds of reading that may change whether readings go to the game."""
 
 
 SETTLEMENT = "settlement"
@@ -51,11 +51,11 @@ SETTLEMENT = "settlement"
 class Session:
     """Receives readings in order of arrival and returns effects in the order they happen.
 
-    One thread, no clock, no I/O: the same readings give the same effects, live and in replay.
+    It uses one thread, no clock and no I/O: the same readings produce the same effects, live and in replay.
     """
 
     def __init__(self, setup: Setup, on_input: OnInput | None = None) -> None:
-        """Start from the setup; `on_input` is called with the result of each input.
+        """Start from the setup. `on_input` is called with the result of each input.
 
         Raises SetupError if the setup lacks what its game needs.
         """
@@ -79,7 +79,7 @@ class Session:
         self._plays_from_us = carried.plays_from_us
         """When play began; 0 if that was before the first recording."""
         self._did_not_play = carried.did_not_play
-        """Why the table was not in play before that, as a refusal's code; empty for test mode."""
+        """Why the table was not in play before that, as the code of a refusal; empty for test mode."""
         self._rejection_reported_until_us = 0
         self.late = 0
         """The number of readings that did not count because of their times."""
@@ -106,12 +106,13 @@ class Session:
     def _handle_input(self, entered: Input) -> None:
         """Handle a person's input: decide it at once, unless an attempt is in progress.
 
-        A ruling that names no attempt is for the one in progress at its time, whose first reading may not
-        have arrived yet. So a ruling that would be refused now waits for late readings. If one is accepted
-        now and an earlier reading arrives later, the attempt that this reading begins is left to a person.
+        A ruling that names no attempt applies to the attempt in progress at its time, whose first reading may
+        not have arrived yet. Therefore a ruling that would be refused now waits for late readings. If a
+        ruling is accepted now and an earlier reading arrives later, a person must rule on the attempt which
+        that reading begins.
         """
         if entered.name not in ORDERED_INPUTS and self._order.advance_to_input(entered):
-            self._run()  # A replay has no ticks, so a live table's ticks must not change what follows.
+            self._run()  # A replay has no ticks, so the ticks of a live table must not change what follows.
             if self._order.may_decide_now(entered) and not self._game.attempt_under_way:
                 if not self._is_for_latest(entered):
                     self._handle(entered)
@@ -164,12 +165,12 @@ class Session:
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play wagers are accepted although bets are closed: a position has yet to play or fold."""
+        """Whether Play wagers are accepted although bets are closed: a position must still play or fold."""
         return self._game.awaits_play
 
     @property
     def acted(self) -> Mapping[str, str]:
-        """The positions of the current deal that have played or folded, each with which it did."""
+        """`play` or `fold` for each position of the current deal that has acted."""
         return self._game.acted()
 
     @property
@@ -180,8 +181,8 @@ class Session:
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
         """End the recording: run until no timer is pending or, with `cut`, stop at the last reading.
 
-        With `cut` the attempt in progress goes to review with `power_lost`, since the readings after the last
-        one are not known.
+        With `cut` the attempt in progress goes to review with `power_lost`, because any readings after the
+        last recorded one are not known.
         """
         if cut:
             self._game.stop_judging()
@@ -215,7 +216,7 @@ class Session:
         return msgspec.structs.replace(table, **self._game.memory())
 
     def standing(self) -> CarriedReadings:
-        """Return what a following recording needs in addition to the state, such as active device faults."""
+        """Return what the next recording needs in addition to the state, such as active device faults."""
         return CarriedReadings(
             devices=tuple(self._health.wrong),
             wheel=self._game.wheel_state,
@@ -263,7 +264,7 @@ class Session:
         self.late += 1
         self._agenda.effects.append(Late(reading=reading, behind_us=behind_us))
         now_us = self._order.now
-        # A reading with a time in the future was seen no later than now.
+        # A reading with a time in the future was received no later than now.
         seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
         if self._mode.testing:
             self._reject_late(seen)
@@ -279,7 +280,7 @@ class Session:
             self._game.late(seen)
 
     def _began_before_play(self, reading: AnyReading) -> bool:
-        """Reject an attempt made before the table was in play; return whether this late reading began one."""
+        """Reject an attempt begun before play; return whether this late reading began one."""
         if reading.t >= self._plays_from_us:
             return False
         if self._game.open_attempt:
@@ -296,13 +297,13 @@ class Session:
         return begun
 
     def _maybe_called(self) -> str:
-        """Return what to do if the rejected attempt has been called meanwhile: only a person can void it."""
+        """Return what to do if the rejected attempt has been called since: only a person can void it."""
         call = self.state().call
         if call is None or call.value is None:
             return ""
         rules = self._setup.ruleset
         kind = "roll" if rules.throw else "spin" if rules.spin else "deal"
-        return f"; if {kind} {call.number} is this one, declare it void before it is settled"
+        return f"; if it is {kind} {call.number}, declare that {kind} void before it is settled"
 
     def _step_back(self, step: ClockStep) -> None:
         """Report that a clock was set back; the attempt in progress becomes doubtful."""
@@ -311,7 +312,7 @@ class Session:
         says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
         event = TableEvent(cause="clock_step", what=step.reading.dev, says=says)
         self._agenda.publish("device.fault", self._order.now, event)
-        self._game.doubt("the clock was set back in the meantime: its times don't fit together")
+        self._game.doubt("the clock was set back during the attempt, so its times are inconsistent")
 
     def _take_effects(self) -> Sequence[Effect]:
         effects, self._agenda.effects = self._agenda.effects, []
@@ -351,7 +352,7 @@ class Session:
             if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
                 self._health.receive(reading, publish=False)
             else:
-                # An attempt that begins during the test must not count after it.
+                # An attempt that begins during the test must not count after the test.
                 self._note_if_begun(reading)
             return
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
@@ -411,8 +412,8 @@ class Session:
     def _execute(self, entered: Input) -> None:
         if entered.name in SETTLEMENT_INPUTS:
             if entered.by != SETTLEMENT:
-                raise InputRefused("unknown_input", "only the settlement engine says who has which bet")
-            self._game.enter(entered)  # in any mode; other games ignore it
+                raise InputRefused("unknown_input", "only the settlement engine may report bets")
+            self._game.enter(entered)  # in any mode; games without such an input ignore it
             return
         require_role(entered, self._setup.ruleset)
         match entered.name:
@@ -451,7 +452,7 @@ class Session:
         if self._game.open_attempt:
             raise InputRefused("attempt_open")
         if not entered.what:
-            raise InputRefused("bad_argument", "found no set of dice, expected its name or number in `what`")
+            raise InputRefused("bad_argument", "found no set of dice, expected a name or number in `what`")
         before, self._dice_set = self._dice_set, entered.what
         was = "" if before in (None, entered.what) else f", was {before}"
         self._agenda.answer = f"Set of dice: {entered.what}{was}"

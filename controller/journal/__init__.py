@@ -1,5 +1,5 @@
-"""The journal: the table's durable, append-only record; an outcome may be announced only once it is in here.
+"""The journal: the table's durable, append-only record. An outcome may be published only once it is recorded.
 
-It is a SQLite database in WAL mode with synchronous=FULL. Each row is chained to the one before by its hash,
-and each outcome is signed. One connection in one thread writes; each reader has a connection of its own.
+It is a SQLite database in WAL mode with synchronous=FULL. Each row is chained to the previous row by its
+hash, and each outcome is signed. One connection in one thread writes; each reader has its own connection.
 """

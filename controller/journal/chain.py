@@ -1,8 +1,8 @@
 """Rows and the hash chain that connects them.
 
-A row's digest covers its contents, and a separate digest its evidence. Its link covers both digests, its
-number and the previous link. So evidence and old bodies can be pruned while the chain still verifies, and a
-signature of one link authenticates every row up to it.
+A row's digest covers its contents, and a separate digest covers its evidence. Its link covers both digests,
+its number and the previous link. Therefore evidence and old bodies can be pruned while the chain still
+verifies, and the signature of one link authenticates every row up to it.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,11 @@ class WallTime(NamedTuple):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A row's contents, before it has its place in the chain.
+    """The contents of a row before it has its place in the chain.
 
-    `name` is an outcome's type or an event's name, `seq` an outcome's number, `body` the canonical bytes,
-    `after` the session's state after it, and `evidence` the packed readings on which it is based.
+    `name` is the type of an outcome or the name of an event. `seq` is the number of an outcome. `body` is the
+    canonical bytes. `after` is the session's state after the row. `evidence` is the packed readings on which
+    it is based.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the chain; its body, after and evidence may have been pruned since."""
+    """A row of the chain. Its `body`, `after` and `evidence` may have been pruned since it was written."""
 
     n: int
     name: str
@@ -56,7 +57,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def genesis(table: str, public_key: bytes, created: WallTime) -> bytes:
-    """Return the link before a journal's first row; it differs for every journal."""
+    """Return the link before a journal's first row, which is different for every journal."""
     return sha256(_pack(("table-journal", 1, table, public_key, created.us))).digest()
 
 
@@ -66,16 +67,16 @@ def digest_of(body: bytes | None, after: bytes | None) -> bytes:
 
 
 def link_of(before: bytes, row: Row) -> bytes:
-    """Return the link of this row, after the previous link `before`."""
+    """Return the link of this row; `before` is the previous link."""
     wall = row.wall
     place = (before, row.n, row.name, row.seq, wall.us, wall.synced, row.digest, row.evidence_digest)
     return sha256(_pack(place)).digest()
 
 
 def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
-    """Return the rows of one commit, which follow row `last_n`.
+    """Return the rows of one commit, which follows row `last_n`.
 
-    The drafts marked `signed` and the last row get a signature, so every row on the disk is covered by one.
+    The drafts marked `signed` and the last row get a signature, so a signature covers every row on the disk.
     """
     rows: list[Row] = []
     link = last_link

@@ -1,4 +1,4 @@
-"""The contents of rows, and how they are drafted: outcomes, events, evidence and the state after each."""
+"""The contents of rows and how they are drafted: outcomes, events, evidence and the state after each."""
 
 import zlib
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ SIGNED_EVENTS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_RE
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """A session's program and setup: the first row of every session.
 
-    `setup` is all that a replay needs, `config` the SHA-256 of the table's configuration, and `boot` the
-    machine's boot id. `setup.session` is the session's number, as in the outcomes' ids.
+    `setup` is everything that a replay needs. `config` is the SHA-256 of the table's configuration. `boot` is
+    the machine's boot id. `setup.session` is the session's number, as in the ids of outcomes.
     """
 
     session: int
@@ -58,7 +58,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The recording of a row's raw readings: its name, the span of time (us), and its file's SHA-256."""
+    """The recording of a row's raw readings: its name, its time span (us), and the SHA-256 of its file."""
 
     name: str
     from_us: int
@@ -85,7 +85,7 @@ class AttemptBegun(msgspec.Struct, frozen=True, kw_only=True):
 class Noted(msgspec.Struct, frozen=True, kw_only=True):
     """The state changed without an outcome, for example because a player sat down or left.
 
-    `changed` names the parts of the state that changed; the row's `after` contains the new state.
+    `changed` names the parts of the state that changed. The row's `after` contains the new state.
     """
 
     changed: tuple[str, ...]
@@ -101,7 +101,7 @@ class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class StandingFault(msgspec.Struct, frozen=True, kw_only=True):
-    """An active fault: its code, its place, and what was found there."""
+    """An active fault: its code, where it is, and what was found there."""
 
     code: str
     where: str = ""
@@ -109,7 +109,7 @@ class StandingFault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AckProof(msgspec.Struct, frozen=True, kw_only=True):
-    """A signed acknowledgement as received, and the public key (hex) of the engine that signed it."""
+    """A signed acknowledgement as it was received, and the public key (hex) of the engine that signed it."""
 
     words: str
     key: str
@@ -118,7 +118,8 @@ class AckProof(msgspec.Struct, frozen=True, kw_only=True):
 class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The settlement engine's acknowledgement of an outcome: the outcome's id, and its row's link in hex.
 
-    `proof` is the signed acknowledgement; None from an engine in the table's process, which signs none.
+    `proof` is the signed acknowledgement; None from an engine in the table's own process, which does not
+    sign.
     """
 
     id: str
@@ -130,7 +131,8 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
     """An acknowledgement that matches no outcome of this journal.
 
-    `count` is the number of them since the last such row: only the first few in ten seconds get a row.
+    `count` is the number of such acknowledgements since the last such row: only the first few within ten
+    seconds get a row.
     """
 
     id: str
@@ -141,7 +143,7 @@ class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision to prune: evidence before one row, and outcomes' bodies before another, may be missing."""
+    """A decision to prune: evidence before one row and outcomes' bodies before another may be missing."""
 
     evidence_below: int
     bodies_below: int
@@ -150,11 +152,11 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
-    """The signing key was replaced: from the next row on the new key signs; who replaced it, and why.
+    """The signing key was replaced: who replaced it, and why. The new key signs from the next row on.
 
-    Both public keys are in hex. The row is signed with the old key; `proof` is the new key's signature (hex)
-    of the old key, which shows that the person who replaced it has the new one. If the old key was `lost`,
-    the new one signs the row, and only the named person's statement links the two.
+    Both public keys are in hex. The row is signed with the old key. `proof` is the new key's signature (hex)
+    of the old key, which shows that the person who replaced the key has the new one. If the old key was
+    `lost`, the new key signs the row, and only the statement of the named person links the two keys.
     """
 
     old: str
@@ -169,7 +171,7 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
 class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
     """A named person accepted a journal that does not match its head file; the table continues with it.
 
-    `seq` and `session` are the last numbers that may have been used, so that later ones can't collide.
+    `seq` and `session` are the last numbers that may have been used, so that later numbers can't collide.
     """
 
     code: str
@@ -181,7 +183,7 @@ class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WritingResumed(msgspec.Struct, frozen=True, kw_only=True):
-    """Writing works again after a fault since `since` (us since 1970); `rows` waited for it."""
+    """Writing works again after a fault that began at `since` (us since 1970); `rows` rows had waited."""
 
     code: str
     found: str
@@ -219,14 +221,14 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 ZLIB_LEVEL = 3
-"""For a throw's readings it takes half the time of level 6, for an eighth more bytes."""
+"""For the readings of a throw, this takes half the time of level 6 and produces an eighth more bytes."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A verdict with the readings and the other inputs of its judge.
 
     The fields up to `objection`, and `sources`, are those of the verdict's `Basis`. `rests_on` contains the
-    indexes of the `readings` on which the verdict rests.
+    indexes of the `readings` on which the verdict is based.
     """
 
     decided_at_us: int
@@ -246,14 +248,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def verdict(self) -> Verdict:
-        """Return the original verdict, with the readings on which it rests."""
+        """The original verdict, with the readings on which it is based."""
         bare = self.throw or self.spin or self.deal
         assert bare is not None
         return msgspec.structs.replace(bare, evidence=tuple(self.readings[place] for place in self.rests_on))
 
     @property
     def basis(self) -> Basis:
-        """Return the judge's inputs other than the readings."""
+        """The judge's inputs other than the readings."""
         return Basis(
             decided_at_us=self.decided_at_us,
             called=self.called,
@@ -302,17 +304,17 @@ def evidence_of(judged: Judged) -> Evidence:
 
 
 def pack(evidence: Evidence) -> bytes:
-    """Compress evidence; on one machine the same evidence always gives the same bytes."""
+    """Compress evidence. On one machine, the same evidence always produces the same bytes."""
     return zlib.compress(_encode_evidence(evidence), ZLIB_LEVEL)
 
 
 def unpack(packed: bytes) -> Evidence:
-    """Decompress packed evidence; check its digest first."""
+    """Decompress packed evidence. Check its digest before calling this."""
     return _decode_evidence(zlib.decompress(packed))
 
 
 class Drafter:
-    """Drafts rows in order, and keeps track of the attempts whose beginning is recorded."""
+    """Drafts rows in order, and tracks the attempts whose beginning is recorded."""
 
     def __init__(self, first: First) -> None:
         """Continue with these next numbers."""

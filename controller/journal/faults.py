@@ -1,4 +1,4 @@
-"""The faults of a journal: each with a stable code, its likely cause, what to do and when it clears."""
+"""The faults of a journal, each with a stable code, its likely cause, what to do, and when it clears."""
 
 from collections.abc import Callable, Mapping
 from threading import Lock
@@ -13,7 +13,7 @@ class JournalFaultKind(NamedTuple):
     next_step: str
     """What to do now."""
     clears: str
-    """When the fault is over."""
+    """When the fault clears."""
 
 
 _AFTER_REOPENING = "when the journal is opened again and verifies"
@@ -24,7 +24,7 @@ _ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacin
 _REPORT = "restart the controller and send the message with `tablectl doctor --bundle FILE`"
 
 CROWDED = "journal_crowded"
-"""The only fault of queueing that affects a single entry; others are still accepted."""
+"""The only fault of queueing that affects a single entry; other entries are still accepted."""
 FAULTS: Mapping[str, JournalFaultKind] = {
     "journal_in_use": JournalFaultKind(
         "another controller runs on this journal",
@@ -37,7 +37,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_pragma_refused": JournalFaultKind(
-        "a file system that can't hold a WAL journal, such as a network share",
+        "a file system that does not support SQLite's WAL mode, such as a network share",
         "put the journal on a local ext4 partition and name its folder with --journal",
         _AFTER_REOPENING,
     ),
@@ -67,7 +67,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_empty": JournalFaultKind(
-        "a first start that was interrupted, or the -wal file with the first rows was lost",
+        "the first start was interrupted, or the -wal file with the first rows was lost",
         "restore the -wal file next to it; if the table never played, `tablectl run` creates the journal",
         _AFTER_REOPENING,
     ),
@@ -155,12 +155,14 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     "journal_head_unsigned": JournalFaultKind(
         "a release before 0.2 wrote the head file, or somebody without the table's key did",
         "if this is not the first start after an upgrade, keep the files and call the regulator's contact;"
-        " otherwise a person who knows the table accepts it: " + _ACCEPT,
+        " otherwise have a person who knows the table accept it: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_old_layout": JournalFaultKind(
         "the first start after an upgrade from 0.1, which signed neither all rows nor the head file",
-        "a person who knows the table accepts its unsigned rows, once: " + _ACCEPT + "; after that the old"
+        "have a person who knows the table accept its unsigned rows, once: "
+        + _ACCEPT
+        + "; after that the old"
         " release can't open the journal. If this table's journal was accepted before, an older copy was"
         " restored: keep the files and call the regulator's contact",
         _AFTER_REOPENING,
@@ -182,7 +184,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_disk_full": JournalFaultKind(
         "the data partition is full",
-        "free space on it; old recordings may be deleted, since outcomes have their own evidence",
+        "free space on it; old recordings may be deleted, because outcomes have their own evidence",
         _AFTER_WRITING,
     ),
     "journal_read_only": JournalFaultKind(
@@ -200,7 +202,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     CROWDED: JournalFaultKind(
         "acknowledgements or requests arrive faster than the disk writes them",
-        "nothing: they are counted or sent again; if it lasts, find their sender",
+        "nothing, because they are counted or sent again; if this continues, find out who sends them",
         "as soon as fewer rows wait for the disk",
     ),
     "journal_overflow": JournalFaultKind(
@@ -209,21 +211,21 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_wal_grows": JournalFaultKind(
-        "a program keeps a read of the journal open, so that the WAL can't be written back and grows",
-        "end the process that is named; `tablectl` never reads for long",
+        "a program keeps the journal open for reading, so that the WAL can't be written back and grows",
+        "end the named process; `tablectl` itself never reads for long",
         "automatically, once the WAL is written back",
     ),
     "journal_stopped": JournalFaultKind(
-        "a defect of the controller, in the journal's thread",
+        "a defect in the controller's journal thread",
         _REPORT,
         _AFTER_REOPENING,
     ),
     "journal_closed": JournalFaultKind("the controller is shutting down", "start it again", _AFTER_REOPENING),
     "journal_not_flushed": JournalFaultKind(
-        "the disk does not accept the last rows", "fix the disk before power is cut", _AFTER_WRITING
+        "the disk does not accept the last rows", "fix the disk before the power is cut", _AFTER_WRITING
     ),
     "journal_out_of_sequence": JournalFaultKind(
-        "a defect of the controller: an outcome was left out or queued twice",
+        "a defect in the controller: an outcome was skipped or queued twice",
         _REPORT,
         _AFTER_REOPENING,
     ),
@@ -234,12 +236,12 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "automatically, once the opened file is back under its name",
     ),
     "journal_teller_failed": JournalFaultKind(
-        "a defect of the controller, in a listener for durable rows",
+        "a defect in a part of the controller that listens for durable rows",
         f"{_REPORT}; the rows are safe",
         "once the next row is reported",
     ),
     "journal_no_such_outcome": JournalFaultKind(
-        "a mistyped id, another table's, or one whose contents were pruned",
+        "a mistyped id, the id of another table's outcome, or an outcome whose contents were pruned",
         "copy the id from the published outcome",
         "at once",
     ),
@@ -250,8 +252,9 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "at the next acknowledgement that matches",
     ),
     "journal_ack_differs": JournalFaultKind(
-        "the settlement engine got another outcome with this id: a forged message or a restored journal",
-        "compare its chain hash in `tablectl recall` with the engine's, and find who sent the other one",
+        "the settlement engine received a different outcome with this id, from a forged message or a restored"
+        " journal",
+        "compare the chain hash in `tablectl recall` with the engine's, and find out who sent the other one",
         "at the next acknowledgement that matches",
     ),
 }
@@ -291,16 +294,16 @@ WHAT: Mapping[str, str] = {
     "journal_in_use": "another process has the journal open",
     "journal_io_error": "the disk failed to read or write the journal",
     "journal_key_differs": "the key supplied is not the one this journal was created with",
-    "journal_key_exposed": "users other than the service's may read the key file",
+    "journal_key_exposed": "users other than the service's user can read the key file",
     "journal_key_missing": "the journal's key is missing",
     "journal_key_unreadable": "the key file does not contain a usable key",
-    "journal_newer": "the journal's layout is newer than this release knows",
+    "journal_newer": "the journal's layout is newer than this release supports",
     "journal_no_access": "this user may not read or write the journal",
     "journal_no_such_outcome": "no outcome with this id is in the journal",
     "journal_not_flushed": "rows were not yet on the disk when the controller stopped",
     "journal_not_one": "the file with the journal's name is not a journal",
-    "journal_old_layout": "the journal is of a release that signed neither all rows nor the head file",
-    "journal_other_table": "the journal is another table's",
+    "journal_old_layout": "the journal is from a release that signed neither all rows nor the head file",
+    "journal_other_table": "the journal belongs to another table",
     "journal_out_of_sequence": "an outcome's number does not follow the last one",
     "journal_outbox_differs": "the outbox does not match the unacknowledged outcomes in the journal",
     "journal_overflow": "too many rows wait for the disk, so no more are accepted",
@@ -322,13 +325,13 @@ WHAT: Mapping[str, str] = {
 
 
 Alarm = Callable[[JournalFault | None], None]
-"""Called with each fault as it begins, and with None when no fault is left; it must return at once."""
+"""Called with each fault as it begins, and with None when no fault is left. It must return at once."""
 
 
 FROM_OUTSIDE = "ack"
-"""The duty of matching acknowledgements; its faults are caused by their sender, and the journal is sound."""
+"""The duty of matching acknowledgements. Its faults are caused by the sender; the journal itself is sound."""
 WAL = "wal"
-"""The duty of writing the WAL back; a reader that prevents it is a fault, but rows are still written."""
+"""The duty of writing the WAL back. A reader that prevents it is a fault, but rows are still written."""
 
 
 class Alarms:

@@ -1,9 +1,9 @@
-"""The head file: records the journal's last row on another medium, so that an older copy is detected.
+"""The head file: it records the journal's last row on another medium, so that an older copy is detected.
 
-Two slots, each in its own sector, are written in turn, so that a torn write can't damage both records. The
-file is written after the commit: it may be behind the journal, but never ahead of it. Each record is signed
-with the table's key, so nobody else can write one for a truncated journal. Restoring an old record together
-with the journal of that time is not detected.
+Two slots, each in its own sector, are written alternately, so that a torn write can't damage both records.
+The file is written after the commit: it may be behind the journal but never ahead of it. Each record is
+signed with the table's key, so nobody else can write one for a truncated journal. If an old record is
+restored together with the journal of that time, this is not detected.
 """
 
 import os
@@ -24,20 +24,20 @@ from controller.journal.verify import Keyring
 
 SECTOR = 4096
 RECORD = 512
-"""The size of a record in bytes; a disk writes it completely or not at all."""
+"""The size of a record in bytes. A disk writes this much completely or not at all."""
 SLOTS = 2
 _DIGEST = 64
 
 
 class JournalLocation(NamedTuple):
-    """The paths of a journal: the database, and the head file, which should be on another medium."""
+    """The paths of a journal's database and of its head file, which should be on another medium."""
 
     journal: Path
     head: Path
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """A record of the journal's last row: its number, its link (hex), and the last outcome and session."""
+    """A record of the journal's last row: its number and link (hex), and the last outcome and session."""
 
     table: str
     n: int
@@ -45,7 +45,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     session: int
     signature: str = ""
-    """The signature (hex) of the other fields; empty in a record of a release before 0.2."""
+    """The signature (hex) of the other fields; empty in a record written by a release before 0.2."""
 
 
 _decode_head = msgspec.json.Decoder(Head).decode
@@ -62,7 +62,7 @@ class HeadFile:
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise fault_of_os(error, path, "a head file that can be written") from error
+            raise fault_of_os(error, path, "a writable head file") from error
         newest = _newest_slot(os.pread(self._descriptor, SECTOR * SLOTS, 0))
         self._next_slot = 0 if newest is None else 1 - newest
         self._dirty = False
@@ -86,14 +86,14 @@ class HeadFile:
     def settle(self, head: Head) -> None:
         """Write the record to both slots, one after the other, and sync each.
 
-        No older record is left with which the last commit could be removed undetected.
+        This leaves no older record with which the last commit could be removed undetected.
         """
         for _ in range(SLOTS):
             self.write(head)
             self.sync()
 
     def begin(self, head: Head) -> None:
-        """Write the record to both slots of a new file, so that later writes never extend it."""
+        """Write the record to both slots of a new file, so that later writes never extend the file."""
         for _ in range(SLOTS):
             self.write(head)
         self.sync()
@@ -128,7 +128,7 @@ def read_head(path: Path) -> Head | None:
     if newest is not None:
         return _record(data, newest)
     if data.strip(b"\0\n"):
-        raise JournalFault("journal_head_damaged", path, "no intact record", "at least one of two")
+        raise JournalFault("journal_head_damaged", path, "no intact record", "at least one of two records")
     return None
 
 
@@ -172,7 +172,7 @@ def check_journal_exists(place: JournalLocation, head: Head | None) -> None:
     if not place.journal.exists():
         raise JournalFault("journal_absent", place.journal, "no file", expected)
     if not last_row_number(place.journal):
-        raise JournalFault("journal_cut_short", place.journal, "a journal without a row", expected)
+        raise JournalFault("journal_cut_short", place.journal, "a journal without rows", expected)
 
 
 def check_head(
@@ -184,22 +184,23 @@ def check_head(
     table: str,
     keys: Keyring,
 ) -> None:
-    """Compare a journal that ends at row `last_n` with its head record, which must have been read before.
+    """Compare a journal that ends at row `last_n` with its head record, which must be read beforehand.
 
     The record must be signed by the key in force for the row after it.
 
-    Raises JournalFault if there is no record, it is another table's, unsigned or signed by another key, or
-    rows that it records are missing.
+    Raises JournalFault if there is no record, if it is another table's, unsigned or signed by another key, or
+    if rows that it records are missing.
     """
     if head is None:
         if last_n:
-            raise JournalFault("journal_head_missing", place.head, "no file", f"one for row {last_n}")
+            raise JournalFault("journal_head_missing", place.head, "no file", f"a head file for row {last_n}")
         return
     if head.table != table:
-        raise JournalFault("journal_other_table", place.head, f"the head of {head.table}", f"that of {table}")
+        found, expected = f"the head file of table {head.table}", f"that of table {table}"
+        raise JournalFault("journal_other_table", place.head, found, expected)
     if head.signature and not signed_by(head, keys.at(head.n + 1)):
-        found = "a record that the table's key did not sign"
-        raise JournalFault("journal_head_forged", place.head, found, "one that it signed")
+        found = "a record not signed with the table's key"
+        raise JournalFault("journal_head_forged", place.head, found, "a record signed with it")
     if head.n > last_n:
         code = "journal_restored" if _was_closed(connection, last_n, place) else "journal_cut_short"
         expected = f"row {head.n} or later, as {place.head} records"
@@ -207,18 +208,18 @@ def check_head(
     row = next(rows_where(connection, place.journal, "WHERE n = ?", (head.n,)), None)
     if head.n and (row is None or row.link.hex() != head.link):
         raise JournalFault(
-            "journal_forked", f"{place.journal}, row {head.n}", "another row", "the one in the head file"
+            "journal_forked", f"{place.journal}, row {head.n}", "another row", "the row in the head file"
         )
     if not head.signature:
         found = "an unsigned record"
-        raise JournalFault("journal_head_unsigned", place.head, found, "one with the table's signature")
+        raise JournalFault("journal_head_unsigned", place.head, found, "a record signed with the table's key")
 
 
 def _missing(connection: apsw.Connection, last_n: int, place: JournalLocation, head: Head) -> str:
     found = fetch_one(connection, place.journal, "SELECT max(seq) FROM rows WHERE n <= ?", (last_n,))
     seq = 0 if found is None or found[0] is None else int(str(found[0]))
     rows, outcomes = head.n - last_n, head.seq - seq
-    return f"row {last_n} as its last: at least {rows} rows are missing, {outcomes} outcomes among them"
+    return f"row {last_n} as the last row (at least {rows} rows are missing, including {outcomes} outcomes)"
 
 
 def _was_closed(connection: apsw.Connection, last_n: int, place: JournalLocation) -> bool:

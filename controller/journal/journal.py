@@ -1,4 +1,4 @@
-"""The journal as the daemon uses it: queue entries, get notified when they are durable, close."""
+"""The journal as the daemon uses it: queue entries, be notified when they are durable, and close."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -43,7 +43,7 @@ class Journal:
     ) -> None:
         self.place = place
         self.recovered = recovered
-        """The state that the new session continues from."""
+        """The state from which the new session continues."""
         self._writer = writer
         self._wall = wall
         self._release = release
@@ -64,13 +64,13 @@ class Journal:
         accept: Acceptance | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Lock, open, verify from the last checkpoint, and start the writer; create the journal if it is new.
+        """Lock the journal, open it, verify it from the last checkpoint, and start the writer.
 
-        `on_durable` is called in the writer's thread for each ticket that is durable, `alarm` for each fault
-        as it begins, and with None when the last one is over; both must return at once. `vfs` names SQLite's
-        file system layer. With `accept` a journal that is behind its head file is continued, and the
-        acceptance is journaled. `progress` is called with the rows verified: after an upgrade these can be
-        all rows, which takes minutes.
+        The journal is created if it is new. `on_durable` is called in the writer's thread for each ticket
+        that is durable. `alarm` is called for each fault as it begins, and with None when the last one is
+        over. Both must return at once. `vfs` names SQLite's file system layer. With `accept`, a journal that
+        is behind its head file is continued, and the acceptance is journaled. `progress` is called with the
+        number of rows verified: after an upgrade these can be all rows, which takes minutes.
 
         Raises:
             JournalFault: anything because of which no result may be announced.
@@ -98,7 +98,7 @@ class Journal:
     ) -> None:
         self.close()
 
-    # --- queueing: never waits for the disk; raises JournalFault if no more entries are accepted ---
+    # --- queueing: it never waits for the disk, and raises JournalFault if no more entries are accepted ---
 
     def start(self, identity: Identity) -> Ticket:
         """Begin a session: the first entry after opening."""
@@ -126,35 +126,35 @@ class Journal:
         return ticket
 
     def attempt_begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
-        """Record that an attempt began without an effect yet; a restart then knows that it was cut off."""
+        """Record that an attempt began without any effect yet, so that a restart knows it was cut off."""
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begins(attempt, number, t, wall)))
 
     def note(self, name: str, data: Mapping[str, object], *, outside: bool = False) -> Ticket:
-        """Queue an event that is not an outcome, such as a change of the clock or who used the console.
+        """Queue an event that is not an outcome, such as a change of the clock or the use of a console.
 
-        Use `outside` for events that somebody outside can cause in any number: queue space is reserved for
-        play, and such an event raises `journal_crowded` when the rest is full.
+        Use `outside` for events that an outside party can cause in any number. Part of the queue is reserved
+        for play, and such an event raises `journal_crowded` when the rest of the queue is full.
         """
         draft = event_draft(name, data, self._wall())
         return self._writer.put(Entry(draft=lambda _: [draft], outside=outside))
 
     def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> Ticket:
-        """Remove an outcome from the outbox, as the settlement engine acknowledged it (id and chain hash).
+        """Remove an outcome from the outbox; the settlement engine acknowledged its id and chain hash.
 
-        `proof` is the acknowledgement as the engine signed it; the row keeps it. If the queue has no space
-        for it (`journal_crowded`), the outcome will be published and acknowledged again.
+        `proof` is the acknowledgement as the engine signed it, and is kept in the row. If the queue has no
+        space for it (`journal_crowded`), the outcome will be published and acknowledged again.
         """
         return self._writer.put(Entry(ack=Ack(id=outcome_id, chain=chain, by=by, proof=proof), outside=True))
 
     def prune(
         self, *, evidence_before_us: int, bodies_before_us: int, by: str, who: str | None = None
     ) -> Ticket:
-        """Prune evidence and outcomes' bodies older than these wall times; the chain still verifies.
+        """Prune evidence and the bodies of outcomes older than these wall times; the chain still verifies.
 
         Outcomes not yet acknowledged, and rows since the last checkpoint, are kept. Rows are pruned in small
-        batches while nothing else is queued; the ticket is durable once all are pruned. What is left when the
-        journal is closed is pruned the next time.
+        batches while nothing else is queued, and the ticket is durable once all are pruned. Rows that are
+        left when the journal is closed are pruned the next time.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()
@@ -171,12 +171,12 @@ class Journal:
 
     @property
     def fault(self) -> JournalFault | None:
-        """The active fault; the table stays locked while there is one."""
+        """The active fault, or None. The table stays locked while there is one."""
         return self._writer.fault
 
     @property
     def waiting(self) -> int:
-        """The number of entries that wait for the disk; if it does not go down, the disk has stalled."""
+        """The number of entries waiting for the disk; if it does not fall, the disk has stalled."""
         return self._writer.waiting
 
     def close(self, timeout_s: float = 20.0) -> None:

@@ -1,4 +1,4 @@
-"""The table's Ed25519 signing key, in a file that only its owner can read or in systemd's credentials."""
+"""The table's Ed25519 signing key, in a file that only its owner can read or in a systemd credential."""
 
 import errno
 import fcntl
@@ -23,10 +23,10 @@ from cryptography.hazmat.primitives.serialization import (
 from controller.journal.faults import JournalFault
 
 CREDENTIAL = "table-key"
-"""The credential's name in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
+"""The name of the credential in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
-"""Who uses a key: the first line of a key file says so, before the PEM; PEM readers skip it."""
+"""Who uses a key. The first line of a key file, before the PEM, states it; PEM readers skip that line."""
 _LABEL = re.compile(rb"\A(table|engine|console|release) key of the table controller\n")
 
 _OTHERS = stat.S_IRWXO
@@ -41,7 +41,7 @@ class PublicKey:
     """Verifies signatures; it is not secret."""
 
     def __init__(self, raw: bytes) -> None:
-        """Create it from the 32 bytes of an Ed25519 public key."""
+        """Create the key from the 32 bytes of an Ed25519 public key."""
         self.raw = raw
         self._key = Ed25519PublicKey.from_public_bytes(raw)
 
@@ -54,7 +54,7 @@ class PublicKey:
         return self._verifies(signature, _HEAD + record)
 
     def signed_handover(self, old: bytes, signature: bytes) -> bool:
-        """Return whether this key signed that it replaces the old public key (32 bytes)."""
+        """Return whether this key signed the statement that it replaces the old public key (32 bytes)."""
         return self._verifies(signature, _HANDOVER + old)
 
     def signed_history(self, step: bytes, signature: bytes) -> bool:
@@ -77,11 +77,11 @@ class Key:
         self.public = PublicKey(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
 
     def sign(self, link: bytes) -> bytes:
-        """Return the signature (64 bytes) of a row's link, which covers the row and all rows before it."""
+        """Return the signature (64 bytes) of a row's link. It covers the row and all rows before it."""
         return self._private.sign(_PURPOSE + link)
 
     def sign_handover(self, old: bytes) -> bytes:
-        """Return the signature (64 bytes) that this key replaces the old public key."""
+        """Return the signature (64 bytes) of the statement that this key replaces the old public key."""
         return self._private.sign(_HANDOVER + old)
 
     def sign_history(self, step: bytes) -> bytes:
@@ -101,7 +101,7 @@ def new_pem(kind: KeyKind = "table") -> bytes:
 
 
 def kind_of(pem: bytes) -> KeyKind:
-    """Return the kind of a key file's key; without a label, as in release 0.1.0, it is a table's."""
+    """Return the kind of key in a key file; without a label, as in release 0.1.0, it is a table's key."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
     kinds: dict[bytes, KeyKind] = {
@@ -119,11 +119,11 @@ def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
 
 
 def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> None:
-    """Write a key into a new file that only its owner can read; raises FileExistsError if the file exists.
+    """Write a key to a new file that only its owner can read; raises FileExistsError if the file exists.
 
-    If the disk is full, the incomplete file is removed. If root writes it, the file belongs to the owner of
-    its folder, which is the service's user. Pass the status of a replaced key's file as `like`: the new file
-    then has the same owner, and the same group may read it.
+    If the disk is full, the incomplete file is removed. If root writes the file, it belongs to the owner of
+    its folder, which is the service's user. If `like` is the status of the replaced key's file, the new file
+    has the same owner, and the same group may read it.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -140,7 +140,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
                 file.flush()
                 os.fsync(descriptor)
                 if not has_name:
-                    # With `dst_dir_fd` Python uses linkat, the only call that follows the link in /proc.
+                    # With `dst_dir_fd`, Python uses linkat, the only call that follows the link in /proc.
                     unnamed = f"/proc/self/fd/{descriptor}"
                     os.link(unnamed, path.name, dst_dir_fd=folder, follow_symlinks=True)
         except OSError:
@@ -153,7 +153,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 
 
 def _new_file(path: Path) -> tuple[int, bool]:
-    """Open a new file, and return whether it has its name yet; one without is deleted when closed."""
+    """Open a new file, and return whether it has its name yet; if not, it is deleted when closed."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
@@ -164,7 +164,7 @@ def _new_file(path: Path) -> tuple[int, bool]:
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Lock a folder's keys against other commands; raises BlockingIOError if one has the lock."""
+    """Lock a folder's keys against other commands; raises BlockingIOError if another one has the lock."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -176,23 +176,23 @@ def locked_folder(folder: Path) -> Iterator[None]:
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:
     """Return the key in a file; raises JournalFault if it is missing, readable by others, or of another kind.
 
-    `by_acl`: it is a systemd credential, to which an ACL gives the service's user access.
+    `by_acl` is whether it is a systemd credential, to which an ACL grants the service's user access.
     """
     if by_acl:
-        return _load(path, kind, _OTHERS, "a credential closed to others")
+        return _load(path, kind, _OTHERS, "a credential that others can't read")
     return _load(path, kind, _GROUP_AND_OTHERS, "a file that only its owner can read (mode 0600)")
 
 
 def service_key(environ: Mapping[str, str], path: Path) -> Key:
-    """Return the key from `$CREDENTIALS_DIRECTORY`, if systemd provides one there, else from this file.
+    """Return the key from `$CREDENTIALS_DIRECTORY` if systemd provides one there, otherwise from this file.
 
-    systemd gives the service's user access by an ACL, which appears as a group's permission to read; nobody
-    else can enter its directory.
+    systemd grants the service's user access by an ACL, which appears as a group's read permission; no other
+    user can enter the directory.
     """
     directory = environ.get("CREDENTIALS_DIRECTORY")
     if directory is None or not (Path(directory) / CREDENTIAL).exists():
         return load_key(path)
-    return _load(Path(directory) / CREDENTIAL, "table", _OTHERS, "a credential closed to others")
+    return _load(Path(directory) / CREDENTIAL, "table", _OTHERS, "a credential that others can't read")
 
 
 def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
@@ -201,12 +201,12 @@ def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
         private = load_pem_private_key(pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise JournalFault(
-            "journal_key_unreadable", path, "no private key", "an Ed25519 key (PEM)"
+            "journal_key_unreadable", path, "no private key", "an Ed25519 private key (PEM)"
         ) from error
     if not isinstance(private, Ed25519PrivateKey):
-        raise JournalFault("journal_key_unreadable", path, "a key of another kind", "an Ed25519 key (PEM)")
+        raise JournalFault("journal_key_unreadable", path, "a key of another type", "an Ed25519 key (PEM)")
     if (found := kind_of(pem)) != kind:
-        raise JournalFault("journal_key_unreadable", path, f"a key of kind {found}", f"one of kind {kind}")
+        raise JournalFault("journal_key_unreadable", path, f"the key of a {found}", f"the key of a {kind}")
     return Key(private)
 
 
@@ -219,9 +219,9 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            raise JournalFault("journal_key_unreadable", path, "not a regular file", "a key file")
+            raise JournalFault("journal_key_unreadable", path, "something that is not a file", "a key file")
         if mode & forbidden:
-            found = f"mode {stat.S_IMODE(mode):04o}, with which others can read the key"
+            found = f"mode {stat.S_IMODE(mode):04o}, which lets others read the key"
             raise JournalFault("journal_key_exposed", path, found, expected)
         pem = os.read(descriptor, MAX_KEY_BYTES)
     finally:
@@ -232,5 +232,5 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
 if __name__ == "__main__":
     import sys
 
-    # For sealing: the unencrypted key exists only in the pipe.
+    # This is for sealing the key: unencrypted, it exists only in the pipe.
     sys.stdout.buffer.write(new_pem())

@@ -1,4 +1,4 @@
-"""Which processes have a journal open: the lock of the controller that writes it, and its readers."""
+"""The processes that have a journal open: the controller that holds its lock, and its readers."""
 
 import errno
 import fcntl
@@ -19,15 +19,15 @@ class Lock:
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise fault_of_os(error, self.path, "a lock file beside the journal") from error
+            raise fault_of_os(error, self.path, "a lock file next to the journal") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             holder = _pid_in(self._descriptor)
             os.close(self._descriptor)
-            found = f"process {holder} holding it"
+            found = f"it held by process {holder}"
             raise JournalFault("journal_in_use", self.path, found, "no other controller") from error
-        # The process id is only for messages: on a full disk the lock counts without it.
+        # The process id is only for messages: on a full disk the lock is valid without it.
         with suppress(OSError):
             written = os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
             os.ftruncate(self._descriptor, written)
@@ -38,7 +38,7 @@ class Lock:
 
 
 def holder_of(journal: Path) -> str | None:
-    """Return the process id of the controller that holds this journal's lock; None if nobody does."""
+    """Return the process id of the controller that holds this journal's lock; None if no process does."""
     try:
         descriptor = os.open(lock_file_of(journal), os.O_RDONLY)
     except OSError:
@@ -68,7 +68,7 @@ def fault_of_os(error: OSError, where: Path, expected: str) -> JournalFault:
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync a directory, so that the names of new files are on the disk."""
+    """Sync a directory, so that the names of new files reach the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -91,9 +91,9 @@ PROC_LOCKS = Path("/proc/locks")
 
 
 def readers_of(journal: Path) -> list[str]:
-    """Return each process that reads this journal, as `PROGRAM (process N)`; empty if the system can't say.
+    """Return each process that reads this journal, as `PROGRAM (process N)`; empty if that is unknown.
 
-    The controller's own process is included, since a reader that it never closed would be a defect.
+    The controller's own process is included, because a reader that it never closed would be a defect.
     """
     try:
         shared = journal.with_name(journal.name + "-shm").stat()
@@ -106,7 +106,7 @@ def readers_of(journal: Path) -> list[str]:
 
 
 def _reading(listed: str, file: str) -> Iterator[int]:
-    """Yield the processes that hold a reader's lock: `1: POSIX ADVISORY READ 4711 fe:01:1234 123 123`."""
+    """Yield the processes with a reader's lock, such as `1: POSIX ADVISORY READ 4711 fe:01:1234 123 123`."""
     for line in listed.splitlines():
         fields = line.split()
         if len(fields) != 8 or fields[1] != "POSIX" or fields[5] != file:

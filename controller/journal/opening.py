@@ -1,7 +1,7 @@
 """Opening a journal for writing: it is locked, verified from its last checkpoint, and compared with its head.
 
-The rows then show where the table continues, however it stopped. A key is replaced here too: a row of the
-journal records from where on the new key signs.
+The rows then show where the table continues, however it stopped. Keys are replaced here too: a row of the
+journal records the point from which the new key signs.
 """
 
 from collections.abc import Iterator
@@ -55,9 +55,10 @@ from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 class Recovered(NamedTuple):
     """The state from which the next session continues.
 
-    `session` is its number; `state` and `first` are those after the last row. `in_flight` are the attempts
-    that were cut off; one that has no outcome yet is not counted in `first`. `faults` are those whose end is
-    not recorded. `verified_from` is the first row that was verified; its link covers earlier ones.
+    `session` is the number of that session. `state` and `first` are those after the last row. `in_flight` are
+    the attempts that were cut off; an attempt without an outcome is not counted in `first`. `faults` are the
+    faults whose end is not recorded. `verified_from` is the first row that was verified; its link covers
+    earlier rows.
     """
 
     session: int
@@ -71,7 +72,8 @@ class Recovered(NamedTuple):
 
 
 LOOK_BACK = 5000
-"""A start verifies at least this many rows before the end: hours of play, in a fraction of a second."""
+"""A start verifies at least this many rows before the end: hours of play, verified in a fraction of a
+second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
@@ -79,7 +81,7 @@ def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
 
     Raises:
         JournalFault: the journal is absent, another table's, damaged, changed, older than its head file, or
-            of a layout that a person must accept.
+        in a layout that a person must accept.
     """
     connection = open_reader(place.journal)
     try:
@@ -97,7 +99,8 @@ def walk_from_checkpoint(
     """Verify the rows since the last checkpoint, and that the journal has this table and this key."""
     origin = origin_of(connection, path)
     if origin is not None and origin.table != table:
-        raise JournalFault("journal_other_table", path, f"the journal of {origin.table}", f"that of {table}")
+        found, expected = f"the journal of table {origin.table}", f"that of table {table}"
+        raise JournalFault("journal_other_table", path, found, expected)
     walk = Walk(connection, path)
     if walk.key.raw != key.raw:
         found = f"key {walk.key.raw.hex()[:16]} in the journal"
@@ -139,12 +142,12 @@ ACCEPTABLE = frozenset(
         "journal_old_layout",
     }
 )
-"""Codes of faults that a named person may accept: existing rows are sound, but some may be missing."""
+"""The codes of faults that a named person may accept: existing rows are sound, but some may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """A person's decision to continue with a journal despite a fault in `ACCEPTABLE`, and the reason."""
+    """A person's decision, with its reason, to continue with a journal despite a fault in `ACCEPTABLE`."""
 
     by: str
     who: str
@@ -176,10 +179,10 @@ def open_journal(
 ) -> Opened:
     """Open the journal, or create it if neither it nor its head file exists.
 
-    `progress` is called with the rows verified.
+    `progress` is called with the number of rows verified.
 
     Raises:
-        JournalFault: anything because of which no result may be published, unless `accept` covers it.
+        JournalFault: a fault with which no result may be published, unless `accept` covers it.
     """
     with ExitStack() as stack:
         lock = Lock(place.journal)
@@ -227,11 +230,12 @@ class _End(NamedTuple):
 def _faults_at_the_end(
     connection: apsw.Connection, walk: Walk, place: JournalLocation, head: Head | None
 ) -> Iterator[JournalFault]:
-    """Yield what is missing at a journal's end, signatures or rows; a person may accept these faults."""
+    """Yield the faults at a journal's end: missing signatures or rows. A person may accept them."""
     if walk.layout < ALL_SIGNED and walk.n:
         unsigned = walk.n - walk.authenticated_n
-        found = f"layout {walk.layout}, the last {unsigned} of its {walk.n} rows unsigned"
-        yield JournalFault("journal_old_layout", place.journal, found, f"layout {ALL_SIGNED}, all signed")
+        found = f"layout {walk.layout}, with the last {unsigned} of its {walk.n} rows unsigned"
+        expected = f"layout {ALL_SIGNED}, with all rows signed"
+        yield JournalFault("journal_old_layout", place.journal, found, expected)
     try:
         check_head(connection, walk.n, place, head, table=walk.table, keys=walk.keyring)
     except JournalFault as fault:
@@ -247,7 +251,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Acceptances:
-    """Keeps the first fault that a person accepted, and raises every other."""
+    """Keeps the first fault that a person accepted, and raises every other fault."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept
@@ -271,7 +275,7 @@ def _accepted(acceptances: _Acceptances, totals: Totals, head: Head | None) -> A
     assert acceptances.fault is not None
     assert acceptances.accept is not None
     if acceptances.fault.code == "journal_head_forged":
-        head = None  # its numbers are not this journal's
+        head = None  # its numbers do not belong to this journal
     return AcceptedJournal(
         code=acceptances.fault.code,
         seq=max(totals.seq, head.seq if head else 0),
@@ -286,9 +290,9 @@ def _write_acceptance(
     connection: apsw.Connection, key: Key, walk: Walk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
-    # In one commit: after a power cut between the two, the person would be asked again.
+    # In one commit: after a power cut between the two, the person would have to accept the journal again.
     insert(connection, rows, [], all_signed=walk.layout < ALL_SIGNED)
-    walk.totals.take(rows[-1])
+    walk.totals.add(rows[-1])
     return _End(rows[-1].n, rows[-1].link)
 
 
@@ -326,7 +330,7 @@ def replace_key(
                 insert(connection, [row], [])
             except apsw.Error as error:
                 raise fault_of(error, place.journal) from error
-            walk.totals.take(row)
+            walk.totals.add(row)
             walk.n, walk.link = row.n, row.link
         head_file = HeadFile(place.head, walk.table, new)
         stack.callback(head_file.close)
@@ -335,7 +339,7 @@ def replace_key(
 
 
 def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) -> None:
-    """Check, without changing anything, that `old` can be replaced (by `new`, if that was started before).
+    """Check, without changing anything, that `old` can be replaced (by `new`, if that was already begun).
 
     Raises:
         JournalFault: there is no journal, it can't be continued, or `old` is not its key.
@@ -350,7 +354,7 @@ def _opened(
     absent = JournalFault(
         "journal_absent",
         place.journal,
-        "no row of a journal",
+        "no journal rows",
         "the journal of the table that uses this key; name its folder",
     )
     if not place.journal.exists():
@@ -372,7 +376,7 @@ def _opened(
     walk.run(every_signature=False)
     check_strays(connection, place.journal, walk.n)
     if walk.layout < ALL_SIGNED:
-        found, expected = f"layout {walk.layout}", f"layout {ALL_SIGNED}, all signed"
+        found, expected = f"layout {walk.layout}", f"layout {ALL_SIGNED}, with all rows signed"
         raise JournalFault("journal_old_layout", place.journal, found, expected)
     check_head(connection, walk.n, place, head, table=walk.table, keys=walk.keyring)
     return connection, walk

@@ -1,4 +1,4 @@
-"""Reading a journal, which any process may do at any time without disturbing the writer."""
+"""Reading a journal. Any process may do so at any time without disturbing the writer."""
 
 from collections.abc import Collection, Iterator
 from hashlib import sha256
@@ -31,7 +31,7 @@ _decode_identity = msgspec.json.Decoder(Identity).decode
 
 
 class Rows(Protocol):
-    """A journal's rows, from its file or from a running controller."""
+    """The rows of a journal, from its file or from a running controller."""
 
     path: Path
     origin: Origin
@@ -39,7 +39,7 @@ class Rows(Protocol):
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
     ) -> Iterator[Row]:
-        """Yield rows in order, `to_n` included."""
+        """Yield rows in order, up to and including `to_n`."""
 
     def find(self, outcome_id: str) -> Row:
         """Return an outcome's row by its id."""
@@ -55,7 +55,7 @@ class Rows(Protocol):
 
 
 class Reader:
-    """A journal open for reading only, for one thread."""
+    """A journal open for reading only, for use in one thread."""
 
     def __init__(self, path: Path) -> None:
         """Open the journal; raises JournalFault if there is none or it can't be read."""
@@ -64,7 +64,7 @@ class Reader:
         origin = origin_of(self._connection, path)
         if origin is None:
             self._connection.close()
-            raise JournalFault("journal_empty", path, "an empty journal", "one with its first row")
+            raise JournalFault("journal_empty", path, "an empty journal", "a journal with its first row")
         self.origin: Origin = origin
 
     def __enter__(self) -> Self:
@@ -87,7 +87,7 @@ class Reader:
         *,
         evidence: bool = False,
     ) -> Iterator[Row]:
-        """Yield rows in order, `to_n` included, of all types or only of these.
+        """Yield rows in order, up to and including `to_n`, of all types or only of these.
 
         Raises:
             JournalFault: the file is damaged at this point; the rows yielded before are valid.
@@ -163,7 +163,7 @@ class Reader:
         return has_prunable(self._connection, self.path, evidence_below, bodies_below)
 
     def prunable_below(self) -> int:
-        """Return the last checkpoint's row, or an earlier unacknowledged one; rows before may be pruned."""
+        """Return the row before which pruning is allowed: the last checkpoint or an open outcome."""
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self.path, clause, (CHECKPOINT,)), None)
         if checkpoint is None:
@@ -173,15 +173,16 @@ class Reader:
     def verify_all(
         self, progress: Progress | None = None, *, every_signature: bool = True, head: Path | None = None
     ) -> Verified:
-        """Check every page, row and signature; with the head file's path, check the journal's end too.
+        """Check every page, row and signature; with the path of the head file, also check the journal's end.
 
-        Without `every_signature`, outcomes' signatures are not checked: it takes a fraction of the time, and
-        a checkpoint's signature authenticates all rows before it.
+        Without `every_signature`, the signatures of outcomes are not checked. This takes a fraction of the
+        time, and the signature of a checkpoint authenticates all rows before it.
 
         Raises:
             JournalFault: the first fault.
         """
-        # Read before the walk, so that a controller writing meanwhile can't put it ahead of the walked rows.
+        # Read before the walk, so that a controller that writes in the meantime can't put it ahead of the
+        # walk.
         recorded = None if head is None else read_head(head)
         found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
         unvouched = found.unvouched
@@ -193,19 +194,19 @@ class Reader:
             except JournalFault as fault:
                 if fault.code != "journal_head_unsigned":
                     raise
-                unvouched = (*unvouched, f"the journal's end: {head} is unsigned")
+                unvouched = (*unvouched, f"the end of the journal: {head} is unsigned")
         else:
-            unvouched = (*unvouched, "the journal's end: without a head file, rows may be missing there")
+            unvouched = (*unvouched, "the end of the journal: without a head file, rows may be missing there")
         return found._replace(unvouched=unvouched)
 
     def export(
         self, stream: BinaryIO, from_n: int = 1, to_n: int | None = None, types: Collection[str] = ()
     ) -> int:
-        """Write the journal's origin and then rows as JSON Lines; return the number of rows.
+        """Write the journal's origin and then its rows as JSON Lines; return the number of rows.
 
         Raises:
             JournalFault: the file is damaged, or a row does not match its digests; the rows written before it
-                are valid.
+            are valid.
         """
         origin = self.origin
         stream.write(
@@ -235,7 +236,7 @@ def check_contents(row: Row, path: Path) -> None:
     evidence_matches = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
     if not (contents_match and evidence_matches):
         where = f"{path}, row {row.n}"
-        raise JournalFault("journal_row_changed", where, "changed contents", "those of its digest")
+        raise JournalFault("journal_row_changed", where, "changed contents", "contents that match its digest")
 
 
 def _exported(row: Row) -> dict[str, object]:
@@ -280,7 +281,8 @@ def outcome_at(outbox: Outbox, seq: int) -> Row | None:
 def row_of(outbox: Outbox, seq: int) -> int | None:
     """Return the row of the first outcome from this number on; None if there is none. Raises JournalFault.
 
-    An exponential and then a binary search: outcomes' numbers increase with their rows'.
+    This is an exponential search and then a binary search: the numbers of outcomes increase with those of
+    rows.
     """
     low, high = 1, 1
     while (outcome := _first_outcome(outbox, high)) is not None and outcome[1] < seq:

@@ -1,6 +1,6 @@
 """Recall of one attempt: what was published, its evidence, who ruled, and whether the judge still agrees.
 
-The attempt is judged again from nothing but the stored evidence.
+The attempt is judged again from the stored evidence alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ _NAMES = frozenset({_CLOSED, *(f"{kind}.{ending}" for kind in ATTEMPT_KINDS for 
 
 
 class AttemptRows(NamedTuple):
-    """The rows of one attempt in order, and the row that closed the bets before it, if there is one."""
+    """The rows of one attempt in order, and the row that closed the bets before it (None if none did)."""
 
     number: int
     rows: tuple[Row, ...]
@@ -46,10 +46,10 @@ class AttemptRows(NamedTuple):
 
 
 def find_attempt(reader: Rows, number: int | None = None, near: Row | None = None) -> AttemptRows:
-    """Return the rows of an attempt: that of row `near`, else that with this number, else the last one.
+    """Return the rows of an attempt: that of row `near`, or else the one with this number, or else the last.
 
     Raises:
-        JournalFault: there is none, or its outcomes were pruned.
+        JournalFault: there is no such attempt, or its outcomes were pruned.
     """
     if near is not None:
         number = _attempt(near)
@@ -93,11 +93,11 @@ def _newest_first(reader: Rows, last_n: int) -> Iterator[Row]:
 
 
 def _no_such_outcome(reader: Rows, found: str) -> JournalFault:
-    return JournalFault("journal_no_such_outcome", reader.path, found, "one that was called or voided")
+    return JournalFault("journal_no_such_outcome", reader.path, found, "an attempt that was called or voided")
 
 
 class Judgement(NamedTuple):
-    """The verdict of judging again, and its differences from the original one."""
+    """The verdict of judging again, and its differences from the original verdict."""
 
     verdict: Verdict
     differences: tuple[str, ...]
@@ -106,7 +106,7 @@ class Judgement(NamedTuple):
 def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
     """Judge stored evidence again; return None if this version has no judge for it.
 
-    There is none for a trusted wheel (`revolutions: trusted_wheel`), which decides itself.
+    There is none for a trusted wheel (`revolutions: trusted_wheel`), which decides its own spins.
     """
     throw, spin, deal = setup.ruleset.throw, setup.ruleset.spin, setup.ruleset.deal
     basis = evidence.basis
@@ -161,7 +161,7 @@ def _judge_spin(seen: Sequence[Reading], basis: Basis, wheel: Wheel, rules: Spin
 
 
 CORRECTION_ROWS = 2000
-"""The number of later rows searched for corrections; an outcome is corrected only until it is settled."""
+"""The number of later rows searched for corrections; an outcome can be corrected only until it is settled."""
 
 
 class Recalled(NamedTuple):
@@ -171,17 +171,17 @@ class Recalled(NamedTuple):
     outcome: Outcome
     identity: Identity | None
     evidence: Evidence | None
-    """None if the outcome has none, or it was pruned (then `row.evidence_digest` is still set)."""
+    """None if the outcome has no evidence, or if it was pruned (`row.evidence_digest` is then still set)."""
     judged_again: Judgement | None
     """None without evidence, or if this version has no judge for it."""
     ruled_by: str | None
-    """The role, and the person if known, that ruled; None if the sensors decided."""
+    """The role that ruled, and the person if known; None if the sensors decided."""
     corrections: tuple[Outcome, ...]
     signed: bool
 
     @property
     def judged(self) -> Judged | None:
-        """Return the verdict with its evidence, as the engine reported it; None without evidence."""
+        """The verdict with its evidence, as the engine reported it; None without evidence."""
         return None if self.evidence is None else judged_of(self.outcome, self.evidence)
 
 
@@ -189,11 +189,11 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
     """Return an outcome by its id, with everything behind it.
 
     Raises:
-        JournalFault: there is none with this id, it was pruned, or its row does not match its digests.
+        JournalFault: there is no outcome with this id, it was pruned, or its row does not match its digests.
     """
     row = reader.find(outcome_id)
     if row.body is None:
-        found = "only its digest: its contents were pruned"
+        found = "only a digest, because the contents were pruned"
         raise JournalFault(
             "journal_ack_unknown", f"{reader.path}, row {row.n}", found, "an outcome's contents"
         )

@@ -1,4 +1,4 @@
-"""The database's layout, its version, and the migrations from older versions."""
+"""The layout of the database, its version, and the migrations from older versions."""
 
 from collections.abc import Callable
 from functools import cache
@@ -46,7 +46,7 @@ GUARDS = "".join(
     " BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;"
     for change, table in _GUARDED
 )
-"""Triggers against accidental changes by another program; deliberate ones are detected by the chain."""
+"""Triggers against accidental changes by another program; the chain reveals deliberate changes."""
 DROP_GUARDS = "".join(f"DROP TRIGGER no_{change.lower()}_of_{table};" for change, table in _GUARDED)
 
 Migration = Callable[[apsw.Connection], None]
@@ -58,20 +58,21 @@ def _first_layout(connection: apsw.Connection) -> None:
 
 
 def _all_signed(_connection: apsw.Connection) -> None:
-    """Change no table; from this version on, each commit's last row and each head record is signed."""
+    """Change no table. From this version on, the last row of each commit and each head record are signed."""
 
 
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _all_signed)
 """The migration from each version to the next; version 0 is an empty file."""
 ALL_SIGNED = 2
-"""The first version in which a signature covers every row and head record; older ones must be accepted."""
+"""The first version in which a signature covers every row and head record; a person must accept older
+ones."""
 
 
 def migrate(connection: apsw.Connection, where: str) -> None:
-    """Migrate the file to the newest version, one transaction for each version.
+    """Migrate the file to the newest version, with one transaction for each version.
 
     Raises:
-        JournalFault: the file is not a journal, or of a newer version.
+        JournalFault: the file is not a journal, or it is of a newer version.
     """
     version = version_of(connection, where)
     for number in range(version, len(MIGRATIONS)):
@@ -86,10 +87,10 @@ def migrate(connection: apsw.Connection, where: str) -> None:
 
 
 def version_of(connection: apsw.Connection, where: str) -> int:
-    """Return the layout's version, 0 for an empty file.
+    """Return the version of the layout, or 0 for an empty file.
 
     Raises:
-        JournalFault: the file is not a journal, or of a newer version.
+        JournalFault: the file is not a journal, or it is of a newer version.
     """
     version = connection.pragma("user_version")
     application = connection.pragma("application_id")
@@ -115,7 +116,8 @@ class _Part(NamedTuple):
 def check_schema(connection: apsw.Connection, where: str) -> None:
     """Check that a journal has exactly the tables, indexes and triggers of its version.
 
-    An additional trigger could change what a commit writes, an additional index or view what a query finds.
+    An additional trigger could change what a commit writes; an additional index or view could change what a
+    query finds.
 
     Raises:
         JournalFault: a part is missing, differs, or is additional.
@@ -127,10 +129,10 @@ def check_schema(connection: apsw.Connection, where: str) -> None:
         part = wrong[0]
         named = f"{part.kind} {part.name!r}"
         if part in found:
-            says = f"{named}, created by: {' '.join((part.statement or 'unknown').split())[:200]}"
+            problem = f"{named}, created by: {' '.join((part.statement or 'unknown').split())[:200]}"
         else:
-            says = f"no {named} like the layout's"
-        raise JournalFault("journal_schema_changed", where, says, f"only the parts of layout {version}")
+            problem = f"no {named} as in the layout"
+        raise JournalFault("journal_schema_changed", where, problem, f"exactly the parts of layout {version}")
 
 
 def _parts(connection: apsw.Connection) -> frozenset[_Part]:

@@ -1,7 +1,7 @@
 """Summaries of shifts, from opening the table to closing it, and the comparison of a shadow's calls.
 
-A corrected result counts as what it was corrected to. A shadow is a controller that makes its own calls
-beside a table run by hand; they are compared with what the dealers entered.
+A corrected result counts as the result to which it was corrected. A shadow is a controller that makes its own
+calls alongside a table run by hand; its calls are compared with what the dealers entered.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
 LOCKS = {"table.locked": True, "table.unlocked": False}
 DEVICES = {"device.down": True, "device.up": False}
 NOBODY = "nobody"
-"""The value of `Review.by` while a review is open, or if the next attempt closed it."""
+"""The value of `Review.by` while a review is open, or if the next attempt ended it."""
 NO_PERSON = frozenset({NOBODY, "sensors"})
 """The values of a void's `by` that are not a person's role."""
 
@@ -49,7 +49,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Review(msgspec.Struct, kw_only=True):
-    """A review: its causes, and how it ended; `ended_us` is None while it is open."""
+    """A review: its causes and how it ended. `ended_us` is None while it is open."""
 
     attempt: int
     wall_us: int
@@ -61,7 +61,7 @@ class Review(msgspec.Struct, kw_only=True):
 
 
 class Span(msgspec.Struct, kw_only=True):
-    """The time span of a lock, a fault or a device's absence; `ended_us` is None while it lasts."""
+    """The time span of a lock, a fault or a device's absence. `ended_us` is None while it lasts."""
 
     what: str
     cause: str
@@ -71,9 +71,9 @@ class Span(msgspec.Struct, kw_only=True):
 
 
 class Shift(msgspec.Struct, kw_only=True):
-    """A shift's summary. Wall times are in microseconds since 1970 (UTC).
+    """The summary of a shift. Wall times are in microseconds since 1970 (UTC).
 
-    `synced` says whether the clock was synchronized at every row. `outcomes` are the results, voids, reviews
+    `synced` is whether the clock was synchronized at every row. `outcomes` are the results, voids, reviews
     and corrections in order, each with the wall time of its row.
     """
 
@@ -107,7 +107,7 @@ class Shift(msgspec.Struct, kw_only=True):
 
 
 class Start(NamedTuple):
-    """The first and last row of a shift (None: it is open), and the faults active at its start."""
+    """The first and last row of a shift (None if it is open), and the faults active at its start."""
 
     first_n: int
     last_n: int | None
@@ -115,7 +115,7 @@ class Start(NamedTuple):
 
 
 def starts_of(journal: Rows) -> list[Start]:
-    """Return the starts of a journal's shifts, oldest first, without reading the shifts' other rows."""
+    """Return the starts of a journal's shifts, oldest first, without reading the other rows of the shifts."""
     starts: list[Start] = []
     active_faults: dict[str, Span] = {}
     is_open = False
@@ -132,7 +132,7 @@ def starts_of(journal: Rows) -> list[Start]:
 
 
 def summarize(journal: Rows, start: Start) -> Shift:
-    """Return the summary of the shift with this start; rows whose body was pruned are not counted."""
+    """Return the summary of the shift with this start. Rows whose body was pruned are not counted."""
     builder: _ShiftBuilder | None = None
     for row in journal.rows(start.first_n, start.last_n):
         if builder is None:
@@ -161,7 +161,7 @@ def _opened(table: str, row: Row) -> Shift:
 
 
 def _follow_fault(active_faults: dict[str, Span], row: Row) -> Span | None:
-    """Add or remove a fault among the active ones; return it if it began."""
+    """Add a fault to the active ones or remove it; return it if it began."""
     if row.body is None:
         return None
     fault = _decode_fault(row.body)
@@ -183,7 +183,7 @@ class _ShiftBuilder:
         shift.faults.extend(active_faults)
         self._active_faults = {f"{span.cause} {span.what}": span for span in shift.faults}
         self._before_restart: dict[str, Span] = {}
-        """The faults that were active when the controller last stopped, by code and place."""
+        """The faults that were active when the controller last stopped, by their code and place."""
         self._open_reviews: dict[int, Review] = {}
         self._locks: dict[str, Span] = {}
         self._absences: dict[str, Span] = {}
@@ -211,7 +211,7 @@ class _ShiftBuilder:
         self._active_faults.clear()
 
     def _continues(self, began: Span) -> bool:
-        """Return whether a fault continues one that was active before a restart; if so, reopen that one."""
+        """Return whether a fault continues one that was active before a restart; if so, reopen the latter."""
         key = f"{began.cause} {began.what}"
         before = self._before_restart.pop(key, None)
         if before is None:
@@ -283,7 +283,7 @@ class _ShiftBuilder:
     def _follow_span(
         self, spans: list[Span], open_spans: dict[str, Span], data: TableEvent, wall_us: int, *, begins: bool
     ) -> None:
-        """Begin or end a span; beginning one that is active already changes nothing."""
+        """Begin or end a span; beginning one that is already active changes nothing."""
         what = "table" if open_spans is self._locks else data.what or ""
         if begins and what not in open_spans:
             open_spans[what] = Span(
@@ -315,22 +315,22 @@ _decode_fault = msgspec.json.Decoder(StandingFault).decode
 
 
 Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]
-"""How the dealers' result compares with the controller's; `review`: the controller had none."""
+"""How the dealers' result compares with the controller's; with `review`, the controller had none."""
 VOID = "void"
 _STANDS = frozenset({"no_change", "already_void"})
-"""The causes of refusal for an input that repeats the current result."""
+"""The causes with which an input that repeats the current result is refused."""
 _RULINGS = frozenset(
     {"set_dice", "no_roll", "set_number", "no_spin", "set_card", "misdeal", "void", "accept"}
 )
 
 
 class Compared(msgspec.Struct, kw_only=True):
-    """One attempt: the controller's own result, the last one that a person entered, and the wall time."""
+    """One attempt: the controller's own result, the last result that a person entered, and the wall time."""
 
     attempt: int
     wall_us: int
     called: str | None = None
-    """A result such as 3-4 or 17, or `void`; None if it went to review, or a person entered one first."""
+    """A result such as 3-4 or 17, or `void`; None after a review, or if a person entered a result first."""
     why: tuple[str, ...] = ()
     """The causes of the controller's void or review."""
     entered: str | None = None
@@ -338,7 +338,7 @@ class Compared(msgspec.Struct, kw_only=True):
 
     @property
     def agreement(self) -> Agreement:
-        """Return how the two results compare."""
+        """How the two results compare."""
         if self.called is None:
             return "review" if self.why else "entered_first"
         if self.entered is None:
@@ -347,7 +347,7 @@ class Compared(msgspec.Struct, kw_only=True):
 
 
 def compare_attempts(journal: Rows) -> list[Compared]:
-    """Return the comparison of every attempt in a journal, by attempt number."""
+    """Return the comparison of every attempt in a journal, in order of the attempts' numbers."""
     attempts: dict[int, Compared] = {}
     latest: Compared | None = None
     for wall_us, outcome in _outcomes(journal):
@@ -394,7 +394,7 @@ def _repeats_result(data: Data) -> bool:
 
 
 def _result(data: Data) -> str:
-    """Return a result in a form to compare: the dice sorted, the number, or all hands."""
+    """Return a result in a form that can be compared: the sorted dice, the number, or all hands."""
     dice = getattr(data, "dice", None)
     if dice:
         return "-".join(map(str, sorted(dice)))

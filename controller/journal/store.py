@@ -1,6 +1,6 @@
 """The SQLite database: how it is opened, and the statements that write, read and prune its rows.
 
-Only evidence and outcomes' bodies are pruned. Their digests stay, so the chain can still be verified.
+Only evidence and the bodies of outcomes are pruned. Their digests stay, so the chain can still be verified.
 """
 
 import os
@@ -22,7 +22,7 @@ from controller.journal.schema import ALL_SIGNED, DROP_GUARDS, GUARDS, check_sch
 MIN_SQLITE = (3, 51, 3)
 """Older versions can lose commits when two connections write or checkpoint a WAL at the same time."""
 SYNCHRONOUS = "FULL"
-"""Each commit waits for the disk; with NORMAL, a power cut loses the last ones."""
+"""Each commit waits for the disk; with NORMAL, a power cut loses the last commits."""
 BUSY_MS = 2000
 SHARED_MEMORY_BYTES = 32_768
 """The smallest size of a database's `-shm` file (sqlite.org/walformat.html)."""
@@ -74,9 +74,10 @@ class Origin:
 
 
 def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
-    """Open the one connection that writes; check its pragmas and schema.
+    """Open the only connection that writes, and check its pragmas and schema.
 
-    An empty file gets the newest layout; one before `ALL_SIGNED` is unchanged until a person has accepted it.
+    An empty file gets the newest layout. A file with a layout before `ALL_SIGNED` is left unchanged until a
+    person has accepted it.
 
     Raises:
         JournalFault: SQLite is too old, a pragma was refused, or the file is not a journal.
@@ -106,10 +107,10 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
 
 
 class OpenFiles:
-    """The files of a journal open for writing, checked for being deleted, renamed or replaced."""
+    """The files of a journal open for writing, to detect that one is deleted, renamed or replaced."""
 
     def __init__(self, journal: Path, head: Path) -> None:
-        """Record which files have the names now; raises OSError if one is missing."""
+        """Record which files currently have the names; raises OSError if one is missing."""
         beside = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
         files = (journal, *beside, lock_file_of(journal), head)
         self._opened = {file: _device_and_inode(file) for file in files}
@@ -143,20 +144,20 @@ def open_reader(path: Path) -> apsw.Connection:
     except FileNotFoundError as error:
         raise JournalFault("journal_absent", path, "no file", "a table's journal") from error
     except OSError as error:
-        raise fault_of_os(error, path, "a journal that can be read") from error
+        raise fault_of_os(error, path, "a readable journal") from error
     try:
         try:
             connection, version = _opened_for_reading(path, "mode=ro")
         except apsw.CantOpenError:
             if path.with_name(path.name + "-wal").exists():
                 raise
-            # A read-only disk has no space for the WAL's index; nobody can write there, so it is immutable.
+            # On a read-only disk the WAL index can't be created; nobody can write there, so it is immutable.
             connection, version = _opened_for_reading(path, "mode=ro&immutable=1")
     except apsw.Error as error:
         raise fault_of(error, path) from error
     if version == 0:
         connection.close()
-        raise JournalFault("journal_empty", path, "an empty database", "one with its first row")
+        raise JournalFault("journal_empty", path, "an empty database", "a journal with its first row")
     try:
         check_schema(connection, str(path))
     except apsw.Error as error:
@@ -169,10 +170,10 @@ def open_reader(path: Path) -> apsw.Connection:
 
 
 def last_row_number(path: Path) -> int:
-    """Return the number of a journal's last row (0: none) without creating any file.
+    """Return the number of a journal's last row (0 if there is none) without creating any file.
 
-    Without a WAL file SQLite would create one for reading, so the database is then opened as immutable: only
-    call this while nobody writes. Raises JournalFault if the file can't be read.
+    If there is no WAL file, SQLite would create one for reading, so the database is then opened as immutable.
+    Call this only while nobody writes. Raises JournalFault if the file can't be read.
     """
     wal = path.with_name(path.name + "-wal")
     has_wal = wal.exists() and wal.stat().st_size > 0
@@ -204,17 +205,17 @@ def check_sqlite() -> None:
 
 
 def fault_of(error: apsw.Error, path: Path) -> JournalFault:
-    """Return the journal fault for an error of SQLite."""
+    """Return the journal fault for an SQLite error."""
     code = next(
         (code for kinds, code in _CODES if isinstance(error, kinds)),
         "journal_write_failed",
     )
     if code == "journal_io_error" and _is_full(path.parent):
-        # SQLite reports an I/O error if the disk has no space for the `-shm` file.
+        # SQLite reports an I/O error when the disk has no space for the `-shm` file.
         code = "journal_disk_full"
     if code == "journal_read_only" and (closed := _closed_to_user(path)) is not None:
         return JournalFault("journal_no_access", closed, "no access for this user", "read and write access")
-    return JournalFault(code, path, str(error) or type(error).__name__, "a journal on a working disk")
+    return JournalFault(code, path, str(error) or type(error).__name__, "a usable journal on a working disk")
 
 
 def _is_full(folder: Path) -> bool:
@@ -308,9 +309,9 @@ def _garbled(path: Path, error: UnicodeDecodeError) -> JournalFault:
 def insert(
     connection: apsw.Connection, rows: Sequence[Row], closed: Sequence[int], *, all_signed: bool = False
 ) -> None:
-    """Write rows, their evidence and outbox entries, and delete the `closed` entries, in one commit.
+    """Write rows with their evidence and outbox entries, and delete the `closed` entries, in one commit.
 
-    With `all_signed` the same commit raises the layout version to `ALL_SIGNED`.
+    With `all_signed`, the same commit raises the layout version to `ALL_SIGNED`.
     """
     if connection.in_transaction:
         connection.execute("ROLLBACK")
@@ -375,14 +376,14 @@ def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
 
 
 PRUNE_BATCH_ROWS = 500
-"""Rows pruned in one commit: few enough that an outcome waits only briefly."""
+"""The number of rows pruned in one commit: few enough that an outcome waits only briefly."""
 _decode_pruned = msgspec.json.Decoder(Pruned).decode
 
 
 def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> int:
     """Return the number of the first row that is not older than this wall time.
 
-    All rows before it are older. After a period with a wrong clock, rows are kept longer than asked for.
+    All rows before it are older. After a period with a wrong clock, rows are kept longer than requested.
     """
     found = fetch_one(connection, path, "SELECT min(n) FROM rows WHERE wall_us >= ?", (wall_us,))
     last = fetch_one(connection, path, "SELECT coalesce(max(n), 0) + 1 FROM rows")
@@ -393,7 +394,7 @@ def first_row_since(connection: apsw.Connection, path: Path, wall_us: int) -> in
 
 
 def has_prunable(connection: apsw.Connection, path: Path, evidence_below: int, bodies_below: int) -> bool:
-    """Return whether there is any evidence, or any outcome's body, before these rows."""
+    """Return whether there is any evidence, or the body of any outcome, before these rows."""
     sql = (
         "SELECT EXISTS(SELECT 1 FROM evidence WHERE n < ?)"
         " OR EXISTS(SELECT 1 FROM rows WHERE n < ? AND seq IS NOT NULL AND body IS NOT NULL)"
@@ -402,7 +403,7 @@ def has_prunable(connection: apsw.Connection, path: Path, evidence_below: int, b
 
 
 def prune_some(connection: apsw.Connection, path: Path) -> bool:
-    """Prune a batch of what the signed decisions allow; return False when nothing is left to prune."""
+    """Prune a batch of the rows that signed decisions allow to prune; return False when none are left."""
     evidence_below = bodies_below = 0
     for pruned in _decisions(connection, path):
         evidence_below = max(evidence_below, pruned.evidence_below)

@@ -1,4 +1,4 @@
-"""The totals of a journal's rows: the state to continue from, and the outcomes not yet acknowledged."""
+"""The totals of a journal's rows: the state from which to continue, and the outcomes not yet acknowledged."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ from controller.machines.setup import First, State
 from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
 Ranges = tuple[tuple[int, int], ...]
-"""Runs of consecutive numbers, ascending, each as its first and last number."""
+"""Runs of consecutive numbers in ascending order, each given by its first and last number."""
 
 
 def range_with(ranges: Ranges, number: int) -> Ranges:
@@ -62,7 +62,7 @@ def numbers(ranges: Ranges) -> set[int]:
 
 
 class AckResult(NamedTuple):
-    """The result of an acknowledgement: rows to write, and either the outbox entry to close or the fault."""
+    """The result of an acknowledgement: the rows to write, and the outbox entry to close or the fault."""
 
     drafts: list[Draft]
     closes: int | None = None
@@ -73,7 +73,7 @@ REFUSED_WINDOW_US = 10_000_000
 MAX_REFUSED_ROWS = 4
 """Maximum number of refused acknowledgements that get their own row within `REFUSED_WINDOW_US`.
 
-Further ones are only counted, so that their sender can't fill the disk.
+Any more are only counted, so that their sender can't fill the disk.
 """
 
 
@@ -86,10 +86,10 @@ class Acks:
         self._window_us = 0
         self._in_window = 0
         self._unwritten: AckRefused | None = None
-        """The last refused acknowledgement without a row, with the count of all of them."""
+        """The last refused acknowledgement without a row, with the count of all such acknowledgements."""
 
     def match(self, ack: Ack, wall: WallTime, closing: Sequence[int]) -> AckResult:
-        """Match an acknowledgement; a repeated one changes nothing, one without an outcome is a fault."""
+        """Match an acknowledgement. A repeated one changes nothing; one without an outcome is a fault."""
         row = self._outcome(ack.id)
         if row is None:
             return self._refused(
@@ -123,7 +123,7 @@ class Acks:
         before = 0 if self._unwritten is None else self._unwritten.count
         refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=before + 1)
         fault = JournalFault(code, f"acknowledgement of {ack.id} by {ack.by}", found, expected)
-        # The wall time is accurate enough: if the clock is set, the next window just begins early.
+        # The wall time is accurate enough: if the clock is set, the next window simply begins early.
         if not 0 <= wall.us - self._window_us < REFUSED_WINDOW_US:
             self._window_us, self._in_window = wall.us, 0
         self._in_window += 1
@@ -143,25 +143,25 @@ _FAULT = msgspec.json.Decoder(StandingFault)
 
 
 class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The totals of the rows so far; a checkpoint contains them, so that a start reads only later rows."""
+    """The totals of the rows so far. A checkpoint contains them, so that a start reads only later rows."""
 
     session: int = 0
-    """The last session's number."""
+    """The number of the last session."""
     session_row: int = 0
-    """The number of the row with its identity; 0 before the first session."""
+    """The number of the row with that session's identity; 0 before the first session."""
     seq: int = 0
-    """The last outcome's number."""
+    """The number of the last outcome."""
     state: State = State()
     first: First = First()
     attempts: dict[AttemptKind, AttemptProgress] = {}
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
     faults: dict[str, StandingFault] = {}
-    """The active faults of all sessions, by code and place."""
+    """The faults of all sessions that are still active, by code and place."""
     layout: int = 1
-    """The layout version of these rows; unlike the file's header, a checkpoint is signed."""
+    """The layout version of these rows. Unlike the file's header, a checkpoint is signed."""
 
-    def take(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         """Add the next row."""
         if row.seq is not None:
             self.seq = row.seq
@@ -181,21 +181,21 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
         elif body is not None and row.name == CLOSED:
             self.waiting = range_without(self.waiting, number_in(_ACK.decode(body).id))
         elif body is not None and row.name in (FAULT_BEGAN, FAULT_OVER):
-            self._take_fault(_FAULT.decode(body), began=row.name == FAULT_BEGAN)
+            self._follow_fault(_FAULT.decode(body), began=row.name == FAULT_BEGAN)
         elif row.name != CHECKPOINT:
             self._end_attempt(row.name)
         if row.after is not None:
             after = _AFTER.decode(row.after)
             self.state, self.first = after.state, after.first
 
-    def _take_fault(self, fault: StandingFault, *, began: bool) -> None:
+    def _follow_fault(self, fault: StandingFault, *, began: bool) -> None:
         place = f"{fault.code} {fault.where}"
         others = {key: other for key, other in self.faults.items() if key != place}
         self.faults = {**others, place: fault} if began else others
 
     def _end_attempt(self, name: str) -> None:
         if name == "roll.declined":
-            return  # a declined roll ends no attempt
+            return  # a declined roll does not end an attempt
         for kind in ATTEMPT_KINDS:
             progress = self.attempts.get(kind)
             if progress is None or not name.startswith(f"{kind}."):
@@ -208,7 +208,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def number_in(outcome_id: str) -> int:
-    """Return an outcome's number, the last part of its id (table/session/number)."""
+    """Return the number of an outcome, which is the last part of its id (table/session/number)."""
     return int(outcome_id.rpartition("/")[2])
 
 

@@ -35,7 +35,7 @@ class Keyring(NamedTuple):
     keys: tuple[PublicKey, ...]
     handovers: tuple[int, ...]
     lost: tuple[int, ...]
-    """The handovers that the old key did not sign, because it was lost; a named person accepted them."""
+    """The handovers that the old key did not sign because it was lost; a named person accepted them."""
 
     @property
     def last(self) -> PublicKey:
@@ -46,12 +46,12 @@ class Keyring(NamedTuple):
     def unsigned_handovers(self) -> tuple[str, ...]:
         """Sentences about the handovers that the old key did not sign."""
         return tuple(
-            f"the key from row {n} on: the one before was lost, and only a person's statement links them"
+            f"the key from row {n} on: the previous key was lost, and only a person's statement links the two"
             for n in self.lost
         )
 
     def at(self, n: int) -> PublicKey:
-        """Return the key that signs row `n`; a handover is signed by the old key, unless that was lost."""
+        """Return the key that signs row `n`. The old key signs a handover, unless it was lost."""
         return self.keys[bisect_left(self.handovers, n) + (n in self.lost)]
 
 
@@ -71,16 +71,18 @@ def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> K
 
 
 def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
-    """Check that a row matches its digest, and its link the previous row, without a walk up to it.
+    """Check that a row matches its digest and that its link continues the previous row, without a walk.
 
-    After this check the row's signature authenticates its contents. Raises JournalFault.
+    After this check, the signature of the row authenticates its contents. Raises JournalFault.
     """
     where = f"{path}, row {row.n}"
     before = next(rows_where(connection, path, "WHERE n = ?", (row.n - 1,)), None)
     if row.body is None or digest_of(row.body, row.after) != row.digest:
-        raise JournalFault("journal_row_changed", where, "changed contents", "those of its digest")
+        raise JournalFault("journal_row_changed", where, "changed contents", "contents that match its digest")
     if before is None or link_of(before.link, row) != row.link:
-        raise JournalFault("journal_row_moved", where, "a hash that breaks the chain", "one that fits")
+        raise JournalFault(
+            "journal_row_moved", where, "a hash that breaks the chain", "one that continues it"
+        )
 
 
 def _checked_handover(connection: apsw.Connection, path: Path, row: Row, old: PublicKey) -> KeyReplaced:
@@ -94,47 +96,50 @@ def _checked_handover(connection: apsw.Connection, path: Path, row: Row, old: Pu
     except ValueError as error:
         raise JournalFault("journal_row_changed", where, "an invalid key", "a public key in hex") from error
     signer = new if replaced.lost else old
-    right = replaced.old == old.raw.hex() and new.signed_handover(old.raw, proof)
-    if not right or row.signature is None or not signer.signed(row.link, row.signature):
+    proven = replaced.old == old.raw.hex() and new.signed_handover(old.raw, proof)
+    if not proven or row.signature is None or not signer.signed(row.link, row.signature):
         raise JournalFault(
-            "journal_bad_signature", where, "a key change with a wrong signature", "both keys' signatures"
+            "journal_bad_signature",
+            where,
+            "a key change with a wrong signature",
+            "the signatures of both keys",
         )
     return replaced
 
 
 SLICE = 1000
-"""Rows read at a time; a longer read would keep the WAL from being written back."""
+"""The number of rows read at a time; a longer read would keep the WAL from being written back."""
 
 Progress = Callable[[int, int], None]
-"""Called with the number of rows walked so far, and the number of all rows."""
+"""Called with the number of rows walked so far and the total number of rows."""
 
 _ACK = msgspec.json.Decoder(Ack)
 _PRUNED = msgspec.json.Decoder(Pruned)
 
 
 class Verified(NamedTuple):
-    """The result of a walk that found no fault."""
+    """The result of a walk without a fault."""
 
     rows: int
     outcomes: int
     signatures: int
     evidence: int
     dropped: int
-    """Rows whose body or evidence was pruned by a signed decision."""
+    """The number of rows whose body or evidence was pruned by a signed decision."""
     last_n: int
     last_link: bytes
     unvouched: tuple[str, ...] = ()
-    """Sentences about what appears to be in order, but is not authenticated by a signature."""
+    """Sentences about what appears to be in order but is not authenticated by a signature."""
 
 
 class Walk:
-    """One walk along a journal's rows."""
+    """One walk along the rows of a journal."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
         """Start before the first row; raises JournalFault if the journal is empty."""
         origin = origin_of(connection, path)
         if origin is None:
-            raise JournalFault("journal_empty", path, "an empty journal", "one with its first row")
+            raise JournalFault("journal_empty", path, "an empty journal", "a journal with its first row")
         self.table = origin.table
         self.totals = Totals()
         self.n = 0
@@ -142,7 +147,7 @@ class Walk:
         self.last: Row | None = None
         self.layout = version_of(connection, str(path))
         self.authenticated_n = 0
-        """The last row with a verified signature, which authenticates all walked rows before it too."""
+        """The last row with a verified signature, which also authenticates all rows walked before it."""
         self.evidence_below = 0
         self.bodies_below = 0
         self._connection = connection
@@ -150,7 +155,8 @@ class Walk:
         self.keyring: Keyring = read_keyring(connection, path, PublicKey(origin.public_key))
         self.verified_from = 1
         self._partial = False
-        """Whether the totals are incomplete: the walk began later and has not reached a checkpoint yet."""
+        """Whether the totals are incomplete, because the walk began later and has not reached a
+        checkpoint."""
         self._unchecked: Row | None = None
         """The last signed row whose signature has not been checked."""
         self._counts = {"outcomes": 0, "signatures": 0, "evidence": 0, "dropped": 0}
@@ -164,8 +170,8 @@ class Walk:
     def skip_to_last_checkpoint(self, back: int) -> None:
         """Start at the last checkpoint, or `back` rows before the end if that is earlier.
 
-        A signature at the end authenticates the walked rows, since each link contains the previous one. If
-        the checkpoint is of a layout before `ALL_SIGNED`, which lacks some totals, start with the first row.
+        A signature at the end authenticates the walked rows, because each link contains the previous one. If
+        the checkpoint has a layout before `ALL_SIGNED`, which lacks some totals, start with the first row.
         """
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self._path, clause, (CHECKPOINT,)), None)
@@ -187,8 +193,9 @@ class Walk:
     def run(self, progress: Progress | None = None, *, every_signature: bool = True) -> Verified:
         """Walk to the end; raises JournalFault at the first fault.
 
-        Without `every_signature`, outcomes' signatures are not checked, only those of checkpoints and the
-        other signed events and the last one, and the outbox is compared by the index of outcomes.
+        Without `every_signature`, only the signatures of checkpoints and other signed events and the last
+        signature are checked, not those of outcomes, and the outbox is compared by means of the index of
+        outcomes.
         """
         first = self.n
         while True:
@@ -218,14 +225,16 @@ class Walk:
         if row.body is None:
             self._check_dropped(row)
         elif digest_of(row.body, row.after) != row.digest:
-            raise self._fault("journal_row_changed", row.n, "changed contents", "those of its digest")
+            raise self._fault(
+                "journal_row_changed", row.n, "changed contents", "contents that match its digest"
+            )
         self._check_evidence(row)
         if link_of(self.link, row) != row.link:
             found = "a hash that breaks the chain"
             raise self._fault("journal_row_moved", row.n, found, f"the hash that continues row {self.n}")
         if row.signature is None:
             if row.seq is not None or row.name in SIGNED_EVENTS:
-                raise self._fault("journal_bad_signature", row.n, "no signature", "the table key's")
+                raise self._fault("journal_bad_signature", row.n, "no signature", "the table key's signature")
         elif signature:
             self._check_signature(row)
         else:
@@ -234,7 +243,9 @@ class Walk:
     def _check_signature(self, row: Row) -> None:
         assert row.signature is not None
         if not self.keyring.at(row.n).signed(row.link, row.signature):
-            raise self._fault("journal_bad_signature", row.n, "another signature", "the table key's")
+            raise self._fault(
+                "journal_bad_signature", row.n, "another signature", "the table key's signature"
+            )
         self.authenticated_n = row.n
         self._unchecked = None
 
@@ -242,8 +253,8 @@ class Walk:
         if row.n >= self.bodies_below or row.seq is None:
             raise self._fault("journal_row_changed", row.n, "no contents", "contents: it was not pruned")
         if row.after is not None:
-            # Pruning drops both: without the contents, no digest authenticates the state.
-            raise self._fault("journal_row_changed", row.n, "a state without contents", "neither or both")
+            # Pruning removes both: without the contents, no digest authenticates the state.
+            raise self._fault("journal_row_changed", row.n, "a state without contents", "both or neither")
         self._counts["dropped"] += 1
 
     def _check_evidence(self, row: Row) -> None:
@@ -255,7 +266,9 @@ class Walk:
                 raise self._fault("journal_row_changed", row.n, "no evidence", "evidence: it was not pruned")
             self._counts["dropped"] += row.body is not None
         elif sha256(row.evidence).digest() != row.evidence_digest:
-            raise self._fault("journal_row_changed", row.n, "changed evidence", "that of its digest")
+            raise self._fault(
+                "journal_row_changed", row.n, "changed evidence", "evidence that matches its digest"
+            )
         else:
             self._counts["evidence"] += 1
 
@@ -265,15 +278,15 @@ class Walk:
             raise self._fault("journal_row_missing", row.n, found, f"outcome number {self.totals.seq + 1}")
         self.n, self.link, self.last = row.n, row.link, row
         if row.name == CHECKPOINT and row.body is not None:
-            self._take_checkpoint(row, row.body)
-        self.totals.take(row)
+            self._apply_checkpoint(row, row.body)
+        self.totals.add(row)
         self._counts["outcomes"] += row.seq is not None
         self._counts["signatures"] += row.signature is not None
 
-    def _take_checkpoint(self, row: Row, body: bytes) -> None:
+    def _apply_checkpoint(self, row: Row, body: bytes) -> None:
         kept = checkpoint_of(body).totals
         if kept.layout >= ALL_SIGNED > self.layout:
-            found = f"layout {self.layout} in the file's header after one of layout {kept.layout}"
+            found = f"layout {self.layout} in the file's header, but layout {kept.layout} in a checkpoint"
             raise self._fault("journal_downgraded", row.n, found, f"layout {kept.layout}")
         if self._partial and kept.layout >= ALL_SIGNED:
             self.totals, self._partial = kept, False
@@ -300,14 +313,14 @@ class Walk:
             states = ("open", "closed") if number in found else ("closed", "open")
             where = f"{self._path}, " + (f"outcome number {number}" if number else "the outbox")
             raise JournalFault(
-                "journal_outbox_differs", where, f"it {states[0]} in the outbox", f"it {states[1]}"
+                "journal_outbox_differs", where, f"it {states[0]} in the outbox", f"it to be {states[1]}"
             )
 
     def _outbox_is(self, waiting: Ranges) -> bool:
         """Return whether exactly these outcomes are in the outbox, using only the index of their numbers.
 
-        So a start need not read all rows of a table that nobody settles. A verification of the whole journal
-        reads the rows instead, and detects a wrong index.
+        With it, a start need not read all rows at a table whose outcomes are never settled. A verification of
+        the whole journal reads the rows instead, and detects a wrong index.
         """
         if self._fetch("SELECT count(*) FROM outbox WHERE n <= ?", self.n) != [
             (sum(last + 1 - first for first, last in waiting),)
@@ -332,7 +345,7 @@ class Walk:
         return found == expected - closed
 
     def _read_pruning(self) -> None:
-        """Read the decisions to prune, and check each by itself: it may be before the start of the walk."""
+        """Read the decisions to prune and check each by itself: it may be before the start of the walk."""
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n"
         for row in list(rows_where(self._connection, self._path, clause, (PRUNED,))):
             if row.body is not None:
@@ -354,11 +367,11 @@ MAX_N = 2**63 - 1
 
 
 def check_strays(connection: apsw.Connection, path: Path, last_n: int = MAX_N) -> None:
-    """Check that the tables have no rows before the first or after the last, which a walk does not read.
+    """Check that the tables have no rows before the first or after the last row, which a walk does not read.
 
-    Pass `last_n` only with the journal locked; otherwise rows that are being written would be reported.
+    Pass `last_n` only while the journal is locked; otherwise rows that are being written would be reported.
 
-    Raises JournalFault for a stray row; it could stop the writer, or be found by a query.
+    Raises JournalFault for a stray row, which could stop the writer or be found by a query.
     """
     expected = "rows from 1 on" if last_n == MAX_N else f"rows 1 to {last_n}"
     for table in ("rows", "evidence", "outbox"):
@@ -370,9 +383,9 @@ def check_strays(connection: apsw.Connection, path: Path, last_n: int = MAX_N) -
 
 
 def _check_orphans(connection: apsw.Connection, path: Path, walked_n: int) -> None:
-    """Check that after the walked rows there is no evidence and no outbox entry without its row.
+    """Check that after the walked rows there is no evidence or outbox entry without its row.
 
-    A row written meanwhile is committed together with both, so it is not reported. Raises JournalFault.
+    A row written during the walk is committed together with both, so it is not reported. Raises JournalFault.
     """
     for table in ("evidence", "outbox"):
         statement = (
@@ -390,7 +403,7 @@ def verify_all(
 ) -> tuple[Verified, Keyring]:
     """Check the database's pages, then every row; return the result and the keys that signed the rows.
 
-    Without `every_signature`, not every outcome's signature is checked (see `Walk.run`).
+    Without `every_signature`, the signatures of outcomes are not checked (see `Walk.run`).
 
     Raises:
         JournalFault: the first fault.

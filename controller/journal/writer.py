@@ -1,4 +1,4 @@
-"""The writer's thread: it commits queued entries in order, and only then reports them as durable."""
+"""The writer's thread, which commits queued entries in order and only then reports them as durable."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -30,13 +30,13 @@ from controller.model.effects import Late
 
 
 class Ticket:
-    """The receipt for a queued entry: once it is `durable`, its outcomes may be announced."""
+    """The receipt for a queued entry: once it is `durable`, its outcomes may be published."""
 
     def __init__(self) -> None:
         self.rows: tuple[Row, ...] = ()
         """The entry's rows, once they are durable."""
         self.fault: JournalFault | None = None
-        """For an acknowledgement that was refused, the reason, once it is durable."""
+        """The reason why an acknowledgement was refused, once that is durable."""
         self._durable = Event()
 
     @property
@@ -50,7 +50,7 @@ class Ticket:
         return tuple(row for row in self.rows if row.seq is not None)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the rows are on the disk; return False on timeout. Not for the core thread."""
+        """Wait until the rows are on the disk; return False on timeout. Don't call it in the core thread."""
         return self._durable.wait(timeout_s)
 
     def done(self, rows: Sequence[Row]) -> None:
@@ -74,7 +74,7 @@ class Entry:
     pruned: Pruned | None = None
     last: bool = False
     outside: bool = False
-    """Whether somebody outside can cause any number of these; queue space is reserved for play."""
+    """Whether an outside party can cause any number of these; part of the queue is reserved for play."""
 
     @property
     def can_wait(self) -> bool:
@@ -85,7 +85,7 @@ class Entry:
 OnDurable = Callable[[Ticket], None]
 """Called in the writer's thread, in order, when a ticket's rows are durable; it must return at once."""
 WallClock = Callable[[], WallTime]
-"""Returns the wall time and whether it is synchronized: a label for people, never used for durations."""
+"""Returns the wall time and whether it is synchronized; it is for people and never used for durations."""
 
 
 PAGE_BYTES = 4096
@@ -101,18 +101,18 @@ class Limits:
     max_waiting: int = 4096
     """Maximum number of entries that may wait for the disk; one more is a fault."""
     max_waiting_outside: int = 1024
-    """With this many entries waiting, further `outside` ones are refused; the rest is reserved for play."""
+    """With this many entries waiting, `outside` entries are refused; the rest is reserved for play."""
     max_per_commit: int = 64
     """Maximum number of entries in one commit."""
     max_late: int = 64
     """Maximum number of late readings that wait to be written with another row."""
     rows_between_checkpoints: int = 256
     wal_pages: int = 1000
-    """The WAL is written back from this size if nothing waits, and from eight times this size in any case."""
+    """The WAL is written back from this size if nothing waits, and from eight times this size regardless."""
     wal_fault_pages: int = 16384
-    """From this size (64 MB) on, a reader that prevents the WAL from being written back is a fault."""
+    """From this size (64 MB), a reader that prevents the WAL from being written back is a fault."""
     retry_s: float = 0.1
-    """The first pause after a failed write; it doubles up to 50 times this."""
+    """The first pause after a failed write; it doubles up to 50 times this length."""
     file_check_s: float = 1.0
     """How often an idle writer checks that the journal's files have not been replaced."""
 
@@ -165,7 +165,7 @@ class Writer:
 
     @property
     def running(self) -> bool:
-        """Whether the thread still has the journal open; a stalled disk can hold it during a write."""
+        """Whether the thread still has the journal open; a stalled disk can block it during a write."""
         return self._thread.is_alive()
 
     @property
@@ -187,14 +187,14 @@ class Writer:
         """Queue an entry without waiting for the disk.
 
         Raises:
-            JournalFault: too many entries wait, or the journal is closed or has stopped. After
-                `journal_crowded`, which only `outside` entries get, the journal still accepts others.
+            JournalFault: too many entries are waiting, or the journal is closed or has stopped. After
+                `journal_crowded`, which is raised only for `outside` entries, others are still accepted.
         """
         with self._put_lock:
             self.check()
             if entry.outside and self._queue.qsize() >= self._limits.max_waiting_outside:
                 found = f"{self._limits.max_waiting_outside} entries waiting for the disk"
-                raise JournalFault(CROWDED, self._path, found, "fewer: the rest is reserved for play")
+                raise JournalFault(CROWDED, self._path, found, "fewer, because the rest is reserved for play")
             try:
                 self._queue.put_nowait(entry)
             except Full:
@@ -223,7 +223,7 @@ class Writer:
             self._abandoned.set()
             self._thread.join(_GRACE_S)
             found = f"{self.waiting} entries not written after {timeout_s:g} s"
-            raise JournalFault("journal_not_flushed", self._path, found, "every row written")
+            raise JournalFault("journal_not_flushed", self._path, found, "every row on the disk")
         if self._file_fault is not None:
             raise self._file_fault
 
@@ -246,7 +246,7 @@ class Writer:
         finally:
             with suppress(apsw.Error):
                 if self._file_fault is not None:
-                    # SQLite would write the WAL back into, and delete, the files that have the names now.
+                    # SQLite would write the WAL back into the files that have the names now, and delete them.
                     self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._connection.close()
 
@@ -333,12 +333,12 @@ class Writer:
     def _seal(self, drafts: Sequence[Draft]) -> list[Row]:
         rows = seal(drafts, self._n, self._link, self._key)
         for row in rows:
-            self._totals.take(row)
+            self._totals.add(row)
             self._n, self._link = row.n, row.link
         return rows
 
     def _commit(self, rows: Sequence[Row], closed: Sequence[int]) -> None:
-        """Commit, retrying for as long as it takes; rows are never dropped or reordered."""
+        """Commit, retrying as long as necessary; rows are never dropped or reordered."""
         fault: JournalFault | None = None
         since = 0
         tries = 0
@@ -397,7 +397,7 @@ class Writer:
             if sync:
                 self._head.sync()
         except OSError as error:
-            fault = fault_of_os(error, self._head.path, "a head file that can be written")
+            fault = fault_of_os(error, self._head.path, "a writable head file")
             self._alarms.began("head", fault)
         else:
             self._alarms.over("head")
@@ -409,7 +409,7 @@ class Writer:
             self._write_back()
 
     def _write_back(self) -> None:
-        """Write the WAL back into the database and truncate it; a reader can only delay this."""
+        """Write the WAL back into the database and truncate it. A reader can only delay this."""
         self._connection.set_busy_timeout(0)
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -424,7 +424,7 @@ class Writer:
             self._connection.set_busy_timeout(BUSY_MS)
 
     def _check_readers(self) -> None:
-        """Raise the alarm if readers have kept a large WAL from being written back; the fault names them."""
+        """Raise an alarm if readers have kept a large WAL from being written back; the fault names them."""
         if self._wal_pages < self._limits.wal_fault_pages:
             return
         wal = self._path.with_name(self._path.name + "-wal")

@@ -1,6 +1,6 @@
 """The agenda: the effects that the machines publish, their timers, and the pending inspections.
 
-An inspection is pending after a void whose cause may be the equipment, such as a ball that flew out.
+An inspection is pending after a void that the equipment may have caused, such as a ball that flew out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ CAUSES = {
     "card_twice": "shoe",
     "shoe_opened": "shoe",
 }
-"""The equipment to inspect before play continues, by the cause of the void."""
+"""The equipment to inspect before play continues, by the code of the void's cause."""
 
 
 class Inspections:
-    """The equipment that awaits an inspection, until a person confirms that it was inspected."""
+    """The equipment that awaits inspection, until a person confirms that it was inspected."""
 
     def __init__(self) -> None:
         """Start with no pending inspection."""
@@ -32,7 +32,7 @@ class Inspections:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Return the equipment that awaits an inspection."""
+        """Return the equipment that awaits inspection."""
         return tuple(self._waiting)
 
     def restore(self, waiting: Iterable[str]) -> None:
@@ -56,21 +56,21 @@ class Inspections:
         )
 
     def confirm(self, entered: Input) -> None:
-        """Handle a person's input that equipment was inspected; raises InputRefused if none was pending."""
+        """Handle the input that equipment was inspected; raises InputRefused if no inspection was pending."""
         if entered.what not in self._waiting:
             pending = ", ".join(self._waiting) or "none"
             raise InputRefused(
-                "nothing_to_inspect", f"no inspection of {entered.what!r} is pending; pending: {pending}"
+                "nothing_to_inspect", f"no inspection of {entered.what!r} is pending (pending: {pending})"
             )
         self._waiting.remove(entered.what)
 
 
 NEVER_US = 2**63
-"""The due time if no timer is running: later than any reading."""
+"""The due time when no timer is running: later than any reading."""
 
 
 class Agenda:
-    """Numbers outcomes, collects effects, and keeps the timers' due times (on the readings' clock)."""
+    """Numbers outcomes, collects effects, and keeps the due times of timers (on the readings' clock)."""
 
     def __init__(self, table: str, session: str, next_seq: int = 1) -> None:
         self.table = table
@@ -79,8 +79,7 @@ class Agenda:
         self.inspections = Inspections()
         self.effects: list[Effect] = []
         self.answer = ""
-        """The result of the input being handled, for the person who entered it: `Roll 24: No Roll, was
-        3-4`."""
+        """The answer to the person whose input is being handled, for example `Roll 24: No Roll, was 3-4`."""
         self.next_due_us = NEVER_US
         """When the next timer is due."""
         self._timers: dict[str, int] = {}

@@ -30,7 +30,7 @@ from controller.rules.doubt import doubted, objected
 _table_of = cache(life_cycle)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
-"""The cause codes that a person may give when declaring an attempt void; any other text is a `called`."""
+"""The cause codes that a person may give when declaring an attempt void; any other text becomes `called`."""
 
 
 class Attempts(Generic[Value, V]):
@@ -49,7 +49,7 @@ class Attempts(Generic[Value, V]):
     ) -> None:
         """Begin after attempt number `last`.
 
-        `judge` judges the attempts by their readings; `game` applies each one's result.
+        `judge` judges the attempts by their readings; `game` applies the result of each.
         """
         self.terms = terms
         self.number = last
@@ -67,25 +67,25 @@ class Attempts(Generic[Value, V]):
         self._objection: Reason | None = None
         self._open_reasons: tuple[Reason, ...] = ()
         self._ruled_us = -1
-        """When a ruling that named no attempt last took effect, on the readings' clock; -1 if none did."""
+        """When a ruling that named no attempt last took effect, on the readings' clock; -1 if none has."""
         self.began_us = 0
-        """When the present or the last attempt began."""
+        """When the current or the last attempt began."""
         self.over_us = 0
         """When an attempt was last called or declared void, or its call corrected."""
         self.before: object = None
-        """The game's state before the present or the last attempt was decided."""
+        """The game's state before the current or the last attempt was decided."""
         self._since: list[Input] = []
         self._standing = ""
         self._standing_value: Value | None = None
         self.away = False
-        """Whether the controller stopped since the last call: an attempt may have been made unseen."""
+        """Whether the controller has stopped since the last call, so an attempt may have gone unseen."""
         self._cleared_in_hold = False
         self.cleared = True
-        """Whether the dice were taken away, so that their movement may begin the next attempt."""
+        """Whether the dice were collected, so that their movement may begin the next attempt."""
 
     @property
     def state(self) -> str:
-        """The state of the present attempt."""
+        """The state of the current attempt."""
         return self.machine.state
 
     @property
@@ -99,7 +99,7 @@ class Attempts(Generic[Value, V]):
         return self.state in (self.terms.under_way, "held", "proposed", "review")
 
     def begin(self, t: int) -> None:
-        """Begin the next attempt; one that still awaits a ruling becomes void (`unruled`)."""
+        """Begin the next attempt; one that still awaits a ruling becomes void, with the cause `unruled`."""
         if self.state in ("proposed", "review"):
             seen = f"nobody ruled on it before the next {self.terms.begin}"
             self.machine.fire(self.terms.void)
@@ -111,7 +111,7 @@ class Attempts(Generic[Value, V]):
         self._doubt = ""
         if t <= self._ruled_us:
             self._doubt = (
-                f"it had begun when a ruling was entered, which was taken for the {self.terms.attempt} before"
+                f"it had begun when a ruling was entered that was applied to the {self.terms.attempt} before"
             )
         self._objection = None
         self.began_us = t
@@ -163,7 +163,7 @@ class Attempts(Generic[Value, V]):
         self._objection = objection
 
     def note_late(self, seen: str) -> None:
-        """Send an attempt that is not called yet to review: a reading that may decide it came too late."""
+        """Send an attempt that is not called yet to review: a reading that could decide it came too late."""
         self.doubt(seen)
         if self.state == "held" and self._verdict is not None and not self.ending:
             self._doubt = seen
@@ -185,7 +185,8 @@ class Attempts(Generic[Value, V]):
     def enter(self, entered: Input) -> bool:
         """Handle a person's input if it concerns an attempt; return whether it does.
 
-        Raises InputRefused if it is not allowed now, or names another attempt than the one it would act on.
+        Raises InputRefused if the input is not allowed now, or names an attempt other than the one it would
+        act on.
         """
         terms = self.terms
         if entered.name in (terms.void, "void", terms.says_void):
@@ -208,23 +209,23 @@ class Attempts(Generic[Value, V]):
         return True
 
     def require_attempt(self, entered: Input) -> None:
-        """Raise InputRefused if an input names another attempt than the one it would act on."""
+        """Raise InputRefused if an input names an attempt other than the one it would act on."""
         named = self.terms.attempt_named(entered)
         if named is None or named == str(self.number):
             return
         attempt, number = self.terms.attempt, self.number
-        acts_on = f"it would act on {attempt} {number}" if number else f"there was no {attempt} yet"
-        of = f"{attempt} {named}" if named.isdecimal() else f"something that is not the number of a {attempt}"
-        says = f"{entered.name} names {of}, but {acts_on}; look again, then rule on that one"
-        raise InputRefused("other_attempt", says)
+        acts_on = f"it would act on {attempt} {number}" if number else f"there has been no {attempt} yet"
+        target = f"{attempt} {named}" if named.isdecimal() else f"{named!r}, which is not a {attempt} number"
+        message = f"{entered.name} names {target}, but {acts_on}; check the number, then enter it again"
+        raise InputRefused("other_attempt", message)
 
     def settle(self) -> None:
-        """Settle the attempt, which makes it final: all it decided is paid. Raises InputRefused."""
+        """Settle the attempt, which makes it final: everything it decided is paid. Raises InputRefused."""
         self.machine.fire(self.terms.settle)
         self._answer("settled")
 
     def settle_at_opening(self) -> None:
-        """Settle the last attempt, if it is called, as the table opens: rulings can no longer change it."""
+        """Settle the last attempt, if called, because the table opens: no ruling can change it any more."""
         if self.machine.allows(self.terms.settle):
             self.machine.fire(self.terms.settle)
 
@@ -246,7 +247,7 @@ class Attempts(Generic[Value, V]):
         )
 
     def keep(self, entered: Input) -> None:
-        """Record an input after the call, to apply again if the call is corrected."""
+        """Record an input made after the call, to be reapplied if the call is corrected."""
         self._since.append(entered)
 
     def standing_call(self) -> StandingCall | None:
@@ -277,7 +278,7 @@ class Attempts(Generic[Value, V]):
         self._since = list(call.since)
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Yield the inputs that the present attempt accepts at t."""
+        """Yield the inputs that the current attempt accepts at t."""
         terms, allows = self.terms, self.machine.allows
         voidable = allows(terms.void) and not self._standing_is_void()
         if voidable:
@@ -304,7 +305,7 @@ class Attempts(Generic[Value, V]):
     def _declare_void(self, entered: Input) -> None:
         if self._standing_is_void():
             raise InputRefused("already_void")
-        was = self._describe_before()
+        was = self._describe()
         reason = self._spoken_reason(entered)
         if self.open:
             verdict = self._judge.judge(entered.t, reason)
@@ -321,7 +322,7 @@ class Attempts(Generic[Value, V]):
     def set_result(self, entered: Input) -> None:
         """Handle the result that a person entered, before the call or after it. Raises InputRefused."""
         self.require_attempt(entered)
-        was = self._describe_before()
+        was = self._describe()
         if not self.machine.allows(self.terms.set_result):
             self.machine.fire(self.terms.set_result)
         value = self._judge.value_entered(entered)
@@ -338,7 +339,7 @@ class Attempts(Generic[Value, V]):
         self._answer_ruling(was)
 
     def _acceptable(self) -> bool:
-        """Return whether there is a proposal, or a value seen, for a person to accept."""
+        """Return whether there is a proposal, or a value that the sensors saw, for a person to accept."""
         verdict = self._verdict
         if verdict is None or not self.machine.allows("accept"):
             return False
@@ -349,7 +350,7 @@ class Attempts(Generic[Value, V]):
         verdict = self._verdict
         if verdict is None or not self._acceptable():
             raise InputRefused("nothing_to_accept")
-        was = self._describe_before()
+        was = self._describe()
         if self.state == "proposed" and verdict.ruling is Ruling.VOID:
             self.machine.fire(f"accept_{self.terms.void}")
             self._void(entered.t, verdict.reasons, by=entered.by, who=entered.who, notices=verdict.notices)
@@ -374,7 +375,7 @@ class Attempts(Generic[Value, V]):
             self.cleared = True
 
     def _only_ignored_dice_left(self, clear: str) -> bool:
-        """Return whether the dice to be taken away were thrown while the table was not in play."""
+        """Return whether the dice to be collected were thrown while the table was not in play."""
         return not (self.cleared or self.under_way or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
@@ -497,12 +498,12 @@ class Attempts(Generic[Value, V]):
         self._since.clear()
 
     def ruled(self, entered: Input) -> None:
-        """Record when an unnumbered ruling took effect, so that a later start belongs to the next one."""
+        """Record when a ruling without a number took effect, to recognize an attempt begun by then."""
         if entered.what is None:
             self._ruled_us = entered.t
 
-    def _describe_before(self) -> str:
-        """Return a description of the attempt before a ruling on it."""
+    def _describe(self) -> str:
+        """Return a description of the attempt, for a ruling that changes it."""
         if self.state in ("called", self.terms.void, self.terms.cleared):
             return self._as_spoken(self._standing_value)
         return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")
@@ -514,8 +515,8 @@ class Attempts(Generic[Value, V]):
         now = self._as_spoken(self._standing_value)
         self._answer(f"{now} again" if now == was else f"{now}, was {was}")
 
-    def _answer(self, says: str) -> None:
-        self._agenda.answer = f"{self.terms.attempt.capitalize()} {self.number}: {says}"
+    def _answer(self, result: str) -> None:
+        self._agenda.answer = f"{self.terms.attempt.capitalize()} {self.number}: {result}"
 
 
 def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:

@@ -1,9 +1,9 @@
-"""A wrapper of the library `transitions`: a machine is a table whose every (state, trigger) cell is an arrow
-or a refusal.
+"""A wrapper around the `transitions` library, for machines defined by tables.
 
-The library fires the events, holds the state in its model and reports each transition by a callback. Three of
-its features are not used: automatic transitions, the queue (a queued refusal reports success) and guards (a
-refused guard reports nothing).
+In a machine's table, every (state, trigger) cell is an arrow or a refusal. The library fires the events,
+holds the state in its model and reports each transition through a callback. Three of its features are not
+used: automatic transitions, the queue (a queued refusal reports success) and guards (a refused guard reports
+nothing).
 """
 
 from collections.abc import Callable, Mapping
@@ -24,9 +24,9 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MachineTable:
-    """One machine as data: its states and triggers with a description each, its arrows and its refusals.
+    """One machine as data: its states and triggers with their descriptions, its arrows and its refusals.
 
-    Tables compare by identity. ValueError is raised for a cell that is neither arrow nor refusal, or both.
+    Tables compare by identity. ValueError is raised if a cell is neither an arrow nor a refusal, or is both.
     """
 
     name: str
@@ -60,9 +60,9 @@ class MachineTable:
 
 
 class InputRefused(Exception):
-    """A trigger that the present state does not allow.
+    """The current state does not allow a trigger.
 
-    `code` names the refusal in the catalogue; `says` replaces the catalogue's sentence, if set.
+    `code` names the refusal in the catalogue. `says`, if set, replaces the catalogue's sentence.
     """
 
     def __init__(self, code: str, says: str | None = None) -> None:
@@ -72,7 +72,7 @@ class InputRefused(Exception):
 
 
 def is_allowed(do: Callable[[], object]) -> bool:
-    """Return whether this call, which must have no side effects, raises no InputRefused."""
+    """Return whether this call completes without raising InputRefused. The call must have no side effects."""
     try:
         do()
     except InputRefused:
@@ -91,7 +91,7 @@ class FlatMachine:
         """Start in `state` (by default the table's initial one); `moved` is called for each transition."""
         self.table = table
         self.state = table.initial
-        """The present state; the library writes it."""
+        """The current state, written by the library."""
         self.moved = moved
         self._machine = _library_machine(table, reports_moves=moved is not None)
         if state is not None:
@@ -101,19 +101,19 @@ class FlatMachine:
         """Fire this trigger; the arguments `about` are passed on to `moved`.
 
         Raises:
-            InputRefused: the present state does not allow it; the state is unchanged.
+            InputRefused: the current state does not allow the trigger; the state is unchanged.
         """
         if not self.allows(trigger):
             raise InputRefused(self.table.refusals[self.state, trigger])
         self._machine.events[trigger].trigger(self, *about)
 
     def allows(self, trigger: str) -> bool:
-        """Return whether the present state allows this trigger."""
+        """Return whether the current state allows this trigger."""
         event = self._machine.events.get(trigger)
         return event is not None and self.state in event.transitions
 
     def restore(self, state: str) -> None:
-        """Set the state without a transition: for corrections, and to start from a recorded state."""
+        """Set the state without a transition, for a correction or to start from a recorded state."""
         self._machine.set_state(state, self)
 
 
@@ -128,7 +128,7 @@ class _PlainState(State):
 
 
 class _PlainTransition(Transition):
-    """A transition without conditions or callbacks of its own, so that the library looks none up."""
+    """A transition without conditions or callbacks, so that the library need not look any up."""
 
     def execute(self, event_data: EventData) -> bool:
         """Change the model's state, then run the machine's callbacks."""
@@ -149,9 +149,9 @@ class _PlainMachine(Machine):
 
 @cache
 def _library_machine(table: MachineTable, *, reports_moves: bool) -> Machine:
-    """Return the library's machine of a table, which all models of that table share.
+    """Return the library's machine for a table, which all models of that table share.
 
-    The machine does not register its models, so it keeps none of them alive.
+    The machine does not register its models, so it does not keep any of them alive.
     """
     return _PlainMachine(
         model=None,

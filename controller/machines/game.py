@@ -23,11 +23,11 @@ class GameMachine(Protocol):
 
     @property
     def wheel_state(self) -> WheelGameState | None:
-        """A smart wheel's last report to this game; None without one, or before its first report."""
+        """A smart wheel's last report to this game; None if there is none, or before its first report."""
 
     @property
     def bets_opened_us(self) -> int:
-        """When bets last opened, if a late reading may show that they closed before; else 0."""
+        """When bets last opened, if a late reading may show that they closed earlier; otherwise 0."""
 
     @property
     def awaits_play(self) -> bool:
@@ -35,7 +35,7 @@ class GameMachine(Protocol):
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The state that a wager with the dice out depends on; None if none is accepted now (C34-MK-1b)."""
+        """The state on which a wager with the dice out depends; None if none is accepted now (C34-MK-1b)."""
 
     def receive(self, reading: AnyReading) -> None:
         """Handle a reading, in time order."""
@@ -47,9 +47,9 @@ class GameMachine(Protocol):
         """Handle a reading that began an attempt while the table was not in play: it does not count."""
 
     def reject_late(self, reading: AnyReading) -> bool:
-        """Handle a late reading from a time when the table was not in play.
+        """Handle a late reading from when the table was not in play.
 
-        Return whether it may have begun an attempt, for a game in which that takes more than one reading.
+        Return whether it may have begun an attempt, in a game in which that takes more than one reading.
         """
 
     def enter(self, entered: Input) -> bool:
@@ -71,16 +71,16 @@ class GameMachine(Protocol):
         """Handle a timer that is due at t."""
 
     def reset(self, t: int) -> None:
-        """Start a new round at t: the table opens, and closed bets open with it."""
+        """Start a new round at t, because the table opens; bets that are closed open too."""
 
     def memory(self) -> Mapping[str, object]:
-        """Return the game's state between attempts, by the fields of State."""
+        """Return the game's state between attempts, keyed by the fields of State."""
 
     def acted(self) -> Mapping[str, str]:
-        """Return `play` or `fold` for each position of the present deal that has acted."""
+        """Return `play` or `fold` for each position of the current deal that has acted."""
 
     def next_numbers(self) -> Mapping[str, int]:
-        """Return the game's next numbers, by the fields of First."""
+        """Return the game's next numbers, keyed by the fields of First."""
 
     def stop_judging(self) -> None:
         """Stop judging: the recording is cut off here."""
@@ -112,7 +112,7 @@ class AttemptsOfGame(Protocol):
 
 
 class PlaysAttempts(ABC):
-    """The part of a machine that follows from its attempts; a game overrides what differs."""
+    """The part of a machine that follows from its attempts; a game overrides whatever differs."""
 
     @property
     @abstractmethod

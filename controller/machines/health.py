@@ -1,4 +1,4 @@
-"""The devices' health: which are down or faulty, and which kinds of readings each one sends."""
+"""The health of the devices: which are down or faulty, and which kinds of readings each one sends."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,10 +15,10 @@ BLINDNESS = frozenset({"lost_edges", "missed_edge", "babbling", "stuck"})
 
 
 class Health:
-    """The devices' health by their own reports; publishes each change once."""
+    """The health of the devices, as they report it; publishes each change once."""
 
     def __init__(self, agenda: Agenda, sources: Mapping[str, Iterable[str]] | None = None) -> None:
-        """Start with the configured kinds of readings of each device (`wall_impact:left` for a wall's)."""
+        """Start with each device's configured kinds of reading (`wall_impact:left` for a left wall)."""
         self.down: dict[str, DeviceDown] = {}
         self.sources: dict[str, tuple[str, ...]] = {d: _in_order(k) for d, k in (sources or {}).items()}
         self.known: set[tuple[str, type[Reading]]] = set()
@@ -48,7 +48,7 @@ class Health:
     def receive(self, reading: DeviceReading, *, publish: bool) -> None:
         """Handle a device's report of its health.
 
-        Without `publish` (in test mode), `publish_pending` publishes it later if it still holds.
+        Without `publish` (in test mode), `publish_pending` publishes it later if it still applies.
         """
         if isinstance(reading, DeviceDown):
             self.down[reading.dev] = reading
@@ -67,7 +67,7 @@ class Health:
             self._pending[reading.dev] = reading
 
     def restore(self, standing: Iterable[DeviceDown | DeviceFault]) -> None:
-        """Restore the faults from before this recording, which were published then."""
+        """Restore the faults that were published before this recording."""
         for reading in standing:
             self._published[reading.dev] = reading
             if isinstance(reading, DeviceDown):
@@ -77,22 +77,22 @@ class Health:
 
     @property
     def wrong(self) -> Iterator[DeviceDown | DeviceFault]:
-        """Yield the present faults: devices that are down, and inputs that do not detect everything."""
+        """Yield the current faults: devices that are down, and inputs that do not detect everything."""
         yield from self.down.values()
         yield from self._blind.values()
 
     def standing(self, since_us: int) -> Iterator[DeviceReading]:
-        """Yield start and end of the absences that ended since `since_us`, then the present faults."""
+        """Yield the start and end of each absence that ended since `since_us`, then the current faults."""
         yield from (reading for pair in self._ended_absences if pair[1].t >= since_us for reading in pair)
         yield from self.wrong
 
     def absences(self, now_us: int) -> Iterator[tuple[int, int, str]]:
-        """Yield start, end and device of each known absence; one that lasts ends at `now_us`."""
+        """Yield the start, end and device of each known absence; one not yet over ends at `now_us`."""
         yield from ((down.t, up.t, down.dev) for down, up in self._ended_absences)
         yield from ((self._first_down.get(dev, down).t, now_us, dev) for dev, down in self.down.items())
 
     def publish_pending(self, t: int) -> None:
-        """Publish, as of t, the changes that were held back and still hold."""
+        """Publish, as of t, the changes that were held back and still apply."""
         for reading in self._pending.values():
             self._publish(reading, t)
         self._pending.clear()

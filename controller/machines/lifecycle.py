@@ -1,8 +1,8 @@
-"""The life-cycle of one attempt, the same for a throw, a spin and a deal, and its result.
+"""The life cycle of one attempt, the same for a throw, a spin and a deal, and its result.
 
-An attempt is in progress until the judge decides it. Its call is then held for a moment (`calls: automatic`),
-proposed to a person (`calls: confirm`), or the attempt goes to review. Called or void, it is open to a
-person's ruling until it is settled.
+An attempt is in progress until the judge decides it. Its call is then held for a moment (`calls: automatic`)
+or proposed to a person (`calls: confirm`), or the attempt goes to review. Once called or void, it is open to
+a person's ruling until it is settled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,26 +20,26 @@ from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, SpinVe
 
 @dataclass(frozen=True, slots=True)
 class AttemptTerms:
-    """The names of states, triggers and inputs for one kind of attempt."""
+    """The names of the states, triggers and inputs for one kind of attempt."""
 
     attempt: Literal["roll", "spin", "deal"]
     """The attempt, as outcomes name it: `roll`."""
     begin: str
-    """The trigger that begins it: `release`."""
+    """The trigger that begins the attempt: `release`."""
     under_way: str
     """The state of an attempt in progress: `in_flight`."""
     void: str
-    """The state of an attempt that does not count, and a person's input that declares it."""
+    """The state of an attempt that does not count, and the input by which a person declares it."""
     set_result: str
-    """A person's input of the result: `set_dice`."""
+    """The input by which a person enters the result: `set_dice`."""
     clear: str | None = None
-    """The input that the dice were taken away: `dice_collected`; None if that is not entered."""
+    """The input that reports the dice collected: `dice_collected`; None if there is no such input."""
     cleared: str = "collected"
     """The state after `clear`."""
     settle: str = "settled"
-    """The input that every wager it decided is paid."""
+    """The input that reports every wager decided by the attempt as paid."""
     says_void: str | None = None
-    """A person's input that declares it void, if that is neither `void` nor the state's name."""
+    """The input by which a person declares the attempt void, if neither `void` nor the state's name."""
     replaces: bool = False
     """Whether the `what` of a result may name the part of it to replace: `Kd`, `3`, or `3 Kd`."""
 
@@ -82,7 +82,7 @@ DEAL = AttemptTerms(
 
 
 def life_cycle(terms: AttemptTerms) -> MachineTable:
-    """Return the life-cycle's table in these terms."""
+    """Return the table of the life cycle in these terms."""
     under_way, no_result = terms.under_way, terms.void
     open_states = (under_way, "held", "proposed", "review")
     return MachineTable(
@@ -93,29 +93,29 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
             under_way: f"the {terms.attempt} is in progress and not decided",
             "held": "decided and about to be called, so that a person can still stop it",
             "proposed": "decided; a person must confirm the proposal",
-            "review": "not decidable by the readings; a person must rule",
+            "review": "the readings do not decide it; a person must rule",
             "called": "called; open to a ruling until it is settled",
             no_result: "does not count; open to a ruling until it is settled",
-            "settled": "settled; nothing changes it",
+            "settled": "settled; nothing can change it",
             **_if_cleared(
-                terms, {terms.cleared: f"taken away; the last {terms.attempt} is open to a ruling"}
+                terms, {terms.cleared: f"dice collected; the last {terms.attempt} is open to a ruling"}
             ),
         },
         triggers={
             terms.begin: f"a {terms.attempt} begins",
             "judged_valid": "the judge finds it valid; the call is held",
-            "judged_proposal": "the judge's verdict waits for a person's confirmation",
-            "judged_void": "the judge finds a certain cause to void it",
+            "judged_proposal": "the judge's verdict awaits a person's confirmation",
+            "judged_void": "the judge finds certain cause to void it",
             "judged_review": "the judge can't decide it",
-            "moved": "what was at rest moves again during the hold",
+            "moved": "something that was at rest moves again during the hold",
             "hold_over": "the hold ends",
             no_result: "a person declares that it does not count",
             terms.set_result: "a person enters the result",
-            "accept": "a person accepts the result proposed",
+            "accept": "a person accepts the proposed result",
             f"accept_{no_result}": f"a person accepts the proposed {no_result}",
-            terms.settle: "everything that it decided is paid",
+            terms.settle: "everything it decided is paid",
             "power_lost": "the recording ends in the middle of it",
-            **_if_cleared(terms, {terms.clear or "": "what was thrown is taken away"}),
+            **_if_cleared(terms, {terms.clear or "": "the dice are collected"}),
         },
         arrows=(
             Arrow(terms.begin, ("waiting", *open_states, "called", no_result, "settled"), under_way),
@@ -195,9 +195,9 @@ def _refusals(terms: AttemptTerms) -> dict[tuple[str, str], str]:
 class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A roll, spin or deal that was called or declared void and is not settled.
 
-    `state` is its state in the life-cycle, `outcome` the id of the outcome that a correction replaces,
-    `since` the inputs after it. The key of the game's name holds the game's state before it. A deal keeps its
-    cards and the inputs about them, for a ruling on one card.
+    `state` is its state in the life cycle. `outcome` is the id of the outcome that a correction replaces.
+    `since` are the inputs made after it. The key with the game's name holds the game's state before it. A
+    deal keeps its cards and the inputs about them, for a ruling on a single card.
     """
 
     number: int
@@ -206,17 +206,17 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     value: tuple[int, int] | str | Dealt | None = None
     since: tuple[Input, ...] = ()
     away: bool = False
-    """Whether the controller stopped since then: an attempt may have been made unseen."""
+    """Whether the controller has stopped since then, so that an attempt may have gone unseen."""
     craps: dict[str, object] | None = None
     high_roller: dict[str, object] | None = None
     seats: tuple[str, ...] = ()
     cards: tuple[Card | Input, ...] = ()
     played: tuple[str, ...] = ()
-    """In a deal: the positions that have a Play wager, by the settlement engine; they can't be folded."""
+    """In a deal, the positions with a Play wager as the settlement engine reported; they can't be folded."""
 
 
 def as_spoken(value: object) -> str:
-    """Return a value for people: `3-4`, `17`, `called` for a deal; empty for None."""
+    """Return a value as people say it: `3-4`, `17`, or `called` for a deal; empty for None."""
     match value:
         case None:
             return ""
@@ -233,40 +233,40 @@ Seen_co = TypeVar("Seen_co", covariant=True)
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
 
 Decided = Literal["called", "void", "review", "lapsed"]
-"""How an attempt was decided; a review that nobody ruled on lapses when the next attempt begins."""
+"""How an attempt was decided. A review that nobody ruled on lapses when the next attempt begins."""
 
 
 class AttemptJudge(Protocol[Seen_co, V]):
     """Collects the readings of a game's attempts and judges them."""
 
     def judge(self, t: int, called: Reason | None) -> V:
-        """Judge the attempt by its readings up to t; `called` is a person's reason against it."""
+        """Judge the attempt by its readings up to t; `called` is a person's reason for declaring it void."""
 
     def readings(self) -> tuple[Reading, ...]:
         """Return every reading of the attempt."""
 
     def basis(self) -> Basis:
-        """Return the basis of the last verdict beside the readings."""
+        """Return what the last verdict was based on besides the readings."""
 
     def value_of(self, verdict: V) -> Seen_co | None:
-        """Return the value that the sensors saw; None if they saw no certain one."""
+        """Return the value that the sensors saw; None if they saw none for certain."""
 
     def value_entered(self, entered: Input) -> Seen_co:
         """Return the value that a person entered; raises InputRefused if it is impossible."""
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the present attempt can have a result at t, for a person to enter."""
+        """Return whether the current attempt can have a result at t that a person may enter."""
 
     @property
     def last_entry(self) -> Input | None:
-        """The last input that the value seen depends on; None if it comes from sensors alone."""
+        """The last input on which the value seen depends; None if it comes from sensors alone."""
 
     def decided(self, decided: Decided) -> None:
-        """Handle the decision: stop the timers that would have forced one."""
+        """Handle the decision: stop the timers that would have forced it."""
 
 
 class AttemptRules(Protocol):
-    """The rules by which attempts of every kind are called."""
+    """The rules for calling attempts of every kind."""
 
     @property
     def call_hold_ms(self) -> float:
@@ -274,7 +274,7 @@ class AttemptRules(Protocol):
 
     @property
     def causes(self) -> Mapping[str, str]:
-        """The rule's id for each cause."""
+        """The id of the rule for each cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +292,7 @@ class Result(Generic[Value]):
 
 
 class Results(Protocol[Value]):
-    """A game's part in the life-cycle: it applies results and says what to publish."""
+    """A game's part in the life cycle: it applies results and returns what to publish."""
 
     def snapshot(self) -> object:
         """Return the game's state, for `restore` when a result is corrected."""
@@ -313,10 +313,10 @@ class Results(Protocol[Value]):
         """Return the data to publish for a review."""
 
     def correct(self, result: Result[Value], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a result in place of the one just undone, then the inputs since; return the data to publish.
+        """Apply a result in place of the one just undone and return the data to publish.
 
-        An input that the corrected game no longer allows is dropped.
+        The inputs made since are reapplied. One that the corrected game no longer allows is dropped.
         """
 
     def follow_up(self, t: int) -> None:
-        """Publish the consequences of a result: betting opens, the dice pass."""
+        """Publish the consequences of a result, such as that betting opens or the dice pass."""

@@ -1,6 +1,6 @@
 """Which role may enter which input, and the catalogue of refusals: stable codes and their sentences.
 
-A refusal changes nothing; it is published as `input.refused` with its code as the cause.
+A refused input changes nothing. The refusal is published as `input.refused` with its code as the cause.
 """
 
 from controller.machines.flat import InputRefused
@@ -20,41 +20,41 @@ REFUSALS: dict[str, str] = {
     "bets_closed": "bets are already closed",
     "bets_open": "bets are already open",
     "button_first": "the button buys first; enter that purchase, or 0 cards for a pass",
-    "button_stands": "the button is placed; it moves on automatically from game to game",
-    "button_tied": "the highest cards for the button are equal; those players draw again",
+    "button_stands": "the button has been placed; it moves on automatically from game to game",
+    "button_tied": "players are tied for the button; those players draw again",
     "buying_over": "the dice are rolling; buy in the next game",
     "card_late": "a card was reported too late to place; check it and enter it with set_card",
-    "card_not_bought": "no player is owed this card; take it back, or enter the purchase first",
+    "card_not_bought": "no player is owed this card; take it back, or enter its purchase first",
     "card_unread": "a card could not be read; enter it with set_card",
     "cards_owed": "cards that were bought have not been pitched yet; pitch or enter them first",
-    "confirmed_already": "this role has already confirmed that wager; the other one has not yet",
+    "confirmed_already": "this role has already confirmed that wager; the other role must still confirm it",
     "colour_taken": "another player's chips or the value chips already look like that; choose another colour",
-    "dice_at_rest": "the dice are at rest, or may be: it is too late to confirm wagers; bet on the next roll",
+    "dice_at_rest": "the dice may be at rest, so it is too late to confirm wagers; bet on the next roll",
     "final_game_due": "two or more players are left; play the final game first",
     "final_game_over": "the final game is over; open the table again for the next game date",
     "game_running": "a game is being played; finish it first",
     "has_acted": "this position has already played or folded; only the dealer can change that",
     "has_drawn": "this player has already drawn for the button; only players tied for the highest draw again",
     "impossible_call": "this call is not possible in this phase of the game",
-    "input_late": "it arrived too late to count, and changed nothing; enter it again if it still applies",
+    "input_late": "it arrived too late to count and changed nothing; enter it again if it still applies",
     "must_roll": "this roll can't be skipped; everyone rolls once, and ties are rolled off",
     "no_attempt": "no attempt is open to a ruling; one that a power cut interrupted can only be void",
-    "no_button": "nobody has the button; draw a card for it for every player first",
+    "no_button": "nobody has the button; first draw a card for it for every player",
     "no_change": "this is already the result",
-    "no_deal": "no cards are out; play, fold and cards belong to a deal",
-    "no_late_wager": "no wager with this id waits to be confirmed; it must be entered while the dice are out",
+    "no_deal": "no cards are out; play, fold and set_card are for a deal in progress",
+    "no_late_wager": "no wager with this id awaits confirmation; it must be entered while the dice are out",
     "no_game": "no game is being played; sell cards first",
-    "no_point": "this needs a point that is off; wait for a come-out roll",
+    "no_point": "this is possible only without a point; wait for a come-out roll",
     "no_roll_off": "only rolls of the roll-off can be skipped",
     "not_called_yet": "the attempt has not been called yet; wait for the call",
     "not_held": "no call is being held",
-    "not_locked": "the table is not locked; nothing to unlock",
-    "not_now": "the round is at another stage; this does not come next",
+    "not_locked": "the table is not locked, so there is nothing to unlock",
+    "not_now": "the round is at another stage; this is not the next step",
     "not_offered": "this rule set does not offer it",
     "not_ready": "the table's self-test has not passed; see `tablectl status`",
     "not_ruled_yet": "the attempt is under review; rule on it first",
     "not_technicians": "technicians can't rule on attempts; call the dealer or a supervisor",
-    "not_theirs": "another staff role decides this; have that person enter it",
+    "not_theirs": "another staff role decides this; have a person with that role enter it",
     "not_staff": "only the table's staff may do this; call the dealer",
     "not_testing": "test mode is already off",
     "not_your_turn": "it is another player's turn to roll; see the order on the display",
@@ -63,15 +63,15 @@ REFUSALS: dict[str, str] = {
     "nothing_to_inspect": "nothing awaits this inspection",
     "nothing_to_settle": "there is no result to settle",
     "play_asked": "Play was requested here; if it was not granted, the dealer folds this position",
-    "played": "a Play wager is on this position: enter play, not fold; if it was never meant, call a misdeal",
-    "one_at_a_time": "in the re-buy cards are bought one at a time; enter one",
-    "order_broken": "a card was missed and nothing shows whose the later ones are; call a misdeal",
+    "played": "this position has a Play wager; enter play, or call a misdeal if Play was never meant",
+    "one_at_a_time": "cards are bought one at a time in the re-buy; enter one",
+    "order_broken": "a card was missed, so it is unclear whose the later cards are; call a misdeal",
     "other_attempt": "the ruling names a different attempt from the one it would apply to; check, then enter"
     " it again",
     "over_limit": "a player may not buy that many cards per game; enter fewer",
     "result_not_in": "the result is not in yet; wait until everything is at rest, then set it",
     "run_out_needs_come_out": "a run-out starts on a come-out roll; wait until the point is decided",
-    "same_person": "two people confirm a late wager; have the other one sign in and enter it",
+    "same_person": "two different people must confirm a late wager; have the other sign in and enter it",
     "sold_out": "the shoe does not have that many cards left; enter fewer",
     "table_closed": "the table is closed; open it first",
     "table_locked": "the table is locked; fix the cause and unlock it first",
@@ -84,7 +84,7 @@ REFUSALS: dict[str, str] = {
     "unknown_input": "this game has no such input",
     "which_spin": "a spin may have been missed; say which spin the ruling is for",
 }
-"""By code: why the input was refused and what to do next, as the person who entered it reads it."""
+"""For each code, the sentence for the person who entered the input: why it was refused and what to do."""
 
 
 PLAYER_ROLES = frozenset({"player", "shooter", "guest"})
@@ -103,7 +103,7 @@ _MAY_NOT_SET_FACES = {
     "boxperson": frozenset({"dealer", "stickperson"}),
     "dealer": frozenset({"stickperson"}),
 }
-"""By the role that sets the faces: the staff roles that may not set them (C34-PT-3)."""
+"""The staff roles that may not set the faces, by the role that sets them (C34-PT-3)."""
 
 
 def require_role(entered: Input, rules: RuleSet) -> None:
@@ -113,8 +113,10 @@ def require_role(entered: Input, rules: RuleSet) -> None:
     if entered.by == "technician" and entered.name in RULINGS:
         raise InputRefused("not_technicians")
     if entered.name == "confirm_late" and entered.by not in LATE_WAGER_CONFIRMERS:
-        raise InputRefused("not_theirs", "a dealer and a boxperson confirm a late wager; have them enter it")
+        raise InputRefused(
+            "not_theirs", "a dealer and a boxperson must each confirm a late wager; have them do so"
+        )
     faces_by = "dealer" if rules.throw is None else rules.throw.faces_by
     if entered.name == "set_dice" and entered.by in _MAY_NOT_SET_FACES[faces_by]:
-        says = f"the {faces_by} decides the faces, not the {entered.by}; have the {faces_by} enter them"
-        raise InputRefused("not_theirs", says)
+        message = f"the {faces_by} decides the faces, not the {entered.by}; have the {faces_by} enter them"
+        raise InputRefused("not_theirs", message)

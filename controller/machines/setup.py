@@ -23,7 +23,7 @@ LOCKING_SWITCHES = frozenset({"door", "tamper"})
 
 
 class SetupError(Exception):
-    """The setup lacks something that its game needs; the message says what, and where to set it."""
+    """The setup lacks something that its game needs. The message says what, and where to set it."""
 
 
 class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,24 +37,24 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The state that earlier readings left, for a recording that continues another."""
+    """The state left by earlier readings, for a recording that continues another."""
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
-    """The devices that are down, and those that detect nothing or not everything."""
+    """The devices that are down, and those that detect nothing or only part of what happens."""
     wheel: WheelGameState | None = None
     """A smart wheel's last report, which contains its own spin number."""
     bets_opened_us: Count = 0
-    """When bets last opened at a card table: a late card from before is not part of this deal."""
+    """When bets last opened at a card table: a late card from before then is not part of this deal."""
     plays_from_us: Count = 0
     """When play began; 0 if that was before the first recording."""
     did_not_play: str = ""
-    """Why the table was not in play before that, as a refusal's code."""
+    """Why the table was not in play before that, as the code of a refusal."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A session's state between attempts, as a recording's header contains it.
 
-    The state of a single game has its own key: `high_roller`, `three_card`, and `game` for any other.
+    The state of a game is under its own key: `high_roller`, `three_card`, or `game` for any other game.
     """
 
     table: Literal["open", "closed"] = "open"
@@ -66,12 +66,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     invalid_rolls: Count = 0
     run_out: bool = False
     line_bet: tuple[Seat, bool] | None = None
-    """The settlement engine's last answer on a shooter's line bet: the seat, and whether it has one."""
+    """The settlement engine's last report on a shooter's line bet: the seat, and whether it has one."""
     down: tuple[str, ...] = ()
     standing: CarriedReadings | None = None
-    """Only in a recording's header: at the start of a session, devices report anew."""
+    """Only in a recording's header, because devices report again at the start of a session."""
     inspect: tuple[str, ...] = ()
-    """The equipment that awaits an inspection."""
+    """The equipment that awaits inspection."""
     dice_set: str | None = None
     """The set of dice in play, as last entered by a person."""
     learned: dict[str, float] = {}
@@ -98,7 +98,7 @@ class Setup:
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The configured kinds of readings of each device (`wall_impact:left` for a wall's)."""
+    """The configured kinds of reading of each device (`wall_impact:left` for a left wall)."""
     locking_switches: frozenset[str] = LOCKING_SWITCHES
     """The switches that lock the table when opened."""
 
@@ -110,10 +110,10 @@ def to_json_values(memory: object) -> dict[str, object]:
 
 
 def read_memory(values: Mapping[str, object] | None, convert: Converter[Memory]) -> Memory | None:
-    """Return a game's state from its JSON values, by the converter of its type; None if there is none.
+    """Return a game's state, converted from its JSON values by `convert`; None if there are no values.
 
     Raises:
-        SetupError: they are no state of this game.
+        SetupError: the values are not a state of this game.
     """
     if values is None:
         return None
@@ -121,6 +121,6 @@ def read_memory(values: Mapping[str, object] | None, convert: Converter[Memory])
         return convert(values)
     except msgspec.ValidationError as error:
         raise SetupError(
-            f"state: found one that is not this game's ({error}), expected the state of an earlier session"
-            " of this game"
+            f"state: found values that are not a state of this game ({error}), expected the state of an"
+            " earlier session of this game"
         ) from error

@@ -26,8 +26,8 @@ LOCK_TABLE = MachineTable(
 TEST_TABLE = MachineTable(
     name="test_mode",
     initial="playing",
-    states={"playing": "readings count", "testing": "readings leave no trace in state, ids or meters"},
-    triggers={"test_mode_on": "a technician starts testing", "test_mode_off": "testing is over"},
+    states={"playing": "readings count", "testing": "readings do not affect state, ids or meters"},
+    triggers={"test_mode_on": "a technician starts testing", "test_mode_off": "testing ends"},
     arrows=(
         Arrow("test_mode_on", ("playing",), "testing"),
         Arrow("test_mode_off", ("testing",), "playing"),
@@ -37,7 +37,7 @@ TEST_TABLE = MachineTable(
 
 
 NOT_READY = "not_ready"
-"""The `what` of an `unlock` that the controller refuses because its self-test has not passed."""
+"""The `what` of an `unlock` that is refused because the controller's self-test has not passed."""
 
 
 class TableMode:
@@ -67,7 +67,7 @@ class TableMode:
 
     @property
     def why_not_playing(self) -> str | None:
-        """Return the refusal's code for a new attempt; None if the table is in play."""
+        """Return the code with which a new attempt is refused; None if the table is in play."""
         if self._opening.state == "closed":
             return "table_closed"
         return "table_locked" if self._lock.state == "locked" else None
@@ -95,7 +95,8 @@ class TableMode:
     def lock_by_switch(self, switch: Switch) -> None:
         """Lock the table because a switch opened, unless it is locked already."""
         if self.lock == "unlocked":
-            says = f"{switch.name} switch opened on {switch.dev}; close it, inspect the table, then unlock"
+            action = "close it, inspect the table, then unlock"
+            says = f"the {switch.name} switch on {switch.dev} opened; {action}"
             opened = TableEvent(cause=f"{switch.name}_open", what=switch.dev, says=says)
             self._lock.fire("lock", switch.t, opened)
 

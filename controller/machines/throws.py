@@ -1,6 +1,6 @@
 """Throws of two dice, for every dice game: when a throw begins, and when it is judged.
 
-The judge itself is `controller.rules.dice`.
+The judge itself is in `controller.rules.dice`.
 """
 
 from collections.abc import Mapping
@@ -42,18 +42,18 @@ THROWN_POINTS = 4
 """Consecutive points at throwing speed that prove a throw without a release."""
 
 FLYING_UNTIL_US = 300_000
-"""Dice without a track point for this long are not in flight, so a person may enter their faces."""
+"""Dice that have had no track point for this long are not in flight, so a person may enter their faces."""
 
 THROW_READINGS = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
 """The readings that the judge of throws uses."""
 
 
 class DiceGame(Results[Dice], Protocol):
-    """A dice game's part in the life-cycle of its throws."""
+    """A dice game's part in the life cycle of its throws."""
 
     @property
     def warnings(self) -> int:
-        """How many warnings the present shooter has had."""
+        """How many warnings the current shooter has had."""
 
 
 class Throws:
@@ -74,7 +74,7 @@ class Throws:
         last: int = 0,
         learned: Mapping[str, float] | None = None,
     ) -> None:
-        """Begin after throw number `last`; `learned` is what earlier throws taught about the walls."""
+        """Begin after throw number `last`; `learned` holds the properties of the walls learned before."""
         self._game = game
         self._rules = rules
         self._table = table
@@ -85,7 +85,7 @@ class Throws:
         self._basis = Basis(decided_at_us=0)
         self._known: Mapping[str, float] = learned or {}
         self.learned: Mapping[str, float] = self._known
-        """The learned properties of the walls, including the present throw's once it is judged."""
+        """The learned properties of the walls, including what the current throw taught once it is judged."""
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
         self._rejected_us = -OTHER_DIE_US - 1
@@ -123,7 +123,7 @@ class Throws:
         self.attempts.cleared = False
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count: its throw may go to review for the lack of it."""
+        """Handle a reading that came too late to count: its throw may go to review without it."""
         attempts = self.attempts
         if not isinstance(reading, THROW_READINGS):
             return
@@ -138,7 +138,7 @@ class Throws:
             self._late.append(reading)
 
     def _over_us(self) -> int:
-        """Return the time up to which a release belongs to the present or the last throw."""
+        """Return the time up to which a release belongs to the current or the last throw."""
         if self.attempts.under_way:
             return self._basis.decided_at_us
         return max(self._basis.decided_at_us, self._readings[-1].t if self._readings else 0)
@@ -161,7 +161,7 @@ class Throws:
         self._wait_for_rest(t)
 
     def _wait_for_rest(self, now_us: int) -> None:
-        """Set the timer that judges the throw `settle_timeout_s` after its beginning, but not before now."""
+        """Set the timer that judges the throw `settle_timeout_s` after it began, but not before now."""
         due_us = self.attempts.began_us + round(self._rules.settle_timeout_s * 1_000_000)
         self._agenda.set_timer("settle", max(due_us, now_us))
 
@@ -213,7 +213,7 @@ class Throws:
         self._agenda.stop_timer("settle")
         self.attempts.judged(t, self.judge(t, None))
 
-    # --- the AttemptJudge of the life-cycle ---
+    # --- the AttemptJudge of the life cycle ---
 
     def value_of(self, verdict: ThrowVerdict) -> Dice | None:
         """Return the faces that the sensors saw."""
@@ -232,7 +232,7 @@ class Throws:
         return (dice[0], dice[1])
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether no die is in flight, by the readings up to t."""
+        """Return whether, according to the readings up to t, no die is in flight."""
         return not (self.attempts.under_way and self._flying_at(t))
 
     def _flying_at(self, t: int) -> bool:
@@ -240,7 +240,7 @@ class Throws:
         return any(r.t > since for r in self._readings if isinstance(r, DieReleased | DieAt))
 
     def judge(self, t: int, called: Reason | None) -> ThrowVerdict:
-        """Judge the present throw by its readings up to t."""
+        """Judge the current throw by its readings up to t."""
         basis = self._basis = Basis(
             decided_at_us=t,
             called=called,
@@ -254,15 +254,15 @@ class Throws:
 
     @property
     def motion(self) -> Motion:
-        """The times in which the dice of the present throw were seen to move."""
+        """The times at which the dice of the current throw were seen to move."""
         return motion_of(self._readings)
 
     def readings(self) -> tuple[Reading, ...]:
-        """Return every reading of the present throw."""
+        """Return every reading of the current throw."""
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return the basis of the last verdict beside the readings."""
+        """Return what the last verdict was based on besides the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:

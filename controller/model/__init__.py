@@ -1,5 +1,5 @@
-"""The vocabulary: readings in, verdicts between, outcomes out.
+"""The vocabulary of the controller: readings are its input, outcomes its output, and verdicts lie between.
 
-Everything here is a frozen value without behaviour beyond its own shape. Nothing here reads a clock,
-draws a random number or does I/O, and nothing here imports another package of the project.
+Everything here is a frozen value with no behaviour beyond its own shape. Nothing here reads a clock, draws a
+random number or does I/O, and nothing here imports another package of the project.
 """

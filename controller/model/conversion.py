@@ -1,13 +1,13 @@
 """Conversion of JSON and plain values to the program's types.
 
-Decoders are compiled at import. msgspec 0.22 otherwise compiles a type's decoder at its first use and exposes
-it to every thread before it is complete, and a thread that uses an incomplete one crashes the process. So
-`decode(..., type=)` and `convert` must not appear inside a function: a module creates its decoders
+Decoders are compiled at import. Otherwise msgspec 0.22 compiles a type's decoder at its first use and exposes
+it to every thread before it is complete; a thread that uses an incomplete decoder crashes the process.
+Therefore `decode(..., type=)` and `convert` must not appear inside a function: a module creates its decoders
 (`msgspec.json.Decoder`) and its converters at import.
 
 JSON that crosses a trust boundary must be unambiguous. RFC 8259 leaves open what a repeated key, a number out
-of range or half a surrogate pair means, and parsers differ. `decode_strict` refuses such a text and names the
-key; it is used where money or a ruling crosses the boundary.
+of range or half of a surrogate pair means, and parsers differ. `decode_strict` refuses such text and names
+the key. It is used wherever money or a ruling crosses the boundary.
 """
 
 import json
@@ -44,17 +44,17 @@ def converter_of(kind: type[T]) -> Converter[T]:
 
 
 _MAX_DEPTH = 200
-"""The largest nesting of lists and objects; explicit, because Python's own limit differs by release."""
+"""The deepest nesting of lists and objects; explicit, because Python's own limit differs by release."""
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _MAX_DIGITS = 300
-"""Maximum number of digits of an integer, fewer than the 309 of the largest double."""
+"""Maximum number of digits in an integer, fewer than the 309 of the largest double."""
 _EXPECTED = "one JSON text in UTF-8"
 _MAX_SHOWN = 60
 """Maximum number of characters of a found value that a message quotes."""
 
 
 class StrictJsonError(ValueError):
-    """Text that is not JSON, or is ambiguous JSON: what was found, and what was expected."""
+    """The text is not JSON, or is ambiguous JSON; states what was found and what was expected."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -66,15 +66,15 @@ def decode_strict(raw: bytes) -> object:
     """Return the value of a JSON text in UTF-8.
 
     Raises:
-        StrictJsonError: it is not JSON, is nested too deeply, repeats a key, or contains NaN, Infinity, a
-            number out of a double's range, half of a surrogate pair, or a NUL in a string.
+        StrictJsonError: the text is not JSON, is nested too deeply, repeats a key, or contains NaN, Infinity,
+        a number outside the range of a double, half of a surrogate pair, or a NUL in a string.
     """
     if nests_too_deep(raw):
         raise StrictJsonError(f"lists and objects nested more than {_MAX_DEPTH} deep", _EXPECTED)
     try:
         value: object = msgspec.json.decode(raw)
     except ValueError:
-        # The library does not name the key; `_decode_slowly` finds the same mistake again and does.
+        # The library does not name the key; `_decode_slowly` finds the same mistake and names it.
         return _decode_slowly(raw)
     return value if _is_surely_unambiguous(value, raw) else _decode_slowly(raw)
 
@@ -94,7 +94,7 @@ def nests_too_deep(raw: bytes) -> bool:
 
 
 def _is_surely_unambiguous(value: object, raw: bytes) -> bool:
-    """Return whether the bytes alone show it: no escape, and no more colons than a flat object has keys."""
+    """Return whether the bytes alone prove it: no escape, and no more colons than a flat object has keys."""
     if b"\\u" in raw:
         return False
     if isinstance(value, dict):
@@ -124,7 +124,7 @@ def _decode_slowly(raw: bytes) -> object:
 
 
 class _UnusableNumber(str):
-    """The text of a number out of range; the check of its object names the key."""
+    """The text of a number that is out of range; the check of its object names the key."""
 
     __slots__ = ()
 
@@ -141,12 +141,12 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _check(where: str, value: object) -> None:
-    """Raise StrictJsonError for an unusable value or list item; an object's values are checked already."""
+    """Raise StrictJsonError for an unusable value or list item; the values of objects are already checked."""
     match value:
         case _UnusableNumber():
             raise StrictJsonError(f"{where} {_shorten(value)}", "a number within the range of a double")
         case str() if "\0" in value:
-            raise StrictJsonError(f"a NUL in {where}: {_shorten(ascii(value))}", "text without one")
+            raise StrictJsonError(f"a NUL in {where}: {_shorten(ascii(value))}", "text without a NUL")
         case str() if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
             raise StrictJsonError(
                 f"half of a surrogate pair in {where}: {_shorten(ascii(value))}", "whole characters"

@@ -1,4 +1,4 @@
-"""Effects, which the engine returns for a reading: outcomes to publish, and others for the table's use."""
+"""Effects, which the engine returns for a reading: outcomes to publish, and effects for the table itself."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -13,14 +13,14 @@ Verdict = ThrowVerdict | SpinVerdict | DealVerdict
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True):
-    """The judge's input beside the attempt's readings; the same readings and basis give the same verdict.
+    """The judge's input besides the attempt's readings. The same readings and basis produce the same verdict.
 
-    `decided_at_us` is when the attempt was judged, `called` what a person had said by then, `warnings` how
-    many the shooter had had, `sources` which kinds of readings each device was known to send, `learned` the
-    learned properties of the wheel or the walls, `late_close` whether bets were still open at the drop,
-    `relaunched` whether the next ball was launched before this spin was decided. `late` are the attempt's
-    readings that came too late to count, `doubt` says why its times can't be trusted, `objection` is why a
-    result that would count went to a person.
+    `decided_at_us` is when the attempt was judged. `called` is a person's reason for declaring it void.
+    `warnings` is how many warnings the shooter had had. `sources` are the kinds of reading that each device
+    was known to send. `learned` are the learned properties of the wheel or the walls. `late_close` is whether
+    bets were still open at the drop. `relaunched` is whether the next ball was launched before this spin was
+    decided. `late` are the attempt's readings that came too late to count. `doubt` says why its times can't
+    be trusted. `objection` is why a result that would count went to a person.
     """
 
     decided_at_us: int
@@ -45,7 +45,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):
-    """With `calls: confirm`: a result that the controller proposes for a person to confirm."""
+    """A result that the controller proposes for a person to confirm, with `calls: confirm`."""
 
     t: int
     attempt: int
@@ -61,9 +61,9 @@ class Lamp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Late(msgspec.Struct, frozen=True, kw_only=True):
-    """A reading that came too late to count, by `behind_us`, or whose time lies well after its arrival.
+    """A reading that does not count and has no effect.
 
-    It changes nothing.
+    It came too late by `behind_us`, or its time is well after its arrival.
     """
 
     reading: Reading

@@ -1,7 +1,8 @@
-"""The table's geometry, as in a log's header and in a table's configuration.
+"""The geometry of a table, as it appears in a log's header and in a table's configuration.
 
-Dice tables: x from the left end wall (0) to the right one (`length_mm`), y from the stickperson's rail (0)
-to the boxperson's (`width_mm`). Wheels: bowl angles in degrees, counter-clockwise positive seen from above.
+On dice tables, x runs from the left end wall (0) to the right one (`length_mm`), and y from the stickperson's
+rail (0) to the boxperson's (`width_mm`). On wheels, bowl angles are in degrees, counter-clockwise positive
+seen from above.
 """
 
 from collections import Counter
@@ -19,7 +20,7 @@ Point = tuple[Millimetres, Millimetres]
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A polygon (corners in mm): a die in it rests on `kind`, whatever the camera reports."""
+    """A polygon (corners in mm). A die inside it rests on `kind`, whatever the camera reports."""
 
     kind: Surface
     polygon: Annotated[tuple[Point, ...], Meta(min_length=3)]
@@ -29,7 +30,7 @@ class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The inner dimensions of a dice table, and the edge length of its dice.
 
-    The walls are measured at the tips of their pyramids; the base lies `wall_relief_mm` behind the tips.
+    The walls are measured at the tips of their pyramids. The base lies `wall_relief_mm` behind the tips.
     """
 
     length_mm: Positive
@@ -42,9 +43,9 @@ class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A wheel: its pockets clockwise from the rotor's mark, and the positions of its sensors.
 
-    `beams_deg` are the bowl angles of the track beams by number, `rotor_index_deg` the bowl angle of the mark
-    when `rotor_index` fires, `pocket_reader_deg` that of the pocket reader, `drop_rev_per_s` the nominal
-    speed at which the ball leaves the track.
+    `beams_deg` are the bowl angles of the track beams by number. `rotor_index_deg` is the bowl angle of the
+    mark when `rotor_index` fires. `pocket_reader_deg` is the bowl angle of the pocket reader.
+    `drop_rev_per_s` is the nominal speed at which the ball leaves the track.
     """
 
     pockets: str
@@ -56,7 +57,7 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def trusted(cls, pockets: str, pockets_clockwise: tuple[str, ...]) -> Self:
-        """Return a wheel whose own reports are trusted: only the pockets are used, not the other fields."""
+        """Return a wheel whose own reports are trusted; only its pockets are used, not the other fields."""
         return cls(
             pockets=pockets,
             pockets_clockwise=pockets_clockwise,
@@ -81,12 +82,13 @@ STANDARD_POCKETS: Mapping[str, tuple[str, ...]] = {
 }
 """The pockets of the two standard wheels, clockwise seen from above, starting at the zero.
 
-They apply to a table whose configuration says only `american` or `european`; a recorded log lists its own.
+They apply to a table whose configuration says only `american` or `european`. A recorded log lists its own
+pockets.
 """
 
 
 class WheelMistake(NamedTuple):
-    """A mistake in a wheel's configuration: the key (and position in it), what was found and expected."""
+    """A mistake in a wheel's configuration: its key (and position), what was found, and what was expected."""
 
     key: tuple[str | int, ...]
     found: str
@@ -108,11 +110,12 @@ def pocket_mistakes(pockets: str, order: Sequence[str]) -> Iterator[WheelMistake
 def beam_mistakes(beams_deg: Sequence[float], *, judged: bool) -> Iterator[WheelMistake]:
     """Yield the mistakes in the beams.
 
-    If spins are `judged` by the beams, at least two are required: one beam gives no direction of the ball.
+    If spins are `judged` by the beams, at least two are required: one beam does not show the ball's
+    direction.
     """
     if judged and len(beams_deg) < 2:
         yield WheelMistake(("beams_deg",), f"{len(beams_deg)} beam", "two beams or more (R-SPIN-1)")
     for number, beam in enumerate(beams_deg):
         if any((beam - other) % 360 == 0 for other in beams_deg[:number]):
             found = f"{beam:g} a second time"
-            yield WheelMistake(("beams_deg", number), found, "each beam at an angle of its own")
+            yield WheelMistake(("beams_deg", number), found, "each beam at a different angle")

@@ -12,18 +12,18 @@ Matrix = tuple[tuple[float, float, float], ...]
 
 MIN_PAIRS = 4
 DEFAULT_MAX_ERROR_MM = 10.0
-"""The largest allowed error of a calibration at its own points, unless the camera's settings give one."""
+"""The largest allowed error of a calibration at its own points, unless the camera's settings set another."""
 _SINGULAR = 1e-9
 _VALUES_PER_ROW = 4
 
 
 @runtime_checkable
 class CalibratedSettings(Protocol):
-    """Settings of a camera whose pixel positions are mapped to positions on the felt."""
+    """The settings of a camera whose pixel positions are mapped to positions on the felt."""
 
     @property
     def calibration(self) -> tuple[tuple[float, ...], ...]:
-        """One row per point: image x, y and table x, y in mm; empty if the camera reports mm itself."""
+        """One row per point: image x, y and table x, y in mm; empty if the camera itself reports mm."""
         ...
 
     @property
@@ -33,12 +33,12 @@ class CalibratedSettings(Protocol):
 
 
 class CalibrationError(ValueError):
-    """The pairs of points do not determine a homography, or contradict each other."""
+    """The pairs of points do not determine a homography, or they contradict each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Homography:
-    """A 3x3 matrix that maps image points to the table, and the largest error at its own pairs (mm)."""
+    """A 3x3 matrix that maps image points to the table, and its largest error (mm) at the fitted pairs."""
 
     matrix: Matrix
     error_mm: float
@@ -57,10 +57,11 @@ class Homography:
 
 
 def fit(pairs: Sequence[Pair]) -> Homography:
-    """Return the homography that fits four or more pairs best.
+    """Return the homography that best fits four or more pairs.
 
     Raises:
-        CalibrationError: fewer than four pairs, points on one line, or a plane seen edge-on.
+        CalibrationError: there are fewer than four pairs, the points are on one line, or the plane is seen
+            edge-on.
     """
     if len(pairs) < MIN_PAIRS:
         raise CalibrationError(f"found {len(pairs)} pairs of points, expected at least {MIN_PAIRS}")
@@ -84,10 +85,10 @@ def fit(pairs: Sequence[Pair]) -> Homography:
 
 
 def fit_rows(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
-    """Return the homography of a table file's calibration rows (image x and y, table x and y).
+    """Return the homography for a table file's calibration rows (image x and y, table x and y).
 
     Raises:
-        ValueError: a row has not four values, or the fit's error is larger than `error_mm`.
+        ValueError: a row does not have four values, or the error of the fit is larger than `error_mm`.
     """
     for row in rows:
         if len(row) != _VALUES_PER_ROW:
@@ -115,7 +116,7 @@ class _Scale:
         y = sum(y for _, y in points) / len(points)
         size = sum(hypot(px - x, py - y) for px, py in points) / len(points) / sqrt(2)
         if size <= 0.0:
-            raise CalibrationError("found one point only, expected points over the whole table")
+            raise CalibrationError("found only one point, expected points spread over the whole table")
         return cls(x, y, size)
 
     def to_unit(self, point: Point) -> Point:

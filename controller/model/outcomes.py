@@ -1,9 +1,9 @@
 """Outcomes: the facts that the table publishes, and the data of each type.
 
-An outcome is `type`, `t`, `id`, `seq`, `data`. `t` is the time of the reading, input or timer that decided
-it. `seq` has no gaps within a table and `id` is table/session/seq, so a consumer can drop repeats and detect
-missing outcomes. `roll`, `spin` and `deal` number the attempts from 1; a review, its ruling and the call have
-the same number.
+An outcome has the fields `type`, `t`, `id`, `seq` and `data`. `t` is the time of the reading, input or timer
+that decided it. `seq` has no gaps within a table and `id` is table/session/seq, so a consumer can drop
+repeats and detect missing outcomes. `roll`, `spin` and `deal` number the attempts from 1; a review, its
+ruling and the call have the same number.
 """
 
 from typing import Literal, NamedTuple
@@ -29,10 +29,10 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
 class RollCalled(Data, frozen=True, kw_only=True):
     """A valid roll: the faces in die order, and their meaning in the game.
 
-    Phase, point and shooter are those of craps; None in High Roller. Only craps has `run_out`: whether a
-    previous shooter threw it only to decide Come and Don't Come bets, so that no point was set (C34-CONT-2b).
-    Only High Roller has `game` (its number), `player` (whose roll it was), `remaining` (the players still in,
-    in the order of their rolls) and `next_player` (None once the game is won).
+    `phase`, `point` and `shooter` are for craps; they are None in High Roller. Only craps has `run_out`:
+    whether a previous shooter threw only to decide Come and Don't Come bets, so that no point was set
+    (C34-CONT-2b). Only High Roller has `game` (its number), `player` (whose roll it was), `remaining` (the
+    players who are still in, in the order of their rolls) and `next_player` (None once the game is won).
     """
 
     roll: int
@@ -76,7 +76,7 @@ class RollReview(Data, frozen=True, kw_only=True):
 class RollCorrected(Data, frozen=True, kw_only=True):
     """A person's ruling after the call; `corrects` is the id of the outcome that it replaces.
 
-    `ruling` is the name of the input. A roll that counts now has its call here, one that does not has its
+    `ruling` is the name of the input. A roll that now counts has its call here; one that does not has its
     reasons. Outcomes that the corrected roll caused (`player.eliminated`, `game.won`, `bonus.paid`) are
     revoked with it; those that the ruling causes follow it.
     """
@@ -102,7 +102,7 @@ class RollCorrected(Data, frozen=True, kw_only=True):
 
 
 class SpinCalled(Data, frozen=True, kw_only=True):
-    """A valid spin: the pocket in which the ball rests, and the revolutions that it provably made.
+    """A valid spin: the pocket in which the ball rests, and the revolutions that the ball provably made.
 
     `dropped_us` is when the ball left the track, if that was seen; only staff and settlement receive it.
     """
@@ -179,7 +179,7 @@ class DealCalled(Data, frozen=True, kw_only=True):
 
 
 class DealVoid(Data, frozen=True, kw_only=True):
-    """A void deal: all stakes go back and the cards are reshuffled (T-IRR-1). It names no card."""
+    """A void deal: all stakes are returned and the cards are reshuffled (T-IRR-1). It names no card."""
 
     deal: int
     reasons: tuple[Reason, ...]
@@ -214,7 +214,7 @@ class DealCorrected(Data, frozen=True, kw_only=True):
 
 
 class CardsBought(Data, frozen=True, kw_only=True):
-    """A player has bought this many cards in this game; they are then pitched one by one."""
+    """A player has bought this many cards in this game. They are then pitched one by one."""
 
     game: int
     player: Seat
@@ -226,7 +226,8 @@ class CardsBought(Data, frozen=True, kw_only=True):
 class CardPitched(Data, frozen=True, kw_only=True):
     """A card lies face up before its player; `card` is the total that matches it, 2 to 12 (H-MATCH-1).
 
-    `replaces` is the card that was read or entered wrongly; `by` is `shoe`, or the role that entered it.
+    `replaces` is the card that was read or entered wrongly. `by` is `shoe`, or the role that entered the
+    card.
     """
 
     game: int
@@ -238,9 +239,9 @@ class CardPitched(Data, frozen=True, kw_only=True):
 
 
 class GameStarted(Data, frozen=True, kw_only=True):
-    """Buying is over and the button throws: `seats` clockwise from the button, their cards, and the money.
+    """Buying is over and the button throws: the `seats` clockwise from the button, their cards and the money.
 
-    A card is the total that matches it, 2 to 12 (H-MATCH-1). Amounts are in cents.
+    Each card is given as the total that matches it, 2 to 12 (H-MATCH-1). Amounts are in cents.
     """
 
     game: int
@@ -253,7 +254,7 @@ class GameStarted(Data, frozen=True, kw_only=True):
 
 
 class GameVoid(Data, frozen=True, kw_only=True):
-    """An abandoned game: all stakes go back, and no rake is taken (!H-19)."""
+    """An abandoned game: all stakes are returned and no rake is taken (!H-19)."""
 
     game: int
     reasons: tuple[Reason, ...]
@@ -287,7 +288,7 @@ class Pot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GameWon(Data, frozen=True, kw_only=True):
-    """A game is won: `total` is the winning roll, `bonus_paid` the Bonus Pot's addition to the prize."""
+    """A game is won. `total` is the winning roll; `bonus_paid` is what the Bonus Pot adds to the prize."""
 
     game: int
     player: Seat
@@ -297,9 +298,9 @@ class GameWon(Data, frozen=True, kw_only=True):
 
 
 class BonusPaid(Data, frozen=True, kw_only=True):
-    """The Bonus Pot is paid to the winner of the game just published: the same cents as its `bonus_paid`.
+    """The Bonus Pot is paid to the winner of the game just published; the cents equal its `bonus_paid`.
 
-    Recorded as rake (H-CLOSE-2), it goes to no player.
+    If it is recorded as rake (H-CLOSE-2), no player gets it.
     """
 
     player: Seat | None
@@ -316,7 +317,7 @@ class Bets(Data, frozen=True, kw_only=True):
 
 
 class ShooterChanged(Data, frozen=True, kw_only=True):
-    """The dice pass to this seat; None: to the next player who accepts them."""
+    """The dice pass to this seat, or to the next player who accepts them (None)."""
 
     shooter: Seat | None
     cause: str
@@ -327,7 +328,8 @@ class ShooterChanged(Data, frozen=True, kw_only=True):
 class TableEvent(Data, frozen=True, kw_only=True):
     """A change of the table or a device, or an input that was refused.
 
-    `what` is the input, device or object concerned, `cause` a stable code, `says` a sentence for people.
+    `what` is the input, device or object concerned. `cause` is a stable code. `says` is a sentence for
+    people.
     """
 
     cause: str
@@ -394,7 +396,7 @@ def data_of(type_: str, text: bytes | msgspec.Raw) -> Data:
 
     Raises:
         KeyError: the type is unknown.
-        msgspec.MsgspecError: the data are not of this type.
+        msgspec.MsgspecError: the data do not have this type.
     """
     return _DATA[type_].decode(text)
 
@@ -418,7 +420,7 @@ class DiceOut(NamedTuple):
     """The state of a throw that is not called yet, for wagers made with the dice out (C34-MK-1b)."""
 
     confirmed: tuple[str, ...]
-    """The ids of wagers that a dealer and a boxperson confirmed."""
+    """The ids of the wagers that both a dealer and a boxperson have confirmed."""
     moving_us: int | None
     """A time at which both dice were provably in motion; None if there is none or it was not requested."""
 
@@ -427,7 +429,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     """A throw, spin or deal that awaits a person's ruling or confirmation.
 
     `reasons` say what is missing or contradictory, or why a No Roll or No Spin is proposed. `seen` is what
-    was seen so far, `proposes` what is called once a person accepts it; neither names a covered card.
+    has been seen so far. `proposes` is what is called once a person accepts it. Neither names a covered card.
     """
 
     attempt: AttemptKind
@@ -439,17 +441,17 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     may: tuple[str, ...] = ()
     """The rulings that are accepted now."""
     lacks: tuple[str, ...] = ()
-    """The positions of a deal with a card that staff must enter, because it was not read or not counted."""
+    """The positions of a deal for which staff must enter a card, because it was not read or not counted."""
     entered: tuple[tuple[str, str], ...] = ()
-    """The cards of a deal that a person entered, each with its position, which can still be replaced; empty
-    until all positions have acted."""
+    """The cards of a deal that a person entered and can still replace, each with its position; empty until
+    all positions have acted."""
 
     @property
     def headline(self) -> str:
         """Return a line for staff: `Roll 24 is under review (wall_unclear): enter set_dice or no_roll`."""
         codes = ", ".join(dict.fromkeys(reason.code for reason in self.reasons))
         because = f" ({codes})" if codes else ""
-        stands = f"proposed: {self.proposes}" if self.state == "proposed" else "under review"
+        status = f"proposed: {self.proposes}" if self.state == "proposed" else "under review"
         return (
-            f"{self.attempt.capitalize()} {self.number} is {stands}{because}: enter {' or '.join(self.may)}"
+            f"{self.attempt.capitalize()} {self.number} is {status}{because}: enter {' or '.join(self.may)}"
         )

@@ -1,8 +1,8 @@
 """Readings: one flat record for each observation by a sensor and each input by a person.
 
-`t` is integer microseconds on the table's monotonic clock, lengths are millimetres, angles degrees
-(counter-clockwise positive seen from above). x runs from the left end wall to the right one, y from the
-stickperson's rail to the boxperson's. On the wire, `kind` names the type.
+`t` is in integer microseconds on the table's monotonic clock. Lengths are in millimetres and angles in
+degrees (counter-clockwise positive seen from above). x runs from the left end wall to the right one, y from
+the stickperson's rail to the boxperson's. On the wire, `kind` names the type.
 """
 
 from typing import Annotated, Literal
@@ -15,7 +15,7 @@ Microseconds = Annotated[int, Meta(ge=0, le=2**53)]
 Millimetres = Annotated[float, Meta(ge=-1e6, le=1e6)]
 """A length; no table is larger than a kilometre."""
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]
-"""The SHA-256 of a file of pictures, in hexadecimal digits; it is the file's name."""
+"""The SHA-256 of a file of pictures in hexadecimal digits, which is also the name of the file."""
 Die = Literal[1, 2]
 Face = Literal[1, 2, 3, 4, 5, 6]
 Wall = Literal["left", "right", "front", "back"]
@@ -53,8 +53,8 @@ class Reading(
 class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_released"):
     """A die leaves the shooter's hand.
 
-    With `in_flight` it had left the hand before, out of the camera's view; its position is then where the
-    camera first saw it, and does not show where the shooter stands.
+    With `in_flight`, the die had already left the hand out of the camera's view. Its position is then where
+    the camera first saw it and does not show where the shooter stands.
     """
 
     die: Die
@@ -66,8 +66,8 @@ class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
     """A point of a die's track: the die's centre in one camera frame.
 
-    `error_mm` is its standard error perpendicular to the walls that dice must hit; without it, the table's
-    setting applies.
+    `error_mm` is the point's standard error perpendicular to the walls that dice must hit. Without it, the
+    table's setting applies.
     """
 
     die: Die
@@ -77,10 +77,10 @@ class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
 
 
 class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_rest"):
-    """A die at rest: the face up (None if no single face is up), and what it lies on.
+    """A die at rest: the face that is up (None if no single face is), and what the die lies on.
 
     `resting_sides` are the faces that rest on chips or another object; empty if the die is flat. `pictures`
-    is the SHA-256 of the file of the camera's pictures, which the judge does not read.
+    is the SHA-256 of the file with the camera's pictures, which the judge does not read.
     """
 
     die: Die
@@ -101,7 +101,7 @@ class DieOffTable(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 
 
 class DieLost(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_lost"):
-    """The camera lost a die, which is hidden or gone; `pictures` is the SHA-256 of its last pictures."""
+    """The camera lost sight of a die, hidden or gone; `pictures` is the SHA-256 of its last pictures."""
 
     die: Die
     pictures: Sha256 | None = None
@@ -117,7 +117,7 @@ class DieContact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_
 class WallImpact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wall_impact"):
     """An impact on a wall: its position along the wall (y on the end walls, x on the others).
 
-    `peak` is its loudness in counts of the sensor's converter.
+    `peak` is the peak amplitude in counts of the sensor's converter.
     """
 
     wall: Wall
@@ -159,10 +159,11 @@ class WheelStatus(Reading, frozen=True, kw_only=True, tag_field="kind", tag="whe
     """A smart wheel's report of its state, as an SS2 wheel sends it.
 
     `state`: 1 before the game, 2 place bets, 3 ball in rim, 4 no more bets, 5 winning number, 6 closed, 7 no
-    ball in the track. `spin` is the wheel's own count, `number` its last winning number: until state 5, that
-    of the previous game. `flags` is the sum of: 1 ball not sensed, 2 ball runs with the rotor, 4 component
-    fault, 8 launch failed. `direction` is the rotor's. `announced` is a winning number that a separate line
-    reported before this one. `unheard_ms` is how long the wheel sent nothing before it, if that was too long.
+    ball in the track. `spin` is the wheel's own count. `number` is its last winning number: until state 5,
+    the number of the previous game. `flags` is the sum of: 1 ball not sensed, 2 ball runs with the rotor, 4
+    component fault, 8 launch failed. `direction` is the direction of the rotor. `announced` is a winning
+    number that the wheel reported on a separate line before this report. `unheard_ms` is how long the wheel
+    had been silent before the report, if that was too long.
     """
 
     state: Annotated[int, Meta(ge=0, le=255)]
@@ -184,7 +185,7 @@ class Card(Reading, frozen=True, kw_only=True, tag_field="kind", tag="card"):
 
 
 class DeviceUp(Reading, frozen=True, kw_only=True, tag_field="kind", tag="device_up"):
-    """A device came up for the first time, or again."""
+    """A device came up, for the first time or again."""
 
     reason: str = ""
     code: str | int = ""
@@ -205,16 +206,16 @@ class DeviceFault(Reading, frozen=True, kw_only=True, tag_field="kind", tag="dev
 
 
 class Switch(Reading, frozen=True, kw_only=True, tag_field="kind", tag="switch"):
-    """A door, key, tamper or lid switch changed."""
+    """A door, key, tamper or lid switch changed state."""
 
     name: str
     open: bool
 
 
 class Input(Reading, frozen=True, kw_only=True, tag_field="kind", tag="input"):
-    """A person's input at a console: `by` is the role, `who` the person if known.
+    """A person's input at a console; `by` is the role, `who` the person if known.
 
-    The arguments are not validated here; the game machines refuse impossible ones.
+    The arguments are not validated here: the game machines refuse impossible ones.
     """
 
     name: str

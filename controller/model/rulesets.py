@@ -1,8 +1,8 @@
 """Rule sets: the rule documents as settings of the judges and the game machines.
 
-Plain frozen dataclasses, so that the core needs no configuration library; `controller.settings` fills them
-from `config/rulesets/*.yaml`, where a comment at each value states its rule's id or its reason. The defaults
-are those of the contract.
+These are plain frozen dataclasses, so that the core needs no configuration library. `controller.settings`
+loads them from `config/rulesets/*.yaml`, where a comment at each value states the id of its rule or its
+reason. The defaults are those of the contract.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ ThrowCause = Literal[
     "power_lost",
     "unruled",
 ]
-"""Why a throw is a No Roll or goes to review; a rule set names the rule behind each."""
+"""The causes of a No Roll or a review; a rule set names the rule behind each."""
 
 SpinCause = Literal[
     "same_direction",
@@ -58,7 +58,7 @@ SpinCause = Literal[
     "power_lost",
     "unruled",
 ]
-"""Why a spin is a No Spin or goes to review; a rule set names the rule behind each."""
+"""The causes of a No Spin or a review; a rule set names the rule behind each."""
 
 DealCause = Literal[
     "wrong_count",
@@ -73,7 +73,7 @@ DealCause = Literal[
     "power_lost",
     "unruled",
 ]
-"""Why a deal is void or goes to review; a rule set names the rule behind each."""
+"""The causes of a void deal or a review; a rule set names the rule behind each."""
 
 THROW_CAUSES: tuple[str, ...] = get_args(ThrowCause)
 SPIN_CAUSES: tuple[str, ...] = get_args(SpinCause)
@@ -95,7 +95,7 @@ class SensorErrors:
     frame_ms: Positive = 11.1
     """Time between camera frames."""
     hit_counts_per_m_s: Positive = 300.0
-    """An impact's peak (counts) per m/s of the die's change of velocity, until it is learned from hits."""
+    """An impact's peak (counts) per m/s of change in the die's velocity, until it is learned from hits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,39 +103,40 @@ class ThrowRules:
     """When a throw of two dice counts."""
 
     wall: Literal["end", "far", "any"]
-    """Which wall the dice must hit: an end wall, the one farthest from the shooter, or any."""
+    """The wall that the dice must hit: an end wall, the wall farthest from the shooter, or any wall."""
     far_wall_required: bool = False
-    """With `wall: end`: whether the far end is required (!34-11); a hit on the near end is then no hit, else
-    a notice."""
+    """With `wall: end`, whether the far end is required (!34-11). If it is, a hit on the near end does not
+    count; otherwise it causes a notice."""
     missed_wall: Literal["no_roll", "warn"] = "no_roll"
-    """The result of a die missing the wall: a No Roll at once, or a warning first (CV1-SHOOT-4)."""
+    """The result if a die misses the wall: a No Roll at once, or a warning first (CV1-SHOOT-4)."""
     warnings: Annotated[int, Ge(0)] = 0
-    """With `missed_wall: warn`: how many warnings a shooter gets before a throw without any hit is void."""
+    """With `missed_wall: warn`, how many warnings a shooter gets before a throw without any hit is void."""
     objects: Literal["ignore", "cards_only"] = "ignore"
-    """Contact with objects on the table: no cause (C34-INV-3), or allowed only with cards (H-LEGAL-3)."""
+    """Contact with objects on the table: never a cause (C34-INV-3), or allowed only with cards
+    (H-LEGAL-3)."""
     loose_chips: Literal["review", "no_roll", "ignore"] = "review"
-    """With `objects: cards_only`: the result of touching loose chips, or resting on them (!H-14)."""
+    """With `objects: cards_only`, the result if a die touches loose chips or rests on them (!H-14)."""
     aslant: Literal["no_roll", "review"] = "no_roll"
     """The result of a stacked or cocked die: a No Roll at once, or a review (!H-15)."""
     simultaneous_ms: Positive = 150.0
-    """Dice released within this time of each other left the hand together."""
+    """Dice released within this time of each other count as leaving the hand together."""
     parted: Literal["no_roll", "notice"] = "no_roll"
-    """The result of dice that did not leave the hand together: a No Roll, or a notice (H-ROLL-1 does not
-    require it)."""
+    """The result if the dice do not leave the hand together: a No Roll, or a notice (H-ROLL-1 does not
+    require them to)."""
     stagger_notice_ms: NotNegative = 50.0
-    """Releases at least this far apart are noted."""
+    """Releases at least this far apart in time cause a notice."""
     settle_timeout_s: Positive = 8.0
     """The longest time from a throw's first release to its decision."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held, so that a spoken No Roll still counts."""
     unwatched_ms: Positive = 500.0
-    """A die out of sight for longer may have left the table or been turned; a hand takes about this long."""
+    """A die out of sight for longer may have left the table or been turned; a hand needs about this long."""
     min_confidence: Share = 0.6
     """A face with a confidence below this does not count."""
     faces_by: Literal["boxperson", "dealer"] = "dealer"
-    """Who decides the faces (`set_dice`): the boxperson, or the dealer if the table has none."""
+    """Who decides the faces (`set_dice`): the boxperson, or the dealer if the table has no boxperson."""
     causes: Mapping[str, NonEmpty] = field(default_factory=dict)
-    """The rule's id for each cause of a No Roll or a review, by the cause's code."""
+    """The id of the rule behind each cause of a No Roll or a review, by the code of the cause."""
     sensors: SensorErrors = field(default_factory=SensorErrors)
 
 
@@ -149,7 +150,7 @@ class CrapsRules:
     """Whether a previous shooter may throw without a line bet to decide Come bets (C34-CONT-2b)."""
     line_bet: Literal["notice", "refuse"] = "notice"
     """The result of a come-out roll whose shooter is known to have no line bet: a notice, or a review if it
-    would count. Dice that have left the hand are thrown; only a person can refuse them."""
+    would count. Dice that have left the hand have been thrown; only a person can refuse them."""
     line_bet_rule: NonEmpty = "C34-DICE-4"
     """The rule that requires the shooter's line bet."""
 
@@ -171,9 +172,10 @@ class HighRollerRules:
     bonus_take_cents: Cents = 200
     """What a game pays into the Bonus Pot unless another amount is entered before the roll (!H-6)."""
     rake_above_bonus_cents: Cents | None = None
-    """By how much the rake must exceed the Bonus Pot's share; None: no such requirement (!H-6)."""
+    """By how much the rake must exceed the Bonus Pot's share; None for no such requirement (!H-6)."""
     bonus_share_joins: Literal["before", "after"] = "before"
-    """Whether a game's share goes into the Bonus Pot before it is paid, or starts the next one (!H-12)."""
+    """Whether a game's share goes into the Bonus Pot before the pot is paid, or starts the next pot
+    (!H-12)."""
     wins_for_bonus: Count = 3
     """Wins in a row that win the Bonus Pot (H-BONUS-1)."""
     button_to: Literal["highest", "lowest"] = "highest"
@@ -184,12 +186,12 @@ class HighRollerRules:
     lone_match: Literal["wins", "rolls"] = "wins"
     """Whether the only matching player has won, or must still roll (!H-2)."""
     roll_order: Literal["most_cards", "button"] = "most_cards"
-    """Who begins the roll-off: the player with the most matching cards, ties in order from the button; or the
-    button (!H-4)."""
+    """Who begins the roll-off: the player with the most matching cards (ties in order from the button), or
+    the button (!H-4)."""
     ties_roll: Literal["once", "per_card"] = "once"
-    """How often each tied player rolls again: once, or once for each matching card (!H-3)."""
+    """How many times each tied player rolls again: once, or once for each matching card (!H-3)."""
     no_match: Literal["roll_again", "void_game"] = "roll_again"
-    """What follows an elimination throw that nobody matches (!H-1)."""
+    """What happens after an elimination throw that nobody matches (!H-1)."""
     rolls_may_be_left_out: bool = True
     """Whether a player with several matching cards may skip a roll (!H-17)."""
     leaver: Literal["dealer_rolls", "void_game"] = "dealer_rolls"
@@ -201,21 +203,21 @@ class DealRules:
     """How three cards are dealt to each position, and when the deal counts."""
 
     order: Literal["rotation", "stacks"] = "rotation"
-    """The order of dealing, if the shoe reports no positions: one card each in turn, or three at once."""
+    """The order of dealing if the shoe reports no positions: one card each in turn, or three at once."""
     positions_per_player: Literal[1, 2] = 2
     """Whether one player may play two adjacent positions (T-DEAL-1d)."""
     reconcile_from: Literal["right", "left"] = "right"
-    """From which side of the dealer the hands are reconciled (T-DEAL-7)."""
+    """The side of the dealer from which the hands are reconciled (T-DEAL-7)."""
     equal_hands: Literal["push", "dealer_wins"] = "push"
-    """The result of Ante and Play if the hand equals that of a dealer who plays (!T-3)."""
+    """The result of Ante and Play if the dealer plays and has an equal hand (!T-3)."""
     deal_timeout_s: Positive = 120.0
-    """A deal that lacks cards is decided this long after the last card."""
+    """A deal with cards missing is decided this long after its last card."""
     act_timeout_s: Positive = 300.0
-    """A deal that lacks a play or fold goes to review this long after the last card."""
+    """A deal with a play or fold missing goes to review this long after its last card."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held."""
     causes: Mapping[str, NonEmpty] = field(default_factory=dict)
-    """The rule's id for each cause of a void deal or a review, by the cause's code."""
+    """The id of the rule behind each cause of a void deal or a review, by the code of the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +225,7 @@ class SpinRules:
     """When a spin of the ball counts."""
 
     min_revolutions: Positive = 4.0
-    """The full revolutions in the track that a valid spin requires (R-SPIN-2)."""
+    """The number of full revolutions in the track that a valid spin requires (R-SPIN-2)."""
     revolutions: Literal["counted", "trusted_wheel"] = "counted"
     """Whether revolutions are counted by the table's own beams, or a smart wheel is trusted to count them."""
     no_more_bets_lead_s: NotNegative = 3.0
@@ -231,18 +233,18 @@ class SpinRules:
     late_close: Literal["valid", "review", "void"] = "review"
     """The result of a spin whose bets were still open at the drop."""
     pocket_reads: Count = 3
-    """How many agreeing pocket reads, each on a different rotor turn, make the number certain."""
+    """The number of agreeing pocket reads, each on a different rotor turn, that make the number certain."""
     turns_without_read: Count = 5
-    """Rotor turns after the drop without a pocket read after which the ball counts as out."""
+    """The number of rotor turns after the drop without a pocket read after which the ball counts as out."""
     object_before_launch_s: NotNegative = 1.0
     """An object that a sensor sees or a person enters up to this long before the first beam pulse belongs to
     the spin."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held."""
     value_chip_colours: tuple[NonEmpty, ...] = ()
-    """The colours of the house's value chips, which no player's own chips may have (R-PLACE-2)."""
+    """The colours of the house's value chips, which can't be sold as a player's own chips (R-PLACE-2)."""
     causes: Mapping[str, NonEmpty] = field(default_factory=dict)
-    """The rule's id for each cause of a No Spin or a review, by the cause's code."""
+    """The id of the rule behind each cause of a No Spin or a review, by the code of the cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,11 +254,11 @@ class RuleSet:
     name: NonEmpty
     title: NonEmpty
     game: NonEmpty
-    """The document's game, one of `controller.games.registry`."""
+    """The document's game, one of those in `controller.games.registry`."""
     throw: ThrowRules | None = None
     craps: CrapsRules | None = None
     spin: SpinRules | None = None
     high_roller: HighRollerRules | None = None
     deal: DealRules | None = None
     max_lateness_ms: NotNegative = 120.0
-    """How long after its time a reading may arrive and still count."""
+    """How long after its own time a reading may arrive and still count."""

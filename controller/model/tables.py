@@ -1,6 +1,6 @@
 """A table's settings: its geometry, its devices and its rules.
 
-`controller.settings.tables` fills them from one file of `config/tables`.
+`controller.settings.tables` loads them from one file in `config/tables`.
 """
 
 import re
@@ -17,11 +17,11 @@ from controller.model.rulesets import Calls, RuleSet
 KeyPath = tuple[str | int, ...]
 """The path of a value in a document: keys, and positions in lists."""
 Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...] | Mapping[str, tuple[float, ...]]
-"""A value that a calibration writes: a number, a list of numbers, rows of numbers, or a section of lists."""
+"""A value written by a calibration: a number, a list of numbers, rows of numbers, or a section of lists."""
 
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-"""The hosts of a broker on this machine, which needs no TLS."""
+"""The host names of a broker on this machine, which needs no TLS."""
 PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
 """An Ed25519 public key in hexadecimal digits."""
 TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -50,18 +50,18 @@ class MqttSettings:
     """The connection to an MQTT 5 broker."""
 
     host: NonEmpty
-    """The broker's address; an IP address or a name in the hosts file needs no name server."""
+    """The broker's address. An IP address or a name in the hosts file needs no name server."""
     port: Port = 8883
     tls: TlsSettings | None = None
     """Required unless the broker is on this machine."""
     prefix: NonEmpty = "tables"
     """The first part of every topic."""
     keepalive_s: Annotated[int, Ge(1), Le(3600)] = 10
-    """The MQTT keep-alive: without a message from the broker for this long, the connection counts as lost."""
+    """The MQTT keep-alive time: without a message from the broker for this long, the connection is lost."""
     session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
     """How long the broker keeps answers for a table that is offline."""
     engine_key: NonEmpty | None = None
-    """The settlement engine's public key (`tablectl settlement key`); if left out, the first one received."""
+    """The settlement engine's public key (`tablectl settlement key`); if left out, the first key received."""
     timeout_s: Seconds = 5.0
     """The timeout of each step of connecting, and of each publish."""
 
@@ -71,11 +71,11 @@ class EmbeddedSettings:
     """The settlement engine in the controller's own process."""
 
     database: NonEmpty | None = None
-    """The URL of its database; if left out, the SQLite file settlement.db next to the journal."""
+    """The URL of its database; if left out, the SQLite file `settlement.db` next to the journal."""
     api_port: Port | None = None
-    """The port of its HTTP API on this machine; if left out, there is no API, and so no bets."""
+    """The port of its HTTP API on this machine; if left out, there is no API and so no bets can be made."""
     word_wait_s: Seconds = 0.6
-    """How long a bet waits for the table's word that bets are open, before it is refused."""
+    """How long a bet waits for the table's statement that bets are open before the bet is refused."""
     malfunction: Literal["stand", "refund"] = "stand"
     """What happens to the bets of a No Roll or No Spin that the equipment caused."""
 
@@ -86,31 +86,33 @@ class PublishSettings:
 
     to: PublishRoute | None = None
     """A settlement engine in this process, one behind a broker, or one that polls the control socket. If left
-    out, the one in this process; if that is not installed, the table reports that nothing settles."""
+    out, the one in this process is used; if it is not installed, the table reports that no bets are
+    settled."""
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
-    """Maximum number of outcomes that may be sent and not yet acknowledged."""
+    """Maximum number of outcomes that may be sent but not yet acknowledged."""
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
-    """More unacknowledged outcomes than this lock play; if left out, none do."""
+    """More unacknowledged outcomes than this lock the table; if left out, no number does."""
     max_silence_s: Seconds = 120.0
     """An outcome that waits this long while nothing is acknowledged raises a fault."""
     retry_s: Seconds = 5.0
-    """The delay before outcomes are sent again the first time; it doubles each time.
-    Outcomes that a lost connection may have dropped are sent at once."""
+    """The delay before outcomes are sent again for the first time; it doubles each time. Outcomes that a lost
+    connection may have dropped are sent again at once."""
     retry_most_s: Seconds = 60.0
-    """The longest delay."""
+    """The longest delay before outcomes are sent again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
-    """How long the journal keeps contents that its chain does not need; a value left out means for ever."""
+    """How long the journal keeps contents that its chain does not need; if a value is left out, forever."""
 
     evidence_days: Annotated[int, Ge(90)] | None = None
-    """The readings behind each outcome. Records of the controlling computer must be kept for 90 days
-    (NY 5319.60(b))."""
+    """Days to keep the readings behind each outcome. Records of the controlling computer must be kept for 90
+    days (NY 5319.60(b))."""
     outcomes_days: Annotated[int, Ge(365)] | None = None
-    """The contents of the outcomes. The subject of a dispute must be kept for a year (NJ 13:69E-1.31(b))."""
+    """Days to keep the contents of the outcomes. The subject of a dispute must be kept for a year
+    (NJ 13:69E-1.31(b))."""
 
     @property
     def keeps_all(self) -> bool:
@@ -137,33 +139,33 @@ DeviceReading = Literal[
     "switch",
     "input",
 ]
-"""The kinds of readings that a device can be configured for; every device also reports its own health."""
+"""The kinds of reading for which a device can be configured; every device also reports its own health."""
 
 OnOpen = Literal["lock", "note"]
-"""The effect of an opened switch: it locks the table, or is only recorded."""
+"""The effect of a switch that opens: it locks the table, or is only recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredDevice:
-    """A device in a table's file; while it is offline, its `reads` count as missing."""
+    """A device in a table file. While it is offline, its `reads` count as missing."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """Empty for a device that only sends other devices' readings."""
+    """The kinds of reading that it sends; empty for a device that only sends other devices' readings."""
     wall: Wall | None = None
     """The wall of a wall sensor."""
     switches: tuple[str, ...] | None = None
     """The names of its switches; None if its settings don't list them."""
     type: str = ""
-    """The kind of hardware; empty if another device sends its readings, or they come from elsewhere."""
+    """The kind of hardware; empty if its readings are sent by another device or come from elsewhere."""
     settings: object | None = None
     """The settings of its type; None if the table was loaded without its hardware."""
 
 
 class ReportedDevice(NamedTuple):
-    """A device of the table whose readings a piece of hardware sends: its own, or another one's.
+    """A device of the table whose readings a piece of hardware sends: the hardware itself, or another device.
 
-    `at` is the key in the hardware's settings that names it. `kinds`, `wall` and `switches` are what those
-    settings say about it; None if they don't.
+    `at` is the key that names the device in the hardware's settings. `kinds`, `wall` and `switches` are what
+    those settings say about it; None if they say nothing.
     """
 
     at: KeyPath
@@ -174,7 +176,7 @@ class ReportedDevice(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A resource that two devices can't share: a port, a name, a line of a GPIO chip."""
+    """A resource that two devices can't share, such as a port, a name or a line of a GPIO chip."""
 
     at: KeyPath
     what: str
@@ -182,7 +184,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSettings:
-    """One table; `rules` is its rule set, in which the table's own thresholds are already applied."""
+    """One table. `rules` is its rule set with the table's own thresholds already applied."""
 
     table: str
     rules: RuleSet

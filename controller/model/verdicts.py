@@ -1,4 +1,4 @@
-"""Verdicts: the judge's decision on one attempt, with its reasons and the readings that it is based on."""
+"""Verdicts: the judge's decision on one attempt, with its reasons and the readings on which it is based."""
 
 from enum import StrEnum
 from typing import Literal
@@ -9,7 +9,7 @@ from controller.model.readings import Reading
 
 
 class Ruling(StrEnum):
-    """The three possible verdicts. An attempt that the readings leave in doubt goes to review."""
+    """The three possible rulings. An attempt that the readings leave in doubt goes to review."""
 
     VALID = "valid"
     VOID = "void"
@@ -19,8 +19,8 @@ class Ruling(StrEnum):
 class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One cause of a No Roll, a No Spin, a void deal or a review.
 
-    `code` is the contract's code (`no_wall_hit`), `rule` the id in the rule catalogue, `seen` a description
-    of what was seen, with figures, and `die` the die concerned (None for the throw as a whole).
+    `code` is the contract's code (such as `no_wall_hit`). `rule` is the id in the rule catalogue. `seen`
+    describes what was seen, with figures. `die` is the die concerned (None for the throw as a whole).
     """
 
     code: str
@@ -30,7 +30,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A remark on an attempt that counts anyway: a near-wall hit, a late close, a warning."""
+    """A remark on an attempt that still counts: a near-wall hit, a late close, a warning."""
 
     code: str
     seen: str
@@ -42,8 +42,8 @@ class ThrowVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's verdict on a throw.
 
     `dice` are the faces in die order if both are certain enough to propose; a VALID verdict always has them.
-    `warning` is set if the throw counts with a warning. `sentence` is the verdict in one line. `evidence` are
-    the readings that it is based on, in time order.
+    `warning` is set if the throw counts with a warning. `sentence` states the verdict in one line. `evidence`
+    are the readings on which it is based, in time order.
     """
 
     ruling: Ruling
@@ -60,7 +60,8 @@ class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` is the pocket if it is certain. `revolutions` are those that the ball provably made in the track;
     the true number lies between `revolutions_from` and `revolutions_to`, because the start may be unseen.
-    `grade` is `wheel` if the verdict is based on a smart wheel's report alone. Otherwise as for a throw.
+    `grade` is `wheel` if the verdict is based on a smart wheel's report alone. The other fields are as for a
+    throw.
     """
 
     ruling: Ruling
@@ -86,9 +87,9 @@ class Dealt(msgspec.Struct, frozen=True, kw_only=True):
 class DealVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's verdict on a deal.
 
-    `seats` are the positions dealt to, `dealt` the complete deal once every card is known and every position
-    has acted. `evidence` are the readings that it is based on; until every position has acted, those that
-    name a card are left out.
+    `seats` are the positions dealt to. `dealt` is the complete deal, once every card is known and every
+    position has acted. `evidence` are the readings on which the verdict is based; until every position has
+    acted, readings that name a card are left out.
     """
 
     ruling: Ruling

@@ -1,1 +1,1 @@
-"""The rules of the documents by their ids: what each means, and where in its document it is."""
+"""The rules of the documents by their ids: the meaning of each, and its place in its document."""

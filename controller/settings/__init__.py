@@ -1,1 +1,1 @@
-"""Configuration: YAML in, typed tables and rule sets out, all mistakes at once."""
+"""Configuration: reads YAML files as typed tables and rule sets, and reports all mistakes at once."""

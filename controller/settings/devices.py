@@ -1,7 +1,7 @@
-"""The devices of a table's file: the readings that each supplies, and the settings of its kind of hardware.
+"""The devices in a table file: the readings that each supplies, and the settings of its kind of hardware.
 
-The kinds of hardware are passed in, so that this package imports no driver. Without them only `reads` and
-`wall` of a device are read.
+The kinds of hardware are passed in, so that this package imports no driver. Without them, only `reads` and
+`wall` of each device are read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,20 +26,20 @@ class DeviceMistake(NamedTuple):
 
 
 class DeviceKind(Protocol):
-    """What a table's file needs to know of a kind of hardware."""
+    """What the loading of a table file needs to know about a kind of hardware."""
 
     @property
     def settings(self) -> type:
-        """Return the dataclass of its settings."""
+        """The dataclass of its settings."""
 
     def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
         """Return the table's devices whose readings a device with this name sends."""
 
     def claims(self, settings: object) -> Iterable[Claim]:
-        """Return what no other device may use, such as a port or a line."""
+        """Return the resources that no other device may use, such as a port or a line."""
 
     def mistakes(self, settings: object, folder: Path) -> Iterable[DeviceMistake]:
-        """Return what is wrong with its settings on this machine; `folder` is that of the table's file."""
+        """Return the mistakes in its settings on this machine; `folder` is the table file's folder."""
 
 
 DeviceKinds = Mapping[str, DeviceKind]
@@ -50,13 +50,13 @@ class BareDevice:
     """A device without a type: another device sends its readings, or they come from a script or a log."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """The kinds of reading that it sends: while it is down, these are missing rather than absent."""
+    """The kinds of reading that it sends. While it is down, these count as missing, not as unseen."""
     wall: Wall | None = None
     """The wall that a wall sensor listens to."""
 
 
 def shape_of(name: str, kind: DeviceKind) -> type:
-    """Return the dataclass of a device of this kind: its settings and `type`, `reads`, `wall`."""
+    """Return the dataclass of a device of this kind: its settings and `type`, `reads` and `wall`."""
     assert is_dataclass(kind.settings)
     return make_dataclass(
         f"{kind.settings.__name__}OfTable",
@@ -72,10 +72,10 @@ def shape_of(name: str, kind: DeviceKind) -> type:
 
 
 class Devices:
-    """The devices of one file, read one by one, so that the mistakes of all of them are reported."""
+    """The devices in one file, read one by one so that the mistakes in all of them are reported."""
 
     def __init__(self, document: Document, kinds: DeviceKinds | None, folder: Path) -> None:
-        """Read them; `mistakes` then holds every mistake."""
+        """Read the devices; `mistakes` then contains every mistake."""
         self.mistakes: list[Mistake] = []
         self._document = document
         self._kinds = kinds
@@ -96,12 +96,12 @@ class Devices:
 
     @property
     def devices(self) -> Mapping[str, DeclaredDevice]:
-        """Return those that could be read, each completed with what its hardware supplies."""
+        """The devices that could be read, each completed with what its hardware supplies."""
         return {name: self._completed(name, device) for name, device in self._read.items()}
 
     @property
     def whole(self) -> bool:
-        """Whether every device could be read; otherwise it is not known which readings no device supplies."""
+        """Whether every device could be read; if not, it is not known which readings no device supplies."""
         known = all(device.reads or not device.type for device in self._read.values())
         return self._whole and (known or self._kinds is not None)
 
@@ -118,7 +118,7 @@ class Devices:
             found = "nothing" if word is None else repr(word)
             self._wrong(name, DeviceMistake(("type",), found, one_of(sorted(self._kinds)), hint))
             return None
-        settings: Any = self._validated(name, section, shape_of(str(word), kind))  # Any: its kind's own shape
+        settings: Any = self._validated(name, section, shape_of(str(word), kind))  # Any: the kind's own shape
         if settings is None:
             return None
         return DeclaredDevice(reads=settings.reads, wall=settings.wall, type=str(word), settings=settings)
@@ -150,7 +150,7 @@ class Devices:
             for claim in kind.claims(device.settings):
                 first = claimed.setdefault(claim.what, name)
                 if first != name:
-                    expected = f"one that no other device uses: {first} has it already"
+                    expected = f"one that no other device uses; {first} already uses it"
                     self._wrong(name, DeviceMistake(claim.at, claim.what, expected))
             for reported in kind.reported_devices(name, device.settings):
                 self._add_reported(name, reported)
@@ -163,13 +163,13 @@ class Devices:
             hint = did_you_mean(dev, self._names) or f"add {dev} to the devices"
             self._wrong(
                 speaker,
-                DeviceMistake(reported.at, f"'{dev}'", f"a device of this file: {one_of(self._names)}", hint),
+                DeviceMistake(reported.at, f"'{dev}'", f"a device in this file: {one_of(self._names)}", hint),
             )
         there = self._read.get(dev)
         if there is None:
             return
         if dev != speaker and there.type:
-            expected = f"a device without a type: {dev} sends its own readings"
+            expected = f"a device without a type; {dev} sends its own readings"
             self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
         before = self._speakers.setdefault(dev, speaker)
         if before != speaker:
@@ -180,11 +180,11 @@ class Devices:
         self._compare(dev, there, self._reported[dev])
 
     def _both(self, speaker: str, before: ReportedDevice | None, now: ReportedDevice) -> ReportedDevice:
-        """Join what two sensors of `speaker` supply for one device of the table."""
+        """Combine what two sensors of `speaker` supply for one device of the table."""
         if before is None:
             return now
         if before.wall and now.wall and before.wall != now.wall:
-            expected = f"one wall per device: another of its sensors is at the {before.wall} wall"
+            expected = f"one wall per device; another of its sensors is at the {before.wall} wall"
             self._wrong(
                 speaker, DeviceMistake(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
             )
@@ -202,7 +202,7 @@ class Devices:
     def _find_mute(self, kinds: DeviceKinds) -> None:
         for name, device in self._read.items():
             if not device.type and name not in self._reported and self._whole:
-                hint = "or name it as the dev of another device's channel or input"
+                hint = "or name it as the `dev` of another device's channel or input"
                 expected = f"a type: {one_of(sorted(kinds))}"
                 self._wrong(
                     name,
@@ -231,7 +231,7 @@ class Devices:
         )
 
     def may_read_nothing(self, name: str) -> bool:
-        """Return whether `reads` may be empty: it serves other devices, or its kind is not known here."""
+        """Return whether `reads` may be empty: the device serves others, or its kind is not known here."""
         for_others = any(speaker == name and dev != name for dev, speaker in self._speakers.items())
         return for_others or (self._kinds is None and bool(self._read[name].type))
 

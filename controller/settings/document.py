@@ -1,4 +1,4 @@
-"""Read a YAML file as a frozen dataclass, strictly, and report every mistake at once."""
+"""Strict reading of a YAML file as a frozen dataclass, with every mistake reported at once."""
 
 import json
 import re
@@ -74,12 +74,12 @@ def _is_struct(shape: Shape) -> TypeGuard[type[msgspec.Struct]]:
 
 
 def choices_of(shape: Shape) -> tuple[object, ...]:
-    """Return the values that a shape lists (a Literal or an Enum)."""
+    """Return the values that a shape (a Literal or an Enum) lists."""
     return tuple(choice for inner in _members(shape) for choice in _choices(inner))
 
 
 def describe(shape: Shape, key: str = "") -> str:
-    """Describe in words which values a shape allows; the unit follows from the key's ending."""
+    """Describe in words the values that a shape allows; the unit follows from the ending of the key."""
     choices = choices_of(shape)
     others = [_describe_one(inner, key) for inner in _members(shape) if not _choices(inner)]
     words = ([one_of(choices)] if choices else []) + [text for text in dict.fromkeys(others) if text]
@@ -160,7 +160,7 @@ def _marks(marks: Sequence[object]) -> Iterator[object]:
 
 
 def _limit(mark: object, parts: str) -> str:
-    """Return a limit in words; `parts` are what a length counts: characters or items."""
+    """Return a limit in words; `parts` says what a length counts: characters or items."""
     match mark:
         case bounds.Gt(gt=least):
             return f" greater than {least}"
@@ -203,26 +203,27 @@ def _plain(limit: float) -> float:
 T = TypeVar("T")
 
 _OWN_MISTAKE = re.compile(r"(?P<key>[^\s:]+): (?:found (?P<found>.+?), )?expected (?P<expected>.+)")
-"""A mistake found by a section's own check, one per line: `inputs.door.line: found 30, expected ...`"""
+"""A mistake found by a section's own check, one per line, such as `inputs.door.line: found 30, expected
+...`."""
 _KEEP_MESSAGE = ("assertion_error", "string_pattern_mismatch", "multiple_of")
 
 
 def read_document(path: Path, shape: type[T]) -> T:
     """Read a YAML file as a frozen dataclass.
 
-    Raises SettingsError with every unknown and missing key, wrong type and value out of range. Lists become
-    tuples, and whole numbers become floats where a float is expected; nothing else is converted.
+    Raises SettingsError, which lists every unknown or missing key, wrong type and value out of range. Lists
+    become tuples, and whole numbers become floats where a float is expected; nothing else is converted.
     """
     return validate(parse_document(path), shape)
 
 
 def validate(document: Document, shape: type[T]) -> T:
-    """Return a parsed document as its type; raises SettingsError with every mistake in it."""
-    from pydantic import ValidationError  # noqa: PLC0415 - as `_validator` says
+    """Return a parsed document as its type; raises SettingsError, which lists every mistake in it."""
+    from pydantic import ValidationError  # noqa: PLC0415 - see `_validator`
 
     mistakes = list(document.mistakes)
     try:
-        # As JSON, because strict mode then still accepts a list as a tuple and a whole number as a float.
+        # JSON, because strict mode then still accepts a list as a tuple and a whole number as a float.
         found = _validator(cast("Hashable", shape)).validate_json(
             json.dumps(document.value), strict=True, extra="forbid"
         )
@@ -238,8 +239,8 @@ def validate(document: Document, shape: type[T]) -> T:
 
 @cache
 def _validator(shape: type[object]) -> "TypeAdapter[object]":
-    """Return the validator of a shape, cached: creating one takes longer than reading a file."""
-    # Importing pydantic takes 0.1 s: only commands that read configuration should need it.
+    """Return the validator of a shape, cached because creating one takes longer than reading a file."""
+    # Importing pydantic takes 0.1 s, so only commands that read configuration should import it.
     from pydantic import TypeAdapter  # noqa: PLC0415 - see above
 
     return TypeAdapter(shape)
@@ -262,9 +263,9 @@ def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> 
 
 
 def _locate(value: Value, location: KeyPath) -> tuple[KeyPath, str | int | None]:
-    """Return the part of an error's location that the document has, and the key that it lacks, if any.
+    """Return the part of an error's location that the document contains, and the key that it lacks, if any.
 
-    A location also contains the alternatives of a union, which no document has.
+    A location also contains the alternatives of a union, which no document contains.
     """
     path: KeyPath = ()
     missing: str | int | None = None
@@ -279,8 +280,8 @@ def _locate(value: Value, location: KeyPath) -> tuple[KeyPath, str | int | None]
 
 def _unknown_key(document: Document, shape: Shape, path: KeyPath) -> Mistake:
     known = tuple(key for section in shapes_at(shape, path[:-1]) for key in keys_of(section))
-    taken = _inside(_value_at(document.value, path[:-1]))
-    free = [key for key in known if key not in taken]
+    present = _inside(_value_at(document.value, path[:-1]))
+    free = [key for key in known if key not in present]
     hint = did_you_mean(path[-1], free) or did_you_mean(path[-1], known) or "delete it or correct its name"
     return document.mistake(path, "an unknown key", one_of(known), hint)
 

@@ -10,9 +10,9 @@ from controller.model.tables import KeyPath
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """One mistake: where it is, what was found, what was expected and what to do next.
+    """One mistake: where it is, what was found, what was expected, and what to do next.
 
-    `line` and `column` count from 1; a `line` of 0 means the file as a whole. `key` is the dotted path.
+    `line` and `column` count from 1; a `line` of 0 means the file as a whole. `key` is the dotted key path.
     """
 
     file: str
@@ -31,7 +31,7 @@ class Mistake:
 
 
 class SettingsError(Exception):
-    """Configuration that can't be used; its text has every mistake, one per line."""
+    """The configuration can't be used. The text lists every mistake, one per line."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         each_once = dict.fromkeys(mistakes)
@@ -51,13 +51,13 @@ def dotted(path: KeyPath) -> str:
 
 
 def did_you_mean(found: object, known: Iterable[str]) -> str:
-    """Return the nearest known word as a hint, or nothing if none is near."""
+    """Return the nearest known word as a hint; empty if none is near."""
     near = get_close_matches(str(found), list(known), n=1)
     return f"did you mean '{near[0]}'?" if near else ""
 
 
 def one_of(words: Iterable[object]) -> str:
-    """List alternatives: `one of 'end', 'far' or 'any'`."""
+    """Return alternatives as text: `one of 'end', 'far' or 'any'`."""
     quoted = [f"'{word}'" if isinstance(word, str) else str(word) for word in words]
     if len(quoted) < 2:
         return "".join(quoted) or "nothing"

@@ -1,7 +1,7 @@
 """Pay tables (`config/paytables/*.yaml`), the wager books opened with them, and their exact house edges.
 
-Findings that a named person accepted are kept with the table owner's files, not in the shipped configuration,
-which each release replaces.
+Findings that a named person has accepted are kept with the table owner's files, not in the shipped
+configuration, which each release replaces.
 """
 
 import os
@@ -27,7 +27,7 @@ T = TypeVar("T")
 def load_paytable(name: str, shape: type[T], directory: Path | None = None) -> T:
     """Read a rule set's pay table, by the rule set's name or the file's path, as `shape`.
 
-    Raises SettingsError with every mistake in the file, or with the known names if there is no such file.
+    Raises SettingsError, which lists every mistake in the file, or the known names if there is no such file.
     """
     return read_document(config_file("paytables", name, directory), shape)
 
@@ -78,7 +78,7 @@ Words = Annotated[str, Meta(min_length=1, max_length=500)]
 
 
 class AcceptedFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """An accepted finding; if its text changes, it must be accepted again."""
+    """An accepted finding. If its text changes, it must be accepted again."""
 
     finding: Words
     text: Words
@@ -92,14 +92,14 @@ _decode = msgspec.json.Decoder(tuple[AcceptedFinding, ...]).decode
 
 
 INSTALLED = Path("/etc/table")
-"""The folder of an installed table's own file."""
+"""The folder with an installed table's own file."""
 
 
 def accepted_file(ruleset: str) -> Path:
     """Return the path of a rule set's accepted findings; the file need not exist.
 
-    It is in the configuration that TABLE_CONFIG names, else beside an installed table's file, else in the
-    user's configuration (XDG_CONFIG_HOME, or ~/.config if that is not set).
+    It is in the configuration named by TABLE_CONFIG, or else next to an installed table's file, or else in
+    the user's configuration (XDG_CONFIG_HOME, or ~/.config if that is not set).
     """
     return _owners_home() / "accepted" / f"{ruleset}.json"
 
@@ -114,15 +114,15 @@ def _owners_home() -> Path:
 
 
 def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
-    """Return the accepted findings, none if there is no file. Raises SettingsError for an invalid file."""
+    """Return the accepted findings; none if there is no file. Raises SettingsError for an invalid file."""
     try:
         return _decode(path.read_bytes())
     except FileNotFoundError:
         return ()
     except (OSError, msgspec.MsgspecError) as error:
         found = getattr(error, "strerror", None) or str(error)
-        expected = "the accepted findings, as `tablectl rules accept` writes them"
-        hint = "correct it, or delete it and accept them again"
+        expected = "the accepted findings as `tablectl rules accept` writes them"
+        hint = "correct the file, or delete it and accept the findings again"
         raise SettingsError(
             [Mistake(file=shown_path(path), found=found, expected=expected, hint=hint)]
         ) from error
@@ -137,7 +137,7 @@ def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
         os.replace(part, path)
     except OSError as error:
         expected = "a writable folder"
-        hint = "set TABLE_CONFIG to a configuration of your own, or run it as its owner"
+        hint = "set TABLE_CONFIG to your own configuration, or run the command as the folder's owner"
         raise SettingsError(
             [Mistake(file=shown_path(path), found=str(error.strerror), expected=expected, hint=hint)]
         ) from error

@@ -1,4 +1,4 @@
-"""Where configuration files are found."""
+"""The places where configuration files are found."""
 
 import os
 from pathlib import Path
@@ -13,22 +13,22 @@ _SHIPPED = (_PACKAGE / "_config", _PACKAGE.parent / "config")  # an installed wh
 
 
 def config_home(directory: Path | None = None) -> Path:
-    """Return the configuration directory: `directory`, else that of TABLE_CONFIG, else the shipped one.
+    """Return the configuration directory: `directory`, or else that of TABLE_CONFIG, or else the shipped one.
 
-    Raises SettingsError if `directory` or TABLE_CONFIG names none.
+    Raises SettingsError if `directory` or TABLE_CONFIG does not name a directory.
     """
     named = os.environ.get("TABLE_CONFIG", "")
     if directory is None and not named:
         return next((home for home in _SHIPPED if home.is_dir()), _SHIPPED[-1])
     home = directory or Path(named)
     if not home.is_dir():
-        source = "the directory given" if directory else "TABLE_CONFIG"
+        source = "an argument" if directory else "TABLE_CONFIG"
         raise SettingsError(
             [
                 Mistake(
                     file=shown_path(home),
                     found=f"no directory (named by {source})",
-                    expected="a directory with rulesets, paytables and tables in it",
+                    expected="a directory that contains rulesets, paytables and tables",
                     hint="correct the name, or leave it out to use the shipped configuration",
                 )
             ]
@@ -37,9 +37,9 @@ def config_home(directory: Path | None = None) -> Path:
 
 
 def config_file(folder: Folder, name: str, directory: Path | None = None) -> Path:
-    """Return the path of a configuration file, named by name (`craps-v1`) or path (`./my-table.yaml`).
+    """Return the path of a configuration file, given by name (`craps-v1`) or path (`./my-table.yaml`).
 
-    Raises SettingsError, with the known names, if there is no file of that name.
+    Raises SettingsError, which lists the known names, if there is no file with that name.
     """
     if is_path(name):
         return Path(name)
@@ -59,5 +59,5 @@ def config_names(folder: Folder, directory: Path | None = None) -> tuple[str, ..
 
 
 def is_path(name: str) -> bool:
-    """Return whether this is a file's path and not the name of a configuration file."""
+    """Return whether this is the path of a file and not the name of a configuration file."""
     return "/" in name or name.endswith((".yaml", ".yml"))

@@ -1,4 +1,4 @@
-"""Rule sets (`config/rulesets/*.yaml`), each checked as a whole."""
+"""Rule sets (`config/rulesets/*.yaml`), each of which is checked as a whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from controller.settings.places import config_file
 from controller.settings.yaml_text import Document, parse_document
 
 SECTIONS = ("throw", "craps", "spin", "high_roller", "deal")
-"""All sections that a rule set can have; each game uses some of them."""
+"""All sections that a rule set can have, of which each game uses some."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Contradiction:
-    """Values that are allowed by themselves but not together; `at` lists the keys that could be changed."""
+    """Values that are allowed individually but not together; `at` lists the keys that could be changed."""
 
     at: tuple[KeyPath, ...]
     found: str
@@ -36,27 +36,27 @@ class _Contradiction:
 
 
 def load_ruleset(name: str, directory: Path | None = None) -> RuleSet:
-    """Load a rule set by its name or its file's path; raises SettingsError with every mistake in it."""
+    """Load a rule set by its name or its file's path; raises SettingsError, which lists every mistake."""
     return read_ruleset(config_file("rulesets", name, directory))
 
 
 def read_ruleset(path: Path) -> RuleSet:
-    """Read a rule set's file; raises SettingsError with every mistake in it."""
+    """Read a rule set's file; raises SettingsError, which lists every mistake in it."""
     document = parse_document(path)
     rules = checked_ruleset(document)
     if rules.name != path.stem:
-        # Logs and outcomes name the rule set, and this file must be found by that name.
+        # Logs and outcomes name the rule set, and its file must be found by that name.
         hint = "rename one of them"
         raise SettingsError(
-            [document.mistake(("name",), f"'{rules.name}'", f"'{path.stem}', as the file", hint)]
+            [document.mistake(("name",), f"'{rules.name}'", f"'{path.stem}', the name of the file", hint)]
         )
     return rules
 
 
 def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
-    """Return a document as a rule set; raises SettingsError with every mistake and contradiction in it.
+    """Return a document as a rule set; raises SettingsError, which lists every mistake and contradiction.
 
-    A contradiction is reported at the key that is in the file `changed_in`, if one of them is.
+    A contradiction is reported at the key in the file `changed_in`, if one of its keys is there.
     """
     rules = validate(document, RuleSet)
     mistakes = []
@@ -104,7 +104,7 @@ def _throw_contradictions(throw: ThrowRules) -> Iterator[_Contradiction]:
         yield _Contradiction((warnings, missed), str(throw.warnings), "0 with missed_wall: no_roll", hint)
     if throw.far_wall_required and throw.wall != "end":
         at = (("throw", "far_wall_required"), ("throw", "wall"))
-        yield _Contradiction(at, "true", f"false with wall: {throw.wall}", "it only narrows wall: end")
+        yield _Contradiction(at, "true", f"false with wall: {throw.wall}", "true is only for wall: end")
     stagger, together = ("throw", "stagger_notice_ms"), ("throw", "simultaneous_ms")
     if throw.stagger_notice_ms >= throw.simultaneous_ms:
         expected = f"less than simultaneous_ms ({throw.simultaneous_ms:g})"

@@ -1,4 +1,4 @@
-"""Tables (`config/tables/*.yaml`): one file describes one table, and is checked as a whole."""
+"""Tables (`config/tables/*.yaml`): each file describes one table and is checked as a whole."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from controller.settings.yaml_text import Document, parse_document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneSection:
-    """A polygon that names what a die in it rests on, whatever the camera reports."""
+    """A polygon that states what a die inside it rests on, whatever the camera reports."""
 
     kind: Surface
     polygon: Annotated[tuple[tuple[float, float], ...], MinLen(3)]
@@ -42,74 +42,75 @@ class ZoneSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiceTableSection:
-    """The inside of a dice table, from wall to wall, and the edge of its dice."""
+    """The inside of a dice table, from wall to wall, and the size of its dice."""
 
     length_mm: Positive
     """From the left end wall (x = 0) to the right one."""
     width_mm: Positive
     """From the stickperson's rail (y = 0) to the boxperson's."""
     die_mm: Positive
-    """The edge of a die."""
+    """The edge length of a die."""
     wall_relief_mm: Annotated[float, Ge(0), Le(50)] = 12.0
-    """How far the base of the wall's pyramids lies behind their tips, from which the table is measured."""
+    """How far the base of the walls' pyramids lies behind their tips, from which the table is measured."""
     zones: tuple[ZoneSection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelSection:
-    """A wheel; bowl angles in degrees, counter-clockwise positive seen from above."""
+    """A wheel. Bowl angles are in degrees, counter-clockwise positive seen from above."""
 
     pockets: Literal["american", "european"]
     pockets_clockwise: tuple[str, ...] | None = None
     """The pockets clockwise from the rotor's mark, in quotes; if left out, the standard order from 0."""
     beams_deg: Annotated[tuple[float, ...], MinLen(1)] | None = None
-    """The track beams' bowl angles, by beam number. A trusted wheel needs none of these and the next keys."""
+    """The bowl angles of the track beams, by beam number. A trusted wheel needs neither this nor the keys
+    below."""
     pocket_reader_deg: float | None = None
-    """Where the pocket reader looks."""
+    """The bowl angle at which the pocket reader looks."""
     rotor_index_deg: float | None = None
-    """Where the rotor's mark is when the index sensor fires."""
+    """The bowl angle of the rotor's mark when the index sensor fires."""
     drop_rev_per_s: Positive | None = None
-    """The nominal ball speed at which it leaves the track."""
+    """The nominal speed at which the ball leaves the track."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile:
-    """The contents of a table's file."""
+    """The contents of a table file."""
 
     table: NonEmpty
-    """The table's name, in logs and outcomes."""
+    """The name of the table in logs and outcomes."""
     ruleset: NonEmpty
-    """A rule set's name, or its file's path relative to this file."""
+    """The name of a rule set, or the path of its file relative to this file."""
     calls: Calls = "automatic"
-    """Who makes the calls: the controller if readings are certain, or a person who confirms its proposal."""
+    """Who makes the calls: the controller if readings are certain, or a person who confirms its proposals."""
     dice_table: DiceTableSection | None = None
     wheel: WheelSection | None = None
     max_lateness_ms: NotNegative | None = None
-    """Replaces the rule set's."""
+    """Replaces the value in the rule set."""
     throw: Mapping[str, object] | None = None
-    """Thresholds that replace the rule set's; only those that differ."""
+    """Thresholds that replace those of the rule set; give only those that differ."""
     craps: Mapping[str, object] | None = None
-    """Thresholds that replace the rule set's; only those that differ."""
+    """Thresholds that replace those of the rule set; give only those that differ."""
     spin: Mapping[str, object] | None = None
-    """Thresholds that replace the rule set's; only those that differ."""
+    """Thresholds that replace those of the rule set; give only those that differ."""
     high_roller: Mapping[str, object] | None = None
-    """Policies that replace the rule set's; only those that differ."""
+    """Policies that replace those of the rule set; give only those that differ."""
     deal: Mapping[str, object] | None = None
-    """Policies that replace the rule set's; only those that differ."""
+    """Policies that replace those of the rule set; give only those that differ."""
     devices: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """The devices by their names: what each reads, and how it is connected."""
+    """The devices by name: what each one reads, and how it is connected."""
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
     """What a switch does when it opens; by default `door` and `tamper` lock the table."""
     publish: PublishSettings = field(default_factory=PublishSettings)
-    """Where outcomes are sent, and how long play continues without an answer."""
+    """Where outcomes are sent, and how long play continues without acknowledgement."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
-    """How long the journal keeps the readings behind outcomes and the outcomes' contents."""
+    """How long the journal keeps the readings behind outcomes, and the contents of outcomes."""
 
 
 def table_mistakes(
     document: Document, written: TableFile, rules: RuleSet, devices: Devices
 ) -> Iterator[Mistake]:
-    """Yield every contradiction within a table's file and with its rule set."""
+    """Yield every contradiction within a table file and with its rule set."""
     if "/" in written.table:
         expected = "a name without '/', which separates the parts of an outcome's id"
         yield document.mistake(("table",), f"'{written.table}'", expected)
@@ -142,8 +143,8 @@ _SIZES_MM: Mapping[str, tuple[float, float]] = {
     "width_mm": (500, 3000),
     "die_mm": (8, 40),
 }
-"""Accepted sizes. Dice tables are 6 to 16 feet long, dice a third of an inch to an inch and a half; other
-figures are mistakes: feet or inches for millimetres, or a digit too few."""
+"""Accepted sizes. Dice tables are 6 to 16 feet long, and dice a third of an inch to an inch and a half. Other
+figures are mistakes, such as feet or inches instead of millimetres, or a missing digit."""
 
 
 def _dice_table_mistakes(document: Document, table: DiceTableSection) -> Iterator[Mistake]:
@@ -154,7 +155,7 @@ def _dice_table_mistakes(document: Document, table: DiceTableSection) -> Iterato
             hint = "a foot is 304.8 mm, an inch 25.4 mm"
             yield document.mistake(("dice_table", key), f"{size:g}", expected, hint)
     if table.die_mm >= min(table.length_mm, table.width_mm):
-        expected = "less than the table's own size"
+        expected = "less than the size of the table"
         yield document.mistake(("dice_table", "die_mm"), f"{table.die_mm:g}", expected)
     for number, zone in enumerate(table.zones):
         for corner, (x, y) in enumerate(zone.polygon):
@@ -175,13 +176,13 @@ def _wheel_mistakes(document: Document, wheel: WheelSection, rules: RuleSet) -> 
 
 
 def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> Iterator[Mistake]:
-    """Yield the keys that are missing although the table's own sensors judge; a trusted wheel needs none."""
+    """Yield the keys missing for spins judged by the table's own sensors; a trusted wheel needs none."""
     if rules.spin is None or rules.spin.revolutions == "trusted_wheel":
         return
     for key in ("beams_deg", "pocket_reader_deg", "rotor_index_deg", "drop_rev_per_s"):
         if getattr(wheel, key) is None:
             hint = "or, on a table that has only a smart wheel, set spin: {revolutions: trusted_wheel}"
-            yield document.mistake(("wheel", key), "nothing", "a figure, to count turns", hint)
+            yield document.mistake(("wheel", key), "nothing", "a figure, for counting turns", hint)
 
 
 def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
@@ -195,15 +196,15 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
             yield document.mistake(("table",), f"'{written.table}'", expected)
     key = None if publish.mqtt is None else publish.mqtt.engine_key
     if key is not None and not PUBLIC_KEY.fullmatch(key):
-        hint = "copy what `tablectl settlement key` prints, or leave it out to keep the first key presented"
+        hint = "copy the output of `tablectl settlement key`, or leave it out to keep the first key received"
         expected = "64 hexadecimal digits, the settlement engine's public key"
         yield document.mistake(("publish", "mqtt", "engine_key"), repr(key), expected, hint)
     if publish.mqtt is not None and publish.mqtt.tls is None and publish.mqtt.host not in LOCAL_HOSTS:
-        hint = "only a broker on this machine needs none"
-        found, expected = f"nothing, for the broker at {publish.mqtt.host}", "the files of TLS 1.3"
+        hint = "only a broker on this machine needs no TLS"
+        found, expected = f"nothing, for the broker at {publish.mqtt.host}", "the files for TLS 1.3"
         yield document.mistake(("publish", "mqtt", "tls"), found, expected, hint)
     if publish.to == "socket" and publish.max_unacknowledged is not None:
-        expected = "no such limit with to: socket: clients of the socket are not monitored"
+        expected = "no such limit with `to: socket`, because clients of the socket are not monitored"
         yield document.mistake(
             ("publish", "max_unacknowledged"), str(publish.max_unacknowledged), expected, "delete it"
         )
@@ -212,7 +213,7 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
 def _retention(document: Document, retention: RetentionSettings) -> Iterator[Mistake]:
     evidence, outcomes = retention.evidence_days, retention.outcomes_days
     if outcomes is not None and (evidence is None or evidence > outcomes):
-        found = "nothing: kept for ever" if evidence is None else f"{evidence}"
+        found = "nothing, which means forever" if evidence is None else f"{evidence}"
         expected = f"at most outcomes_days ({outcomes})"
         yield document.mistake(("retention", "evidence_days"), found, expected)
 
@@ -222,12 +223,12 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
         at = ("devices", name)
         if not device.reads and not devices.may_read_nothing(name):
             found = "an empty list" if document.has((*at, "reads")) else "nothing"
-            yield document.mistake((*at, "reads"), found, "the kinds of reading it sends")
+            yield document.mistake((*at, "reads"), found, "the kinds of reading that it sends")
         if "wall_impact" in device.reads and device.wall is None:
             expected = "the wall at which it is mounted"
             yield document.mistake((*at, "wall"), "nothing", expected, "add wall: left, right, front or back")
         if "wall_impact" not in device.reads and device.wall is not None:
-            expected = "no wall: it does not read wall_impact"
+            expected = "no wall, because it does not read wall_impact"
             yield document.mistake(
                 (*at, "wall"), f"'{device.wall}'", expected, "delete it, or add wall_impact"
             )
@@ -236,19 +237,19 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
 def _blind_spots(
     document: Document, devices: Mapping[str, DeclaredDevice], rules: RuleSet
 ) -> Iterator[Mistake]:
-    """Yield what the rules need and no device reads: without it every attempt would go to a person."""
+    """Yield what the rules need but no device reads; without it every attempt would go to review."""
     read = {kind for device in devices.values() for kind in device.reads}
-    hint = "add the device that reads it"
+    hint = "add the device"
     for kind in _needed_kinds(rules):
         if kind not in read:
             yield document.mistake(
-                ("devices",), f"no device that reads {kind}", f"one, for {rules.name}", hint
+                ("devices",), f"no device that reads {kind}", f"one, as {rules.name} requires", hint
             )
     walls = {device.wall for device in devices.values()}
     for wall in _needed_walls(rules):
         if wall not in walls:
             yield document.mistake(
-                ("devices",), f"no device at the {wall} wall", f"one, for {rules.name}", hint
+                ("devices",), f"no device at the {wall} wall", f"one, as {rules.name} requires", hint
             )
 
 
@@ -276,9 +277,10 @@ def load_table(
 ) -> TableSettings:
     """Load a table by its name or its file's path, with its rule set and its own thresholds applied.
 
-    `kinds` are the kinds of hardware by name; without them no device has the settings of its kind.
+    `kinds` are the kinds of hardware by name; without them, no device has the settings of its kind.
 
-    Raises SettingsError with every mistake in the table's file, and every contradiction with its rule set.
+    Raises SettingsError, which lists every mistake in the table file and every contradiction with its rule
+    set.
     """
     path = config_file("tables", name, directory)
     document = parse_document(path)
@@ -307,7 +309,7 @@ def load_table(
 def _in_valid_sections(
     document: Document, mistakes: Sequence[Mistake], devices: Devices, directory: Path | None
 ) -> list[Mistake]:
-    """Return the contradictions between the sections without mistakes, so that all are reported at once."""
+    """Return the contradictions between sections that have no mistakes, so that all are reported at once."""
     wrong = {re.split(r"[.\[]", mistake.key)[0] for mistake in mistakes}
     left = document.without(wrong - {"table", "ruleset"})
     try:
@@ -322,7 +324,7 @@ def _in_valid_sections(
 
 
 def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet | None:
-    """Return the table's rule set with the table's changes, or None if the table does not name one."""
+    """Return the table's rule set with the table's changes; None if the table names no rule set."""
     name = table.value.get("ruleset") if isinstance(table.value, dict) else None
     if not isinstance(name, str) or not name:
         return None

@@ -1,7 +1,7 @@
-"""Read YAML without its surprises, and change values in a file's text.
+"""Reading YAML without its surprises, and changing values in the text of a file.
 
-Only `true` and `false` are booleans, only plain decimals are numbers; `on`, `no`, `017`, `0x1f`, `1_000`,
-`12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. A change keeps
+Only `true` and `false` are booleans, and only plain decimals are numbers; `on`, `no`, `017`, `0x1f`, `1_000`,
+`12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. A change preserves
 comments, order and everything else.
 """
 
@@ -24,14 +24,14 @@ from controller.settings.mistakes import Mistake, SettingsError, dotted, shown_p
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 """A value in a document."""
 
-_MAX_LEVELS = 24  # far more than any table needs, far fewer than exhaust the interpreter's stack
+_MAX_LEVELS = 24  # far more than any table needs, and far fewer than would exhaust the interpreter's stack
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _FRACTION = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
 _WHOLE_FILE = (0, 0)
 _YAML_LOOKS = (
     "'key: value' or '- item' lines",
-    "look at this line and the one above: indent with spaces, close quotes and brackets",
+    "check this line and the one above: indent with spaces, and close quotes and brackets",
 )
 _PLAIN_ONLY = "write the value out where it is needed"
 
@@ -47,14 +47,14 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML document as read: its value, the position of every key, and its syntax mistakes."""
+    """A parsed YAML document: its value, the position of every key, and its syntax mistakes."""
 
     value: Value
     places: Mapping[KeyPath, Position]
     mistakes: tuple[Mistake, ...] = ()
 
     def place(self, path: KeyPath) -> Position:
-        """Return the position of a key or, if the file lacks it, of the nearest section around it."""
+        """Return the position of a key or, if the file lacks it, of the nearest enclosing section."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places[path]
@@ -77,7 +77,7 @@ class Document:
         )
 
     def only(self, sections: Iterable[str]) -> tuple[str, ...]:
-        """Return those of these top-level keys that have a value here."""
+        """Return the given top-level keys that have a value here."""
         there = self.value if isinstance(self.value, dict) else {}
         return tuple(section for section in sections if there.get(section) is not None)
 
@@ -90,7 +90,7 @@ class Document:
         return Document(kept, self.places)
 
     def overlaid(self, other: "Document", sections: Iterable[str]) -> "Document":
-        """Return this document with the other's values of these top-level keys in place of its own."""
+        """Return this document with the other's values for these top-level keys in place of its own."""
         assert isinstance(self.value, dict)
         assert isinstance(other.value, dict)
         keys = tuple(sections)
@@ -108,8 +108,8 @@ def _overlaid(below: Value, above: Value) -> Value:
 def parse_document(path: Path) -> Document:
     """Read a YAML file.
 
-    Raises SettingsError if the file can't be read, is not UTF-8, is empty or is not YAML; lesser mistakes are
-    kept in the document, to be reported together with those of its contents.
+    Raises SettingsError if the file can't be read, is not UTF-8, is empty or is not YAML. Lesser mistakes are
+    kept in the document, to be reported together with the mistakes in its contents.
     """
     file = shown_path(path)
     try:
@@ -141,7 +141,7 @@ def parse_text(text: str, file: str) -> Document:
         found = f"a character that YAML does not allow (U+{ord(text[error.position]):04X})"
         raise _unusable(file, at, found, "printable text", "delete it") from error
     except (ValueError, OverflowError) as error:
-        # PyYAML lets chr() raise on an escape beyond Unicode, without a mark.
+        # PyYAML lets chr() raise on an escape beyond Unicode, and the error has no mark.
         found = r"an escape such as \UFFFFFFFF that names no character"
         raise _unusable(file, _WHOLE_FILE, found, "characters of Unicode", "correct or delete it") from error
 
@@ -181,7 +181,7 @@ class _Composer:
             place = self._place(event)
             found = f"more than {_MAX_LEVELS} nested levels"
             at = (place.line, place.column)
-            raise _unusable(self._file, at, found, "a shallow document", "remove brackets")
+            raise _unusable(self._file, at, found, f"at most {_MAX_LEVELS}", "remove brackets or indentation")
         if isinstance(event, yaml.AliasEvent):
             self._wrong(event, path, f"the alias '*{event.anchor}'", "a plain value", _PLAIN_ONLY)
             return None
@@ -265,7 +265,7 @@ class _Composer:
 
 
 def _plain(text: str) -> Value:
-    """Return an unquoted scalar as a number, true, false or null if it is written as one, else as text."""
+    """Return an unquoted scalar as a number, true, false or null if written as one, otherwise as text."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
@@ -276,12 +276,11 @@ def _plain(text: str) -> Value:
 
 
 class EditError(ValueError):
-    """A file that can't be changed in this way; the message names the key, what was found and what was
-    expected."""
+    """The file can't be changed in this way; names the key, what was found and what was expected."""
 
 
 def changed(text: str, values: Mapping[KeyPath, Setting]) -> str:
-    """Return the text of a YAML mapping with these values changed in it.
+    """Return the text of a YAML mapping with these values changed.
 
     The value of an existing key is replaced; a new key is added at the end of its section.
 
@@ -296,12 +295,12 @@ def _with(text: str, path: KeyPath, value: Setting) -> str:
     node = _root(text)
     for depth, key in enumerate(path):
         if not isinstance(node, yaml.MappingNode) or not node.value:
-            raise EditError(f"{dotted(path[:depth])}: found no section, expected one with keys")
+            raise EditError(f"{dotted(path[:depth])}: found no section, expected a section with keys")
         following = next((inner for name, inner in node.value if name.value == str(key)), None)
         if following is None and depth == len(path) - 1:
             return _added(text, node, str(key), value)
         if following is None:
-            raise EditError(f"{dotted(path[: depth + 1])}: found no such section, expected it to be there")
+            raise EditError(f"{dotted(path[: depth + 1])}: found no such section, expected an existing one")
         node = following
     return _replaced(text, node, value)
 
@@ -310,9 +309,9 @@ def _root(text: str) -> yaml.Node:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        raise EditError(f"found text that is not YAML ({error}), expected a table's file") from error
+        raise EditError(f"found text that is not YAML ({error}), expected a table file") from error
     if root is None:
-        raise EditError("found an empty file, expected a table's file")
+        raise EditError("found an empty file, expected a table file")
     return root
 
 
@@ -329,7 +328,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
     end = max(last_key.end_mark.index, _end(last))
     if section.flow_style:
         return f"{text[:end]}, {key}: {_flow(value)}{text[end:]}"
-    # After a comment at the end of the last line.
+    # The line is added after a comment at the end of the last line.
     line_end = text.find("\n", end)
     line_end = len(text) if line_end < 0 else line_end
     column = section.value[0][0].start_mark.column
@@ -339,7 +338,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
 
 
 def _end(node: yaml.Node) -> int:
-    """Return where a value's own text ends; the end mark of a block is after the comments that follow it."""
+    """Return where a value's own text ends; the end mark of a block comes after the comments below it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return max(map(_end, last)) if isinstance(last, tuple) else _end(last)
@@ -361,7 +360,7 @@ def _flow(value: Setting) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedFile:
-    """A replaced file: its path, and the path at which the old one is kept."""
+    """A replaced file: its path, and the path at which the old file is kept."""
 
     path: Path
     kept: Path
@@ -370,9 +369,9 @@ class ReplacedFile:
 def replace_file(
     path: Path, before: bytes, after: bytes, stamp: str, check: Callable[[Path], None]
 ) -> ReplacedFile:
-    """Replace a file atomically and durably, with the old one kept beside it as `NAME.STAMP`.
+    """Replace a file atomically and durably, keeping the old file next to it as `NAME.STAMP`.
 
-    `check` reads the new file before it replaces the old one, which stays if `check` raises.
+    `check` reads the new file before it replaces the old one. If `check` raises, the old file stays.
 
     Raises EditError if the file has changed since `before` was read, and OSError if it can't be written.
     """
@@ -391,7 +390,7 @@ def replace_file(
         check(new)
         if path.read_bytes() != before:
             raise EditError(
-                f"{path}: found a file that was changed meanwhile, expected it unchanged; calibrate again"
+                f"{path}: found that the file was changed meanwhile, expected it unchanged; calibrate again"
             )
         _write(kept, before)
         shutil.copystat(path, kept)

@@ -1,7 +1,7 @@
 """The interface of every game's wager book: its requests, one JSON object per line, and its answers.
 
-Each game declares its own requests as subclasses of Request; the common ones are here. A line that is not
-exactly one of them is malformed and ends the run, since a bet that is only partly understood must not be
+Each game declares its own requests as subclasses of Request; the common requests are here. A line that is not
+exactly one request is malformed and ends the run, because a bet that is only partly understood must not be
 booked.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 from controller.model.verdicts import Reason
 
 Cents = int
-"""An amount in whole cents as given in a request; `run.impossible_amount` checks its range."""
+"""An amount in whole cents, as it appears in a request; `run.impossible_amount` checks its range."""
 CENTS_FIELDS = ("amount", "to")
 """The fields that contain an amount."""
 
@@ -30,9 +30,9 @@ class Request(
 
 
 class Working(Request, frozen=True, kw_only=True, tag="working"):
-    """Call a bet on or off, or leave it to the rules again ("default").
+    """Call a bet on or off, or return it to the default of the rules ("default").
 
-    `stands`: the call is also for later rounds, in a game where calls end with the come-out.
+    `stands` is whether the call also applies to later rounds, in a game where calls end with the come-out.
     """
 
     id: str
@@ -61,7 +61,7 @@ class Remove(Request, frozen=True, kw_only=True, tag="remove"):
 
 
 class Malformed(Exception):
-    """A line is not a request: its number (from 1), what was found, what was expected."""
+    """A line is not a request: the line's number (from 1), what was found, and what was expected."""
 
     def __init__(self, line: int, found: str, expected: str) -> None:
         super().__init__(f"line {line}: found {found}, expected {expected}")
@@ -76,7 +76,8 @@ def because(reasons: Iterable[Reason]) -> str:
 
 
 BOOK_ID = "BOOK-ID"
-"""A rule of the wager book, not of a document: an id names one bet, once, and only while it is up."""
+"""A rule of the wager book, not of a document: an id names one bet, is used once, and is valid while it is
+up."""
 BOOK_AMOUNT = "BOOK-AMOUNT"
 """A rule of the wager book, not of a document: an increase raises a stake, a reduction lowers it."""
 Status = Literal["win", "lose", "push", "void", "removed", "rejected", "pending"]
@@ -89,7 +90,8 @@ class AnswerLine(msgspec.Struct, frozen=True):
 class Decided(AnswerLine, frozen=True):
     """A bet's result. Amounts are in cents.
 
-    `payout` is the winnings without the stake, `returned` all money paid to the player, stake included.
+    `payout` is the winnings without the stake. `returned` is all money paid to the player, including the
+    stake.
     """
 
     id: str
@@ -102,9 +104,7 @@ class Decided(AnswerLine, frozen=True):
 
 
 class RefusedLine(AnswerLine, frozen=True, kw_only=True):
-    """A request that was refused and changed nothing: the rule that forbids it, and what would be
-    accepted.
-    """
+    """A refused request, which changed nothing: the rule that forbids it, and what would be accepted."""
 
     id: str
     do: str
@@ -123,7 +123,7 @@ class Reduced(AnswerLine, frozen=True, kw_only=True):
 
 
 class Bonus(Decided, frozen=True):
-    """A bonus that a bet wins in addition to its own odds; its stake is 0, its id the bet's plus `:bonus`."""
+    """A bonus that a bet wins besides its own odds; its stake is 0, and its id is the bet's plus `:bonus`."""
 
     ENDING: ClassVar[str] = ":bonus"
 
@@ -134,9 +134,9 @@ class Bonus(Decided, frozen=True):
 
 
 class PotShared(AnswerLine, frozen=True, kw_only=True):
-    """How the stakes of a game are shared out, in cents: gross = rake + bonus + prize.
+    """How the stakes of a game are divided, in cents: gross = rake + bonus + prize.
 
-    `bonus_paid` is paid from the Bonus Pot; `winner` is the player who receives it and the prize.
+    `bonus_paid` is paid from the Bonus Pot. `winner` is the player who receives it and the prize.
     """
 
     id: str
@@ -150,9 +150,7 @@ class PotShared(AnswerLine, frozen=True, kw_only=True):
 
 
 class PotRecorded(AnswerLine, frozen=True, kw_only=True):
-    """A Bonus Pot, in cents, that becomes rake at the end of the hours of operation, and the rule for
-    that.
-    """
+    """A Bonus Pot (in cents) that becomes rake at the end of the hours of operation, by this rule."""
 
     id: str
     do: Literal["end"] = "end"
@@ -162,21 +160,21 @@ class PotRecorded(AnswerLine, frozen=True, kw_only=True):
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused: a rule's id, and a sentence that says what would be accepted."""
+    """Why a request is refused: the id of a rule, and a sentence that says what would be accepted."""
 
     rule: str
     reason: str
 
-    def refuse(self, id: str, do: str) -> RefusedLine:  # noqa: A002 - the contract's own word
+    def refuse(self, id: str, do: str) -> RefusedLine:  # noqa: A002 - the name in the contract
         """Return the answer to a refused request about the table, or about a bet that is up."""
         return RefusedLine(id=id, do=do, rule=self.rule, reason=self.reason)
 
-    def reject(self, id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
+    def reject(self, id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the name in the contract
         """Return the answer to a bet that is not accepted."""
         return Decided(id, wager, "rejected", stake, 0, 0, f"{self.rule}: {self.reason}")
 
 
-def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
+def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the name in the contract
     """Return the line for a bet that is still undecided at the end."""
     return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
 
@@ -185,12 +183,12 @@ NEVER_LATE = Refusal("C34-MK-1b", "only craps wagers can be made with the dice o
 
 
 class Book(ABC):
-    """A game's wager book. It is deterministic: the same requests give the same lines."""
+    """A game's wager book. It is deterministic: the same requests produce the same lines."""
 
     @property
     @abstractmethod
     def vocabulary(self) -> Sequence[type[Request]]:
-        """The requests this game understands."""
+        """The types of request that this game understands."""
 
     @abstractmethod
     def apply(self, request: Request) -> list[AnswerLine]:
@@ -198,31 +196,31 @@ class Book(ABC):
 
     @abstractmethod
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each undecided bet, in the order in which they were made."""
+        """Return a line for each undecided bet, in the order they were made."""
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact amount kept by the house so far by rounding down."""
+        """The exact amount that the house has kept so far by rounding down."""
         return Fraction()
 
     @property
     def remembers(self) -> bool:
-        """Whether the book holds more than its bets, so that a fresh one would not be equivalent."""
+        """Whether the book has state besides its bets, so that a new book would not be equivalent."""
         return False
 
     @property
     def line_bet_missing(self) -> bool:
-        """Whether the shooter has not made the line bet that is required by now."""
+        """Whether the shooter has not made the line bet that is now required."""
         return False
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is accepted while the dice are out, even if confirmed; None if confirmed ones are."""
+        """Why no bet is accepted while the dice are out, even if confirmed; None if confirmed bets are."""
         return NEVER_LATE
 
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
-        """The positions that have an Ante and no Pair Plus."""
+        """The positions that have an Ante but no Pair Plus."""
         return ()
 
     @property

@@ -1,11 +1,11 @@
 """The common parts of the games' pay tables: money, odds, limits and policies, and exact house edges.
 
 Money is in whole cents, odds are ratios of whole numbers, and each payout is rounded once, always down. No
-document says how to round (!X-8). The amount that the house keeps by rounding down is its breakage, summed
-exactly in a ledger. These are plain frozen dataclasses, so that the games need no configuration library.
+document says how to round (!X-8). What the house keeps by rounding down is its breakage, which a ledger sums
+exactly. The settings are plain frozen dataclasses, so that the games need no configuration library.
 
-Each game's wagers report the edges of a pay table next to the document's figures; `tablectl rules
-check` prints the report for a shipped one.
+Each game's wagers report the edges of a pay table next to the document's figures. `tablectl rules check`
+prints this report for a pay table that is shipped with the product.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 from annotated_types import Ge, Le
 
 MAX_CENTS = 10**15
-"""Largest amount accepted in one request: far above any table's limit, and exact in any JSON reader."""
+"""The largest amount accepted in one request: far above any table's limit, and exact in any JSON reader."""
 
 
 class Ratio(NamedTuple):
@@ -35,7 +35,7 @@ class Ratio(NamedTuple):
 
 
 class Payout(NamedTuple):
-    """The winnings without the stake, and the breakage as a numerator over the ratio's own denominator."""
+    """The winnings without the stake, and the breakage as a numerator over the ratio's denominator."""
 
     paid_cents: int
     breakage: int
@@ -43,7 +43,7 @@ class Payout(NamedTuple):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact amount kept by the house by rounding down."""
+        """The exact amount that the house keeps by rounding down."""
         return Fraction(self.breakage, self.over)
 
 
@@ -77,7 +77,7 @@ Amount = Annotated[int, Ge(1), Le(MAX_CENTS)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pays:
-    """One row of a pay table: `pays: [17, 1]` is 17 to 1. `rule` is its source."""
+    """One row of a pay table: `pays: [17, 1]` means 17 to 1. `rule` is its source."""
 
     pays: tuple[AtLeastOne, AtLeastOne]
     rule: str
@@ -97,7 +97,7 @@ class Limits:
     reason: str
 
     def __post_init__(self) -> None:
-        """Refuse limits that no bet can meet. Raises ValueError."""
+        """Raise ValueError for limits that no bet can meet."""
         if self.max_cents < self.min_cents:
             raise ValueError(f"a second amount of at least the first ({self.min_cents})")
 
@@ -138,7 +138,7 @@ class Figure:
 
 
 def decimal(value: Fraction, places: int) -> str:
-    """Return a fraction as text with this many decimal places, halves rounded away from zero."""
+    """Return a fraction as text with this many decimal places; halves are rounded away from zero."""
     scaled = abs(value) * 10**places + Fraction(1, 2)
     digits = str(scaled.numerator // scaled.denominator).rjust(places + 1, "0")
     sign = "-" if value < 0 and digits.strip("0") else ""
@@ -155,7 +155,7 @@ class Edge:
     """One wager's house edge as a fraction of the stake; negative if the player has the advantage.
 
     `edge` is per bet made, including pushes; `decided` is per bet won or lost, for wagers that can push.
-    `printed` is the document's figure in per cent, None if it has none.
+    `printed` is the document's figure in per cent; None if the document has none.
     """
 
     wager: str
@@ -170,7 +170,7 @@ class Edge:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the document's figure is correct; None if it has none."""
+        """Whether the document's figure is correct; None if the document has none."""
         return None if self.printed is None else as_printed(self.edge * 100, self.printed)
 
 
@@ -185,14 +185,14 @@ class Chance:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the document's figure is correct; None if it has none."""
+        """Whether the document's figure is correct; None if the document has none."""
         shown = self.chance * 100 if self.in_per_cent else self.chance
         return None if self.printed is None else as_printed(shown, self.printed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A property of a pay table that its owner should know. `rule` is the figure's source."""
+    """A property of a pay table that its owner should know about. `rule` is the source of the figure."""
 
     code: str
     wager: str
@@ -218,7 +218,7 @@ class Report:
 
 
 def uneven(wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int) -> Finding | None:
-    """Return a finding if a single chip can't be paid exactly at this ratio, with the stakes that can."""
+    """Return a finding if a single chip can't be paid exactly at this ratio; it names the stakes that can."""
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
         return None
@@ -232,7 +232,7 @@ def uneven(wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents:
         wager=wager,
         rule=rule,
         text=f"{ratio} on {chip_cents} cents pays {part.paid_cents}, the house keeps {part.breakage_cents}; "
-        f"exact in steps of {chips * chip_cents} cents",
+        f"stakes in steps of {chips * chip_cents} cents are paid exactly",
     )
 
 
@@ -241,11 +241,11 @@ def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
 
 
 STEEP = Fraction(1, 4)
-"""House edge from which a pay table is questioned; the worst of the usual wagers have one of 1/6."""
+"""The house edge from which a pay table is questioned; the worst of the usual wagers have an edge of 1/6."""
 
 
 def of_edges(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield findings for wagers that favour the player, and for those with a house edge of STEEP or more."""
+    """Yield findings for wagers that favour the player, and for wagers with a house edge of STEEP or more."""
     for row in edges:
         share = decimal(abs(row.edge) * 100, 2)
         if row.edge < 0:

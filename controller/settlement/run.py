@@ -1,4 +1,4 @@
-"""Settle JSON Lines: decode the game's requests, naming the field of any mistake, and write the results."""
+"""Settlement of JSON Lines: decodes requests, naming the field of any mistake, and yields the answers."""
 
 import re
 from codecs import BOM_UTF8
@@ -23,7 +23,7 @@ from controller.settlement.book import (
 )
 from controller.settlement.paytable import MAX_CENTS
 
-_TOLD = re.compile(r"(?P<says>.*?)(?: - at `(?P<path>\$.*)`)?", re.DOTALL)
+_ERROR = re.compile(r"(?P<text>.*?)(?: - at `(?P<path>\$.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<place>\d+)\]|\[\.\.\.\]")
 _OF_FIELD = re.compile(r"Object (?P<is>missing required|contains unknown) field `(?P<field>.*)`", re.DOTALL)
 _EXPECTED = re.compile(r"Expected (?P<what>.*?)(?:, got .*)?", re.DOTALL)
@@ -40,7 +40,7 @@ _MAX = 120
 
 
 class Decoder:
-    """Decodes the lines of a game with these requests."""
+    """Decodes the lines of a game whose requests are given by its vocabulary."""
 
     def __init__(self, vocabulary: Sequence[type[Request]]) -> None:
         self._decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(reduce(or_, vocabulary))
@@ -64,19 +64,19 @@ class Decoder:
 def _malformed(
     value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
 ) -> Malformed:
-    """Return the error for a line of valid JSON: its `do` is checked first, then its fields."""
+    """Return the error in a line of valid JSON: its `do` is checked first, then its fields."""
     do = value.get("do") if isinstance(value, dict) else None
     kind = kinds.get(do) if isinstance(do, str) else None
     if kind is None:
         found = f"`do` {_as_json(do)}" if do is not None else _shown(raw)
         return Malformed(line, found, f"a request whose `do` is one of {', '.join(sorted(kinds))}")
-    match = _TOLD.fullmatch(error)
+    match = _ERROR.fullmatch(error)
     assert match is not None
-    says, path = match["says"], match["path"] or "$"
-    if of_field := _OF_FIELD.fullmatch(says):
+    text, path = match["text"], match["path"] or "$"
+    if of_field := _OF_FIELD.fullmatch(text):
         found = ("no" if of_field["is"] == "missing required" else "an unknown") + f" `{of_field['field']}`"
         return Malformed(line, f"{found} in {_shown(raw)}", f"the fields of `{do}`: {_fields(kind)}")
-    return Malformed(line, f"`{path[2:]}` {_as_json(_at(value, path))}", _expected(says, path[2:], kind))
+    return Malformed(line, f"`{path[2:]}` {_as_json(_at(value, path))}", _expected(text, path[2:], kind))
 
 
 def _fields(kind: type[Request]) -> str:
@@ -85,7 +85,7 @@ def _fields(kind: type[Request]) -> str:
 
 
 def _at(value: object, path: str) -> object:
-    """Return the value at a path, as far as its steps are definite: `[...]` stands for any element."""
+    """Return the value at a path, up to its first indefinite step: `[...]` stands for any element."""
     for step in _STEP.finditer(path):
         if step["name"] is not None and isinstance(value, dict):
             value = value[step["name"]]
@@ -96,14 +96,14 @@ def _at(value: object, path: str) -> object:
     return value
 
 
-def _expected(says: str, field: str, kind: type[Request]) -> str:
+def _expected(error: str, field: str, kind: type[Request]) -> str:
     if field in CENTS_FIELDS:
         return _CENTS
     if choices := _choices(kind, field):
         return choices
-    what = _EXPECTED.fullmatch(says)
+    what = _EXPECTED.fullmatch(error)
     if what is None:
-        return f"a value that this field allows ({says})"
+        return f"a value that this field allows ({error})"
     return _KIND.sub(lambda match: " or ".join(map(_kind, match["kinds"].split(" | "))), what["what"])
 
 
@@ -131,11 +131,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MAX else f"{text[: _MAX - 3]}..."
 
 
-_BETWEEN = f"an amount is 1 to {MAX_CENTS:,} cents"
+_BETWEEN = f"an amount must be 1 to {MAX_CENTS:,} cents"
 
 
 def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
-    """Yield the result lines for request lines, each as soon as it is known, and finally the undecided bets.
+    """Yield the results of request lines, each as soon as it is known, and finally the undecided bets.
 
     Blank lines are skipped. Raises Malformed at the first line that is not a request of the game; earlier
     answers remain valid.

@@ -14,10 +14,10 @@ BetsReport = Literal["line_bet", "pair_plus", "played"]
 
 
 class LoadPayTable(Protocol):
-    """Reads a rule set's pay table from its file."""
+    """Loads a rule set's pay table from its file."""
 
     def __call__(self, shape: type[T], /) -> T:
-        """Return the pay table as this type. Raises SettingsError with every mistake in the file."""
+        """Return the pay table as this type. Raises SettingsError, which lists every mistake in the file."""
 
 
 class Differing(NamedTuple):
@@ -38,7 +38,7 @@ class PayTableDiffers(Exception):
 
 
 class PlayState(Protocol):
-    """The state of play at a table apart from its bets, so that a fresh game can be brought to it."""
+    """The state of play at a table apart from its bets, to which a new game can be brought."""
 
     @property
     def point(self) -> int | None:
@@ -49,16 +49,16 @@ class PlayState(Protocol):
         """The player who has the dice; None if that is not known."""
 
     def follow(self, request: Request) -> None:
-        """Follow a request that was granted."""
+        """Update the state for a request that was granted."""
 
     def is_redundant(self, request: Request) -> bool:
-        """Return whether a request only repeats the present state."""
+        """Return whether a request only repeats the current state."""
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether a request states who has the dice; after a correction the table states it again."""
+        """Return whether a request names the shooter, which the table repeats after a correction."""
 
     def prelude(self) -> Sequence[RawRequest]:
-        """Return the requests that bring a fresh game without bets to this state."""
+        """Return the requests that bring a new game without bets to this state."""
 
 
 class NoPlayState:
@@ -81,12 +81,12 @@ class NoPlayState:
         return False
 
     def prelude(self) -> Sequence[RawRequest]:
-        """Return no requests: a fresh game is in this state."""
+        """Return no requests: a new game is already in this state."""
         return ()
 
 
 class Ended(NamedTuple):
-    """An attempt that ended; `remembers`: the game holds more than its bets."""
+    """An attempt that ended; `remembers` is whether the game has state besides its bets."""
 
     play_state: PlayState
     requests: Sequence[RawRequest]
@@ -95,7 +95,7 @@ class Ended(NamedTuple):
 
 
 def decided_by(do: str) -> Callable[[Ended], Sequence[RawRequest] | None]:
-    """Return a `settled_at` for a game that starts afresh after each request with this name."""
+    """Return a `settled_at` for a game that starts anew after each request with this name."""
 
     def settled_at(ended: Ended) -> Sequence[RawRequest] | None:
         return () if any(raw["do"] == do for raw in ended.requests) else None
@@ -120,33 +120,33 @@ def _fresh(outcome: Outcome, players: Mapping[str, str]) -> Sequence[RawRequest]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wagers:
-    """A game's wagers, as used outside its package."""
+    """A game's wagers, as they are used outside the game's package."""
 
     pay_table: type[object]
-    """The type of its pay tables."""
+    """The type of the game's pay tables."""
     open: Callable[[RuleSet, LoadPayTable], Book]
-    """Return the game with its pay table and an empty book. Raises SettingsError or PayTableDiffers."""
+    """Returns an empty book with the game's pay table. Raises SettingsError or PayTableDiffers."""
     report: Callable[[RuleSet, LoadPayTable], Report]
-    """Return the exact edges of its pay table. Raises SettingsError."""
+    """Returns the exact edges of the game's pay table. Raises SettingsError."""
     requests_of: Callable[[Outcome], list[RawRequest]]
-    """Return an outcome's requests to the book, in order; for a correction, the corrected ones."""
+    """Returns the requests to the book that follow from an outcome; for a correction, the corrected ones."""
     closed: Refusal
     """Why no bet is accepted while bets are closed."""
     settled_at: Callable[[Ended], Sequence[RawRequest] | None]
-    """Return the requests that bring a fresh game without bets to this state; None if none can."""
+    """Returns the requests that bring a new game without bets to this state; None if no requests can."""
     play_state: Callable[[], PlayState] = NoPlayState
-    """Return the state of play at the start."""
+    """Returns the state of play at the start."""
     prelude_after: Callable[[Outcome, Mapping[str, str]], Sequence[RawRequest]] = _fresh
-    """Return the requests that bring a fresh game to the table's state after an outcome (players by seat)."""
+    """Returns the requests that bring a new game to the table's state after an outcome (players by seat)."""
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
-    """Return the point after an outcome, as the outcome states it; None if it does not state it."""
+    """Returns the point after an outcome, as the outcome states it; None if it does not."""
     taken_while_closed: Callable[[RawRequest], bool] = _never
-    """Return whether a request is accepted although bets are closed."""
+    """Returns whether a request is accepted although bets are closed."""
     takes_late: bool = False
-    """Whether bets made with the dice out are accepted if dealer and boxperson confirm them."""
+    """Whether bets made with the dice out are accepted if the dealer and the boxperson confirm them."""
     bets_reports: frozenset[BetsReport] = frozenset()
-    """The reports on bets that its table receives."""
+    """The reports on bets that the game's table receives."""
     bought_at_table: Refusal | None = None
-    """Why no bet is accepted here: cards are bought at the table, which reports them."""
+    """Why no bet is accepted here, in a game whose cards are bought at the table, which reports them."""
     begins_anew: bool = True
     """Whether all stakes are returned when the table opens or closes."""

@@ -158,8 +158,8 @@ def test_two_devices_cannot_share_a_port_or_a_name(tmp_path: Path) -> None:
     same = CONSOLE.replace("by-id/con", "by-id/cam").replace("node: con", "node: cam")
     found = mistakes(tmp_path, CAM + WALLS + same)
     assert {(m.key, m.expected) for m in found} == {
-        ("devices.console.port", "one that no other device uses: cam has it already"),
-        ("devices.console.node", "one that no other device uses: cam has it already"),
+        ("devices.console.port", "one that no other device uses; cam already uses it"),
+        ("devices.console.node", "one that no other device uses; cam already uses it"),
     }
 
 
@@ -167,7 +167,7 @@ def test_a_board_that_reports_for_an_unknown_device_is_refused_with_the_known_na
     found = mistakes(tmp_path, CAM + CONSOLE + WALLS.replace("dev: wall-right", "dev: wall-rigt"))
     assert [(m.key, m.hint) for m in found] == [
         ("devices.walls.channels.2.dev", "did you mean 'wall-right'?"),
-        ("devices.wall-right.type", "or name it as the dev of another device's channel or input"),
+        ("devices.wall-right.type", "or name it as the `dev` of another device's channel or input"),
     ]
 
 

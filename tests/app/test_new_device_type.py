@@ -85,7 +85,7 @@ def test_mistakes_in_the_settings_of_a_new_device_type_are_reported_with_all_oth
 
 def test_a_new_device_type_may_not_use_a_port_that_is_taken(tmp_path: Path) -> None:
     written = "  doors: {type: door-box, port: /dev/serial/by-id/con, doors: [cash]}\n"
-    with pytest.raises(SettingsError, match="console has it already"):
+    with pytest.raises(SettingsError, match="console already uses it"):
         load_with_hardware(table_with(tmp_path, written))
 
 

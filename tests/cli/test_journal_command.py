@@ -94,7 +94,7 @@ def test_a_complete_journal_is_sound_and_its_head_is_named(
     [
         (cut_short, "at least 1 rows are missing, 0 outcomes among them"),
         (older_copy, "rows are missing, 0 outcomes among them"),
-        (emptied, "a journal without a row"),
+        (emptied, "a journal without rows"),
         (Path.unlink, "no file"),
     ],
 )

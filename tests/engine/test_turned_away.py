@@ -253,8 +253,8 @@ def test_R_SPIN_1_if_that_spin_has_been_called_a_person_is_shown_what_to_do(
     assert played.told("spin") == ["spin.called"]
     (refused,) = (told for told in played.data(TableEvent) if told.cause == "table_locked")
     assert refused.says == (
-        "an attempt was made while the table was not in play; it does not count; if spin 1 is this one,"
-        " declare it void before it is settled"
+        "an attempt was made while the table was not in play; it does not count; if it is spin 1,"
+        " declare that spin void before it is settled"
     )
 
 

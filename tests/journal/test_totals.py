@@ -34,5 +34,5 @@ def outcome_row(name: str) -> Row:
 )
 def test_a_roll_is_ended_only_by_its_own_outcome(name: str, left: AttemptProgress) -> None:
     memory = Totals(attempts={"roll": AttemptProgress(number=4, t=9)})
-    memory.take(outcome_row(name))
+    memory.add(outcome_row(name))
     assert memory.attempts["roll"] == left

@@ -21,7 +21,7 @@ POCKETS = AMERICAN.pockets_clockwise
         ({"pockets_clockwise": POCKETS[1:]}, "wheel.pockets_clockwise", "each of the 38 pockets"),
         ({"pockets_clockwise": (*POCKETS[1:], "7")}, "wheel.pockets_clockwise", "each of the 38 pockets"),
         ({"beams_deg": (10.0,)}, "wheel.beams_deg", "two beams or more"),
-        ({"beams_deg": (10.0, 130.0, 370.0)}, "wheel.beams_deg.2", "an angle of its own"),
+        ({"beams_deg": (10.0, 130.0, 370.0)}, "wheel.beams_deg.2", "each beam at a different angle"),
     ],
 )
 def test_an_impossible_wheel_is_refused_with_its_place(

@@ -163,7 +163,7 @@ def test_each_game_has_its_own_sections(tmp_path: Path) -> None:
 def test_a_rule_set_is_named_as_its_file(tmp_path: Path) -> None:
     path = changed(tmp_path, "roulette", ("name: roulette", "name: rulette"))
     assert str(only_mistake(path)).endswith(
-        "name: found 'rulette', expected 'roulette', as the file; rename one of them"
+        "name: found 'rulette', expected 'roulette', the name of the file; rename one of them"
     )
 
 
