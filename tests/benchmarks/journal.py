@@ -176,13 +176,13 @@ def write_year(folder: Path, outcomes: int) -> None:
         tail = some[-Limits().rows_between_checkpoints :]
         rows = seal(some[: -len(tail)], last_n, last_link, key)
         for row in rows:
-            memory.take(row)
+            memory.add(row)
         body = checkpoint_body(memory, closed=False)
         checkpoint = Draft(name=CHECKPOINT, wall=wall(), body=body, signed=True)
         for more in ([checkpoint], tail):
             rows += seal(more, rows[-1].n if rows else last_n, rows[-1].link if rows else last_link, key)
         for row in rows[-len(tail) :]:
-            memory.take(row)
+            memory.add(row)
         insert(opened.connection, rows, [])
         last_n, last_link = rows[-1].n, rows[-1].link
     opened.head.write(head_at(TABLE, last_n, last_link, memory))

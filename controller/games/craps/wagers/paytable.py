@@ -70,7 +70,7 @@ class Odds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A wager on one number against the 7, by number; `results` if each number has a rule of its own."""
+    """A wager on one number against the 7, by number; `results` if each number has its own rule."""
 
     rule: str
     pays: Mapping[int, Pays]
