@@ -58,7 +58,7 @@ def test_a_second_controller_is_refused_with_the_holder_of_the_journal(rig: Rig)
     with rig.open():
         fault = refused(rig)
     assert fault.code == "journal_in_use"
-    assert f"process {os.getpid()} " in str(fault)
+    assert f"process {os.getpid()}," in str(fault)
     rig.open().close()
 
 
@@ -190,7 +190,7 @@ def test_rows_missing_at_the_end_are_reported(rig: Rig) -> None:
     before = cut.place.journal.read_bytes()
     fault = refused(cut)
     assert fault.code == "journal_cut_short"
-    assert "journal without a row" in str(fault)
+    assert "journal without rows" in str(fault)
     assert cut.place.journal.read_bytes() == before, "the WAL may be restored"
 
 

@@ -102,7 +102,7 @@ def test_a_lost_key_is_replaced_by_a_persons_decision_and_verify_reports_it(rig:
     rotated(rig, lost=True)
     play_on(rig)
     (words,) = verified(rig)
-    assert "the one before was lost" in words
+    assert "the previous key was lost" in words
     with Reader(rig.place.journal) as reader:
         (row,) = reader.rows(types={KEY_REPLACED})
         assert msgspec.json.decode(row.body or b"", type=KeyReplaced).who == "ann"

@@ -214,7 +214,7 @@ class Roulette(PlaysAttempts):
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that came too late to count."""
         if isinstance(reading, DECIDES) and reading.t >= self.attempts.began_us:
-            self.attempts.note_late(f"a {kind_of(reading)} of {reading.dev} came too late to count")
+            self.attempts.note_late(f"a {kind_of(reading)} from {reading.dev} came too late to count")
         elif isinstance(reading, BallBeam) and not self.attempts.open:
             self.spins.late_pulse_us = max(self.spins.late_pulse_us, reading.t)
 
