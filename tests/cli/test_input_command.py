@@ -61,7 +61,7 @@ def test_json_prints_the_whole_answer(table: Table, capsys: pytest.CaptureFixtur
     assert (refused["ok"], refused["code"]) == (False, "nothing_to_accept")
     assert "lock" in refused["allowed"]
     assert enter(table, "pass_dice", "--json") == 0
-    says = "Shooter: nobody is named; come out"
+    says = "Shooter: none named; come out"
     told = {"ok": True, "entered": "pass_dice", "obeyed": True, "says": says}
     assert json.loads(capsys.readouterr().out) == told
 
