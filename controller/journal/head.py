@@ -219,7 +219,7 @@ def _missing(connection: apsw.Connection, last_n: int, place: JournalLocation, h
     found = fetch_one(connection, place.journal, "SELECT max(seq) FROM rows WHERE n <= ?", (last_n,))
     seq = 0 if found is None or found[0] is None else int(str(found[0]))
     rows, outcomes = head.n - last_n, head.seq - seq
-    return f"row {last_n} as the last row (at least {rows} rows are missing, including {outcomes} outcomes)"
+    return f"row {last_n} as the last row ({rows} or more rows are missing, including {outcomes} outcomes)"
 
 
 def _was_closed(connection: apsw.Connection, last_n: int, place: JournalLocation) -> bool:
