@@ -129,8 +129,9 @@ def test_rows_and_outcomes_that_are_missing_are_counted(
     code, _, err = verify(capsys, old, "--head", str(rig.place.head))
     assert code == 1
     assert isinstance(left, int)
-    assert re.search(rf"row 4 as the last row \(\d+ or more rows are missing, including {last - left} outcomes", err)
-    assert re.search(rf"row 4 as the last row \(\d+ or more rows are missing, including {last - left} outcomes", err)
+    assert re.search(
+        rf"row 4 as the last row \(\d+ or more rows are missing, including {last - left} outcomes", err
+    )
     assert "the existing rows are valid" in err
 
 
