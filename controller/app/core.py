@@ -46,7 +46,7 @@ IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """A call may be held for up to this long after the last reading."""
 ALLOWED_US = 20_000
-"""How often to update the allowed inputs, which also change with time, as when the dice come to rest."""
+"""How often to update the allowed inputs, which also change with time, for example when the dice rest."""
 ALLOWED_IDLE_US = 250_000
 """The same when idle; the allowed inputs then hardly change with time."""
 _WITHOUT_OUTCOME = (Input, Card)
@@ -254,7 +254,7 @@ class Core:
         self._note_faults()
         self._lock_on_fault()
         if self._awaited is not None:
-            self._note_awaited()  # The allowed rulings also change with time, as when the dice come to rest.
+            self._note_awaited()  # The allowed rulings also change with time, as dice come to rest.
         self._note_betting(self._betting_now, self._now_us)
         self._note_allowed()
 

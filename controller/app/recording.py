@@ -1,7 +1,7 @@
 """Recordings: the raw readings in rotating files, written by a separate thread.
 
-Each file is a log that can be replayed on its own, because of what its header contains. The core queues
-readings and never waits; readings that the disk refuses are kept and retried, up to a limit.
+Each file is a log whose header allows it to be replayed on its own. The core queues readings and never waits;
+readings that the disk refuses are kept and retried, up to a limit.
 """
 
 import os

@@ -105,7 +105,7 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Ex
         kinds = "throws, spins or deals"
         there = f"{kinds} with numbers {min(numbers)} to {max(numbers)}" if numbers else f"no {kinds}"
         wanted = "one that was called or voided" if which.number is None else f"number {which.number}"
-        raise LogError(str(which), there, wanted, "name one that the log contains with #n")
+        raise LogError(str(which), there, wanted, "use #n to name one that the log contains")
     return found
 
 

@@ -1,4 +1,4 @@
-"""`tablectl demo`: play an evening at virtual tables, through the same engine as real tables use."""
+"""`tablectl demo`: play an evening at virtual tables, through the same engine that real tables use."""
 
 import argparse
 import shlex

@@ -224,7 +224,7 @@ def _typed(what: str) -> str:
         return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")
     typed = getpass.getpass(f"{what}: ")
     if getpass.getpass(f"{what} again: ") != typed:
-        raise RegisterError(f"{what}: the two entries differ; type the same one twice")
+        raise RegisterError(f"{what}: the two entries differ; type the same entry twice")
     return typed
 
 
