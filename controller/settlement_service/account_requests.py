@@ -185,7 +185,9 @@ class AccountRequests:
             standing = self._table(work, table)
             wager = standing.book.wager(str(change["id"]))
             if wager is None or not asking.caller.may_act_for(wager.player):
-                raise RequestRefused("BOOK-ID", f"you have no wager {change['id']} at {table}")
+                raise RequestRefused(
+                    "BOOK-ID", f"found no wager {change['id']} at {table} that you may change"
+                )
             return self._ask(work, standing, wager.player, change, answer)
 
         return self._after_statement(_Request(asking, {**change, "table": table}, do), table)

@@ -313,7 +313,7 @@ class HttpRequests:
             return _granted(self._accounts.bet(asking, ask.table, dict(ask.asked)))
         found = self._views.wager(ask.table, ask.wager)
         if found is None or (own and found[0] != caller.player):
-            raise _HttpRefusal(404, "HTTP-404", f"found no wager {ask.wager} of yours at {ask.table}")
+            raise _HttpRefusal(404, "HTTP-404", f"found no wager {ask.wager} at {ask.table} that you may see")
         return model_answer(found[1])
 
 
