@@ -80,8 +80,8 @@ class Devices:
         self._document = document
         self._kinds = kinds
         self._reported: dict[str, ReportedDevice] = {}
-        self._speakers: dict[str, str] = {}
-        self._whole = True
+        self._senders: dict[str, str] = {}
+        self._complete = True
         written = document.value.get("devices") if isinstance(document.value, dict) else None
         sections = written if isinstance(written, dict) else {}
         self._names = tuple(sections)
@@ -90,7 +90,7 @@ class Devices:
             for name, section in sections.items()
             if isinstance(section, dict) and (read := self._device(name, section)) is not None
         }
-        self._whole = len(self._read) == len(sections)
+        self._complete = len(self._read) == len(sections)
         if kinds is not None:
             self._join(kinds, folder)
 
@@ -100,10 +100,10 @@ class Devices:
         return {name: self._completed(name, device) for name, device in self._read.items()}
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """Whether every device could be read; if not, it is not known which readings no device supplies."""
         known = all(device.reads or not device.type for device in self._read.values())
-        return self._whole and (known or self._kinds is not None)
+        return self._complete and (known or self._kinds is not None)
 
     def _device(self, name: str, section: Mapping[str, Value]) -> DeclaredDevice | None:
         word = section.get("type")
@@ -116,7 +116,7 @@ class Devices:
         if kind is None:
             hint = did_you_mean(word, self._kinds)
             found = "nothing" if word is None else repr(word)
-            self._wrong(name, DeviceMistake(("type",), found, one_of(sorted(self._kinds)), hint))
+            self._add_mistake(name, DeviceMistake(("type",), found, one_of(sorted(self._kinds)), hint))
             return None
         settings: Any = self._validated(name, section, shape_of(str(word), kind))  # Any: the kind's own shape
         if settings is None:
@@ -137,7 +137,7 @@ class Devices:
             return None
         return read
 
-    # --- how they fit together ---
+    # --- how the devices fit together ---
 
     def _join(self, kinds: DeviceKinds, folder: Path) -> None:
         claimed: dict[str, str] = {}
@@ -146,47 +146,47 @@ class Devices:
                 continue
             kind = kinds[device.type]
             for mistake in kind.mistakes(device.settings, folder):
-                self._wrong(name, mistake)
+                self._add_mistake(name, mistake)
             for claim in kind.claims(device.settings):
                 first = claimed.setdefault(claim.what, name)
                 if first != name:
                     expected = f"one that no other device uses; {first} already uses it"
-                    self._wrong(name, DeviceMistake(claim.at, claim.what, expected))
+                    self._add_mistake(name, DeviceMistake(claim.at, claim.what, expected))
             for reported in kind.reported_devices(name, device.settings):
                 self._add_reported(name, reported)
         if any(device.type for device in self._read.values()):
-            self._find_mute(kinds)
+            self._find_silent(kinds)
 
-    def _add_reported(self, speaker: str, reported: ReportedDevice) -> None:
+    def _add_reported(self, sender: str, reported: ReportedDevice) -> None:
         dev = reported.dev
         if dev not in self._names:
             hint = did_you_mean(dev, self._names) or f"add {dev} to the devices"
-            self._wrong(
-                speaker,
+            self._add_mistake(
+                sender,
                 DeviceMistake(reported.at, f"'{dev}'", f"a device in this file: {one_of(self._names)}", hint),
             )
-        there = self._read.get(dev)
-        if there is None:
+        existing = self._read.get(dev)
+        if existing is None:
             return
-        if dev != speaker and there.type:
+        if dev != sender and existing.type:
             expected = f"a device without a type; {dev} sends its own readings"
-            self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
-        before = self._speakers.setdefault(dev, speaker)
-        if before != speaker:
+            self._add_mistake(sender, DeviceMistake(reported.at, f"'{dev}'", expected))
+        before = self._senders.setdefault(dev, sender)
+        if before != sender:
             expected = f"only one device that sends its readings; {before} already does"
-            self._wrong(speaker, DeviceMistake(reported.at, f"'{dev}'", expected))
+            self._add_mistake(sender, DeviceMistake(reported.at, f"'{dev}'", expected))
             return
-        self._reported[dev] = self._both(speaker, self._reported.get(dev), reported)
-        self._compare(dev, there, self._reported[dev])
+        self._reported[dev] = self._combined(sender, self._reported.get(dev), reported)
+        self._compare(dev, existing, self._reported[dev])
 
-    def _both(self, speaker: str, before: ReportedDevice | None, now: ReportedDevice) -> ReportedDevice:
-        """Combine what two sensors of `speaker` supply for one device of the table."""
+    def _combined(self, sender: str, before: ReportedDevice | None, now: ReportedDevice) -> ReportedDevice:
+        """Combine what two sensors of `sender` supply for one device of the table."""
         if before is None:
             return now
         if before.wall and now.wall and before.wall != now.wall:
             expected = f"one wall per device; another of its sensors is at the {before.wall} wall"
-            self._wrong(
-                speaker, DeviceMistake(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
+            self._add_mistake(
+                sender, DeviceMistake(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
             )
         kinds = None if before.kinds is None or now.kinds is None else (*before.kinds, *now.kinds)
         wall, switches = before.wall or now.wall, before.switches or now.switches
@@ -195,16 +195,16 @@ class Devices:
     def _compare(self, dev: str, written: DeclaredDevice, reported: ReportedDevice) -> None:
         if written.wall and reported.wall and written.wall != reported.wall:
             expected = f"'{reported.wall}', the wall in its sensor's settings"
-            self._wrong(
+            self._add_mistake(
                 dev, DeviceMistake(("wall",), f"'{written.wall}'", expected, "delete it here, or correct it")
             )
 
-    def _find_mute(self, kinds: DeviceKinds) -> None:
+    def _find_silent(self, kinds: DeviceKinds) -> None:
         for name, device in self._read.items():
-            if not device.type and name not in self._reported and self._whole:
+            if not device.type and name not in self._reported and self._complete:
                 hint = "or name it as the `dev` of another device's channel or input"
                 expected = f"a type: {one_of(sorted(kinds))}"
-                self._wrong(
+                self._add_mistake(
                     name,
                     DeviceMistake(
                         ("type",), "no type, and no other device sends its readings", expected, hint
@@ -216,7 +216,9 @@ class Devices:
             for place, kind in enumerate(device.reads):
                 if kind not in reported.kinds:
                     expected = f"a kind that it sends: {one_of(reported.kinds)}"
-                    self._wrong(name, DeviceMistake(("reads", place), f"'{kind}'", expected, "delete it"))
+                    self._add_mistake(
+                        name, DeviceMistake(("reads", place), f"'{kind}'", expected, "delete it")
+                    )
 
     def _completed(self, name: str, device: DeclaredDevice) -> DeclaredDevice:
         reported = self._reported.get(name)
@@ -232,9 +234,9 @@ class Devices:
 
     def may_read_nothing(self, name: str) -> bool:
         """Return whether `reads` may be empty: the device serves others, or its kind is not known here."""
-        for_others = any(speaker == name and dev != name for dev, speaker in self._speakers.items())
+        for_others = any(sender == name and dev != name for dev, sender in self._senders.items())
         return for_others or (self._kinds is None and bool(self._read[name].type))
 
-    def _wrong(self, name: str, mistake: DeviceMistake) -> None:
+    def _add_mistake(self, name: str, mistake: DeviceMistake) -> None:
         at = ("devices", name, *mistake.at)
         self.mistakes.append(self._document.mistake(at, mistake.found, mistake.expected, mistake.hint))

@@ -61,13 +61,15 @@ def _load(rules: RuleSet) -> LoadPayTable:
 
 
 def _differing(rules: RuleSet, error: PayTableDiffers) -> list[Mistake]:
-    where, there = (shown_path(config_file(kind, rules.name)) for kind in ("paytables", "rulesets"))
+    paytable_file, ruleset_file = (
+        shown_path(config_file(kind, rules.name)) for kind in ("paytables", "rulesets")
+    )
     return [
         Mistake(
-            file=where,
+            file=paytable_file,
             key=f"settings.{figure.key}",
             found=str(figure.paid),
-            expected=f"{figure.played}, as `{figure.section}.{figure.key}` of {there}",
+            expected=f"{figure.played}, as `{figure.section}.{figure.key}` of {ruleset_file}",
             hint="correct one of them: the table and the settlement must use the same figure",
         )
         for figure in error.figures

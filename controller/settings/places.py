@@ -44,12 +44,12 @@ def config_file(folder: Folder, name: str, directory: Path | None = None) -> Pat
     if is_path(name):
         return Path(name)
     place = config_home(directory) / folder
-    there = config_names(folder, directory)
-    if name in there:
+    known = config_names(folder, directory)
+    if name in known:
         return place / f"{name}.yaml"
-    hint = did_you_mean(name, there) or "or the path of a .yaml file"
+    hint = did_you_mean(name, known) or "or the path of a .yaml file"
     raise SettingsError(
-        [Mistake(file=shown_path(place), found=f"no '{name}'", expected=one_of(there), hint=hint)]
+        [Mistake(file=shown_path(place), found=f"no '{name}'", expected=one_of(known), hint=hint)]
     )
 
 

@@ -75,11 +75,11 @@ def _contradictions(rules: RuleSet) -> Iterator[_Contradiction]:
         return
     wanted = game_of(rules.game).sections
     for section in SECTIONS:
-        there = getattr(rules, section) is not None
-        if section in wanted and not there:
+        present = getattr(rules, section) is not None
+        if section in wanted and not present:
             hint = f"add it, or correct the game ({rules.game})"
             yield _Contradiction(((section,),), "nothing", f"a section '{section}'", hint)
-        elif section not in wanted and there:
+        elif section not in wanted and present:
             expected = f"no such section in a rule set of {rules.game}"
             yield _Contradiction(((section,),), f"a section '{section}'", expected, "delete it")
     if rules.throw:

@@ -123,17 +123,17 @@ def table_mistakes(
     yield from _publishing(document, written)
     yield from _retention(document, written.retention)
     yield from _devices(document, devices)
-    if written.devices and devices.whole:
+    if written.devices and devices.complete:
         yield from _blind_spots(document, devices.devices, rules)
 
 
 def _geometry(document: Document, written: TableFile, rules: RuleSet) -> Iterator[Mistake]:
     wanted = game_of(rules.game).geometry
-    for section, there in (("dice_table", written.dice_table), ("wheel", written.wheel)):
-        if section == wanted and there is None:
+    for section, written_section in (("dice_table", written.dice_table), ("wheel", written.wheel)):
+        if section == wanted and written_section is None:
             hint = f"'{rules.name}' is a rule set of {rules.game}"
             yield document.mistake((section,), "nothing", f"a section '{section}'", hint)
-        elif section != wanted and there is not None:
+        elif section != wanted and written_section is not None:
             expected = f"no such section with '{rules.name}', a rule set of {rules.game}"
             yield document.mistake((section,), f"a section '{section}'", expected, "delete it")
 

@@ -78,8 +78,8 @@ class Document:
 
     def only(self, sections: Iterable[str]) -> tuple[str, ...]:
         """Return the given top-level keys that have a value here."""
-        there = self.value if isinstance(self.value, dict) else {}
-        return tuple(section for section in sections if there.get(section) is not None)
+        present = self.value if isinstance(self.value, dict) else {}
+        return tuple(section for section in sections if present.get(section) is not None)
 
     def without(self, sections: Iterable[str]) -> "Document":
         """Return this document without these top-level keys."""
@@ -385,8 +385,8 @@ def replace_file(
         _write(new, after)
         shutil.copymode(path, new)
         with suppress(PermissionError):
-            there = path.stat()
-            os.chown(new, there.st_uid, there.st_gid)
+            status = path.stat()
+            os.chown(new, status.st_uid, status.st_gid)
         check(new)
         if path.read_bytes() != before:
             raise EditError(

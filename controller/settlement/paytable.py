@@ -111,7 +111,7 @@ class Limits:
         """The largest bet."""
         return self.value[1]
 
-    def holds(self, cents: int) -> bool:
+    def includes(self, cents: int) -> bool:
         """Return whether an amount is within the limits."""
         return self.min_cents <= cents <= self.max_cents
 

@@ -343,8 +343,8 @@ class HighRollerBook(Book):
         return None
 
     def _refuse_change(self, request: Increase | Reduce | Remove) -> AnswerLine:
-        there = self._play is not None and any(card.id == request.id for card in self._play.cards)
-        return (_STAYS if there else _UNKNOWN).refuse(request.id, str(request.__struct_config__.tag))
+        in_game = self._play is not None and any(card.id == request.id for card in self._play.cards)
+        return (_STAYS if in_game else _UNKNOWN).refuse(request.id, str(request.__struct_config__.tag))
 
     def _take_turn(self, request: Throw | Illegal | Decline) -> list[AnswerLine]:
         do = str(request.__struct_config__.tag)

@@ -203,10 +203,10 @@ class RouletteBook(Book):
     def _over_limit(self, player: str, spot: Spot, stake: int, more: int) -> Refusal | None:
         """Return a refusal if a stake is outside the limits, alone or with all others on its spot (!R-11)."""
         limits = self._limits
-        there = self._on_spot.get((player, spot), 0)
-        if limits.holds(stake) and there + more <= limits.max_cents:
+        already_bet = self._on_spot.get((player, spot), 0)
+        if limits.includes(stake) and already_bet + more <= limits.max_cents:
             return None
-        already = f", of which {there} are there already" if there else ""
+        already = f", of which {already_bet} are there already" if already_bet else ""
         return Refusal(limits.rule, f"a player may have {limits} on a spot{already}; found {more} more")
 
     def _move(self, chips: _Chips, cents: int) -> None:

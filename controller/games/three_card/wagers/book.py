@@ -178,9 +178,10 @@ class ThreeCardBook(Book):
         if refusal := self._not_own(bet.player, seat):
             return refusal
         if bet.wager in position:
-            there = position[bet.wager]
+            existing = position[bet.wager]
             return Refusal(
-                "T-DEAL-1", f"position {seat} already has its {bet.wager} ({there.id}, {there.cents} cents)"
+                "T-DEAL-1",
+                f"position {seat} already has its {bet.wager} ({existing.id}, {existing.cents} cents)",
             )
         if bet.wager == "play":
             return _play_refusal(bet, position.get("ante"))
@@ -194,7 +195,7 @@ class ThreeCardBook(Book):
             return _NO_ANTE
         if bet.wager == "side" and "pair_plus" not in position and self._settings.side_needs_pair_plus.value:
             return _NO_PAIR_PLUS
-        if not limits.holds(bet.amount):
+        if not limits.includes(bet.amount):
             return Refusal(limits.rule, f"{bet.wager} must be {limits}; found {bet.amount} cents")
         return None
 
