@@ -395,7 +395,7 @@ class Limits:
         return Refusal(
             most.rule,
             f"{bet.wager} allows at most {most.value} cents per player on one spot{already}; "
-            f"{cents} more are too many",
+            f"found {cents} more",
         )
 
     def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
