@@ -1,10 +1,10 @@
-"""Run benchmarks and print one table of all their figures beside those of the release before.
+"""Run benchmarks and print one table of all their figures next to those of the previous release.
 
-`python -m tests.benchmarks [NAME...] [--runs N] [--keep RELEASE]`: all benchmarks, or the named, each N times
-(1). Where a figure costs 15 % more against its floor than in the release before, or a goal is missed, the
-benchmark is run up to three times in all; what each figure costs at best counts, and the table shows how far
-the runs lie apart. Exits with 1 where that is still a regression, or no run met the goals. `--keep` writes
-the ratios into `releases.json`; later runs are held against its last.
+`python -m tests.benchmarks [NAME...] [--runs N] [--keep RELEASE]` runs all benchmarks, or the named ones, N
+times each (default 1). If a figure costs 15 % more relative to its floor than in the previous release, or a
+goal is missed, the benchmark is run up to three times in all; the best cost of each figure counts, and the
+table shows how far the runs lie apart. Exits with 1 if there is still a regression, or no run met the goals.
+`--keep` writes the ratios into `releases.json`; later runs are compared with the last release there.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.benchmarks.figures import FILE, Figure, Release, best, regressed, spread, table_of, told
+from tests.benchmarks.figures import FILE, Figure, Release, best, handed_over, regressed, spread, table_of
 
 HERE = Path(__file__).parent
 KEPT = HERE / "releases.json"
@@ -26,21 +26,21 @@ NAMES = sorted(
     if not file.stem.startswith(("_", "test_")) and file.stem not in ("figures", "reading_time")
 )
 MAX_RUNS = 3
-"""A benchmark that misses something is run so often."""
+"""How often a benchmark that misses a goal is run."""
 
 
 def run(name: str) -> tuple[bool, list[Figure]]:
-    """Run a benchmark in a process of its own: whether it met its goals, and its figures."""
+    """Run a benchmark in its own process; return whether it met its goals, and its figures."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "figures"
         file.touch()
         command = [sys.executable, "-m", f"tests.benchmarks.{name}"]
         ended = subprocess.run(command, env={**os.environ, FILE: str(file)}, check=False)
-        return ended.returncode == 0, told(file)
+        return ended.returncode == 0, handed_over(file)
 
 
 def measured(name: str, before: dict[str, float], least_runs: int) -> tuple[bool, list[list[Figure]]]:
-    """Run a benchmark, again where it missed something: whether any met its goals, and each run's figures."""
+    """Run a benchmark, again if it missed a goal; return whether any run met its goals, and all figures."""
     met = False
     runs: list[list[Figure]] = []
     while len(runs) < least_runs or (len(runs) < MAX_RUNS and (not met or regressed(best(runs), before))):
@@ -55,9 +55,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
-    parser.add_argument("--runs", type=int, default=1, metavar="N", help="run each so often at least")
-    parser.add_argument("--keep", metavar="RELEASE", help="keep the ratios as those of this release")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"which benchmarks, of {', '.join(NAMES)} (default: all)"
+    )
+    parser.add_argument("--runs", type=int, default=1, metavar="N", help="run each at least this many times")
+    parser.add_argument("--keep", metavar="RELEASE", help="store the ratios as those of this release")
     given = parser.parse_args()
     if unknown := set(given.names) - set(NAMES):
         parser.error(f"found no benchmark {', '.join(sorted(unknown))}, expected of {', '.join(NAMES)}")
@@ -81,7 +83,7 @@ def main() -> int:
 
 
 def keep(release: str, figures: list[Figure], releases: list[Release]) -> None:
-    """Write a release's ratios behind those of the others; what was not measured stays as it was."""
+    """Add a release's ratios to those of the others; figures that were not measured stay as they were."""
     older = [one for one in releases if one.release != release]
     known = next((one.ratios for one in releases if one.release == release), {})
     ratios = {**known, **{figure.name: round(figure.ratio, 3) for figure in figures}}

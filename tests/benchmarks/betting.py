@@ -1,10 +1,10 @@
-"""Measure bets over HTTP, fifty in a request, beside bare commits in the same run.
+"""Measure bets over HTTP, fifty in a request, next to bare commits in the same run.
 
-`python -m tests.benchmarks.betting [--rounds N]`: a settlement engine on SQLite and, where it is installed,
-on PostgreSQL, with its HTTP process. At each of four wheels, whose tables say at once that bets are open, ten
-players lay fifty chips twice a round, one request after the other; then a number is settled, not timed. The
-floor commits one row, fsynced, as often as there are wagers. Exits with 1 where a wager is refused, fewer
-than half as many are granted a second, or p99 of a request is over 20 ms.
+`python -m tests.benchmarks.betting [--rounds N]` starts a settlement engine on SQLite and, if installed, on
+PostgreSQL, with its HTTP process. At each of four wheels, whose tables state at once that bets are open, ten
+players place fifty chips twice a round, one request after the other; then a number is settled, which is not
+timed. The floor commits one row, fsynced, as often as there are wagers. Exits with 1 if a wager is refused,
+fewer than half as many are accepted a second, or p99 of a request is over 20 ms.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from controller.settlement_service.http_requests import Tokens
 from controller.settlement_service.http_supervisor import HttpSupervisor
 from controller.settlement_service.store import Store
 from tests.app.rig import until
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 from tests.publish.broker import free_port
 from tests.settlement_service.postgres import BINARIES, Cluster
 from tests.settlement_service.rig import House, SealedTable, key_in
@@ -41,7 +41,7 @@ SPOTS = STRAIGHT + SPLITS
 
 
 class Wheel:
-    """A wheel with its players; they bet over the one connection of the house's front end."""
+    """A wheel with its players; they bet over the single connection of the house's front end."""
 
     def __init__(self, house: House, table: SealedTable, connection: http.client.HTTPConnection) -> None:
         """Enrol the table and open its players' accounts."""
@@ -56,7 +56,7 @@ class Wheel:
         self.times_s: list[float] = []
 
     def lay(self) -> None:
-        """Lay all players' chips for a round."""
+        """Place all players' chips for a round."""
         for player in self._players * REQUESTS:
             self._send(player, next(self._numbers))
 
@@ -82,7 +82,7 @@ class Wheel:
 
 @contextmanager
 def serving(house: House) -> Iterator[int]:
-    """Serve the house over HTTP; the port."""
+    """Serve the house over HTTP; yield the port."""
     port = free_port()
     front = HttpSupervisor(house.engine, "127.0.0.1", port)
     front.start()
@@ -136,7 +136,7 @@ def measure(name: str, url: str, bare_url: str, folder: Path, rounds: int) -> bo
     bare = commits_per_s(bare_url, min(granted, 2000))
     times_ms = sorted(1e3 * time_s for wheel in wheels for time_s in wheel.times_s)
     p50, p99 = (times_ms[round(len(times_ms) * share) - 1] for share in (0.5, 0.99))
-    tell(Figure(f"a wager over HTTP, {name}", 1e6 / rate, 1e6 / bare, "us", "a bare commit"))
+    hand_over(Figure(f"a wager over HTTP, {name}", 1e6 / rate, 1e6 / bare, "us", "a bare commit"))
     sys.stdout.write(
         f"betting  {name}: {granted:,} wagers in requests of {WAGERS}, {rate:,.0f}/s, {rate / bare:.2f} x "
         f"bare commits ({bare:,.0f}/s; goal {SHARE:g} x); a request p50 {p50:.1f} ms, p99 {p99:.1f} ms "

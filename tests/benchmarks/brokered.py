@@ -1,9 +1,9 @@
 """Settle 100 tables through one broker and one engine, both killed again and again.
 
-`python -m tests.benchmarks.brokered [--tables N] [--throws N] [--kills N]`. Every table has a journal, a pump
-and an MQTT link of its own; the engine is the service's process on PostgreSQL, or on SQLite where that is not
-installed. What comes of it is held against an engine that heard the same outcomes undisturbed. Exits with 1
-where an effect is missing, doubled or out of order.
+`python -m tests.benchmarks.brokered [--tables N] [--throws N] [--kills N]`. Every table has its own journal,
+pump and MQTT link; the engine is the service's process on PostgreSQL, or on SQLite if that is not installed.
+The result is compared with an engine that received the same outcomes undisturbed. Exits with 1 if an effect
+is missing, doubled or out of order.
 """
 
 import argparse
@@ -43,12 +43,12 @@ RULES = "craps-12-034"
 CHIPS = 1_000_000
 STAKE = 3_000
 SPEED = 10
-"""The tables' time goes so fast that nobody waits long to connect again."""
+"""The tables' time runs so fast that reconnecting takes little real time."""
 WAGERS = ("pass", "field", *(("place", number) for number in (4, 5, 6, 8, 9, 10)), ("hard", 8))
 
 
 class Result(NamedTuple):
-    """What an evening came to."""
+    """The result of an evening."""
 
     outcomes: int
     seconds: float
@@ -66,7 +66,7 @@ class Table:
     """A table that plays its evening into a journal, and publishes it."""
 
     def __init__(self, name: str, folder: Path, settings: MqttSettings, hands: int) -> None:
-        """Begin; `hands` are its throws."""
+        """Start a table; `hands` are its throws."""
         folder.mkdir()
         rig = rig_in(folder)
         self.name = name
@@ -75,7 +75,7 @@ class Table:
         self.alarms = Alarms()
         self._hands = iter(evening(hands))
         self._journal = Journal.open(
-            rig.place, rig.key, table=name, wall=rig.wall, on_durable=self._told, alarm=lambda _: None
+            rig.place, rig.key, table=name, wall=rig.wall, on_durable=self._note_durable, alarm=lambda _: None
         )
         self._sink = MqttSink(name, settings, self.alarms, now_us=fast_us, random_fraction=half)
         self._pump = Pump(
@@ -94,7 +94,7 @@ class Table:
         begin(self._journal)
 
     def play(self) -> bool:
-        """Play on by what one reading gave; False when the evening is over."""
+        """Play one reading further; return False when the evening is over."""
         hand = next(self._hands, None)
         if hand is None:
             return False
@@ -115,21 +115,21 @@ class Table:
 
     @property
     def waits(self) -> int:
-        """How many outcomes settlement has not acknowledged."""
+        """Return how many outcomes settlement has not acknowledged."""
         return self._pump.unacknowledged
 
     @property
     def events(self) -> list[bytes]:
-        """Everything that was to be heard of it."""
+        """Return every event that settlement must have received."""
         return [message_of(row, self.name, self.key).event for row in self.rows]
 
     def close(self) -> None:
-        """End it."""
+        """Close it."""
         self._pump.stop(PATIENCE_S)
         self._sink.leave()
         self._journal.close()
 
-    def _told(self, ticket: Ticket) -> None:
+    def _note_durable(self, ticket: Ticket) -> None:
         self.rows += ticket.outcomes
 
 
@@ -164,7 +164,7 @@ def books_of(house: House, tables: Sequence[Table]) -> dict[str, tuple[list[int]
 
 
 def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> Result:
-    """Play an evening of so many tables, and kill engine and broker in turn."""
+    """Play an evening with this many tables, and kill engine and broker in turn."""
     chance = Random(1)
     broker = Mosquitto(folder)
     broker.start()
@@ -197,7 +197,7 @@ def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> R
                 broker.kill()
                 broker.start()
                 brokers += 1
-        assert time.monotonic() - start_s < 60 * PATIENCE_S, "it hangs"
+        assert time.monotonic() - start_s < 60 * PATIENCE_S, "the evening does not finish"
     seconds = time.monotonic() - start_s
     engine.terminate()
     for table in there:
@@ -234,7 +234,7 @@ def _faults(folder: Path, url: str, tables: Sequence[Table]) -> list[str]:
 
 
 def main() -> int:
-    """Play and say what came of it."""
+    """Play and print the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--throws", type=int, default=10)

@@ -1,8 +1,8 @@
-"""Measure the daemon: ready with a year's journal, memory, idle CPU, and the command line's help.
+"""Measure the daemon: time to ready with a year's journal, memory, idle CPU, and the command line's help.
 
-`python -m tests.benchmarks.daemon [--outcomes N] [--idle SECONDS]` prints a row each with its goal and the
-floor (a bare `python -c pass`) measured in the same run, and exits with 1 where a goal is missed. With
-`--start-only` it ends once the start is measured: a busy machine takes long to verify the whole journal.
+`python -m tests.benchmarks.daemon [--outcomes N] [--idle SECONDS]` prints one row each with its goal and the
+floor (a bare `python -c pass`) measured in the same run, and exits with 1 if a goal is missed. With
+`--start-only` it ends once the start is measured: verifying the whole journal takes long on a busy machine.
 """
 
 import argparse
@@ -25,18 +25,18 @@ from controller.machines.setup import First, State
 from controller.model.outcomes import Outcome, TableEvent
 from controller.settings.tables import load_table
 from tests.app.rig import Table
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 
 READY_S, RESIDENT_MB, IDLE_SHARE, HELP_S = 1.5, 80.0, 0.02, 0.3
 A_YEAR = 250_000
-"""Outcomes of a busy table: some 700 a day."""
+"""Outcomes of a busy table in a year: some 700 a day."""
 BATCH = 4000
 VERIFIED_WITHIN_S = 1200
 RUNS = 5
 
 
 def a_years_journal(folder: Path, outcomes: int) -> None:
-    """Write a journal of so many outcomes."""
+    """Write a journal of this many outcomes."""
     folder.mkdir()
     new_key(folder / "table.key")
     place = JournalLocation(folder / "journal.db", folder / "journal.head")
@@ -63,7 +63,7 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Return the least seconds of a command."""
+    """Return the shortest run of a command, in seconds."""
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()
@@ -85,7 +85,7 @@ def resident_mb(pid: int) -> float:
 
 
 def row(name: str, value: float, unit: str, goal: float, beside: str = "") -> bool:
-    """Print a row; tell whether its goal is met."""
+    """Print a row; return whether its goal is met."""
     met = value <= goal
     word = "met" if met else "MISSED"
     sys.stdout.write(f"{name:<34} {value:8.3f} {unit:<8} goal {goal:g} {unit} {word}  {beside}\n")
@@ -109,7 +109,7 @@ def daemon_rows(folder: Path, outcomes: int, idle_s: float, *, start_only: bool)
         if len(times) < RUNS:
             table.kill()
     floor = seconds_of([sys.executable, "-c", "pass"])
-    tell(Figure("daemon, start to ready", min(times), floor, "s", "a bare interpreter"))
+    hand_over(Figure("daemon, start to ready", min(times), floor, "s", "a bare interpreter"))
     met = [row("start to ready", min(times), "s", READY_S, f"{min(times) / floor:.0f} x a bare interpreter")]
     if start_only:
         table.kill()
@@ -144,7 +144,7 @@ def main() -> int:
         met = daemon_rows(Path(folder), arguments.outcomes, arguments.idle, start_only=arguments.start_only)
     floor = seconds_of([sys.executable, "-c", "pass"])
     shown = seconds_of([sys.executable, "-m", "controller.cli.main", "--help"])
-    tell(Figure("tablectl --help", shown, floor, "s", "a bare interpreter"))
+    hand_over(Figure("tablectl --help", shown, floor, "s", "a bare interpreter"))
     met.append(row("tablectl --help", shown, "s", HELP_S, f"{shown / floor:.1f} x a bare interpreter"))
     return 0 if all(met) else 1
 

@@ -1,4 +1,4 @@
-"""What our camera costs on one core: faces read, a frame followed, memory; beside decoding a frame."""
+"""The cost of our camera on one core: reading faces, tracking a frame, memory; next to decoding a frame."""
 
 import resource
 import sys
@@ -12,12 +12,12 @@ from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.reading import read_picture
 from drivers.vision.stills import LOOK_EDGES
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 from tests.drivers.vision.films import filming, rig, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
 
 STILL_MS, FOLLOW_MS, MEMORY_MB = 50.0, 12.0, 250.0
-"""Goals for the dice of a still frame, a following frame, and all of the process, at 640 x 480."""
+"""Goals for the dice of a still, a tracked frame, and the whole process, at 640 x 480."""
 TIMES = 25
 
 
@@ -28,13 +28,13 @@ def _ms(work: Callable[[], object]) -> float:
 
 
 def _around(picture: Array, x: float, y: float) -> Array:
-    """Return the part of a picture in which the camera reads a die that it followed to its rest."""
+    """Return the part of a picture in which the camera reads a die that it tracked to its rest."""
     reach = round(LOOK_EDGES * EDGE_PX)
     return picture[max(0, round(y) - reach) : round(y) + reach, max(0, round(x) - reach) : round(x) + reach]
 
 
 def main() -> int:
-    """Print what each costs beside its goal."""
+    """Print each cost next to its goal."""
     cv2.setNumThreads(1)
     picture = still(*pair(5, 6))
     _, packed = cv2.imencode(".jpg", picture)
@@ -50,7 +50,7 @@ def main() -> int:
     following = median(followed)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     beside = "decoding the frame"
-    tell(
+    hand_over(
         Figure("dice camera, two dice at rest", reading, floor, "ms", beside),
         Figure("dice camera, a whole picture", whole, floor, "ms", beside),
         Figure("dice camera, a frame followed", following, floor, "ms", beside),

@@ -1,4 +1,4 @@
-"""A benchmark's figures: each a cost beside a floor that was measured in the same run."""
+"""A benchmark's figures: each is a cost next to a floor measured in the same run."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ import msgspec
 FILE = "BENCH_FIGURES"
 """The environment variable that names the file to which a benchmark's process adds its figures."""
 REGRESSION = 1.15
-"""So much dearer, against its floor, than in the release before is a regression."""
+"""A cost that rose by this factor, relative to its floor, since the previous release is a regression."""
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """What something costs, beside the least that it could cost: both in the same `unit`, less is better."""
+    """The cost of something, next to its lowest possible cost: both in the same `unit`, less is better."""
 
     name: str
     cost: float
@@ -24,7 +24,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """How many times the floor it costs."""
+        """Return how many times the floor it costs."""
         return self.cost / self.floor
 
 
@@ -35,20 +35,20 @@ class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ratios: dict[str, float]
 
 
-def tell(*figures: Figure) -> None:
-    """Hand figures to the table of all benchmarks, where this process was started for it."""
+def hand_over(*figures: Figure) -> None:
+    """Append figures to the file for the table of all benchmarks, if this process was started for it."""
     if file := os.environ.get(FILE):
         with Path(file).open("ab") as lines:
             lines.writelines(msgspec.json.encode(figure) + b"\n" for figure in figures)
 
 
-def told(file: Path) -> list[Figure]:
-    """Read what a benchmark's process told."""
+def handed_over(file: Path) -> list[Figure]:
+    """Read the figures that a benchmark's process handed over."""
     return [msgspec.json.decode(line, type=Figure) for line in file.read_bytes().splitlines()]
 
 
 def best(runs: Sequence[Sequence[Figure]]) -> list[Figure]:
-    """Return each figure of the run in which it was nearest to its floor: a busy machine only adds."""
+    """Return each figure from the run in which it was nearest to its floor: a busy machine only adds cost."""
     cheapest: dict[str, Figure] = {}
     for figure in (figure for run in runs for figure in run):
         known = cheapest.get(figure.name)
@@ -58,7 +58,7 @@ def best(runs: Sequence[Sequence[Figure]]) -> list[Figure]:
 
 
 def regressed(figures: Sequence[Figure], before: Mapping[str, float]) -> list[Figure]:
-    """Return what costs at least 15 % more against its floor than before."""
+    """Return the figures that cost at least 15 % more relative to their floor than before."""
     return [
         figure
         for figure in figures
@@ -79,7 +79,7 @@ def spread(runs: Sequence[Sequence[Figure]]) -> Spread:
 
 
 def table_of(figures: Sequence[Figure], before: Release, costs: Spread) -> str:
-    """Return one table of all figures beside those of the release before."""
+    """Return one table of all figures next to those of the previous release."""
     head = ("figure", "cost", "all runs", "floor", "ratio", before.release, "change", "the floor is")
     rows = [
         head,

@@ -1,9 +1,9 @@
-"""Measure what a table costs while nobody plays: its processes' memory, and idle CPU with four boards.
+"""Measure what an idle table costs: its processes' memory, and idle CPU with four boards.
 
-`python -m tests.benchmarks.footprint [--idle SECONDS]`: a virtual craps table's camera, two walls and console
-on pseudo-terminals, the daemon with the settlement engine in it, and the process that serves screens, with a
-players' display open. Memory is the proportional set size: pages that processes share count once. The floor
-is a bare interpreter. Exits with 1 where a goal is missed.
+`python -m tests.benchmarks.footprint [--idle SECONDS]` runs a virtual craps table's camera, two walls and
+console on pseudo-terminals, the daemon with the settlement engine in it, and the process that serves screens,
+with a players' display open. Memory is the proportional set size: pages that processes share count once. The
+floor is a bare interpreter. Exits with 1 if a goal is missed.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 from controller.cli.link import ask
 from tests.app.rig import until
 from tests.benchmarks.daemon import cpu_s
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 from tests.publish.broker import free_port
 
 DAEMON_MB, SCREENS_MB, IDLE_SHARE = 60.0, 60.0, 0.01
@@ -37,7 +37,7 @@ def pss_mb(pid: int) -> float:
 
 @contextmanager
 def process(command: Sequence[str], log: Path) -> Iterator[int]:
-    """Run a command for a while; its process id."""
+    """Run a command for a while; yield its process id."""
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as running:
         try:
             yield running.pid
@@ -53,10 +53,10 @@ def row(name: str, value: float, unit: str, goal: float) -> bool:
 
 
 def unlocked(control: str) -> bool:
-    """Return whether the table plays."""
+    """Return whether the table is unlocked."""
     try:
         status = ask(control, {"do": "status"})["status"]
-    except Exception:  # noqa: BLE001 it does not answer yet
+    except Exception:  # noqa: BLE001 no answer yet
         return False
     return isinstance(status, dict) and status.get("lock") == "unlocked"
 
@@ -69,7 +69,7 @@ def serves(port: int) -> bool:
 
 
 def measure(folder: Path, idle_s: float) -> list[bool]:
-    """Start the table, let it stand and print the rows."""
+    """Start the table, let it idle and print the rows."""
     tablectl = [sys.executable, "-m", "controller.cli.main"]
     control, port = str(folder / "control.sock"), free_port()
     virtual = [*tablectl, "simulate", "craps", "--dir", str(folder), "--technician"]
@@ -95,8 +95,8 @@ def measure(folder: Path, idle_s: float) -> list[bool]:
                     ]
                     memory = [pss_mb(pid) for pid in (table, console)]
                     floor = pss_mb(bare)
-    tell(Figure("memory, daemon with its engine", memory[0], floor, "MB (PSS)", "a bare interpreter"))
-    tell(Figure("memory, screens", memory[1], floor, "MB (PSS)", "a bare interpreter"))
+    hand_over(Figure("memory, daemon with its engine", memory[0], floor, "MB (PSS)", "a bare interpreter"))
+    hand_over(Figure("memory, screens", memory[1], floor, "MB (PSS)", "a bare interpreter"))
     return [
         row("memory of the daemon with its engine (PSS)", memory[0], "MB", DAEMON_MB),
         row("memory of the screens' process (PSS)", memory[1], "MB", SCREENS_MB),

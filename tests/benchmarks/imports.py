@@ -1,7 +1,7 @@
 """Measure what each import of the daemon adds to the memory of a fresh interpreter.
 
 `python -m tests.benchmarks.imports` prints megabytes (proportional set size: pages that processes share count
-once) and modules, in the order of `PARTS`: what an earlier import has already loaded counts there.
+once) and modules, in the order of `PARTS`: what an earlier import has already loaded counts for that import.
 """
 
 import re

@@ -1,12 +1,12 @@
-"""Measure the journal against one bare commit, and open and verify a year of it.
+"""Measure the journal against one bare commit, and opening and verifying a year of it.
 
 `python -m tests.benchmarks.journal [--throws N] [--outcomes N]` prints
 
-- the time from a throw's deciding reading to its outcome being told as durable, beside the judge's own time
+- the time from a throw's deciding reading to its outcome being reported durable, next to the judge's own time
   and one bare SQLite commit that waits for the disk, taken in turn: at most twice their sum, p99;
-- for a year's journal the time and memory that opening it, and verifying all of it, take.
+- for a year's journal the time and memory needed to open it and to verify all of it.
 
-It exits with 1 where the goal is missed.
+It exits with 1 if the goal is missed.
 """
 
 import argparse
@@ -50,17 +50,17 @@ from controller.model.effects import Effect, Judged
 from controller.rules.dice.judge import judge_throw
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 
 GOAL = 2.0
 TABLE = "bench"
 PRUNE_BATCH_ROWS = 5000
 BARE_ROW = 1000
-"""Bytes of the bare commit's row."""
+"""Size in bytes of the bare commit's row."""
 
 
 class Hand(msgspec.Struct, frozen=True):
-    """What one reading made the session hand out."""
+    """What the session returned for one reading."""
 
     effects: tuple[Effect, ...]
     state: State
@@ -68,7 +68,7 @@ class Hand(msgspec.Struct, frozen=True):
 
 
 def play(throws: int) -> tuple[Setup, list[Hand]]:
-    """Play an evening, and keep what it handed out."""
+    """Play an evening, and keep what the session returned."""
     header, feed, _ = dice.evening(1, n=throws)
     assert header.dice_table is not msgspec.UNSET
     setup = Setup(
@@ -84,7 +84,7 @@ def play(throws: int) -> tuple[Setup, list[Hand]]:
 
 
 def durable_outcomes(folder: Path, throws: int) -> bool:
-    """Print the time to a durable outcome beside its floor; tell whether the goal is met."""
+    """Print the time to a durable outcome next to its floor; return whether the goal is met."""
     setup, hands = play(throws)
     journaled: list[float] = []
     floor: list[float] = []
@@ -104,7 +104,7 @@ def durable_outcomes(folder: Path, throws: int) -> bool:
     p50, p99 = of(journaled)
     floor50, floor99 = of(floor)
     beside = "judge + one bare commit"
-    tell(
+    hand_over(
         Figure("last reading to durable, p50", p50, floor50, "ms", beside),
         Figure("last reading to durable, p99", p99, floor99, "ms", beside),
     )
@@ -124,7 +124,7 @@ def judge(setup: Setup, judged: Judged) -> None:
 
 
 def bare_commit(path: Path) -> Callable[[], None]:
-    """Make the least that a durable outcome costs: one row in one commit that waits for the disk."""
+    """Make the least work of a durable outcome: one row in one commit that waits for the disk."""
     connection = apsw.Connection(str(path))
     pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0"
     connection.execute(pragmas).fetchall()
@@ -138,9 +138,9 @@ def bare_commit(path: Path) -> Callable[[], None]:
 
 
 def a_year(folder: Path, outcomes: int) -> None:
-    """Print what opening and verifying a year's journal take."""
+    """Print what opening and verifying a year's journal cost."""
     place, key = new_table(folder)
-    # In a process of its own, so that its memory is not counted here.
+    # In a separate process, so that its memory is not counted here.
     writer = get_context("spawn").Process(target=write_year, args=(folder, outcomes))
     writer.start()
     writer.join()
@@ -166,7 +166,7 @@ def a_year(folder: Path, outcomes: int) -> None:
 
 
 def write_year(folder: Path, outcomes: int) -> None:
-    """Write an evening over and over, many rows in one commit; the last ones follow no checkpoint."""
+    """Write an evening over and over, many rows per commit; no checkpoint follows the last ones."""
     setup, hands = play(30)
     place, key = JournalLocation(folder / "journal.db", folder / "head"), load_key(folder / "key")
     opened = open_journal(place, key, TABLE, now=wall(), vfs=None, accept=None)
@@ -192,7 +192,7 @@ def write_year(folder: Path, outcomes: int) -> None:
 
 
 def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
-    """Draft so many outcomes and what goes with them: the evening's evidence, new numbers."""
+    """Draft this many outcomes and what belongs to them: the evening's evidence, with new numbers."""
     drafter = Drafter(First())
     evening = [
         (draft, outcome_of(draft.body) if draft.seq is not None else None)
@@ -218,18 +218,18 @@ def new_table(folder: Path) -> tuple[JournalLocation, Key]:
 
 
 def open_table(place: JournalLocation, key: Key) -> Journal:
-    """Open its journal, with nobody listening."""
+    """Open its journal, without listeners."""
     return Journal.open(place, key, table=TABLE, wall=wall, on_durable=lambda _: None, alarm=fail)
 
 
 def fail(fault: JournalFault | None) -> None:
-    """End a measurement that a fault has spoilt."""
+    """End a measurement that a fault has spoiled."""
     if fault is not None:
         sys.exit(str(fault))
 
 
 def identity(setup: Setup) -> Identity:
-    """Say who plays."""
+    """Return the identity of the session."""
     return Identity(session=1, software="bench", config="", boot="", setup=setup)
 
 
@@ -252,7 +252,7 @@ def of(times: Sequence[float]) -> tuple[float, float]:
 
 
 def resident_mb() -> float:
-    """Return the most memory that this process has had so far."""
+    """Return the peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -1,9 +1,9 @@
-"""Measure from the moment that a call may be made to the moment that it is durable and told.
+"""Measure from the time at which a call may be made to the time at which it is durable and published.
 
 `python -m tests.benchmarks.latency [--throws N] [--camera]`: dice are thrown in real time at a daemon with
-all its threads, then again beside a busy core, or beside our own dice camera at work. A call may be made once
-the dice are at rest, the hold is over and the watermark has passed. The goal is twice an fsynced commit plus
-the judge's own time, p99, both measured in the same run. Exits with 1 where it is missed.
+all its threads, then again next to a busy core, or next to our own dice camera at work. A call may be made
+once the dice are at rest, the hold is over and the watermark has passed. The goal is twice an fsynced commit
+plus the judge's own time, p99, both measured in the same run. Exits with 1 if it is missed.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from controller.rules.dice.judge import judge_throw
 from controller.settings.tables import load_table
 from tests.app.house import live_of
 from tests.app.rig import until
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 from tests.benchmarks.watching_camera import watching
 from tests.scenes import TABLE, rest_of, throw
 
@@ -42,19 +42,19 @@ CALLED = b'"type":"roll.called"'
 
 
 def p99(values: Sequence[float]) -> float:
-    """Return the value that all but a hundredth do not exceed."""
+    """Return the value that 99 % do not exceed."""
     return sorted(values)[max(0, round(len(values) * 0.99) - 1)]
 
 
 class Floor:
-    """What a call costs at least: a bare commit and the judge's own work.
+    """The least cost of a call: a bare commit and the judge's own work.
 
-    One of each is timed between two throws, after a pause like that before a call: a disk and caches that
-    rested cost more than those of a loop that does nothing else (here 0.5 ms a commit beside 0.1 ms).
+    One of each is timed between two throws, after a pause like the one before a call: a disk and caches that
+    have rested cost more than those in a tight loop (here 0.5 ms a commit instead of 0.1 ms).
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open a database with a row's settings beside the journal."""
+        """Open a database next to the journal, with the settings of the journal's."""
         rules = load_table("craps").rules.throw
         assert rules is not None
         self._rules = rules
@@ -66,7 +66,7 @@ class Floor:
         self.judgements_s: list[float] = []
 
     def measure(self, readings: list[AnyReading]) -> None:
-        """Time an fsynced commit of a row as big as a call with its evidence, and the judge."""
+        """Time the fsynced commit of a row as big as a call with its evidence, and the judge."""
         threading.Event().wait(REST_S)
         start = time.perf_counter()
         self._connection.execute("INSERT INTO t VALUES (zeroblob(4096))")
@@ -79,7 +79,7 @@ class Floor:
 
 
 def play(daemon: Daemon, readings: list[AnyReading]) -> None:
-    """Let the readings arrive as they happen."""
+    """Post the readings as they happen."""
     pause = threading.Event()
     clock = MonotonicClock()
     for reading in readings:
@@ -90,7 +90,7 @@ def play(daemon: Daemon, readings: list[AnyReading]) -> None:
 
 
 def called(watcher: Watcher) -> bool:
-    """Return whether the throw that is made is called; not so where its readings come too late to count."""
+    """Return whether the present throw was called; it is not if its readings arrive too late to count."""
     end_s = time.monotonic() + CALLED_WITHIN_S
     while time.monotonic() < end_s:
         if any(CALLED in line for line in watcher.take(1.0)):
@@ -99,7 +99,7 @@ def called(watcher: Watcher) -> bool:
 
 
 class LockProbe:
-    """A thread that wakes every 2 ms and needs the interpreter's lock: how much later it has it."""
+    """A thread that wakes every 2 ms and measures how late it gets the interpreter's lock."""
 
     def __init__(self) -> None:
         self.waits_s: list[float] = []
@@ -107,12 +107,12 @@ class LockProbe:
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def __enter__(self) -> Self:
-        """Start to probe."""
+        """Start probing."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
+        """Stop probing."""
         self._over.set()
         self._thread.join()
 
@@ -124,16 +124,16 @@ class LockProbe:
 
 
 def alone_s(seconds: float) -> list[float]:
-    """Probe while this process does nothing else: what the kernel's timer and scheduler cost."""
+    """Probe while this process does nothing else: the cost of the kernel's timer and scheduler."""
     with LockProbe() as probe:
         time.sleep(seconds)
     return probe.waits_s
 
 
 def latencies_s(folder: Path, throws: int, floor: Floor) -> tuple[list[float], list[float]]:
-    """Throw so often: how long after each call might be made it was told, and waits for the lock meanwhile.
+    """Throw `throws` times; return the time from each possible call to its publication, and the lock waits.
 
-    Those are taken from the moment that the table plays: imports hold the lock before.
+    The waits are measured from the time at which the table is unlocked: imports hold the lock before that.
     """
     options = Options(
         table="craps", journal=folder / "journal", socket=folder / "control", self_test_devices=False
@@ -166,7 +166,7 @@ def latencies_s(folder: Path, throws: int, floor: Floor) -> tuple[list[float], l
 
 @contextmanager
 def busy_cores(count: int) -> Iterator[None]:
-    """Keep so many cores busy meanwhile."""
+    """Keep this many cores busy meanwhile."""
     with ExitStack() as stack:
         for _ in range(count):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
@@ -182,7 +182,7 @@ def measure(throws: int, beside: str) -> bool:
         told, waits = latencies_s(Path(folder), throws, least)
     commits, judged = least.commits_s, least.judgements_s
     floor = p99(commits) + p99(judged)
-    tell(
+    hand_over(
         Figure(
             f"call to durable and told, median{beside}",
             statistics.median(told) * 1e3,
@@ -223,10 +223,12 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--throws", type=int, default=30)
-    parser.add_argument("--camera", action="store_true", help="beside the dice camera, not a busy core")
+    parser.add_argument(
+        "--camera", action="store_true", help="next to the dice camera instead of a busy core"
+    )
     arguments = parser.parse_args()
     throws = arguments.throws
-    sys.setswitchinterval(SWITCH_S)  # as `tablectl run` sets it
+    sys.setswitchinterval(SWITCH_S)  # as set by `tablectl run`
     met = measure(throws, "")
     if arguments.camera:
         with tempfile.TemporaryDirectory() as folder, watching(Path(folder)) as readings:

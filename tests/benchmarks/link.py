@@ -1,8 +1,8 @@
-"""Measure the serial link of a sensor node over a pseudo-terminal, beside a bare descriptor's floor.
+"""Measure the serial link of a sensor node over a pseudo-terminal, next to the floor of a bare descriptor.
 
 `python -m tests.benchmarks.link [--seconds N]` prints one row for 921,600 baud's worth of sentences and one
-for two dice tracked at 90 Hz, while a journal commits beside it: CPU for each reading, and the time from the
-node's write to the reading. Exits with 1 where a sentence is lost or the goal of 10 % of a core is missed.
+for two dice tracked at 90 Hz, while a journal commits in parallel: CPU per reading, and the time from the
+node's write to the reading. Exits with 1 if a sentence is lost or the goal of 10 % of a core is missed.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from drivers.link.station import Station
 from drivers.node.device import NodeDevice, NodeSettings
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import Hello
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 
 GOAL_SHARE = 0.10
 TRACKS_PER_S = 180
@@ -37,7 +37,7 @@ READY_S = 10.0
 
 @dataclass
 class Measured:
-    """What one run took."""
+    """The results of one run."""
 
     readings: int = 0
     sent: int = 0
@@ -57,7 +57,7 @@ def _now_us() -> int:
 
 
 def _node(port: int, per_s: int, seconds: float, greeted: bool) -> None:
-    """Be the node: say `per_s` track points a second, each with the microsecond that it was written in."""
+    """Act as the node: send `per_s` track points a second, each with the microsecond of its writing."""
     node = NodeEnd(Hello("cam", "bench", "B" * 16, {0: ("die_at",)}, (), 16), "A" * 16)
     if not greeted:
         node._wire.begin("BE7C")
@@ -119,7 +119,7 @@ def floor(per_s: int, seconds: float) -> Measured:
 
 
 def whole(per_s: int, seconds: float) -> Measured:
-    """Take the sentences the whole way: port, link, inlet, protocol, reading."""
+    """Take the sentences through the whole path: port, link, inlet, protocol, reading."""
     from drivers.link.serial_port import SerialPort  # noqa: PLC0415 - pyserial is an extra
 
     def listen(port: int) -> Measured:
@@ -153,7 +153,7 @@ def whole(per_s: int, seconds: float) -> Measured:
 
 
 def _journal(folder: str, ending: Event, cpu_s: list[float]) -> None:
-    """Commit a row durably twenty times a second, as a journal does; tell what that costs by itself."""
+    """Commit a row durably twenty times a second, as a journal does; record the cost of that alone."""
     database = sqlite3.connect(Path(folder) / "journal.sqlite")
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=FULL")
@@ -178,7 +178,7 @@ def _row(name: str, per_s: int, seconds: float) -> bool:
         real.cpu_s -= journal_cpu_s[0]
     each, bare_each = real.cpu_s / max(1, real.readings), bare.cpu_s / max(1, bare.readings)
     share = real.cpu_s / real.wall_s
-    tell(Figure(f"link, {name}", each * 1e6, bare_each * 1e6, "us a reading", "a bare descriptor"))
+    hand_over(Figure(f"link, {name}", each * 1e6, bare_each * 1e6, "us a reading", "a bare descriptor"))
     sys.stdout.write(
         f"{name:<13} {real.readings:>6,} of {real.sent:>6,} readings, {real.lost} lost"
         f"  CPU {each * 1e6:5.1f} us each, floor {bare_each * 1e6:5.1f}, ratio {each / bare_each:4.1f},"
@@ -194,10 +194,10 @@ def _row(name: str, per_s: int, seconds: float) -> bool:
 def main() -> int:
     """Print both rows."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long each run speaks")
+    parser.add_argument("--seconds", type=float, default=3.0, help="duration of each run in seconds")
     seconds = parser.parse_args().seconds
     try:
-        import serial  # noqa: F401, PLC0415 - only to know whether it is there
+        import serial  # noqa: F401, PLC0415 - only to check that it is installed
     except ImportError:
         sys.stdout.write("link          not measured: pyserial is not installed (extra `hardware`)\n")
         return 0

@@ -1,8 +1,8 @@
-"""Settle 100 tables at once: outcomes a second, and each effect exactly once while the engine is killed.
+"""Settle 100 tables at once: outcomes per second, and each effect exactly once while the engine is killed.
 
-`python -m tests.benchmarks.many_tables [--tables N] [--spins N] [--kills N]`, on SQLite and, where it is
-installed, on PostgreSQL. The floor reads the same events, checks their signatures and writes each as one row,
-in transactions of the same size. Exits with 1 where an effect is missing, doubled or out of order.
+`python -m tests.benchmarks.many_tables [--tables N] [--spins N] [--kills N]`, on SQLite and, if installed, on
+PostgreSQL. The floor reads the same events, checks their signatures and writes each as one row, in
+transactions of the same size. Exits with 1 if an effect is missing, doubled or out of order.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from controller.settlement_service import schema
 from controller.settlement_service.consuming import BATCH
 from controller.settlement_service.deliveries import AcknowledgedDelivery, read, verified_outcome
 from controller.settlement_service.store import Store
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 from tests.settlement_service.evenings import Line, rounds
 from tests.settlement_service.listener import listened
 from tests.settlement_service.postgres import BINARIES, Cluster
@@ -89,7 +89,7 @@ class Bench:
 
     @contextmanager
     def house(self, url: str, *, new: bool = True) -> Iterator[House]:
-        """Open a house, and enrol the tables with a player each where it is new."""
+        """Open a house; if it is new, enrol the tables with a player each."""
         house = House(url)
         if new:
             for name in self._names:
@@ -99,7 +99,7 @@ class Bench:
         house.store.close()
 
     def compare(self, name: str, url: str, bare_url: str, kill_url: str) -> None:
-        """Settle the evening undisturbed, beside a floor on a database of its own."""
+        """Settle the evening undisturbed, next to a floor on another database."""
         del kill_url
         events = bets = 0
         settling_s = betting_s = 0.0
@@ -122,7 +122,7 @@ class Bench:
         floor_s = self._floor_s(bare_url)
         us = 1e6 / events
         beside = "signature and row alone"
-        tell(Figure(f"many tables, {name}", settling_s * us, floor_s * us, "us an outcome", beside))
+        hand_over(Figure(f"many tables, {name}", settling_s * us, floor_s * us, "us an outcome", beside))
         sys.stdout.write(
             f"many tables  {name}: {len(self._names)} tables, {events:,} outcomes, "
             f"{events / settling_s:,.0f}/s settled, {settling_s / floor_s:.1f} x signature and row alone; "
@@ -130,7 +130,7 @@ class Bench:
         )
 
     def _floor_s(self, url: str) -> float:
-        """Return the seconds of reading, checking and writing the same events as bare rows."""
+        """Return the seconds for reading, checking and writing the same events as bare rows."""
         store = Store(url)
         store.open()
         start = time.perf_counter()
@@ -158,7 +158,7 @@ class Bench:
         return taken_s
 
     def kill(self, name: str, url: str, kills: int) -> list[str]:
-        """Settle it with engines that are killed one after the other; give what went wrong."""
+        """Settle it with engines that are killed one after the other; return what went wrong."""
         with self.house(url):
             pass
         told = [line for made, outcomes in self._evening for line in (*made, *outcomes)]

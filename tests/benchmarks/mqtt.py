@@ -1,10 +1,9 @@
-"""Measure from the moment that an outcome is durable to the moment that settlement has it, over a broker.
+"""Measure from the time at which an outcome is durable to the time at which settlement has it, over a broker.
 
 `python -m tests.benchmarks.mqtt [--outcomes N]`: outcomes are journaled one by one and go through outbox,
-pump and broker to a consumer in another process that acknowledges each. Between them bare messages of the
-same size go there and back through the same broker with QoS 1, by the same clients without all the rest. The
-goal is twice that, p99; messages that a client sends to itself are shown beside it. Exits with 1 where the
-goal is missed.
+pump and broker to a consumer in another process that acknowledges each. In between, bare messages of the same
+size make a round trip through the same broker with QoS 1, by the same clients without anything else. The goal
+is twice that, p99; messages that a client sends to itself are also shown. Exits with 1 if the goal is missed.
 """
 
 import argparse
@@ -34,24 +33,24 @@ from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received, Subscribed
 from controller.publish.pump import Pump
 from controller.publish.wire import topics_of
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 from tests.journal.rig import NAME, Rig, begin, rig_in
 from tests.publish.broker import MOSQUITTO, Mosquitto
 from tests.publish.house import ENGINE_KEY, Alarms, half, pinned
 
 GOAL = 2.0
 SWITCH_S = 0.0005
-"""As the daemon sets it."""
+"""The value that the daemon sets."""
 BARE = "bare"
 BACK = "back"
 ITSELF = "itself"
 BYTES = 1000
-"""About what an outcome takes."""
+"""The approximate size of an outcome."""
 HANG_S = 10.0
 
 
 def settlement(settings: MqttSettings, heard: Connection, end: Connection) -> None:
-    """Be the settlement engine, in a process of its own: note when an outcome comes, and acknowledge it."""
+    """Act as the settlement engine in its own process: record when an outcome arrives, and acknowledge it."""
     link = MqttLink(settings, "settlement", None)
     link.open()
     while not end.poll():
@@ -90,7 +89,7 @@ class Near:
         return time.perf_counter() - start
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
         self._link.drop()
 
     def _until(self, kind: type) -> None:
@@ -101,14 +100,14 @@ class Near:
 
 
 class Table:
-    """A journal and all that publishes from it."""
+    """A journal and everything that publishes from it."""
 
     def __init__(self, rig: Rig, settings: MqttSettings) -> None:
         self.durable_s = 0.0
         clock = MonotonicClock()
         self._alarms = Alarms()
         self._journal = Journal.open(
-            rig.place, rig.key, table=NAME, wall=rig.wall, on_durable=self._told, alarm=lambda _: None
+            rig.place, rig.key, table=NAME, wall=rig.wall, on_durable=self._note_durable, alarm=lambda _: None
         )
         sink = MqttSink(NAME, settings, self._alarms, now_us=clock.now_us, random_fraction=half, pin=pinned())
         self._pump = Pump(
@@ -130,7 +129,7 @@ class Table:
         self._first = self._journal.recovered.first
         self._state = self._journal.recovered.state
 
-    def tell(self, seq: int) -> None:
+    def hand_over(self, seq: int) -> None:
         """Hand one outcome to the journal."""
         data = TableEvent(cause="timeout", what="camera-left", by="controller", says="no frame for 400 ms")
         told = Outcome(type="device.fault", t=seq, id=f"{NAME}/1/{seq}", seq=seq, data=data)
@@ -138,23 +137,23 @@ class Table:
 
     @property
     def idle(self) -> bool:
-        """Whether every acknowledgement is on the disk."""
+        """Return whether every acknowledgement is on the disk."""
         return not (self._pump.unacknowledged or self._journal.waiting)
 
     def stop(self) -> None:
-        """End it."""
+        """Stop it."""
         self._pump.stop(HANG_S)
         self._journal.close()
         assert not self._alarms.ever, self._alarms.ever
 
-    def _told(self, ticket: Ticket) -> None:
+    def _note_durable(self, ticket: Ticket) -> None:
         if ticket.outcomes:
             self.durable_s = time.perf_counter()
             self._pump.note_durable(ticket.outcomes)
 
 
 def measured_s(folder: Path, count: int) -> Iterator[tuple[float, float, float]]:
-    """Return for each outcome how long it took, a bare message there and back, and one to itself."""
+    """Return for each outcome its time, that of a bare round trip, and that of a message to itself."""
     broker = Mosquitto(folder)
     broker.config += "set_tcp_nodelay true\n"
     broker.start()
@@ -169,8 +168,8 @@ def measured_s(folder: Path, count: int) -> Iterator[tuple[float, float, float]]
         while not table.idle:
             pause.wait(0.001)
         bare, itself = near.round_trip_s(BARE), near.round_trip_s(ITSELF)
-        table.tell(seq)
-        assert heard.poll(HANG_S), "settlement hears nothing"
+        table.hand_over(seq)
+        assert heard.poll(HANG_S), "settlement received nothing"
         yield heard.recv() - table.durable_s, bare, itself
     table.stop()
     near.stop()
@@ -180,7 +179,7 @@ def measured_s(folder: Path, count: int) -> Iterator[tuple[float, float, float]]
 
 
 class Figures(NamedTuple):
-    """Seconds: the middle and the last but a hundredth."""
+    """The median and the 99th percentile, in seconds."""
 
     p50: float
     p99: float
@@ -190,7 +189,7 @@ class Figures(NamedTuple):
 
 
 def figures(times: Sequence[float]) -> Figures:
-    """Sum up."""
+    """Compute the median and the 99th percentile."""
     return Figures(statistics.median(times), sorted(times)[round(len(times) * 0.99) - 1])
 
 
@@ -208,7 +207,7 @@ def main() -> int:
         rows = list(itertools.islice(measured_s(Path(folder), count + warm), warm, None))
     told, bare, itself = (figures(times) for times in zip(*rows, strict=True))
     beside = "a bare QoS 1 round trip"
-    tell(
+    hand_over(
         Figure("durable to settlement over MQTT, p50", told.p50 * 1e3, bare.p50 * 1e3, "ms", beside),
         Figure("durable to settlement over MQTT, p99", told.p99 * 1e3, bare.p99 * 1e3, "ms", beside),
     )

@@ -1,8 +1,8 @@
 """Measure a whole replay against `json.loads` of the same lines: the goal is at most 3 times its time.
 
 `python -m tests.benchmarks.replay [--attempts N]` prints a row for dice and one for a wheel, each the least
-processor time of several runs taken in turn with the floor, and exits with 1 where the goal is missed. A log
-of a few attempts (`--attempts 1`) measures how long a table's machines take to make, which is done once.
+processor time of several runs taken in turn with the floor, and exits with 1 if the goal is missed. A log of
+a few attempts (`--attempts 1`) measures how long it takes to make a table's machines, which is done once.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from controller.replay.run import replay, setup_of
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import write_log
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 
 GOAL = 3.0
 RUNS = 5
@@ -64,7 +64,9 @@ def main() -> int:
             ratio = whole / floor
             worst = max(worst, ratio)
             us = 1e6 / readings
-            tell(Figure(f"replay, {name}", whole * us, floor * us, "us a reading", "json.loads of the line"))
+            hand_over(
+                Figure(f"replay, {name}", whole * us, floor * us, "us a reading", "json.loads of the line")
+            )
             sys.stdout.write(
                 f"{name:<6} {readings:>7,} readings  json.loads {floor / readings * 1e6:5.2f} us each"
                 f"  replay {whole / readings * 1e6:5.2f} us each  ratio {ratio:4.2f} (goal {GOAL:g})"

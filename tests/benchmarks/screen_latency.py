@@ -1,8 +1,9 @@
 """From a review's event at the control socket to its keys on the screen, in Debian's Chromium.
 
-    .venv/bin/python -m tests.benchmarks.screen_latency [--reviews 100]
+.venv/bin/python -m tests.benchmarks.screen_latency [--reviews 100]
 
-Prints p50, p99 and the worst, beside the floor: how long a bare server-sent event takes to the same browser.
+Prints p50, p99 and the worst, next to the floor: the time that a bare server-sent event takes to the same
+browser.
 """
 
 import argparse
@@ -15,14 +16,14 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from controller.cli.link import conversation
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 from tests.console.browsers import CHROMIUM, MISSING, launched
 from tests.console.rig import PEOPLE, Screens
 from tests.console.touch import Person
 from tests.scenes import throw
 
 LIMIT_MS = 200.0
-"""What a dealer does not wait for: the issue's limit at p99."""
+"""The limit at p99: a delay that a dealer does not notice as waiting."""
 SEEN = """number => new Promise(done => {
     const look = () => number in seen ? done() : setTimeout(look, 5);
     look();
@@ -34,7 +35,7 @@ WATCH = """() => { window.seen = {}; new MutationObserver(() => {
 
 
 def main() -> int:
-    """Measure; 1 where p99 is over the limit, 3 where there is no browser."""
+    """Measure; return 1 if p99 is over the limit, 3 without a browser."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reviews", type=int, default=100)
     reviews: int = parser.parse_args().reviews
@@ -53,7 +54,7 @@ def main() -> int:
             screens.close()
     p50, p99, worst = took[len(took) // 2], took[min(len(took) - 1, len(took) * 99 // 100)], took[-1]
     beside = "a bare change of a page"
-    tell(Figure("review to its keys on the screen, p50", p50, floor[len(floor) // 2], "ms", beside))
+    hand_over(Figure("review to its keys on the screen, p50", p50, floor[len(floor) // 2], "ms", beside))
     sys.stdout.write(
         f"review to keys on the screen: p50 {p50:.0f} ms, p99 {p99:.0f} ms, worst {worst:.0f} ms"
         f" of {len(took)};"

@@ -1,9 +1,9 @@
-"""Measure craps settlement: wager decisions a second, beside a floor and beside crapssim.
+"""Measure craps settlement: wager decisions per second, next to a floor and to crapssim.
 
-`python -m tests.benchmarks.settlement [--rolls N]`. Every roll meets eight fresh bets; lines go in and out as
-JSON, as `tablectl settle` has them. The floor is `json.loads` of every line in and `json.dumps` of every line
-out, in the same run. crapssim settles the same bets and rolls without any JSON. Exits with 1 where the goal
-of 50,000 decisions a second is missed.
+`python -m tests.benchmarks.settlement [--rolls N]`. Every roll decides eight new bets; lines go in and out as
+JSON, as with `tablectl settle`. The floor is `json.loads` of every line in and `json.dumps` of every line
+out, in the same run. crapssim settles the same bets and rolls without any JSON. Exits with 1 if the goal of
+50,000 decisions a second is missed.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from crapssim.table import Table, TableUpdate
 
 from controller.settings.paytables import game_for
 from controller.settlement.run import settle
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 
 GOAL = 50_000
 RUNS = 5
@@ -59,7 +59,7 @@ def _requests(rolls: list[Dice]) -> Iterator[dict[str, object]]:
 
 
 def play_theirs(rolls: list[Dice]) -> None:
-    """Let crapssim settle the same bets, one player for each so that it does not add them up."""
+    """Have crapssim settle the same bets, one player for each so that it does not add them up."""
     table = Table()
     for dice in rolls:
         for kind in KINDS.values():
@@ -70,7 +70,7 @@ def play_theirs(rolls: list[Dice]) -> None:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Return the least processor time of several runs: what else the machine does costs nothing."""
+    """Return the least processor time of several runs, which excludes other work of the machine."""
     times = []
     for _ in range(RUNS):
         start = time.process_time()
@@ -98,7 +98,7 @@ def main() -> int:
     ours = seconds(lambda: sum(map(len, settle(lines, next(games)))))
     bare, theirs = seconds(floor), seconds(lambda: play_theirs(rolls))
     us = 1e6 / decisions
-    tell(Figure("settlement, craps", ours * us, bare * us, "us a decision", "the JSON alone"))
+    hand_over(Figure("settlement, craps", ours * us, bare * us, "us a decision", "the JSON alone"))
     sys.stdout.write(
         f"settlement  {decisions:,} decisions, {len(lines):,} lines in: {decisions / ours:,.0f} decisions/s "
         f"(goal {GOAL:,}), {ours / bare:.2f} x the JSON alone; "

@@ -1,4 +1,4 @@
-"""The table of all benchmarks: what is a regression, and what is held against which release."""
+"""The table of all benchmarks: what is a regression, and which releases are compared."""
 
 from pathlib import Path
 
@@ -6,34 +6,42 @@ import msgspec
 import pytest
 
 from tests.benchmarks.__main__ import KEPT, NAMES
-from tests.benchmarks.figures import FILE, Figure, Release, best, regressed, spread, table_of, tell, told
+from tests.benchmarks.figures import (
+    FILE,
+    Figure,
+    Release,
+    best,
+    hand_over,
+    handed_over,
+    regressed,
+    spread,
+    table_of,
+)
 
 BEFORE = {"replay": 2.0}
 
 
 def costing(ratio: float, name: str = "replay") -> Figure:
-    """Return a figure that costs so many times its floor."""
+    """Return a figure that costs this many times its floor."""
     return Figure(name, ratio * 3, 3.0, "us", "json.loads")
 
 
 @pytest.mark.parametrize(("ratio", "worse"), [(1.5, False), (2.0, False), (2.29, False), (2.31, True)])
-def test_what_costs_15_percent_more_of_its_floor_than_in_the_release_before_is_a_regression(
-    ratio: float, worse: bool
-) -> None:
+def test_a_cost_15_percent_higher_relative_to_its_floor_is_a_regression(ratio: float, worse: bool) -> None:
     assert bool(regressed([costing(ratio)], BEFORE)) is worse
 
 
-def test_what_the_release_before_did_not_measure_is_new_and_no_regression() -> None:
+def test_a_figure_not_measured_in_the_previous_release_is_new_and_not_a_regression() -> None:
     assert regressed([costing(99, "brand new")], BEFORE) == []
     assert "new" in table_of([costing(99, "brand new")], Release("0.1.0", BEFORE), {"brand new": (1, 1)})
 
 
-def test_a_run_on_a_busy_machine_is_no_regression_where_another_run_was_not() -> None:
+def test_a_slow_run_is_not_a_regression_if_another_run_was_fast() -> None:
     figures = best([[costing(3.1), costing(1.2, "link")], [costing(2.1), costing(1.4, "link")]])
     assert [figure.ratio for figure in figures] == pytest.approx([2.1, 1.2])
 
 
-def test_the_table_has_ratio_floor_and_the_release_before() -> None:
+def test_the_table_has_ratio_floor_and_the_previous_release() -> None:
     runs = [[costing(2.4)], [costing(2.2)], [costing(3.0)]]
     head, row = table_of(best(runs), Release("0.1.0", BEFORE), spread(runs)).splitlines()
     assert head.split()[:7] == ["figure", "cost", "all", "runs", "floor", "ratio", "0.1.0"]
@@ -53,18 +61,18 @@ def test_the_table_has_ratio_floor_and_the_release_before() -> None:
     ]
 
 
-def test_a_benchmark_reports_its_figures_only_where_it_was_started_for_the_table(
+def test_a_benchmark_hands_its_figures_over_only_if_started_for_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(FILE, raising=False)
-    tell(costing(1))
+    hand_over(costing(1))
     monkeypatch.setenv(FILE, str(tmp_path / "figures"))
-    tell(costing(2))
-    tell(costing(3), costing(4))
-    assert told(tmp_path / "figures") == [costing(2), costing(3), costing(4)]
+    hand_over(costing(2))
+    hand_over(costing(3), costing(4))
+    assert handed_over(tmp_path / "figures") == [costing(2), costing(3), costing(4)]
 
 
-def test_the_kept_ratios_are_whole() -> None:
+def test_the_stored_ratios_are_complete() -> None:
     assert {"replay", "settlement", "journal"} <= set(NAMES)
     for release in msgspec.json.decode(KEPT.read_bytes(), type=list[Release]):
         assert release.ratios

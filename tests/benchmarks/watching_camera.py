@@ -1,4 +1,4 @@
-"""The dice camera's process at work beside what is measured: `tablectl camera run` on a drawn film.
+"""The dice camera's process at work next to what is measured: `tablectl camera run` on a drawn film.
 
 `python -m tests.benchmarks.watching_camera FOLDER` draws the film and its rig; `watching` runs the camera on
 them, again and again. The film has 60 frames a second of 640 x 480: two dice come in, turn and are read every
@@ -21,14 +21,14 @@ THROW_US, THROWS = 1_500_000, 6
 FACES = ((5, 6), (1, 2), (3, 4))
 FILM, RIG, SOCKET = "throws.avi", "rig.yaml", "camera.sock"
 UNIT = ("nice", "-n", "2")
-"""As `systemd/table-camera.service` starts it."""
+"""The command line in `systemd/table-camera.service`."""
 FIRST_WORD_S = 60.0
 CAMERA = "import sys; from controller.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
 def draw(folder: Path) -> None:
     """Draw the film, and write its rig."""
-    import cv2  # noqa: PLC0415 - the process that is measured has no vision in it
+    import cv2  # noqa: PLC0415 - the measured process must not load vision
 
     from drivers.sim.filming import Filming  # noqa: PLC0415
     from tests.drivers.vision.films import FILM_RIG, rig, thrown  # noqa: PLC0415
@@ -48,7 +48,7 @@ def draw(folder: Path) -> None:
 
 
 class _Readings:
-    """The table's socket: takes what the camera sends, and counts the dice that it read."""
+    """The table's socket: accepts what the camera sends, and counts the dice that it read."""
 
     def __init__(self, path: Path) -> None:
         self.read = 0
@@ -82,7 +82,7 @@ class _Readings:
 
 @contextmanager
 def watching(folder: Path) -> Iterator[_Readings]:
-    """Let a camera watch meanwhile, from the first die that it reads."""
+    """Run a camera meanwhile; continue once it has read its first die."""
     subprocess.run([sys.executable, "-m", "tests.benchmarks.watching_camera", str(folder)], check=True)
     readings = _Readings(folder / SOCKET)
     command = [*UNIT, sys.executable, "-c", CAMERA, "camera", "run", str(folder / RIG)]

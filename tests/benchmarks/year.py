@@ -1,9 +1,9 @@
 """Measure the replay of a year's recordings, piece by piece on all cores, with the command that people use.
 
 `python -m tests.benchmarks.year [--readings N] [--pieces N]`: pieces of 500 throws, and of 500 spins, are
-given to one `tablectl replay --json` as often as N readings take (2,000,000; a year of a busy table has
-100,000,000), and the minutes of a year are worked out from it. The floor is `json.loads` of the same lines on
-as many cores. Exits with 1 where the outcomes are not those of each piece alone, or a year of throws takes
+given to one `tablectl replay --json` as often as needed for N readings (2,000,000; a year of a busy table has
+100,000,000), and the minutes for a year are computed from it. The floor is `json.loads` of the same lines on
+as many cores. Exits with 1 if the outcomes are not those of each piece alone, or a year of throws takes
 longer than ten minutes.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from controller.cli.replay import cores
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import write_log
-from tests.benchmarks.figures import Figure, tell
+from tests.benchmarks.figures import Figure, hand_over
 
 A_YEAR = 100_000_000
 GOAL_MIN = 10.0
@@ -28,7 +28,7 @@ PIECES = 4
 
 
 def replayed(logs: list[Path], to: Path) -> float:
-    """Replay logs into a file, progress shown where somebody looks; return the seconds that it took."""
+    """Replay logs into a file, with progress on a terminal; return the seconds that it took."""
     command = [sys.executable, "-m", "controller.cli.main", "replay", "--json", *map(str, logs)]
     start = time.perf_counter()
     with to.open("wb") as out:
@@ -37,7 +37,7 @@ def replayed(logs: list[Path], to: Path) -> float:
 
 
 def floor_us(log: Path) -> tuple[int, float]:
-    """Return a log's number of readings and the microseconds of processor time of `json.loads` for one."""
+    """Return a log's number of readings, and the processor time of `json.loads` per reading in us."""
     lines = log.read_bytes().splitlines()[1:]
     start = time.process_time()
     for line in lines:
@@ -46,7 +46,7 @@ def floor_us(log: Path) -> tuple[int, float]:
 
 
 def digest_of(chunks: list[bytes], times: int) -> str:
-    """Return the hash of these bytes, in their order, as often."""
+    """Return the hash of these bytes, in order, repeated `times` times."""
     digest = sha256()
     for _ in range(times):
         for chunk in chunks:
@@ -64,7 +64,7 @@ def digest_of_file(file: Path) -> str:
 
 
 def measure(name: str, logs: list[Path], readings: int, folder: Path) -> tuple[bool, float]:
-    """Print a row; return whether the outcomes are those of the pieces alone, and a year's minutes."""
+    """Print a row; return whether the outcomes are those of the pieces alone, and the minutes for a year."""
     out, alone = folder / "year.jsonl", []
     for log in logs:
         replayed([log], out)
@@ -77,7 +77,7 @@ def measure(name: str, logs: list[Path], readings: int, folder: Path) -> tuple[b
     us = took_s / (in_a_round * rounds) * 1e6
     floor = sum(cost for _, cost in counted) / len(counted) / cores()
     minutes = us * A_YEAR / 1e6 / 60
-    tell(Figure(f"year, {name}", us, floor, "us a reading", "json.loads of the line, on as many cores"))
+    hand_over(Figure(f"year, {name}", us, floor, "us a reading", "json.loads of the line, on as many cores"))
     sys.stdout.write(
         f"{name:<6} {in_a_round * rounds:>11,} readings in {rounds * len(logs):,} pieces, {took_s:.1f} s on "
         f"{cores()} cores, {out.stat().st_size / 1e6:,.0f} MB of outcomes, "

@@ -16,7 +16,7 @@ from tests.lab.report import Report
 
 HERE = Path(__file__).parent
 TEST_S = 900
-"""Above a machine's own patience, so that a guest that hangs is told with its console's last lines."""
+"""Longer than a machine's own timeout, so a guest that hangs is reported with its last lines."""
 MakeMachine = Callable[..., Machine]
 FIGURES = "lab"
 REPORT = pytest.StashKey[Report]()
@@ -28,9 +28,10 @@ Each process runs its part of the list from the start, and then takes over the e
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the lab's tests, which nothing but `make lab` runs, and let each process begin with a long one.
+    """Mark the lab's tests, which only `make lab` runs, and let each process begin with a long one.
 
-    The limit of a test is for the test alone: what is built for the first one has its own, `BUILD_S` a step.
+    A test's time limit is for the test alone: the builds for the first one have their own limit, `BUILD_S`
+    per step.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
@@ -55,19 +56,19 @@ def _place(item: pytest.Item) -> int:
 
 
 class Worker(Protocol):
-    """A process that ran a part of the tests, as the one that gave it the part sees it."""
+    """A process that ran a part of the tests, as seen by the process that assigned it."""
 
     config: pytest.Config
     workeroutput: dict[str, list[str]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin a report for this run's figures."""
+    """Start a report for this run's figures."""
     config.stash[REPORT] = Report()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the figures of a process that ran a part of the tests to the one that prints them."""
+    """Pass the figures of a process that ran a part of the tests to the process that prints them."""
     output: dict[str, list[str]] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[FIGURES] = session.config.stash[REPORT].notes
@@ -95,8 +96,8 @@ def report(pytestconfig: pytest.Config) -> Report:
 def built() -> tuple[Path, Path]:
     """Return kernel and disk, or skip with what is missing for them.
 
-    Both are built at the same time: a disk waits for its packages most of the time. Where no kernel may be
-    built, none is waited for.
+    Both are built at the same time, since a disk mostly waits for its packages. If no kernel may be built,
+    none is awaited.
     """
     if not os.access("/dev/shm", os.W_OK):
         pytest.skip("the lab needs /dev/shm for its machine's memory")
@@ -112,7 +113,7 @@ def built() -> tuple[Path, Path]:
 
 @pytest.fixture
 def machine(built: tuple[Path, Path], tmp_path: Path) -> Iterator[MakeMachine]:
-    """Make machines for one test; whatever still runs at its end is cut off."""
+    """Make machines for one test; any still running at its end is cut off."""
     made: list[Machine] = []
 
     def make(**settings: Any) -> Machine:

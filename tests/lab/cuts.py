@@ -1,4 +1,4 @@
-"""Cut a playing table's power again and again, and hold what its disk keeps against what it told."""
+"""Cut a playing table's power again and again, and compare what its disk keeps with what it published."""
 
 import fcntl
 import json
@@ -17,13 +17,13 @@ from tests.lab.kept import Kept, differences, read_disk, stands_otherwise
 from tests.lab.machine import Machine, empty_disk
 
 LIVES = 10
-"""Cuts of one table before another game, on fresh disks, takes its place."""
+"""How often one table is cut before another game, on fresh disks, takes its place."""
 DISK_MIB = 64
 EARLY = 0.15
 """The share of cuts that fall into a start."""
 EARLY_S = (0.5, 6.0)
 MEAN_S = 1.2
-"""From the first outcome that was told to the cut, on an average."""
+"""The mean time from the first published outcome to the cut."""
 HUNG_S = 300
 MOMENTS = {
     "in the opening": 1,
@@ -36,15 +36,15 @@ MOMENTS = {
     "in a pruning": 3,
     "in a rotation": 1,
 }
-"""The worst moments of the journal, and at whose coming of so many at most the power goes."""
+"""The worst moments of the journal, each with the greatest occurrence at which the power is cut."""
 IN_UPGRADE = "upgrade: "
-"""Begins the name of a moment that is one of an upgrade."""
+"""The prefix of the names of moments in an upgrade."""
 ENOUGH = 30
-"""Of fewer cuts the rule of three says nothing."""
+"""With fewer cuts the rule of three is not applied."""
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """One cut, as the ledger keeps it: how many outcomes were told in that life, and what did not hold."""
+    """One cut, as stored in the ledger: how many outcomes were published in that run, and what was wrong."""
 
     release: str
     game: str
@@ -52,32 +52,32 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged: int
     in_flight: int
     began: bool
-    """Whether the table had come up before the cut."""
+    """Whether the table had started before the cut."""
     bad: list[str]
     moment: str = ""
-    """The moment of the journal or of an upgrade at which the power went; empty: at random."""
+    """The moment of the journal or of an upgrade at which the power was cut; empty if at random."""
 
 
 class Ledger:
-    """The cuts of all runs, a line each."""
+    """The cuts of all runs, one per line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def add(self, cut: Cut) -> None:
-        """Note a cut."""
+        """Add a cut."""
         with self._path.open("ab") as ledger:
             fcntl.flock(ledger, fcntl.LOCK_EX)
             ledger.write(msgspec.json.encode(cut) + b"\n")
 
     def cuts(self) -> list[Cut]:
-        """Return all that were noted."""
+        """Return all stored cuts."""
         lines = self._path.read_bytes().splitlines() if self._path.exists() else []
         return [msgspec.json.decode(line, type=Cut) for line in lines]
 
 
 def in_words(cuts: list[Cut]) -> str:
-    """Return what so many cuts prove: none lost of n leaves a chance of less than 3/n for each, at 95 %."""
+    """Return what this many cuts prove: none lost of n means a probability below 3/n for each, at 95 %."""
     held = sum(not cut.bad for cut in cuts)
     told, closed = sum(cut.told for cut in cuts), sum(cut.acknowledged for cut in cuts)
     upgrades = sum(cut.moment.startswith(IN_UPGRADE) for cut in cuts)
@@ -93,7 +93,7 @@ def in_words(cuts: list[Cut]) -> str:
 
 @dataclass
 class CutTable:
-    """One game's table on its disks, through its lives."""
+    """One game's table on its disks, through its runs."""
 
     game: str
     release: str
@@ -110,7 +110,7 @@ class CutTable:
         self._disks = [empty_disk(self.folder / name, DISK_MIB) for name in ("data.img", "head.img")]
 
     def lives(self, moments: Sequence[str]) -> Iterator[Cut]:
-        """Live and be cut off at each of these moments of the journal; at random for one without a name."""
+        """Run and be cut off at each of these moments of the journal; at random for one without a name."""
         for moment in moments:
             yield self._live_and_be_cut(moment)
 
@@ -144,11 +144,11 @@ class CutTable:
         )
 
     def _listen_for(self, moment: str, machine: Machine) -> list[dict[str, Any]]:
-        """Hear the guest until the moment has come, and cut the power at once."""
+        """Read the guest's messages until the moment has come, and cut the power at once."""
         words: list[dict[str, Any]] = []
         began = time.monotonic()
         while not any(one["kind"] == "moment" for one in words):
-            assert machine.runs, f"the guest ended by itself:\n{machine.console()}"
+            assert machine.runs, f"the guest ended early:\n{machine.console()}"
             assert time.monotonic() < began + HUNG_S, f"{moment}: did not come in {HUNG_S} s"
             words += [json.loads(line) for line in machine.heard(1.0)]
         machine.cut()
@@ -156,7 +156,7 @@ class CutTable:
         return words
 
     def _listen(self, machine: Machine) -> list[dict[str, Any]]:
-        """Hear the guest until its moment has come, and cut the power."""
+        """Read the guest's messages until its moment has come, and cut the power."""
         words: list[dict[str, Any]] = []
         began = time.monotonic()
         moment = began + self.chance.uniform(*EARLY_S) if self.chance.random() < EARLY else None
@@ -164,7 +164,7 @@ class CutTable:
             left = 1.0 if moment is None else max(0.0, moment - time.monotonic())
             words += [json.loads(line) for line in machine.heard(min(left, 1.0))]
             kinds = {one["kind"] for one in words}
-            assert machine.runs, f"the guest ended by itself:\n{machine.console()}"
+            assert machine.runs, f"the guest ended early:\n{machine.console()}"
             if moment is None and {"told", "unlocked"} <= kinds:
                 moment = time.monotonic() + self.chance.expovariate(1 / MEAN_S)
             elif moment is None and ("locked" in kinds or time.monotonic() > began + HUNG_S):

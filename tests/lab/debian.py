@@ -1,7 +1,7 @@
-"""Another Debian than the one that runs here, by release or processor, entered without a machine of its own.
+"""Another Debian than the one running here, by release or processor, entered without a separate machine.
 
 Its programs run on this machine's kernel, those of another processor under qemu. What is built of it is kept
-in the cache: the release as it comes, and under a name of their own the roots that something was laid into.
+in the cache: the plain release, and under other names the roots into which something was installed.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from tests.lab.root import CHECKOUT, forget_old_ones, run_logged
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SOURCES = "/src"
-"""Where the checkout is inside."""
+"""Where the checkout is inside the root."""
 PASSED_ON = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy")
-"""What of the environment says how packages are reached."""
+"""The environment variables that say how packages are reached."""
 ENTER = """\
 set -e
 mount -t proc proc "$root/proc"
@@ -39,7 +39,7 @@ ARM64_ELF = (
 
 
 class Failed(AssertionError):
-    """Raised where a command inside ended otherwise than expected; its words are the command's last ones."""
+    """Raised if a command inside ended otherwise than expected; the message has its last output."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Debian:
     packages: Sequence[str]
 
     def root(self, name: str, lay_in: Callable[["Debian", Path], None], recipe: bytes) -> Path:
-        """Return a root with what `lay_in` puts there; made once for each recipe."""
+        """Return a root with what `lay_in` installs there; made once for each recipe."""
         digest = hashlib.sha256(recipe + repr(self).encode()).hexdigest()[:12]
         wanted = cache() / f"{self.suite}-{self.architecture}-{name}-{digest}"
 
@@ -76,10 +76,10 @@ class Debian:
         timeout_s: float = BUILD_S,
         log: Path | None = None,
     ) -> str:
-        """Run a shell's command inside and return what it said.
+        """Run a shell command inside and return its output.
 
         Raises:
-            Failed: it did not end with 0, or not in time.
+            Failed: The command did not end with 0, or not in time.
         """
         environment = {name: text for name, text in os.environ.items() if name.startswith(PASSED_ON)}
         environment |= {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8"}
@@ -119,7 +119,7 @@ class Debian:
 
 
 def copy_checkout(root: Path) -> None:
-    """Put this checkout's files, those that git knows and no others, where a root has its sources."""
+    """Copy this checkout's files, those that git knows and no others, to where a root has its sources."""
     listed = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, capture_output=True, check=True).stdout.decode().split("\0")
     sources = root / SOURCES[1:]
@@ -134,7 +134,7 @@ def copy_checkout(root: Path) -> None:
 
 
 def _can_run_arm64() -> None:
-    """Let this machine's kernel run arm64 programs under qemu."""
+    """Have this machine's kernel run arm64 programs under qemu."""
     if os.uname().machine == "aarch64":
         return
     require_tools({"qemu-aarch64-static": "qemu-user-static", "arch-test": "arch-test"})

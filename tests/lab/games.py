@@ -17,7 +17,7 @@ GAMES: Mapping[str, Callable[[], Feed]] = {
     "three-card": lambda: three_card.evening(13)[1],
     "high-roller": lambda: high_roller.evening(14, games=4)[1],
 }
-"""By the name of the shipped table; each makes its own calls, since nobody at the feed's table would."""
+"""The games by the name of the shipped table; each has automatic calls, since no person is at the table."""
 
 
 def lay_out(game: str, folder: Path) -> None:
@@ -28,6 +28,6 @@ def lay_out(game: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "feed.jsonl").write_bytes(b"\n".join(lines) + b"\n")
     text = (config_home() / "tables" / f"{game}.yaml").read_text()
-    if game == "high-roller":  # as long as the simulated one
+    if game == "high-roller":  # as long as the simulated table
         text = text.replace("length_mm: 2400", f"length_mm: {dice.TABLE.length_mm:g}")
     (folder / "table.yaml").write_text(text + "\npublish: {to: socket}\n")

@@ -1,4 +1,4 @@
-"""What a disk holds after its power was cut, held against what was told before."""
+"""What a disk holds after a power cut, compared with what was published before."""
 
 import hashlib
 import os
@@ -21,12 +21,12 @@ from controller.journal.reading import Reader
 ATTEMPTS = ("roll", "spin", "deal")
 RECORDING_CLOSED = "recording.closed"
 SHOWN = 2
-"""The last result is the first on the board, or the second: what was in flight has a review after it."""
+"""The last result is the first or second on the board: an attempt in flight has a review after it."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the journal that a plain SQLite sees; `outcome` where it is one."""
+    """A row of the journal as plain SQLite reads it; `outcome` if it is one."""
 
     n: int
     name: str
@@ -34,7 +34,7 @@ class Row:
     body: bytes | None
     outcome: dict[str, Any] | None
     dropped: bool = False
-    """An outcome whose body was pruned: the chain's link stands for it."""
+    """An outcome whose body was pruned: the chain's link represents it."""
 
 
 @dataclass
@@ -48,13 +48,13 @@ class Kept:
 
     @property
     def outcomes(self) -> dict[str, Row]:
-        """The outcomes by their ids."""
+        """Return the outcomes by their ids."""
         return {row.outcome["id"]: row for row in self.rows if row.outcome}
 
     def last_result(self) -> dict[str, Any] | None:
-        """Return the last outcome of any attempt but a review, which is no result yet.
+        """Return the last outcome of any attempt except a review, which is not a result yet.
 
-        None if a pruning was journaled that covers it: the next start drops what the pruning has not.
+        Return None if a pruning was journaled that covers it: the next start completes the pruning.
         """
         prunings = [row.body for row in self.rows if row.name == PRUNED and row.body]
         below = max((msgspec.json.decode(body, type=Pruned).bodies_below for body in prunings), default=0)
@@ -65,9 +65,9 @@ class Kept:
         return None
 
     def in_flight(self) -> set[tuple[str, int]]:
-        """Return the attempts that had begun in the last session and of which nothing was told.
+        """Return the attempts that had begun in the last session and have no outcome.
 
-        Those before a dropped outcome are left out: it may have been theirs.
+        Those before a pruned outcome are left out: it may have been theirs.
         """
         starts = [at for at, row in enumerate(self.rows) if row.name == SESSION_STARTED or row.dropped]
         begun: set[tuple[str, int]] = set()
@@ -81,7 +81,7 @@ class Kept:
 
 
 def read_disk(disk: Path, work: Path) -> Kept:
-    """Return what is on a copy of the disk, once its file system's own journal was played back."""
+    """Return what is on a copy of the disk, once its file system's own journal was replayed."""
     shutil.rmtree(work, ignore_errors=True)
     (work / "files").mkdir(parents=True)
     copy = work / "copy.img"
@@ -113,7 +113,7 @@ def read_disk(disk: Path, work: Path) -> Kept:
 
 
 def unlike_their_rows(rows: list[Row], folder: Path) -> list[str]:
-    """Return the recordings whose file is not what the journal's row says of it, or is not there."""
+    """Return the recordings whose file is missing or not what the journal's row says."""
     found = []
     for row in rows:
         if row.name != RECORDING_CLOSED or row.body is None:
@@ -129,9 +129,10 @@ def unlike_their_rows(rows: list[Row], folder: Path) -> list[str]:
 def differences(
     kept: Kept, told: list[dict[str, Any]], acknowledged: Mapping[str, str], before: Kept
 ) -> list[str]:
-    """Return what was told and is not kept so, and what was kept before and is not any more.
+    """Return what was published and is not kept, and what was kept before and no longer is.
 
-    `acknowledged` has each outcome's id and link. Of a settled outcome the body may be dropped, not the row.
+    `acknowledged` has each outcome's id and link. The body of a settled outcome may be pruned, but not its
+    row.
     """
     found = [
         *kept.bad,
@@ -158,7 +159,7 @@ def differences(
 
 
 def stands_otherwise(before: Kept, after: Kept, board: dict[str, Any]) -> list[str]:
-    """Return how the table that came back stands otherwise than it fell.
+    """Return how the state of the restarted table differs from its state at the cut.
 
     `board` is what it showed before it was fed anything, `after` what its disk held after the next cut.
     """
@@ -168,7 +169,7 @@ def stands_otherwise(before: Kept, after: Kept, board: dict[str, Any]) -> list[s
     if any(one["type"] == "table.unlocked" for one in fresh):
         found += [f"in flight and not reviewed: {one}" for one in before.in_flight() - reviewed]
     last = before.last_result()
-    shown = [one["subject"] for one in board["results"]]  # a correction takes the place of what it corrects
+    shown = [one["subject"] for one in board["results"]]  # a correction replaces the outcome that it corrects
     if last and f"{_word(last)}/{_number(last)}" not in shown[:SHOWN]:
         found.append(f"the board's last results are {shown} instead of {last}")
     rolls = [row.outcome for row in before.rows if row.outcome and row.outcome["type"] == "roll.called"]

@@ -1,4 +1,4 @@
-"""Build the lab's kernel: User-Mode Linux out of Debian's source package, kept in the cache."""
+"""Build the lab's kernel: User-Mode Linux from Debian's source package, kept in the cache."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ CONFIG = HERE / "kernel.config"
 REGISTERS = HERE / "registers.c"
 SOURCES = Path("/usr/src")
 UNPACKED = "unpacked"
-"""A file of the build's folder: the source beside it is whole, and patched."""
+"""A file of the build's folder that marks the source beside it as complete and patched."""
 TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils"}
 NEEDED = (
     "BLK_DEV_DM",
@@ -33,7 +33,7 @@ NEEDED = (
 
 @dataclass(frozen=True)
 class Patch:
-    """One place of the kernel's source, what stands there instead, and why."""
+    """One place of the kernel's source, its replacement, and the reason."""
 
     file: str
     found: str
@@ -54,7 +54,7 @@ PATCHES = (
 
 
 def newest_source() -> Path:
-    """Return the archive of the newest `linux-source-*` package that is installed."""
+    """Return the archive of the newest installed `linux-source-*` package."""
     found = sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda path: _version(path.name))
     if not found:
         raise CannotBuild(f"found no linux-source-*.tar.xz in {SOURCES}: apt-get install linux-source")
@@ -62,9 +62,9 @@ def newest_source() -> Path:
 
 
 def kernel() -> Path:
-    """Return the kernel's program; build it first where the cache has none of this source.
+    """Return the kernel's program; build it first if the cache has none of this source.
 
-    With LAB_BUILD=no it is not built: CI has minutes.
+    With LAB_BUILD=no it is not built: CI has only minutes.
     """
     source = newest_source()
     recipe = hashlib.sha256()
@@ -77,7 +77,7 @@ def kernel() -> Path:
 
 
 def registers() -> Path:
-    """Return the library that lets this kernel run where a processor has more registers than it knows."""
+    """Return the library that lets this kernel run on a processor with more registers than it knows."""
     recipe = hashlib.sha256(REGISTERS.read_bytes()).hexdigest()[:12]
     return once(cache() / f"registers-{recipe}.so", _build_registers)
 
@@ -120,7 +120,7 @@ def _build(source: Path, made: Path) -> None:
 
 
 def _unpack(source: Path, work: Path) -> None:
-    """Lay the patched source into an empty folder, with a mark once all of it is there."""
+    """Unpack the patched source into an empty folder, with a mark once it is complete."""
     shutil.rmtree(work, ignore_errors=True)
     (work / "out").mkdir(parents=True)
     with tarfile.open(source) as archive:

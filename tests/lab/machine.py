@@ -1,4 +1,4 @@
-"""Boot the lab's machine, let it do a job, cut its power. On the host."""
+"""Boot the lab's machine, have it do a job, and cut its power. This runs on the host."""
 
 import os
 import select
@@ -22,23 +22,23 @@ HERE = Path(__file__).parent
 MEMORY_MIB = 384
 READ_BYTES = 1 << 16
 VIRTUAL_TIME = "time-travel=inf-cpu"
-"""An argument of the kernel: programs take no time and sleeping is free, so that a busy host changes nothing.
+"""An argument of the kernel: programs take no time and sleeping is free, so a busy host changes nothing.
 
-Whatever polls without a pause stands still then: lgpio does, so the table has no panel.
+Anything that polls without a pause then hangs: lgpio does, so the table has no panel.
 """
 PATIENCE_S = 420
-"""What a boot may take on a busy machine before it counts as hung."""
+"""How long a boot may take on a busy machine before it counts as hung."""
 
 
 class Hung(AssertionError):
-    """Raised where the guest came to no end; its words are the last of its console."""
+    """Raised if the guest did not finish; the message ends with the last lines of its console."""
 
 
 @dataclass
 class Machine:
-    """A machine of its own: a copy-on-write of the disk, and a folder that it shares with the host.
+    """A separate machine: a copy-on-write of the disk, and a folder that it shares with the host.
 
-    `disks` are further block devices (/dev/ubdb and on); `arguments` go to the kernel as they are.
+    `disks` are further block devices (/dev/ubdb and on); `arguments` are passed to the kernel unchanged.
     """
 
     kernel: Path
@@ -51,13 +51,13 @@ class Machine:
     tells: bool = False
     """The guest's second console is a pipe to the host: `heard` returns its lines."""
     keeps_disk: bool = False
-    """What the guest has written stays for its next start."""
+    """What the guest has written is kept for its next start."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _ear: int = field(default=-1, init=False)
     _rest: bytes = field(default=b"", init=False)
 
     def call(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Boot, let the guest run `work` of one of its modules, and return what it returned."""
+        """Boot, have the guest run `work` of one of its modules, and return the result."""
         self.start(work, *args, **kwargs)
         self.wait()
         said = self.folder / "word.json"
@@ -86,21 +86,21 @@ class Machine:
                 stdout=console,
                 stderr=console,
                 env={**os.environ, **self._environment()},
-                process_group=0,  # not a session of its own: it would not have the run's priority
+                process_group=0,  # not a new session: it would not have the run's priority
                 pass_fds=mouths,
             )
         for mouth in mouths:
             os.close(mouth)
 
     def heard(self, wait_s: float) -> list[bytes]:
-        """Return the whole lines that the guest has told; wait so long for the first."""
+        """Return the whole lines that the guest has sent; wait this long for the first."""
         ready, _, _ = select.select([self._ear], [], [], wait_s)
         got = os.read(self._ear, READ_BYTES) if ready else b""
         *lines, self._rest = (self._rest + got).split(b"\n")
         return lines
 
     def last_words(self) -> list[bytes]:
-        """Return the lines that were on their way when the power was cut."""
+        """Return the lines that were in transit when the power was cut."""
         lines: list[bytes] = []
         while got := os.read(self._ear, READ_BYTES):
             self._rest += got
@@ -109,7 +109,7 @@ class Machine:
         return lines
 
     def wait(self) -> None:
-        """Wait until the machine is off; cut its power where it takes longer than `patience_s`."""
+        """Wait until the machine is off; cut its power if it takes longer than `patience_s`."""
         assert self._process
         try:
             self._process.wait(self.patience_s)
@@ -119,7 +119,7 @@ class Machine:
         self._forget()
 
     def cut(self) -> None:
-        """Take the power away: what the guest's kernel had not written is lost."""
+        """Cut the power: what the guest's kernel had not written is lost."""
         assert self._process
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -127,7 +127,7 @@ class Machine:
 
     @property
     def runs(self) -> bool:
-        """Whether the machine is on."""
+        """Return whether the machine is on."""
         return self._process is not None and self._process.poll() is None
 
     def console(self, lines: int = 40) -> str:
@@ -154,7 +154,7 @@ class Machine:
         ]
 
     def _environment(self) -> Mapping[str, str]:
-        """Return where the machine's memory is a file, where its socket is, and what it is loaded with."""
+        """Return the environment: the memory file, the socket's place, and the preloaded library."""
         return {"TMPDIR": "/dev/shm", "HOME": str(self.folder), "LD_PRELOAD": str(registers())}
 
     def _forget(self) -> None:
@@ -164,7 +164,7 @@ class Machine:
 
 
 def empty_disk(path: Path, mib: int) -> Path:
-    """Make a disk of an empty file system."""
+    """Make a disk with an empty file system."""
     path.unlink(missing_ok=True)
     with path.open("wb") as image:
         image.truncate(mib << 20)

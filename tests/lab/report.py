@@ -8,14 +8,14 @@ class Report:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        """A figure a line."""
+        """One line per figure."""
 
     def note(self, name: str, words: str) -> None:
-        """Note a figure in words."""
+        """Add a figure in words."""
         self.notes.append(f"{name}: {words}")
 
     def times(self, name: str, times_us: Sequence[int]) -> None:
-        """Note the median, the 99th percentile and the worst of these times (us)."""
+        """Add the median, the 99th percentile and the worst of these times (us)."""
         if times_us:
             ordered = sorted(times_us)
             p50, p99 = ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]
@@ -23,5 +23,5 @@ class Report:
             self.note(name, f"{words} of {len(ordered)}")
 
     def lines(self) -> list[str]:
-        """Return the report, a figure a line, under its heading; nothing where there is no figure."""
+        """Return the report under its heading, one line per figure; nothing without figures."""
         return ["", "The lab's figures", *(f"  {line}" for line in self.notes)] if self.notes else []

@@ -1,4 +1,4 @@
-"""Build the guest's disk: Debian as it comes, and the product laid in by its own installer."""
+"""Build the guest's disk: plain Debian, with the product installed by its own installer."""
 
 import hashlib
 import os
@@ -22,14 +22,14 @@ EXTRAS = "journal,hardware,vision"
 TOOLS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "make": "make"}
 DISK_MIB = 1600
 PYTHON = "/usr/bin/python3"
-"""What the guest has as well: an environment that is made here runs there."""
+"""Further packages in the guest: an environment that is made here runs there."""
 
 KEPT = 2
-"""Disks and roots of so many releases stay in the cache."""
+"""How many disks and roots stay in the cache."""
 
 
 def disk() -> Path:
-    """Return the disk with this checkout's product; build it first where the cache has none."""
+    """Return the disk with this checkout's product; build it first if the cache has none."""
     suite, base = _suite(), _base()
     recipe = hashlib.sha256(f"{base.name} {EXTRAS} {DISK_MIB}".encode() + INIT.read_bytes() + product())
     wanted = cache() / f"root-{suite}-{recipe.hexdigest()[:12]}.ext4"
@@ -55,7 +55,7 @@ def wheelhouse() -> Path:
 
 
 def product() -> bytes:
-    """Return the digest of what the installer lays in: code, settings, units and documents."""
+    """Return the digest of what the installer installs: code, settings, units and documents."""
     found = {CHECKOUT / name for name in ("pyproject.toml", "requirements-table.lock", "CHANGELOG.md")}
     for folder in ("controller", "drivers", "config", "systemd"):
         found |= {path for path in (CHECKOUT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"}
@@ -107,7 +107,7 @@ def _build(base: Path, made: Path) -> None:
 
 
 def forget_old_ones(pattern: str) -> None:
-    """Keep the newest of what the cache has under names like this."""
+    """Keep the newest entries of the cache with names like this."""
     found = [path for path in cache().glob(pattern) if path.suffix not in {".lock", ".log", ".new"}]
     for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
         if path.is_dir():
@@ -117,7 +117,7 @@ def forget_old_ones(pattern: str) -> None:
 
 
 def run_logged(command: list[str], log: Path) -> None:
-    """Run a step of a build; raise `CannotBuild` with its last words where it fails."""
+    """Run a step of a build; raise `CannotBuild` with its last output if it fails."""
     environment = dict(os.environ)
     environment["PATH"] += os.pathsep + "/usr/sbin:/sbin"
     environment.pop("VIRTUAL_ENV", None)

@@ -1,4 +1,4 @@
-"""Every write of a playing table's disk is logged: whatever a cut leaves of it, what was told is there."""
+"""Every write of a playing table's disk is logged: whatever a cut leaves, published outcomes are there."""
 
 import os
 import random
@@ -23,7 +23,7 @@ SEED = 17
 
 @pytest.mark.timeout(900 + STATES * 20, func_only=True)
 @pytest.mark.parametrize("game", ["craps", "roulette"])
-def test_what_was_told_is_in_every_state_that_a_cut_may_leave(
+def test_published_outcomes_are_in_every_state_that_a_cut_may_leave(
     machine: MakeMachine, report: Report, tmp_path: Path, game: str
 ) -> None:
     disk, log = empty_disk(tmp_path / "disk.img", DISK_MIB), tmp_path / "log.img"
@@ -54,5 +54,5 @@ def test_what_was_told_is_in_every_state_that_a_cut_may_leave(
         f" {held / STATES:.1f} outcomes told, {undecided / STATES:.1f} sectors undecided",
     )
     assert bad == []
-    assert held, "nothing was told before any cut: nothing was tried"
-    assert undecided, "no sector was left undecided: nothing was tried"
+    assert held, "nothing was published before any cut: nothing was tested"
+    assert undecided, "no sector was left undecided: nothing was tested"

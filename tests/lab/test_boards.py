@@ -8,13 +8,13 @@ from tests.lab.machine import VIRTUAL_TIME
 from tests.lab.report import Report
 
 SOCKETS = "dummy_hcd.num=4"
-"""An argument of the kernel: so many USB sockets."""
+"""An argument of the kernel: the number of USB sockets."""
 LAB = (SOCKETS, VIRTUAL_TIME)
 LEAK = 2
-"""Descriptors more than before that are no leak: a port that is just being looked for."""
+"""How many more descriptors than before are not a leak: a port may be opening just then."""
 
 
-def test_throws_on_four_boards_get_their_own_words(machine: MakeMachine, report: Report) -> None:
+def test_throws_on_four_boards_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:
     kinds = ["valid", "one_short", "valid", "off_table", "valid"]
 
     found = machine(arguments=LAB).call(throws.plain, seed=1, kinds=kinds)
@@ -26,7 +26,7 @@ def test_throws_on_four_boards_get_their_own_words(machine: MakeMachine, report:
     assert found.exit_code == 0
 
 
-def test_a_cable_pulled_in_mid_throw_is_noticed_and_back_at_once(
+def test_a_cable_pulled_during_a_throw_is_reported_and_recovers_at_once(
     machine: MakeMachine, report: Report
 ) -> None:
     all_found = machine(arguments=LAB).call(throws.unplugged, list(throws.READS), seed=2)
@@ -38,7 +38,7 @@ def test_a_cable_pulled_in_mid_throw_is_noticed_and_back_at_once(
         assert found.wrong == [], device
         assert found.needless == [], device
         assert "silent" not in found.words, device
-        assert found.faults, f"{device}: no fault was told"
+        assert found.faults, f"{device}: no fault was reported"
 
 
 def test_boards_are_found_by_their_names_when_ports_change_their_numbers(
@@ -47,15 +47,13 @@ def test_boards_are_found_by_their_names_when_ports_change_their_numbers(
     found, changed = machine(arguments=LAB).call(throws.renumbered, seed=3)
 
     report.note("ports with another number", f"{changed}: {found.words}")
-    assert changed, "no port changed its number: nothing was tried"
+    assert changed, "no port changed its number: nothing was tested"
     assert found.all_up
     assert found.wrong == []
     assert found.needless == []
 
 
-def test_two_boards_in_each_others_place_never_speak_for_each_other(
-    machine: MakeMachine, report: Report
-) -> None:
+def test_two_swapped_boards_never_report_for_each_other(machine: MakeMachine, report: Report) -> None:
     found, troubles = machine(arguments=LAB).call(throws.swapped, seed=4)
 
     report.note("walls swapped", f"{troubles}: {found.words}")
@@ -65,7 +63,7 @@ def test_two_boards_in_each_others_place_never_speak_for_each_other(
 
 
 @pytest.mark.parametrize("device", ["wall-right", "cam"])
-def test_garbage_on_the_wire_makes_no_wrong_call(machine: MakeMachine, report: Report, device: str) -> None:
+def test_garbage_on_the_wire_causes_no_wrong_call(machine: MakeMachine, report: Report, device: str) -> None:
     found = machine(arguments=LAB).call(throws.garbage, device, seed=5, size=200_000)
 
     report.note(f"200 kB of garbage from {device}", f"{found.words}, faults {found.faults}")
@@ -75,7 +73,7 @@ def test_garbage_on_the_wire_makes_no_wrong_call(machine: MakeMachine, report: R
 
 
 @pytest.mark.parametrize("device", ["wall-right", "cam"])
-def test_a_board_that_hangs_is_missed(machine: MakeMachine, report: Report, device: str) -> None:
+def test_a_board_that_hangs_is_reported(machine: MakeMachine, report: Report, device: str) -> None:
     found = machine(arguments=LAB).call(throws.silent, device, seed=6)
 
     report.times(f"{device} hangs to down", found.down_after_us)

@@ -1,4 +1,4 @@
-"""What the lab's processes share is held by one at a time: it needs no machine."""
+"""A resource shared by the lab's processes is held by one at a time; this needs no machine."""
 
 import fcntl
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tests.lab.cache import alone
 
 
-def test_a_root_that_a_test_works_in_is_held_by_that_test_alone(tmp_path: Path) -> None:
+def test_a_root_in_use_by_a_test_is_held_by_that_test_only(tmp_path: Path) -> None:
     root = tmp_path / "root"
 
     with alone(root), (tmp_path / "root.lock").open("w") as other, pytest.raises(BlockingIOError):

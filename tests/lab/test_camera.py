@@ -9,11 +9,11 @@ from tests.lab.report import Report
 
 LAB = ("vivid.node_types=0x1", VIRTUAL_TIME)
 FRAME_US = 40_000
-"""The driver draws 25 frames a second."""
+"""The driver produces 25 frames a second."""
 STEADY_US = 2_000
 """By which its frames are apart in virtual time, beside that."""
 WAITED = 2
-"""Frames that wait for a reader that is held up; what comes later is lost."""
+"""Frames that wait for a reader that is held up; later ones are lost."""
 
 
 def test_frames_have_the_drivers_own_times(machine: MakeMachine, report: Report) -> None:
@@ -30,12 +30,12 @@ def test_frames_have_the_drivers_own_times(machine: MakeMachine, report: Report)
     steady = [*apart_us[1 : held - 1], *apart_us[held + WAITED :]]
     assert all(abs(us - FRAME_US) < STEADY_US for us in steady), apart_us
     for us in behind_us[held : held + WAITED]:
-        assert camera.HELD_UP_US // 2 < us < camera.HELD_UP_US, "a frame that waited has its own time"
+        assert camera.HELD_UP_US // 2 < us < camera.HELD_UP_US, "a frame that waited must have its own time"
     assert all(abs(us) < STEADY_US for us in [*behind_us[:held], *behind_us[held + WAITED :]]), behind_us
     assert "/dev/video9: found no camera there" in found.missing
 
 
-def test_a_camera_that_is_missing_or_pulled_is_told_and_comes_back(
+def test_a_camera_that_is_missing_or_unplugged_is_reported_and_comes_back(
     machine: MakeMachine, report: Report
 ) -> None:
     found = machine(arguments=LAB).call(camera.watched)

@@ -1,4 +1,4 @@
-"""Power cuts: every outcome that was told is on the disk, none other, and the game stands as it stood."""
+"""Power cuts: every published outcome is on the disk, no other is, and the game's state is as it was."""
 
 import os
 import random
@@ -14,13 +14,13 @@ from tests.lab.report import Report
 
 CUTS = int(os.environ.get("LAB_CUTS") or 20)
 ROUNDS = max(1, CUTS // 20)
-"""Of cuts at each of the journal's worst moments."""
+"""How many cuts at each of the journal's worst moments."""
 
 
 def _tables(ran_before: int) -> list[tuple[str, int]]:
     """Return whose power is cut, and how often: each game in its turn, LIVES times on the same disks.
 
-    The turn goes on where the last run ended, so that short runs come to every game.
+    The turn continues where the last run ended, so that short runs come to every game.
     """
     whole, rest = divmod(CUTS, LIVES)
     names = list(games.GAMES)
@@ -32,7 +32,7 @@ def _tables(ran_before: int) -> list[tuple[str, int]]:
 def _cut(
     machine: MakeMachine, release: str, folder: Path, report: Report, tables: list[tuple[str, list[str]]]
 ) -> list[Cut]:
-    """Cut each of these tables off at its moments, and return what came of it."""
+    """Cut each of these tables off at its moments, and return the results."""
     ledger, cuts = Ledger(cache() / "cuts.jsonl"), []
     ran_before = len(ledger.cuts())
     for n, (game, moments) in enumerate(tables):
@@ -47,7 +47,7 @@ def _cut(
 
 
 @pytest.mark.timeout(CUTS * 120, func_only=True)
-def test_nothing_that_was_told_is_lost_with_the_power(
+def test_no_published_outcome_is_lost_with_the_power(
     machine: MakeMachine, built: tuple[Path, Path], report: Report, tmp_path: Path
 ) -> None:
     ran_before = len(Ledger(cache() / "cuts.jsonl").cuts())
@@ -56,7 +56,7 @@ def test_nothing_that_was_told_is_lost_with_the_power(
     cuts = _cut(machine, built[1].stem, tmp_path, report, tables)
 
     assert [cut for cut in cuts if cut.bad] == []
-    assert sum(cut.told for cut in cuts), "nothing was told: nothing was tried"
+    assert sum(cut.told for cut in cuts), "nothing was published: nothing was tested"
 
 
 @pytest.mark.timeout(len(MOMENTS) * (ROUNDS + 1) * 120, func_only=True)

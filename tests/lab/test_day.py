@@ -12,7 +12,7 @@ from tests.lab.report import Report
 HOURS = int(os.environ.get("LAB_HOURS") or 24)
 SPINS_AN_HOUR = 12
 WARM_HOURS = 4
-"""What is loaded on first use is there by then."""
+"""What is loaded on first use is loaded by then."""
 GROWTH_KIB = 4096
 """More in the rest of the day is growth. Caches fill over some 220 spins, by 3.3 MB from the twentieth on,
 and stay so: 400 spins at full speed show it."""
@@ -20,7 +20,7 @@ PATIENCE_S = 3600
 
 
 @pytest.mark.timeout(PATIENCE_S + 300, func_only=True)
-def test_a_day_of_play_grows_neither_memory_nor_descriptors(machine: MakeMachine, report: Report) -> None:
+def test_a_day_of_play_increases_neither_memory_nor_descriptors(machine: MakeMachine, report: Report) -> None:
     table = machine(arguments=[VIRTUAL_TIME], patience_s=PATIENCE_S)
 
     found = table.call(day.play_day, HOURS, SPINS_AN_HOUR, seed=8)

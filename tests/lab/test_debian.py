@@ -23,7 +23,7 @@ TESTS_S = 3000
 INSTALL_S = BUILD_S
 TABLECTL = "/usr/local/bin/tablectl"
 BOARDS = ("drivers/firmware",)
-"""Tests of the boards' own files: under MicroPython where it is installed, against the real daemon."""
+"""Tests of the boards' own files: under MicroPython if installed, against the real daemon."""
 SUITE = ("drivers", "rules", "games", "engine", "journal", "settings", "replay", "app")
 EVENING = "demo --throws 8 --spins 3 --games 1 --deals 2 --fast"
 PASSED = re.compile(r"(\d+) passed")
@@ -44,7 +44,7 @@ def trixie() -> Iterator[Path]:
     try:
         root = TRIXIE.root("tools", _with_tools, _recipe())
     except CannotBuild as why:
-        pytest.skip(f"Debian 13 cannot be had here: {why}")
+        pytest.skip(f"Debian 13 is not available here: {why}")
     with alone(root):
         copy_checkout(root)
         yield root
@@ -57,7 +57,9 @@ def _tests(root: Path, *folders: str) -> str:
 
 
 @pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
-def test_boards_play_a_throw_and_a_spin_to_settlement_under_micropython(trixie: Path, report: Report) -> None:
+def test_a_throw_and_a_spin_sensed_by_boards_under_micropython_are_settled(
+    trixie: Path, report: Report
+) -> None:
     version = TRIXIE.run(trixie, "micropython -c 'import sys; print(sys.version)'").strip()
 
     said = _tests(trixie, *BOARDS)
@@ -87,7 +89,7 @@ def arm64() -> Iterator[Path]:
     try:
         root = ARM64.root("installed", _installed, product())
     except CannotBuild as why:
-        pytest.skip(f"an arm64 Debian cannot be had here: {why}")
+        pytest.skip(f"an arm64 Debian is not available here: {why}")
     with alone(root):
         yield root
 
@@ -112,7 +114,7 @@ def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, rep
 
 
 @pytest.mark.timeout(TESTS_S, func_only=True)
-def test_an_evening_on_arm64_is_the_evening_here(arm64: Path, report: Report) -> None:
+def test_an_evening_on_arm64_equals_the_evening_here(arm64: Path, report: Report) -> None:
     there = ARM64.run(arm64, f"{TABLECTL} {EVENING}", timeout_s=TESTS_S)
 
     here = subprocess.run(
@@ -125,7 +127,7 @@ def test_an_evening_on_arm64_is_the_evening_here(arm64: Path, report: Report) ->
 
 
 def _played(said: str) -> list[str]:
-    """Return the evening without what to try next: a checkout's commands are not an installation's."""
+    """Return the evening without the suggested commands, which differ between checkout and installation."""
     played, _, _ = said.partition("\nTry next\n")
     assert "calls agree with what happened" in played
     return played.strip().splitlines()

@@ -1,4 +1,4 @@
-"""A disk that stands still when the controller stops: what it did not take is said, and nothing else."""
+"""A disk that hangs when the controller stops: what it did not take is reported, and nothing else."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The referee of power cuts sees what it is there for: it needs no machine."""
+"""The referee of power cuts finds each kind of loss; this needs no machine."""
 
 import hashlib
 import json
@@ -17,24 +17,26 @@ def _roll(seq: int, point_after: int | None = None) -> Row:
     return Row(seq, "roll.called", f"{seq:02x}", b"{}", outcome)
 
 
-def _told(row: Row) -> dict[str, object]:
+def _published(row: Row) -> dict[str, object]:
     return {"outcome": row.outcome, "chain": row.link}
 
 
-def test_an_outcome_that_was_told_and_is_not_on_the_disk_is_lost() -> None:
+def test_a_published_outcome_that_is_not_on_the_disk_is_lost() -> None:
     kept = Kept([_roll(1)])
 
-    assert differences(kept, [_told(_roll(1))], {}, Kept()) == []
-    assert differences(kept, [_told(_roll(1)), _told(_roll(2))], {}, Kept()) == ["lost craps/1/2 roll.called"]
+    assert differences(kept, [_published(_roll(1))], {}, Kept()) == []
+    assert differences(kept, [_published(_roll(1)), _published(_roll(2))], {}, Kept()) == [
+        "lost craps/1/2 roll.called"
+    ]
 
 
-def test_an_outcome_that_says_something_else_is_different() -> None:
-    [found] = differences(Kept([_roll(1, point_after=4)]), [_told(_roll(1, point_after=6))], {}, Kept())
+def test_an_outcome_with_another_content_is_different() -> None:
+    [found] = differences(Kept([_roll(1, point_after=4)]), [_published(_roll(1, point_after=6))], {}, Kept())
 
     assert found.startswith("different craps/1/1")
 
 
-def test_what_was_there_before_may_not_go() -> None:
+def test_a_row_that_was_there_before_must_stay() -> None:
     before = Kept([_roll(1), _roll(2)])
 
     assert differences(before, [], {}, before) == []
@@ -43,14 +45,14 @@ def test_what_was_there_before_may_not_go() -> None:
     ]
 
 
-def test_what_settlement_took_does_not_wait_again() -> None:
+def test_an_acknowledged_outcome_must_not_wait_again() -> None:
     kept = Kept([_roll(1)], waiting=frozenset({1}))
 
     assert differences(kept, [], {"craps/1/1": "01"}, Kept()) == ["acknowledged and still waiting craps/1/1"]
 
 
-def test_of_what_settlement_took_the_body_may_go_and_the_row_may_not() -> None:
-    told, taken = [_told(_roll(1))], {"craps/1/1": "01"}
+def test_of_an_acknowledged_outcome_the_body_may_be_pruned_but_not_the_row() -> None:
+    told, taken = [_published(_roll(1))], {"craps/1/1": "01"}
     dropped = Row(1, "roll.called", "01", None, None, dropped=True)
 
     assert differences(Kept([dropped]), told, taken, Kept([_roll(1)])) == []
@@ -63,7 +65,7 @@ def test_of_what_settlement_took_the_body_may_go_and_the_row_may_not() -> None:
     ]
 
 
-def test_an_attempt_before_a_dropped_outcome_is_owed_nothing() -> None:
+def test_an_attempt_before_a_pruned_outcome_needs_no_review() -> None:
     begun = b'{"attempt":"roll","number":1,"t":0}'
     rows = [Row(1, "session.started", "01", b"{}", None), Row(2, "attempt.begun", "02", begun, None)]
     dropped = Row(3, "roll.called", "03", None, None, dropped=True)
@@ -72,7 +74,7 @@ def test_an_attempt_before_a_dropped_outcome_is_owed_nothing() -> None:
     assert Kept([*rows, dropped]).in_flight() == set()
 
 
-def test_a_game_that_stands_otherwise_is_seen() -> None:
+def test_a_different_state_of_the_game_is_found() -> None:
     board = {"results": [{"subject": "roll/1"}], "puck": "on_6", "point": 6}
     six, four = Kept([_roll(1, point_after=6)]), Kept([_roll(1, point_after=4)])
 
@@ -80,7 +82,7 @@ def test_a_game_that_stands_otherwise_is_seen() -> None:
     assert stands_otherwise(four, four, board) == ["the point is 6 instead of 4"]
 
 
-def test_a_result_that_the_board_has_forgotten_is_seen() -> None:
+def test_a_result_missing_from_the_board_is_found() -> None:
     board = {"results": [{"subject": "roll/1"}], "puck": None, "point": None}
     before = Kept([_roll(1), _roll(2)])
 
@@ -88,7 +90,7 @@ def test_a_result_that_the_board_has_forgotten_is_seen() -> None:
     assert found.startswith("the board's last results are ['roll/1']")
 
 
-def test_a_result_that_a_pruning_takes_is_not_owed_to_the_board() -> None:
+def test_a_pruned_result_need_not_be_on_the_board() -> None:
     board: dict[str, object] = {"results": [], "puck": None, "point": None}
     decided = {"evidence_below": 2, "bodies_below": 2, "by": "controller", "who": None}
     pruned = Row(3, "journal.pruned", "03", json.dumps(decided).encode(), None)
@@ -98,7 +100,7 @@ def test_a_result_that_a_pruning_takes_is_not_owed_to_the_board() -> None:
     assert len(stands_otherwise(newer, newer, board)) == 1
 
 
-def test_an_attempt_that_was_cut_off_is_owed_a_review() -> None:
+def test_an_attempt_that_was_cut_off_must_get_a_review() -> None:
     begun = b'{"attempt":"roll","number":2,"t":0}'
     before = Kept([Row(1, "session.started", "01", b"{}", None), Row(2, "attempt.begun", "02", begun, None)])
     unlocked = _other(3, "table.unlocked", {})
@@ -110,7 +112,7 @@ def test_an_attempt_that_was_cut_off_is_owed_a_review() -> None:
     assert found.startswith("in flight and not reviewed")
 
 
-def test_a_recording_that_is_shorter_than_its_row_says_is_seen(tmp_path: Path) -> None:
+def test_a_recording_shorter_than_its_row_says_is_found(tmp_path: Path) -> None:
     told = {"name": "craps-1-001", "size": 4, "sha256": hashlib.sha256(b"abcd").hexdigest(), "readings": 9}
     rows = [Row(1, "recording.closed", "01", json.dumps(told).encode(), None)]
     file = tmp_path / "craps-1-001.jsonl.gz"
@@ -127,7 +129,7 @@ def _other(seq: int, kind: str, data: dict[str, object]) -> Row:
     return Row(seq, kind, f"{seq:02x}", b"{}", outcome)
 
 
-def test_so_many_cuts_prove_three_in_n() -> None:
+def test_n_cuts_without_a_loss_prove_three_in_n() -> None:
     cut = Cut(release="r", game="craps-v1", told=3, acknowledged=2, in_flight=1, began=True, bad=[])
 
     assert "300 of 300 held" in in_words([cut] * 300)
@@ -140,7 +142,7 @@ def test_each_moment_of_a_cut_is_one_that_the_guest_can_reach() -> None:
 
 
 def test_every_worst_moment_is_one_of_this_controller() -> None:
-    """What a moment replaces is found by its name, in a process of its own."""
+    """What a moment replaces is found by its name, in a separate process."""
     prepare = (
         "from tests.lab.guest.moments import MOMENTS, Moment, _smaller\n"
         "_smaller()\n"

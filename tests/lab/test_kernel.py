@@ -1,4 +1,4 @@
-"""The kernel's build goes on where it was cut off: it needs no machine."""
+"""The kernel's build continues where it was cut off; this needs no machine."""
 
 import tarfile
 from pathlib import Path
@@ -18,7 +18,7 @@ linux:
 \ttest -e $(O)/compiled || {{ touch $(O)/compiled; false; }}
 \tcp /bin/true $(O)/linux
 """
-"""Its first build ends in the middle, with something compiled; the next one needs what was compiled."""
+"""Its first build stops in the middle, with something compiled; the next one needs what was compiled."""
 
 
 def _source(folder: Path) -> Path:
@@ -33,7 +33,7 @@ def _source(folder: Path) -> Path:
     return packed
 
 
-def test_a_build_that_was_cut_off_goes_on_with_what_is_compiled(
+def test_a_build_that_was_cut_off_continues_with_what_is_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "TOOLS", {"make": "make", "strip": "binutils"})

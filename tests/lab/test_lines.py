@@ -1,4 +1,4 @@
-"""Lines that others hold, a chip that goes and comes back, chips of one label, bursts of edges."""
+"""Lines held by others, a chip that is removed and comes back, chips of one label, bursts of edges."""
 
 import pytest
 
@@ -9,25 +9,25 @@ from tests.lab.report import Report
 
 LAB = (VIRTUAL_TIME,)
 KERNEL_KEEPS = 16
-"""Edges of a line that the kernel keeps by default; the controller asks for 1,024."""
+"""Edges of a line that the kernel keeps by default; the controller requests 1,024."""
 LEAK = 2
-"""Descriptors more than before that are no leak: a question whose connection is just closing."""
+"""How many more descriptors than before are not a leak: a request's connection may be closing."""
 
 
 @pytest.mark.parametrize("device", ["wheel", "console"])
-def test_a_line_that_another_program_holds_is_named_and_taken_when_it_is_free(
+def test_a_line_held_by_another_program_is_named_and_opened_when_it_is_free(
     machine: MakeMachine, report: Report, device: str
 ) -> None:
     found = machine(arguments=LAB).call(lines.held, device)
 
     report.note(f"a line of {device} held", f"{found.troubles}, up {found.up_after_us / 1e6:.1f} s after")
-    assert set(found.troubles) == {device}, "the other device has its lines"
+    assert set(found.troubles) == {device}, "the other device must have its lines"
     assert f"is in use by {lines.OTHER}" in found.troubles[device]
     assert found.after == [""]
     assert found.exit_code == 0
 
 
-def test_a_chip_that_goes_in_mid_spin_costs_that_spin_and_comes_back_by_itself(
+def test_a_chip_removed_during_a_spin_costs_that_spin_and_recovers_by_itself(
     machine: MakeMachine, report: Report
 ) -> None:
     found = machine(arguments=LAB).call(lines.chip_goes, seed=5)
@@ -42,7 +42,7 @@ def test_a_chip_that_goes_in_mid_spin_costs_that_spin_and_comes_back_by_itself(
     assert found.exit_code == 0
 
 
-def test_a_chip_is_found_by_its_label_and_by_nothing_else(machine: MakeMachine, report: Report) -> None:
+def test_a_chip_is_found_only_by_its_label(machine: MakeMachine, report: Report) -> None:
     two, none = machine(arguments=LAB).call(lines.labels)
 
     report.note("two chips of one label, and none", f"{two.troubles}; {none.troubles}")
@@ -56,7 +56,7 @@ def test_a_chip_is_found_by_its_label_and_by_nothing_else(machine: MakeMachine, 
 @pytest.mark.parametrize(
     ("edges", "apart_us", "lost"), [(KERNEL_KEEPS * 2, 1_500, False), (2_600, 150, True)]
 )
-def test_a_burst_while_the_reader_is_stopped_is_kept_or_told_and_never_counted_wrong(
+def test_a_burst_while_the_reader_is_stopped_is_kept_or_reported_and_never_miscounted(
     machine: MakeMachine, report: Report, edges: int, apart_us: int, lost: bool
 ) -> None:
     found = machine(arguments=LAB).call(lines.burst, edges, apart_us, seed=6)
@@ -68,9 +68,7 @@ def test_a_burst_while_the_reader_is_stopped_is_kept_or_told_and_never_counted_w
     assert found.exit_code == 0
 
 
-def test_what_lies_in_a_beam_is_told_and_forgotten_when_it_is_taken_out(
-    machine: MakeMachine, report: Report
-) -> None:
+def test_an_object_in_a_beam_is_reported_until_it_is_removed(machine: MakeMachine, report: Report) -> None:
     found = machine(arguments=LAB).call(lines.stuck)
 
     report.note("a beam held", f"{found.troubles}, well {found.up_after_us / 1e6:.1f} s after")

@@ -1,4 +1,4 @@
-"""A guest's process on the host: it needs no kernel."""
+"""A guest's process on the host; this needs no kernel."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ exec sleep 600
 """
 
 
-def test_a_guest_has_the_priority_of_the_run_that_started_it_and_is_cut_off_whole(
+def test_a_guest_has_the_priority_of_its_run_and_is_cut_off_completely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Linux may divide its processor by sessions: a guest in its own would not have the run's share."""

@@ -1,4 +1,4 @@
-"""A smart wheel, a shoe and a camera's script at real USB serial ports: no cable makes a wrong call."""
+"""A smart wheel, a shoe and a camera's script at real USB serial ports: no cable causes a wrong call."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ LAB = ("dummy_hcd.num=4", VIRTUAL_TIME)
 GAMES = ("valid", "with_rotor", "valid", "rotor_turned", "dealer_no_spin")
 
 
-def test_a_smart_wheels_games_get_their_own_words(machine: MakeMachine, report: Report) -> None:
+def test_a_smart_wheels_games_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:
     found = machine(arguments=LAB).call(other_ports.smart_wheel, list(GAMES), seed=21)
 
     report.note("games of an SS2 wheel at a USB port", f"{found.words}")
@@ -22,7 +22,7 @@ def test_a_smart_wheels_games_get_their_own_words(machine: MakeMachine, report: 
     assert found.words == ["valid", "void", "valid", "void", "void"]
 
 
-def test_a_shoes_deals_get_their_own_words(machine: MakeMachine, report: Report) -> None:
+def test_a_shoes_deals_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:
     found = machine(arguments=LAB).call(other_ports.shoe, 3, seed=22)
 
     report.note("deals of a shoe at a USB port", f"{found.words}")
@@ -30,7 +30,7 @@ def test_a_shoes_deals_get_their_own_words(machine: MakeMachine, report: Report)
     assert found.words == ["valid"] * 3
 
 
-def test_throws_that_a_script_sees_get_their_own_words(machine: MakeMachine, report: Report) -> None:
+def test_throws_seen_by_a_script_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:
     found = machine(arguments=LAB).call(other_ports.script, ["valid", "one_short", "valid"], seed=23)
 
     report.note("throws before a camera's script at a USB port", f"{found.words}")
@@ -42,7 +42,7 @@ def test_throws_that_a_script_sees_get_their_own_words(machine: MakeMachine, rep
     [other_ports.smart_wheel_unplugged, other_ports.shoe_unplugged, other_ports.script_unplugged],
     ids=["wheel", "shoe", "script"],
 )
-def test_a_cable_pulled_in_mid_attempt_is_noticed_and_the_next_one_is_called(
+def test_a_cable_pulled_during_an_attempt_is_reported_and_the_next_attempt_is_called(
     machine: MakeMachine, report: Report, unplugged: Callable[[int], list[Found]]
 ) -> None:
     broken, after = machine(arguments=LAB).call(unplugged, 24)

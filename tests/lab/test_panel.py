@@ -8,11 +8,11 @@ from tests.lab.report import Report
 BUZZ_US = 300_000
 VOID_US = 5_000_000
 LOOKED_US = 50_000
-"""What looking at a lamp every 20 ms may add or take off."""
+"""How much polling a lamp every 20 ms may add or subtract."""
 MAX_WAKEUPS_PER_S = 60
 
 
-def test_lamps_buzzer_door_key_and_buttons_are_what_the_table_says(
+def test_lamps_buzzer_door_key_and_buttons_match_the_tables_state(
     machine: MakeMachine, report: Report
 ) -> None:
     found = machine(arguments=[VIRTUAL_TIME]).call(panel.lamps)
@@ -41,7 +41,7 @@ def test_lamps_buzzer_door_key_and_buttons_are_what_the_table_says(
     assert found.exit_code == 0
 
 
-def test_a_panel_that_nobody_touches_wakes_nobody(machine: MakeMachine, report: Report) -> None:
+def test_an_untouched_panel_causes_no_wake_ups(machine: MakeMachine, report: Report) -> None:
     found = machine(arguments=[VIRTUAL_TIME]).call(panel.idle, 60)
 
     figures = f"{found.wakeups_per_s:g} wake-ups a second, {found.threads} threads"

@@ -1,4 +1,4 @@
-"""The shipped unit under systemd, with all its hardening: whatever happens to it, the table stands again."""
+"""The shipped unit under systemd, with all its hardening: whatever happens to it, the table comes back."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ SMALL_MIB = 24
 
 
 def _rises(found: units.Found) -> bool:
-    """Return whether every start is a session of its own, and all rows are there."""
+    """Return whether every start is a new session, and all rows are there."""
     return found.sessions == sorted(set(found.sessions))
 
 
@@ -34,7 +34,7 @@ def test_a_process_that_hangs_or_is_killed_comes_back_and_a_read_only_etc_change
     assert "sound" in read_only.verified or "ok" in read_only.verified.lower(), read_only.verified
 
 
-def test_a_clock_set_back_locks_until_a_person_takes_it_as_right(
+def test_a_clock_set_back_locks_the_table_until_a_person_approves_it(
     machine: MakeMachine, report: Report
 ) -> None:
     found = machine(systemd=True).call(units.clock_back)
@@ -42,13 +42,13 @@ def test_a_clock_set_back_locks_until_a_person_takes_it_as_right(
     report.note("clock 80 days back", f"{found.faults}, {found.locks}")
     back, restarted, forward, approved, last = found.faults[1:]
     for codes in (back, restarted, forward):
-        assert "clock_stepped" in codes, "a restart lifts what only a person may"
+        assert "clock_stepped" in codes, "a restart must not lift a lock that only a person may"
     assert "clock_stepped" not in approved
     assert "clock_stepped" not in last
     assert found.locks[:3] == ["locked"] * 3
 
 
-def test_a_table_that_starts_in_1970_goes_on_when_the_time_is_known(
+def test_a_table_that_starts_in_1970_continues_once_the_time_is_known(
     machine: MakeMachine, report: Report
 ) -> None:
     found = machine(systemd=True).call(units.boot_in_1970)

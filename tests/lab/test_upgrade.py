@@ -1,4 +1,4 @@
-"""A power cut in an upgrade: the table stands with the release before or with the new one, whole."""
+"""A power cut in an upgrade: the table runs the previous release or the new one, complete."""
 
 import os
 import random
@@ -20,7 +20,7 @@ from tests.lab.report import Report
 from tests.lab.root import CHECKOUT, wheelhouse
 
 CUTS = max(1, int(os.environ.get("LAB_CUTS") or 20) // 20)
-"""Each takes two minutes, so that a run comes to one; the next run goes on with the next moment."""
+"""Each cut takes two minutes, so a run makes only one; the next run continues with the next moment."""
 MOMENTS: Mapping[str, tuple[str, float]] = {
     "while it is built": ("begun", 30.0),
     "when it is whole": ("whole", 5.0),
@@ -28,7 +28,7 @@ MOMENTS: Mapping[str, tuple[str, float]] = {
     "while it is tried": ("switched", 20.0),
     "soon after": ("ended", 5.0),
 }
-"""After which word of the guest the power goes, and at most how many seconds later."""
+"""After which message of the guest the power is cut, and at most how many seconds later."""
 HUNG_S = 600
 PATIENCE_S = 900
 """An upgrade in the guest takes a minute or two of a free core."""
@@ -45,7 +45,7 @@ def wheels() -> Path:
 
 
 @pytest.mark.timeout(CUTS * 1800, func_only=True)
-def test_a_table_whose_power_went_in_an_upgrade_stands_whole(
+def test_a_table_whose_power_was_cut_in_an_upgrade_has_a_complete_release(
     machine: MakeMachine, built: tuple[Path, Path], report: Report, wheels: Path, tmp_path: Path
 ) -> None:
     ledger, names = Ledger(cache() / "cuts.jsonl"), list(MOMENTS)
@@ -72,13 +72,13 @@ def test_a_table_whose_power_went_in_an_upgrade_stands_whole(
         ledger.add(cuts[-1])
     report.note("power cuts of all runs", in_words(ledger.cuts()))
     assert [cut for cut in cuts if cut.bad] == []
-    assert all(cut.told for cut in cuts), "nothing was told: nothing was tried"
+    assert all(cut.told for cut in cuts), "nothing was published: nothing was tested"
 
 
 def _cut(
     machine: MakeMachine, moment: str, wheels: Path, folder: Path, chance: random.Random
 ) -> tuple[int, list[str], str]:
-    """Cut the power in an upgrade; return how many outcomes were told, what is wrong, and words on it."""
+    """Cut the power in an upgrade; return the number of published outcomes, what is wrong, and details."""
     folder.mkdir()
     after, within_s = MOMENTS[moment]
     again = after == "begun"
@@ -101,7 +101,7 @@ def _cut(
 
 
 def _wrong(found: upgrade.Stands, before: str, *, again: bool) -> list[str]:
-    """Return what does not stand."""
+    """Return what is wrong."""
     bad = [f"not whole: {path}" for path in found.broken] + [f"empty: {path}" for path in found.empty]
     if not found.ready:
         bad.append(f"did not come up: {found.words}")
@@ -113,11 +113,11 @@ def _wrong(found: upgrade.Stands, before: str, *, again: bool) -> list[str]:
 
 
 def _cut_after(word: str, wait_s: float, table: Machine) -> list[dict[str, Any]]:
-    """Hear the guest until it has said this word, wait, cut the power; return all that it said."""
+    """Read until the guest has sent this message, wait, cut the power; return all that it sent."""
     words: list[dict[str, Any]] = []
     began, cut_at = time.monotonic(), float("inf")
     while time.monotonic() < cut_at:
-        assert table.runs, f"the guest ended by itself:\n{table.console()}"
+        assert table.runs, f"the guest ended early:\n{table.console()}"
         assert time.monotonic() < began + HUNG_S, f"{word}: did not come in {HUNG_S} s\n{table.console()}"
         words += _decoded(table.heard(min(1.0, max(0.0, cut_at - time.monotonic()))))
         if cut_at == float("inf") and any(one["kind"] == word for one in words):

@@ -10,13 +10,13 @@ from tests.lab.report import Report
 CALLS = ("valid", "glitchy", "missed_pulses", "hop", "drop_unsensed")
 VOIDS = ("short_spin", "same_direction", "rotor_reversed", "valid")
 REVOLUTIONS_APART = 0.6
-"""A third of a turn lies between two beams, and as much again where the drop is felt beyond the last one."""
+"""A third of a turn lies between two beams, and the drop is sensed up to as much beyond the last one."""
 PRESSES = 60
 
 
 @pytest.mark.parametrize("bounces", [0, 3])
 @pytest.mark.parametrize("kinds", [CALLS, VOIDS], ids=["calls", "voids"])
-def test_every_spin_on_kernel_lines_gets_its_own_word(
+def test_every_spin_on_kernel_lines_gets_its_own_outcome(
     machine: MakeMachine, report: Report, kinds: tuple[str, ...], bounces: int
 ) -> None:
     table = machine(arguments=[VIRTUAL_TIME])
@@ -24,14 +24,14 @@ def test_every_spin_on_kernel_lines_gets_its_own_word(
     found = table.call(spins.play_evening, list(kinds) * 2, seed=bounces + 1, bounces=bounces, panel=False)
 
     report.note(f"spins in virtual time, {bounces} bounces", _words(found))
-    assert found.not_judged == [], "virtual time does not stand still while lines are pulled"
+    assert found.not_judged == [], "virtual time must stand still while lines are pulled"
     assert found.different == []
     assert all(abs(off) < REVOLUTIONS_APART for off in found.revolutions_off)
     assert all(before_us > 0 for before_us in found.bets_closed_before_drop_us)
     assert found.exit_code == 0
 
 
-def test_spins_in_real_time_beside_a_panel(machine: MakeMachine, report: Report) -> None:
+def test_spins_in_real_time_next_to_a_panel(machine: MakeMachine, report: Report) -> None:
     found = machine().call(spins.play_evening, ["valid", "short_spin"] * 2, seed=3, bounces=0, panel=True)
 
     report.note("spins in real time", _words(found))
@@ -41,7 +41,7 @@ def test_spins_in_real_time_beside_a_panel(machine: MakeMachine, report: Report)
         pytest.skip(f"the host was too busy to pull any spin's lines in time: {found.not_judged}")
 
 
-def test_a_button_is_heard_each_time(machine: MakeMachine, report: Report) -> None:
+def test_a_button_is_reported_each_time(machine: MakeMachine, report: Report) -> None:
     found = machine().call(spins.press_often, times=PRESSES)
 
     report.times("edge to reading", found.to_reading_us)

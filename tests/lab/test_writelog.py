@@ -1,4 +1,4 @@
-"""What a log of writes leaves on a disk: what was flushed, and any part of the rest. It needs no machine."""
+"""What a log of writes leaves on a disk: everything flushed and any part of the rest. Needs no machine."""
 
 import random
 from pathlib import Path
@@ -26,7 +26,7 @@ def _filled(byte: bytes, sectors: int = 1) -> bytes:
     return byte * SECTOR * sectors
 
 
-def test_a_flush_makes_durable_what_stands_before_it_and_nothing_after(tmp_path: Path) -> None:
+def test_a_flush_makes_the_writes_before_it_durable_and_none_after(tmp_path: Path) -> None:
     log = _log(
         tmp_path / "log",
         (0, _filled(b"a"), 0),
@@ -44,12 +44,12 @@ def test_a_flush_makes_durable_what_stands_before_it_and_nothing_after(tmp_path:
         seen.add((state.mark, b"".join(sectors)))
         assert state.mark == "" or sectors[0] == b"a"
     assert ("told-1", b"a\0\0c") in seen
-    assert ("told-1", b"ab\0c") in seen, "a write may be torn between its sectors"
+    assert ("told-1", b"ab\0c") in seen, "a write must be able to tear between its sectors"
     assert ("told-1", b"a\0bc") in seen
     assert ("", b"\0\0\0\0") in seen
 
 
-def test_another_file_is_no_log(tmp_path: Path) -> None:
+def test_another_file_is_not_a_log(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(bytes(SECTOR))
     with pytest.raises(NotALogError, match="found magic 0x0 version 0"):
         read(tmp_path / "other")

@@ -1,7 +1,7 @@
-"""The log of a disk's writes that dm-log-writes keeps, and what the disk may hold at any moment of it.
+"""The log of a disk's writes kept by dm-log-writes, and what the disk may hold at any moment of it.
 
 The layout is that of the kernel's Documentation/admin-guide/device-mapper/log-writes.rst: a superblock, then
-for each write one sector that describes it and its data. A flush stands after all that it made durable.
+for each write one sector that describes it and its data. A flush comes after everything that it made durable.
 """
 
 import random
@@ -15,18 +15,18 @@ SUPER = struct.Struct("<QQQI")
 ENTRY = struct.Struct("<QQQQ")
 FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 TORN_BYTES = 512
-"""A disk writes a sector whole or not at all."""
+"""A disk writes a sector completely or not at all."""
 KEPT = (0.0, 0.3, 0.7, 1.0)
 """The share of a state's undecided sectors that are on the disk."""
 
 
 class NotALogError(ValueError):
-    """Raised where a file is not such a log; its words say what was found."""
+    """Raised if a file is not such a log; the message says what was found."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One write, at a byte of the disk; a mark has words instead."""
+    """One write, at a byte of the disk; a mark has a text instead."""
 
     at: int
     data: bytes
@@ -35,13 +35,13 @@ class Entry:
 
     @property
     def is_flush(self) -> bool:
-        """Whether all that was written before it is durable."""
+        """Return whether everything written before it is durable."""
         return bool(self.flags & FLUSH)
 
 
 @dataclass(frozen=True)
 class State:
-    """Writes in the order in which they reach the disk, and the last mark that stands before the cut."""
+    """Writes in the order in which they reach the disk, and the last mark before the cut."""
 
     writes: Sequence[Entry]
     mark: str
@@ -53,7 +53,7 @@ def read(log: Path) -> list[Entry]:
     """Return a log's entries in order.
 
     Raises:
-        NotALogError: it has no superblock of this kind.
+        NotALogError: The file has no superblock of this kind.
     """
     with log.open("rb") as file:
         magic, version, count, sector_bytes = SUPER.unpack(file.read(SUPER.size))
@@ -77,10 +77,10 @@ def read(log: Path) -> list[Entry]:
 
 
 def states(entries: Sequence[Entry], count: int, chance: random.Random) -> Iterator[State]:
-    """Yield so many states of the disk after a cut at a random moment.
+    """Yield this many states of the disk after a cut at a random moment.
 
-    All that a flush made durable is there. Of what came after the last one any sectors are, in any order,
-    and each write that bore its own flush (FUA).
+    Everything that a flush made durable is there. Of what came after the last flush any sectors are there, in
+    any order, and each write that carried its own flush (FUA).
     """
     moments = [n for n, entry in enumerate(entries, 1) if entry.data or entry.mark]
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""The guest's second program: does the host's job alone, or as a service under systemd, and switches off."""
+"""The guest's second program: runs the host's job alone, or as a service under systemd, and switches off."""
 
 import importlib
 import os
@@ -33,7 +33,7 @@ RuntimeWatchdogSec=5min
 
 
 def begin() -> None:
-    """Mount what a table's machine has and do the job, or hand over to systemd first."""
+    """Mount what a table's machine has and run the job, or hand over to systemd first."""
     job = msgspec.json.decode((OUT / "job.json").read_bytes(), type=Job)
     if job.systemd:
         Path("/etc/systemd/system.conf.d/zz-lab.conf").write_text(PATIENT)
@@ -45,7 +45,7 @@ def begin() -> None:
         (wants / "lab.service").symlink_to(service)
         login = service.parent / "getty@tty1.service"
         login.unlink(missing_ok=True)
-        login.symlink_to("/dev/null")  # what is told there is for the host
+        login.symlink_to("/dev/null")  # messages written there reach the host
         os.execv("/sbin/init", ["/sbin/init"])
     for kind, place in (("tmpfs", "/run"), ("tmpfs", "/tmp"), ("devpts", "/dev/pts"), ("tmpfs", "/dev/shm")):
         Path(place).mkdir(parents=True, exist_ok=True)
@@ -58,18 +58,18 @@ def begin() -> None:
 
 
 def do(job: Job) -> None:
-    """Run the job, leave its word for the host and switch off."""
+    """Run the job, leave the result for the host and switch off."""
     module, name = job.work.split(":")
     try:
         returned = getattr(importlib.import_module(module), name)(*job.args, **job.kwargs)
         word = Word(returned=msgspec.to_builtins(returned))
-    except BaseException:  # noqa: BLE001 - whatever it is, the host must hear of it
+    except BaseException:  # noqa: BLE001 - any exception must reach the host
         word = Word(raised=traceback.format_exc())
     (OUT / "word.json.new").write_bytes(msgspec.json.encode(word))
     (OUT / "word.json.new").rename(OUT / "word.json")
     os.sync()
     Path("/proc/sysrq-trigger").write_text("o")
-    time.sleep(60)  # it goes off meanwhile; a first program that ended before would be a panic
+    time.sleep(60)  # the machine goes off meanwhile; a first program that ended before would cause a panic
 
 
 if __name__ == "__main__":

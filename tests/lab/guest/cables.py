@@ -1,4 +1,4 @@
-"""USB devices of one serial port each, on dummy_hcd's sockets, and the virtual boards that speak there."""
+"""USB devices with one serial port each, on dummy_hcd's sockets, and the virtual boards behind them."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ LOOK_MS = 50
 
 
 class Gadget:
-    """One USB device with one ACM port, in one socket; its name under /dev bears `serial`."""
+    """One USB device with one ACM port, in one socket; its name under /dev contains `serial`."""
 
     def __init__(self, socket: int, serial: str) -> None:
         self.socket, self.folder = socket, GADGETS / f"board{socket}"
@@ -36,26 +36,26 @@ class Gadget:
         self.port = f"/dev/ttyGS{(function / 'port_num').read_text().strip()}"
 
     def name(self, serial: str) -> None:
-        """Return the device another serial number, as another board has one."""
+        """Give the device another serial number, as another board would have."""
         self.serial = serial
         (self.folder / "strings/0x409/serialnumber").write_text(serial)
 
     def plug(self) -> None:
-        """Put it into its socket."""
+        """Plug it into its socket."""
         (self.folder / "UDC").write_text(f"dummy_udc.{self.socket}\n")
 
     def unplug(self) -> None:
-        """Pull it out of its socket."""
+        """Unplug it from its socket."""
         (self.folder / "UDC").write_text("\n")
 
 
 class Cable:
-    """What carries bytes between a virtual board and its device's port, in real time."""
+    """Carries bytes between a virtual board and its device's port, in real time."""
 
     def __init__(self, gadget: Gadget, board: Peer) -> None:
         self.gadget, self.board = gadget, board
         self.dropped = 0
-        """Bytes that the port did not take."""
+        """Bytes that the port did not accept."""
         self._lock = threading.RLock()
         self._senses: list[tuple[int, AnyReading]] = []
         self._raw = bytearray()
@@ -66,11 +66,11 @@ class Cable:
 
     @property
     def by_id(self) -> str:
-        """The lasting name that udev gives its port."""
+        """Return the persistent name that udev gives its port."""
         return f"usb-Table_Board_{self.gadget.serial}-if00"
 
     def sense(self, at_us: int, reading: AnyReading) -> None:
-        """Let the board's sensors see this at that time."""
+        """Have the board's sensors see this at that time."""
         with self._lock:
             self._senses.append((at_us, reading))
             self._senses.sort(key=lambda one: one[0])
@@ -81,18 +81,18 @@ class Cable:
             act()
 
     def say(self, data: bytes) -> None:
-        """Put bytes on the wire that no board would say."""
+        """Put bytes on the wire that no board would send."""
         with self._lock:
             self._raw += data
 
     def unplug(self) -> None:
-        """Pull the cable: the board has no power until it is plugged in again."""
+        """Unplug the cable: the board has no power until it is plugged in again."""
         with self._lock:
             self._pulled = True
         self.gadget.unplug()
 
     def plug(self) -> None:
-        """Plug the cable in: the board starts over. Its port hung up when the device went."""
+        """Plug the cable in: the board restarts. Its port hung up when the device was removed."""
         self.gadget.plug()
         fresh = -1
 
@@ -124,7 +124,7 @@ class Cable:
                 with contextlib.suppress(OSError):
                     heard = os.read(port, READ_BYTES)
             if pulled or (ready and not heard):
-                time.sleep(LOOK_MS / 2000)  # hung up: poll waits for nothing
+                time.sleep(LOOK_MS / 2000)  # hung up: poll would return at once
             self._turn(heard)
 
     def _turn(self, heard: bytes) -> None:
@@ -153,6 +153,6 @@ class Cable:
 
 
 def names() -> dict[str, str]:
-    """Return each board's lasting name and the port that it stands for now."""
+    """Return each board's persistent name and the port that it currently refers to."""
     udev_done()
     return {path.name: os.path.realpath(path) for path in BY_ID.glob("*")}

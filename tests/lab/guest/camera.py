@@ -1,4 +1,4 @@
-"""A V4L2 camera that the kernel's vivid driver makes: frames with the driver's own times, pulled and back."""
+"""A V4L2 camera made by the kernel's vivid driver: frames with the driver's own times, unplugged and back."""
 
 import os
 import struct
@@ -27,35 +27,35 @@ socket: {SOCKET}
 """
 BOARD = "    type: node\n    node: cam\n    port: /dev/serial/by-id/usb-Table_Board_0001-if00\n"
 SET_CONTROL = 0xC008561C
-"""VIDIOC_S_CTRL, with a control's number and what it is set to."""
+"""VIDIOC_S_CTRL, with a control's number and its value."""
 TIMESTAMP_SOURCE = 0xF0F000 + 24
 AT_EXPOSURE = 1
 """Left alone, this driver stamps a frame with its end, which lies ahead when it hands the frame over; cameras
 stamp what has been."""
 WARM_FRAMES = 5
-"""What is loaded for the first ones waits for the disk, while the guest's clock runs on."""
+"""Loading for the first frames waits for the disk, while the guest's clock runs on."""
 FRAMES = 30
 HELD_UP_US = 300_000
 
 
 class Frames(msgspec.Struct, frozen=True, kw_only=True):
-    """What a source gave, in us of the table's clock."""
+    """The frames of a source, in us of the table's clock."""
 
     stamps_us: list[int]
     taken_us: list[int]
     sizes: list[tuple[int, int]]
     missing: str
-    """What is said where there is no such device."""
+    """The message when there is no such device."""
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """How the table saw a camera that was missing, came, went and came back."""
+    """How the table saw a camera that was missing, appeared, disappeared and came back."""
 
     missing: str
-    """What its device said without a camera, and once the camera had gone in mid-stream."""
+    """The device's message without a camera, and after the camera was removed during the stream."""
     pulled: str
     up_us: list[int]
-    """From the driver's return to the device up, for each time."""
+    """The time from the driver's return to the device being up, for each return."""
     down_us: int
     faults: list[str]
     exit_code: int

@@ -1,4 +1,4 @@
-"""GPIO chips that gpio-sim makes: real to the kernel, and to everything above it."""
+"""GPIO chips made by gpio-sim: real to the kernel, and to everything above it."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ CHIPS = Path("/sys/kernel/config/gpio-sim")
 PI_4 = "pinctrl-bcm2711"
 PI_4_LINES = 54
 HOLD_S = 0.1
-"""So often what hangs on a held line pulls it again."""
+"""How often a held line is pulled again."""
 
 
 class Chip:
@@ -30,7 +30,7 @@ class Chip:
         self.come()
 
     def come(self) -> None:
-        """Let the chip appear, and udev give it to its group."""
+        """Make the chip appear, and wait until udev has given it to its group."""
         (self.folder / "live").write_text("1\n")
         self._here = True
         udev_done()
@@ -46,7 +46,7 @@ class Chip:
 
     @property
     def name(self) -> str:
-        """The chip's name under /dev."""
+        """Return the chip's name under /dev."""
         return (self.folder / "bank0" / "chip_name").read_text().strip()
 
     @property
@@ -55,7 +55,7 @@ class Chip:
         return Path("/sys/devices/platform") / device / self.name
 
     def pull(self, line: int, high: bool) -> None:
-        """Let what hangs on an input line make it high or low."""
+        """Pull an input line high or low."""
         with self._turn:
             if line in self._held:
                 self._held[line] = high
@@ -64,10 +64,10 @@ class Chip:
             os.pwrite(self._pulls[line], b"pull-up" if high else b"pull-down", 0)
 
     def hold(self, line: int, high: bool) -> None:
-        """Let what hangs on an input line make it high or low, and hold it so.
+        """Pull an input line high or low, and hold it.
 
-        A request with a bias, which gpio-sim takes for what hangs there, changes a line that is only pulled:
-        a door would open whenever the controller opens its lines.
+        A request with a bias, which gpio-sim applies like an external level, changes a line that is only
+        pulled: a door would open whenever the controller opens its lines.
         """
         if not self._held:
             threading.Thread(target=self._keep_held, daemon=True).start()
@@ -83,5 +83,5 @@ class Chip:
                         self.pull(line, high)
 
     def is_high(self, line: int) -> bool:
-        """Return a line's level, whoever drives it."""
+        """Return a line's level, whichever side drives it."""
         return (self._place / f"sim_gpio{line}" / "value").read_text().strip() == "1"

@@ -1,6 +1,6 @@
-"""A table that plays as fast as it can until its power is cut; what it tells is told to the host at once.
+"""A table that plays as fast as it can until its power is cut; outcomes are sent to the host at once.
 
-The second console is a pipe to the host: what was written there no power cut takes back.
+The second console is a pipe to the host: a power cut does not undo what was written there.
 """
 
 import json
@@ -23,24 +23,24 @@ OUT = Path("/lab/out")
 HEAD = Path("/var/lib/table-head")
 FIFO = Path("/run/table/readings")
 MOMENT = Path("/run/table/moment")
-"""Where the controller of `moments` says that its moment has come."""
+"""Where the controller of `moments` reports that its moment has come."""
 MOMENTS_MODULE = "tests.lab.guest.moments"
 PAUSE_US = 900_000
-"""A gap of this length in the feed lies between two attempts: a life may begin there."""
+"""A gap of this length in the feed lies between two attempts: a run may begin there."""
 GAP_US = 30_000_000
-"""Between the last reading of the feed and its first, when it begins again."""
+"""The time between the last reading of the feed and its first, when it repeats."""
 
 
 class Host:
-    """Who is told everything, in whole lines."""
+    """The host, which receives every message as a whole line."""
 
     def __init__(self) -> None:
         self._line = os.open("/dev/tty1", os.O_WRONLY | os.O_NOCTTY)
         tty.setraw(self._line)
         self._turn = threading.Lock()
 
-    def hears(self, kind: str, what: object) -> None:
-        """Tell the host."""
+    def send(self, kind: str, what: object) -> None:
+        """Send a message to the host."""
         data = json.dumps({"kind": kind, "what": what}).encode() + b"\n"
         with self._turn:
             while data:
@@ -48,9 +48,9 @@ class Host:
 
 
 def play(seed: int, moment: str = "", nth: int = 0) -> None:
-    """Play the feed that the host laid beside the job, from a pause in it on, until the power goes.
+    """Play the feed that the host put next to the job, from a pause in it on, until the power is cut.
 
-    With a `moment` of the journal the host is told when it has come for the `nth` time.
+    With a `moment` of the journal the host is notified when it has come for the `nth` time.
     """
     host = Host()
     program = (sys.executable, "-B", "-m", MOMENTS_MODULE, moment, str(nth)) if moment else ("tablectl",)
@@ -61,9 +61,9 @@ def play(seed: int, moment: str = "", nth: int = 0) -> None:
     start({JOURNAL: "/dev/ubdb", HEAD: "/dev/ubdc"}, program)
     now = status()
     board = ask(do="board")["board"]
-    host.hears("start", {"session": now["session"], "faults": now["faults"], "board": board})
+    host.send("start", {"session": now["session"], "faults": now["faults"], "board": board})
     threading.Thread(target=_watch, args=(host,), daemon=True).start()
-    threading.Thread(target=feed, args=(seed,), daemon=True).start()  # its arrivals are the table's time
+    threading.Thread(target=feed, args=(seed,), daemon=True).start()  # the feed's arrivals set the time
     _unlock(host)
     while True:
         _settle(host)
@@ -71,11 +71,11 @@ def play(seed: int, moment: str = "", nth: int = 0) -> None:
 
 def _await_moment(host: Host) -> None:
     with MOMENT.open("rb") as fifo:
-        host.hears("moment", fifo.readline().decode().strip())
+        host.send("moment", fifo.readline().decode().strip())
 
 
 def start(disks: Mapping[Path, str], program: tuple[str, ...] = ("tablectl",)) -> Table:
-    """Mount these disks, journal and head file, and start the table that the host laid beside the job."""
+    """Mount these disks, journal and head file, and start the table that the host put next to the job."""
     for place, disk in disks.items():
         place.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-o", "noatime", disk, str(place)], check=True)
@@ -92,7 +92,7 @@ def start(disks: Mapping[Path, str], program: tuple[str, ...] = ("tablectl",)) -
 
 
 def unlocked_by_a_person() -> bool:
-    """Unlock the table; return whether it could be."""
+    """Unlock the table; return whether that was possible."""
 
     def may_play() -> bool:
         now = status()
@@ -107,9 +107,9 @@ def unlocked_by_a_person() -> bool:
 
 def _unlock(host: Host) -> None:
     if unlocked_by_a_person():
-        host.hears("unlocked", None)
+        host.send("unlocked", None)
     else:
-        host.hears("locked", status()["faults"])
+        host.send("locked", status()["faults"])
 
 
 def _watch(host: Host) -> None:
@@ -119,10 +119,10 @@ def _watch(host: Host) -> None:
         for told in line.makefile():
             message = json.loads(told)
             if "outcome" in message:
-                host.hears("told", message)
+                host.send("told", message)
             elif message.get("fault", {}).get("began"):
-                host.hears("fault", message["fault"])
-    host.hears("ended", "the watch")
+                host.send("fault", message["fault"])
+    host.send("ended", "the watch")
 
 
 def _settle(host: Host) -> None:
@@ -130,12 +130,12 @@ def _settle(host: Host) -> None:
     for one in box:
         outcome_id = one.get("outcome", one)["id"]
         if ask(do="settled", id=outcome_id, chain=one["chain"]).get("ok"):
-            host.hears("acknowledged", {"id": outcome_id, "chain": one["chain"]})
-    time.sleep(0.05 if box else 0.15)  # settlement's own pace, so that cuts find some told and unacknowledged
+            host.send("acknowledged", {"id": outcome_id, "chain": one["chain"]})
+    time.sleep(0.05 if box else 0.15)  # settlement's pace: cuts find some outcomes unacknowledged
 
 
 def feed(seed: int) -> None:
-    """Send the readings that the host laid beside the job, from a pause on, again and again."""
+    """Send the readings that the host put next to the job, from a pause on, again and again."""
     readings = [json.loads(line) for line in (OUT / "feed.jsonl").read_text().splitlines()]
     gaps = enumerate(pairwise(readings), start=1)
     starts = [n for n, (before, after) in gaps if after["arrived"] - before["arrived"] > PAUSE_US]

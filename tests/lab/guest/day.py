@@ -1,4 +1,4 @@
-"""A day at a wheel in virtual time: what grows of memory, files and descriptors."""
+"""A day at a wheel in virtual time: how memory, files and descriptors grow."""
 
 import os
 import random
@@ -8,28 +8,28 @@ import msgspec
 
 from tests.lab.guest.table import JOURNAL, Table, Watch, ask, open_files, rule_pending, unlocked
 from tests.lab.guest.waiting import now_us, until, wait_until
-from tests.lab.guest.wheel import begin_table, differences, evening, play, told_of
+from tests.lab.guest.wheel import begin_table, differences, evening, outcomes_of, play
 
 HOUR_US = 3_600_000_000
 KINDS = ("valid", "valid", "valid", "hop", "short_spin", "dealer_no_spin", "glitchy")
 PAGE_KIB = 4
 HOURS = Path("/lab/out/hours.jsonl")
-"""Each hour as it ends, for whoever waits for the day's."""
+"""A file with each hour as it ends, for the reader that waits for the day's."""
 
 
 class Hour(msgspec.Struct, frozen=True):
-    """The controller at the end of an hour."""
+    """The controller's figures at the end of an hour."""
 
     resident_kib: int
     descriptors: int
     threads: int
     files: int
-    """In the folder of journal and recordings."""
+    """The size of the folder of journal and recordings."""
     kib: int
 
 
 class Day(msgspec.Struct, frozen=True, kw_only=True):
-    """How a day went."""
+    """The result of a day."""
 
     spins: int
     different: list[str]
@@ -38,7 +38,7 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def play_day(hours: int, spins_an_hour: int, seed: int) -> Day:
-    """Play so many spins in each hour, settle their outcomes, and note what the controller holds."""
+    """Play this many spins in each hour, settle their outcomes, and record the controller's figures."""
     chip, table = begin_table()
     watch, rng = Watch("outcomes"), random.Random(seed)
     begin_us, found, different = now_us(), [], []
@@ -49,7 +49,7 @@ def play_day(hours: int, spins_an_hour: int, seed: int) -> Day:
                 [rng.choice(KINDS)], rng.randrange(1 << 30), max(at_us, now_us() + 500_000)
             )
             pulls = play(chip, edges)
-            until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called at once
+            until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called at once
             wrong, _ = differences(scenes, watch.outcomes, pulls)
             different += wrong
             watch.outcomes.clear()

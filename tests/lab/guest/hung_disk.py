@@ -1,4 +1,4 @@
-"""A disk that stands still while the controller is told to stop."""
+"""A disk that hangs while the controller is stopped."""
 
 import subprocess
 from pathlib import Path
@@ -13,7 +13,7 @@ NAME = "slow"
 
 
 class Stopped(msgspec.Struct, frozen=True):
-    """How it ended: its exit code, how long it took, its last words, and what the journal's check said."""
+    """How it ended: its exit code, its duration, its last output, and the result of the journal's check."""
 
     exit_code: int
     after_us: int
@@ -22,7 +22,7 @@ class Stopped(msgspec.Struct, frozen=True):
 
 
 def stop(hangs_ms: int) -> Stopped:
-    """Let every write take so long from a row on, stop the controller, and let the disk go on."""
+    """Make every write take this long from a row on, stop the controller, and let the disk continue."""
     _delay("create", 0)
     must("the disk is there", Path(f"/dev/mapper/{NAME}").exists)
     table = start({JOURNAL: f"/dev/mapper/{NAME}"})

@@ -1,4 +1,4 @@
-"""What the host asks of the guest, and what comes back."""
+"""What the host requests of the guest, and what comes back."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Word(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the function returned, or the traceback of what it raised."""
+    """The function's return value, or the traceback of its exception."""
 
     returned: Any = None
     raised: str | None = None

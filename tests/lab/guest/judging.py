@@ -1,4 +1,4 @@
-"""What was told of attempts, against what happened."""
+"""Comparison of published outcomes with what happened."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +12,11 @@ VERDICTS = {
     for word, verdict in (("called", "valid"), (void, "void"), ("review", "review"))
 }
 EARLY_US = 300_000
-"""A word's time may be the release that a board's clock put a little earlier."""
+"""An outcome's time may be the release, which a board's clock dated slightly earlier."""
 
 
-def words_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
-    """Return the first words on the attempts of a scene: what is told of one again is a ruling on it."""
+def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
+    """Return the first outcomes on the attempts of a scene: a later one on the same attempt is a ruling."""
     end_us = following.start_us if following else scene.end_us + 3_600_000_000
     first: dict[int, dict[str, Any]] = {}
     for one in heard:
@@ -26,13 +26,13 @@ def words_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> l
 
 
 def judged(scenes: Sequence[Scene], heard: Sequence[Heard]) -> tuple[list[str], list[str], list[str]]:
-    """Return the first word on each scene, wrong calls, and voids and silence that the truth does not have.
+    """Return the first outcome on each scene, wrong calls, and voids and missing outcomes against the truth.
 
-    A review is never wrong here: whether it was needless is the judge's matter, not the cable's.
+    A review is never wrong here: whether it was needless depends on the judge, not on the cable.
     """
     words, wrong, needless = [], [], []
     for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
-        own = words_on(scene, following, heard)
+        own = outcomes_on(scene, following, heard)
         word = VERDICTS[own[0]["type"]] if own else "silent"
         words.append(word)
         data, truth = own[0]["data"] if own else {}, scene.truth

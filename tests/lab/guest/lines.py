@@ -1,4 +1,4 @@
-"""What happens to the lines of a wheel and a panel: held by others, a chip that goes, bursts of edges."""
+"""What happens to the lines of a wheel and a panel: held by others, a chip removed, bursts of edges."""
 
 import os
 import signal
@@ -20,37 +20,37 @@ from tests.lab.guest.wheel import (
     differences,
     evening,
     open_for_play,
+    outcomes_of,
     play,
     play_one,
     table_file,
-    told_of,
     wheel_chip,
 )
 
 OTHER = "another-program"
 BURST_AT_US = 3_000_000
-"""After the launch: the ball runs."""
+"""After the launch: the ball is running."""
 STOP_US = 20_000
-"""The reader is stopped so long before a burst, and after it."""
+"""How long the reader is stopped before a burst, and after it."""
 
 
 class Troubled(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said of the devices while something was wrong with their lines, and what came after."""
+    """The devices' reports while something was wrong with their lines, and what happened afterwards."""
 
     troubles: dict[str, str] = {}
-    """By device what it said while it was down."""
+    """Each device's report while it was down."""
     others_up: bool = True
     """Whether the devices that had their lines were up meanwhile."""
     down_after_us: int = 0
     up_after_us: int = 0
     words: list[str] = []
-    """The first word on each spin that was disturbed."""
+    """The first outcome of each disturbed spin."""
     wrong: list[str] = []
-    """Words that are neither what happened nor a review."""
+    """Outcomes that are neither what happened nor a review."""
     after: list[str] = []
-    """Where the word on a spin played afterwards is not right."""
+    """Where the outcome of a spin played afterwards is wrong."""
     faults: list[str] = []
-    """Faults that began; after a burst what the devices reported."""
+    """Faults that began; after a burst, what the devices reported."""
     late: int = 0
     open_files: tuple[int, int] = (0, 0)
     exit_code: int = 0
@@ -69,7 +69,7 @@ def _down() -> dict[str, str]:
 
 
 def held(device: str) -> Troubled:
-    """Let another program hold a line of this device when the controller starts; then let it go."""
+    """Have another program hold a line of this device when the controller starts; then release it."""
     Path("/run/table").mkdir(exist_ok=True)
     line = BEAMS[1] if device == "wheel" else LAMPS["lock"]
     chip, table = wheel_chip(), Table(table_file())
@@ -89,7 +89,7 @@ def held(device: str) -> Troubled:
 
 
 def chip_goes(seed: int) -> Troubled:
-    """Unbind the chip during a spin, bind it again, and continue play."""
+    """Unbind the chip during a spin, bind it again, and continue to play."""
     chip, table = begin_table()
     watch, files = Watch("outcomes", "faults"), open_files(table.pid)
     scenes, edges = evening(["valid"], seed, now_us() + 1_000_000)
@@ -102,8 +102,8 @@ def chip_goes(seed: int) -> Troubled:
     chip.come()
     up_us = must("both are up again", _all_up, every_s=0.01)
     wait_until(scenes[0].end_us + 1_000_000)
-    until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))
-    words = [one["type"] for one in told_of(scenes[0], None, watch.outcomes)[:1]]
+    until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))
+    words = [one["type"] for one in outcomes_of(scenes[0], None, watch.outcomes)[:1]]
     faults = [f"{code} {where}" for code, where in watch.faults_begun()]
     rule_pending()
     after = [play_one(chip, kind, seed + n, watch) for n, kind in enumerate(("valid", "short_spin"), 1)]
@@ -120,7 +120,7 @@ def chip_goes(seed: int) -> Troubled:
 
 
 def labels() -> list[Troubled]:
-    """Start with two chips of one label, and with none; each time the right one is found once it is alone."""
+    """Start with two chips of one label, and with none; the right one is found once it is the only one."""
     Path("/run/table").mkdir(exist_ok=True)
     chip, twin = wheel_chip(), Chip("twin", PI_4, 8)
     found = []
@@ -141,7 +141,7 @@ def labels() -> list[Troubled]:
 
 
 def burst(edges: int, apart_us: int, seed: int) -> Troubled:
-    """Stop the controller in mid-spin, let a beam change so often meanwhile, and let it go on."""
+    """Stop the controller during a spin, let a beam change this often meanwhile, and resume it."""
     chip, table = begin_table()
     watch = Watch("outcomes", "faults")
     scenes, seen = evening(["valid"], seed, now_us() + 1_000_000)
@@ -154,9 +154,9 @@ def burst(edges: int, apart_us: int, seed: int) -> Troubled:
         (to_us + STOP_US, lambda: os.kill(table.pid, signal.SIGCONT)),
     ]
     pulls = play(chip, sorted(others + noise), acts)
-    until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))
+    until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))
     different, _ = differences(scenes, watch.outcomes, pulls)
-    words = [one["type"] for one in told_of(scenes[0], None, watch.outcomes)[:1]]
+    words = [one["type"] for one in outcomes_of(scenes[0], None, watch.outcomes)[:1]]
     faults = [str(one.what["data"]) for one in watch.outcomes if one.what["type"] == "device.fault"]
     rule_pending()
     after = [play_one(chip, "valid", seed + 1, watch)]
@@ -171,7 +171,7 @@ def burst(edges: int, apart_us: int, seed: int) -> Troubled:
 
 
 def stuck() -> Troubled:
-    """Let something lie in a beam for longer than any ball; then take it out."""
+    """Leave an object in a beam for longer than any ball; then remove it."""
     chip, table = begin_table()
     watch = Watch("outcomes")
 

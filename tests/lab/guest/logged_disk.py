@@ -1,4 +1,4 @@
-"""A table that plays on a disk whose every write is logged, with a mark in the log for each outcome told."""
+"""A table that plays on a disk whose every write is logged, with a mark for each published outcome."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ NAME = "journal"
 
 
 def play(seed: int, outcomes: int) -> list[dict[str, Any]]:
-    """Play until so many outcomes were told; return them, each `told-N` in the log after its telling."""
+    """Play until this many outcomes were published; return them. The log marks each as `told-N`."""
     sectors = int(Path("/sys/block/ubdb/size").read_text())
     table = f"0 {sectors} log-writes /dev/ubdb /dev/ubdc"
     subprocess.run(["dmsetup", "--noudevsync", "create", NAME, "--table", table], check=True)

@@ -1,8 +1,8 @@
-"""The installed controller, brought to one of the worst moments for a power cut: it says so and stands still.
+"""The installed controller, brought to one of the worst moments for a power cut, where it reports and stops.
 
-`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...` unchanged but for the one place
-of the moment. At its NTH coming the moment's name is written to the FIFO; then the thread waits for ever, or
-goes on where the cut is to fall into what follows.
+`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...` unchanged except at the place
+of the moment. At its NTH occurrence the moment's name is written to the FIFO; then the thread waits forever,
+or continues if the cut is to fall into what follows.
 """
 
 import os
@@ -25,21 +25,21 @@ from tests.lab.guest.cut_table import MOMENT
 ROWS_BETWEEN_CHECKPOINTS = 24
 WAL_PAGES = 48
 PRUNED_AFTER_US = 3_000_000
-"""A table prunes once an hour what is days old; this one what is old at all, verified or not."""
+"""A table prunes once an hour what is days old; this one prunes anything old, verified or not."""
 SHORT = Rotation(size=20_000, quiet_us=0)
 """A table begins another recording after six hours, or 16 MB."""
 After = Callable[[tuple[Any, ...], Any], None]
-"""Called with the arguments of a call and what it returned."""
+"""Called with the arguments of a call and its return value."""
 
 
 class Moment:
-    """One moment, which comes again and again until it is the one."""
+    """One moment, which occurs again and again until it is the one to stop at."""
 
     def __init__(self, name: str, nth: int) -> None:
         self._name, self._left = name, nth
 
     def comes(self, *, stands: bool) -> None:
-        """Count; at the last one tell the machine's owner, and stand still where the cut must fall here."""
+        """Count; at the last occurrence notify the host, and stop if the cut must fall here."""
         self._left -= 1
         if self._left:
             return
@@ -51,7 +51,7 @@ class Moment:
 
 
 def _put(owner: object, name: str, call: Callable[..., Any]) -> None:
-    """Replace what the controller calls; a name that it no longer has would leave it as it is."""
+    """Replace a function that the controller calls; fail if it no longer exists."""
     assert hasattr(owner, name), f"{owner} has no {name}"
     setattr(owner, name, call)
 
@@ -129,7 +129,7 @@ def _in_a_pruning(moment: Moment) -> None:
 
 
 def _in_a_rotation(moment: Moment) -> None:
-    """Rotate between two attempts: a feed without pauses has no rest in which a table would."""
+    """Rotate between two attempts: a feed without pauses has no rest in which a table would rotate."""
     original = Pieces.__init__
 
     def init(self: Pieces, *args: Any) -> None:
@@ -163,7 +163,7 @@ MOMENTS: Mapping[str, Callable[[Moment], None]] = {
 
 
 def _smaller() -> None:
-    """Let what is rare come often: checkpoints and the log's write-back."""
+    """Make rare events frequent: checkpoints and the log's checkpointing."""
     original = Writer.__init__
 
     def init(self: Writer, *args: Any, **kwargs: Any) -> None:

@@ -20,10 +20,10 @@ CONSOLE = ("input", "switch")
 FIRST, SECOND = "/dev/serial/by-id/usb-Table_Board_0001-if00", "/dev/serial/by-id/usb-Table_Board_0002-if00"
 BY_PATH = "/dev/serial/by-path/platform-xhci-hcd.1-usb-0:{}:1.0-port0"
 IN_PLAY_US = 3_000_000
-"""After the ball's launch the wheel's word is awaited: the cable is pulled here."""
+"""After the ball's launch the wheel's number is awaited: the cable is pulled here."""
 IN_THROW_US = 400_000
 CARDS_SEEN = 3
-"""Cards that have left the shoe when its cable is pulled."""
+"""How many cards have left the shoe when its cable is pulled."""
 
 
 def _shifted(by_us: int, scenes: Sequence[Scene], feed: Feed) -> tuple[list[Scene], Feed]:
@@ -45,7 +45,7 @@ class SmartWheelTable(Boards):
         super().__init__({"console": Board("console", CONSOLE, random.Random(2)), "wheel": self.wheel}, text)
 
     def games(self, kinds: Sequence[str], seed: int) -> list[Scene]:
-        """Let the wheel play games of these kinds from soon on."""
+        """Have the wheel play games of these kinds, starting soon."""
         all_scenes: list[Scene] = []
         from_us = now_us() + LEAD_US
         for n, kind in enumerate(kinds):
@@ -86,10 +86,10 @@ class ShoeTable(Boards):
         console = Board("console", CONSOLE, random.Random(2))
         super().__init__({"console": console, "shoe": VirtualShoe("shoe")}, text)
         self.card_us = 0
-        """When the card leaves the shoe that comes after CARDS_SEEN."""
+        """Return when the card after CARDS_SEEN leaves the shoe."""
 
     def deals(self, count: int, seed: int, *, after_trouble: bool = False) -> list[Scene]:
-        """Let people deal from soon on."""
+        """Have people deal, starting soon."""
         feed, scenes = three_card.deals(seed, {"plain": 1.0}, count, after_trouble=after_trouble)
         scenes, feed = _shifted(now_us() + LEAD_US, scenes, feed)
         self.card_us = [seen.t for _, seen in feed if isinstance(seen, Card)][CARDS_SEEN]
@@ -98,13 +98,13 @@ class ShoeTable(Boards):
 
 
 def shoe(count: int, seed: int) -> Found:
-    """Deal so often."""
+    """Deal this many times."""
     table = ShoeTable()
     return _ended(table, table.found(table.deals(count, seed)))
 
 
 def shoe_unplugged(seed: int) -> list[Found]:
-    """Pull the shoe's cable in mid-deal and plug it in after it; then clear up and deal again."""
+    """Pull the shoe's cable during a deal and plug it in after it; then clear up and deal again."""
     table = ShoeTable()
     scenes = table.deals(1, seed)
     return _pulled(
@@ -113,7 +113,7 @@ def shoe_unplugged(seed: int) -> list[Found]:
 
 
 class ScriptTable(Boards):
-    """The sample's craps table with a camera's script in the place of its camera board."""
+    """The sample's craps table with a camera's script in place of its camera board."""
 
     def __init__(self) -> None:
         text = (SAMPLES / "craps.yaml").read_text()
@@ -130,7 +130,7 @@ def script(kinds: Sequence[str], seed: int) -> Found:
 
 
 def script_unplugged(seed: int) -> list[Found]:
-    """Pull the camera's cable in mid-throw and plug it in after it; then throw again."""
+    """Pull the camera's cable during a throw and plug it in after it; then throw again."""
     table = ScriptTable()
     scenes = table.throw(["valid"], seed)
     return _pulled(
@@ -141,7 +141,7 @@ def script_unplugged(seed: int) -> list[Found]:
 def _pulled(
     table: Boards, device: str, scenes: list[Scene], at_us: int, again: Callable[[], list[Scene]]
 ) -> list[Found]:
-    """Pull a device's cable at a moment of the last scene; return what came of it, and of another one."""
+    """Pull a device's cable at a time in the last scene; return its outcome, and that of another scene."""
     wait_until(at_us)
     cable = table.cables[device]
     cable.unplug()

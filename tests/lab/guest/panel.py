@@ -1,4 +1,4 @@
-"""A panel on real lines: every lamp's level beside what the table shows, door and key, presses."""
+"""A panel on real lines: every lamp's level next to the table's state, door and key, presses."""
 
 import threading
 import time
@@ -15,9 +15,9 @@ from tests.lab.guest.wheel import (
     LAMPS,
     evening,
     open_for_play,
+    outcomes_of,
     play,
     table_file,
-    told_of,
     wheel_chip,
 )
 
@@ -27,7 +27,7 @@ SHORT_US = 1_000_000
 
 
 class Lit(msgspec.Struct, frozen=True):
-    """A lamp that was lit for a while, in us of the table's clock; not ended: until the end."""
+    """A lamp that was lit for a while, in us of the table's clock; without an end: until the end."""
 
     lamp: str
     from_us: int
@@ -38,12 +38,12 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     """What the lines did."""
 
     locked: dict[str, bool]
-    """The lamps after a person's lock, the open door, and in play."""
+    """The lamps after a person's lock, with the door open, and in play."""
     door_open: dict[str, bool]
     in_play: dict[str, bool]
     door_locks: bool
     key: list[bool]
-    """What was reported of the key, from its first word on: open or not."""
+    """What was reported of the key, from its first reading on: open or not."""
     drop_us: int
     spin_us: tuple[int, int]
     """The launch and the end of the spin that was called."""
@@ -54,7 +54,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lamps:
-    """What is lit, seen on the lines themselves."""
+    """What is lit, read from the lines themselves."""
 
     def __init__(self, chip: Chip) -> None:
         self.lit: list[Lit] = []
@@ -118,8 +118,8 @@ def lamps() -> Panel:
         scenes, edges = evening([kind], 51, now_us() + 1_000_000)
         pulls = play(chip, edges)
         assert pulls
-        until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called at once
-        told: list[dict[str, Any]] = told_of(scenes[0], None, watch.outcomes)[:1]
+        until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called at once
+        told: list[dict[str, Any]] = outcomes_of(scenes[0], None, watch.outcomes)[:1]
         words += [one["type"] for one in told]
         reasons += [[reason["code"] for reason in one["data"].get("reasons", ())] for one in told]
         spin_us = scenes[0].start_us, scenes[0].end_us
@@ -150,7 +150,7 @@ def _settle() -> None:
 
 
 class Idle(msgspec.Struct, frozen=True):
-    """What the controller costs while nobody plays."""
+    """What the controller costs while no one plays."""
 
     wakeups_per_s: float
     threads: int
@@ -176,7 +176,7 @@ def idle(seconds: int) -> Idle:
 
 
 def _switches(pid: int) -> int:
-    """Return how often its threads gave the processor up by themselves."""
+    """Return the number of voluntary context switches of its threads."""
     counts = [
         int(task.joinpath("status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
         for task in Path(f"/proc/{pid}/task").iterdir()

@@ -14,25 +14,25 @@ from tests.lab.guest.wheel import (
     differences,
     evening,
     lateness,
+    outcomes_of,
     play,
-    told_of,
     turns_unseen,
 )
 
 
 class Evening(msgspec.Struct, frozen=True, kw_only=True):
-    """What the table told of spins, against what was so; times in us."""
+    """The published outcomes of spins compared with the truth; times in us."""
 
     spins: int
     edges: int
     words: list[str]
     different: list[str]
     not_judged: list[str]
-    """The spins whose lines were pulled too late, and what was made of them."""
+    """The spins whose lines were pulled too late, with their outcomes."""
     revolutions_off: list[float]
-    """Published less what was to be seen of the true ones from the first cut of a beam on, of each call."""
+    """For each call, published revolutions minus the true ones visible from the first beam on."""
     bets_closed_before_drop_us: list[int]
-    """Of each spin with a call: the lamp's word before the ball left the track."""
+    """For each spin with a call: the lamp's state before the ball left the track."""
     late: Lateness
     faults: list[str]
     exit_code: int
@@ -45,10 +45,10 @@ def play_evening(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) 
     scenes, edges = evening(kinds, seed, now_us() + 1_000_000, bounces)
     pulls = play(chip, edges, [(scene.end_us + 900_000, rule_pending) for scene in scenes])
     last = scenes[-1]
-    until(lambda: bool(told_of(last, None, watch.outcomes)))
+    until(lambda: bool(outcomes_of(last, None, watch.outcomes)))
     off, closed = [], []
     for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
-        own = told_of(scene, following, watch.outcomes)
+        own = outcomes_of(scene, following, watch.outcomes)
         if own and own[0]["type"] == "spin.called" and scene.truth.revolutions is not None:
             to_see = scene.truth.revolutions - turns_unseen(scene, edges)
             off.append(round(own[0]["data"]["revolutions"] - to_see, 3))
@@ -78,7 +78,7 @@ def _closings(lamps: Sequence[Heard], start_us: int, end_us: int) -> list[int]:
 
 
 class Latencies(msgspec.Struct, frozen=True, kw_only=True):
-    """Times from an edge on a line, in us; `lost` presses of which nothing was heard."""
+    """Times from an edge on a line, in us; `lost` counts presses that were never reported."""
 
     to_reading_us: list[int]
     to_outcome_us: list[int]
@@ -87,7 +87,7 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def press_often(times: int) -> Latencies:
-    """Press a button that is refused, since no spin is on: its reading and its durable refusal are timed."""
+    """Press a button that is refused, since no spin is on; time its reading and its durable refusal."""
     chip, table = begin_table()
     watch = Watch("outcomes", "readings")
     to_reading, to_outcome, stamp_off, lost = [], [], [], 0

@@ -1,4 +1,4 @@
-"""The installed controller in the guest: started as its unit starts it, asked and heard at its socket."""
+"""The installed controller in the guest: started as by its unit, with its control socket."""
 
 import json
 import os
@@ -22,14 +22,14 @@ LOG = Path("/lab/out/table.log")
 
 @dataclass(frozen=True)
 class Heard:
-    """What a watcher was told, and when."""
+    """The messages that a watcher received, and when."""
 
     at_us: int
     what: dict[str, Any]
 
 
 def ask(**request: object) -> dict[str, Any]:
-    """Ask at the control socket."""
+    """Send a request to the control socket."""
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(60)
         line.connect(SOCKET)
@@ -39,12 +39,12 @@ def ask(**request: object) -> dict[str, Any]:
 
 
 def say(name: str, by: str = "boxperson", **more: object) -> dict[str, Any]:
-    """Enter what a person says and return what came of it."""
+    """Enter a person's input and return the result."""
     return ask(do="input", name=name, by=by, who="ann", wait_s=20, **more)
 
 
 class Watch:
-    """Everything that a watcher of these topics is told."""
+    """All messages that a watcher of these topics receives."""
 
     def __init__(self, *topics: str) -> None:
         self.outcomes: list[Heard] = []
@@ -72,13 +72,13 @@ class Watch:
                     kept.append(Heard(now_us(), message[kind]))
 
     def faults_begun(self, since: int = 0) -> list[tuple[str, str]]:
-        """Return code and place of each fault that began, from the watcher's `since`-th word of one on."""
+        """Return code and place of each fault that began, from the watcher's `since`-th message on."""
         return [(one.what["code"], one.what["where"]) for one in self.faults[since:] if one.what.get("began")]
 
 
 @dataclass
 class Table:
-    """`tablectl run` of the table's file, as the user table and from /run/table, as the unit runs it."""
+    """`tablectl run` of the table's file, as the user `table` and from /run/table, like the unit."""
 
     text: str
     arguments: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class Table:
         return self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it as a crash does."""
+        """Kill it as a crash would."""
         self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> int:
@@ -118,7 +118,7 @@ class Table:
 
     @property
     def pid(self) -> int:
-        """The controller's process."""
+        """Return the controller's process id."""
         assert self.process
         return self.process.pid
 
@@ -138,17 +138,17 @@ def status() -> dict[str, Any]:
 
 
 def fault_codes() -> list[str]:
-    """Return the codes of all faults that hold."""
+    """Return the codes of all present faults."""
     return [fault["code"] for fault in status()["faults"]]
 
 
 def unlocked() -> bool:
-    """Return whether play may go on."""
+    """Return whether play may continue."""
     return bool(status()["lock"] == "unlocked")
 
 
 def rule_pending() -> None:
-    """Void what waits for a person and unlock, as a boxperson would, so that play goes on."""
+    """Void what waits for a person and unlock, as a boxperson would, so that play continues."""
 
     def ruled() -> bool:
         if status()["awaited"]:
@@ -167,7 +167,7 @@ def open_files(pid: int) -> int:
 
 
 def serial_ports(pid: int) -> list[str]:
-    """Return the USB serial ports that a process holds open, those whose device is gone included."""
+    """Return the USB serial ports that a process holds open, including those whose device is gone."""
     held = []
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed meanwhile

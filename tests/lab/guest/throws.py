@@ -1,4 +1,4 @@
-"""Dice throws on four boards behind four real USB serial ports, and what happens to cables."""
+"""Dice throws on four boards behind four real USB serial ports, and disturbances of their cables."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from drivers.sim import dice
 from drivers.sim.boards import Board, Peer
 from drivers.sim.scenes import Feed, Scene
 from tests.lab.guest.cables import Cable, Gadget, names
-from tests.lab.guest.judging import judged, words_on
+from tests.lab.guest.judging import judged, outcomes_on
 from tests.lab.guest.table import (
     SAMPLES,
     Table,
@@ -34,20 +34,20 @@ LEAD_US = 1_500_000
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """What the table made of throws while something was done to its boards; times in us."""
+    """The outcomes of throws while the boards were disturbed; times in us."""
 
     throws: int
     words: list[str]
     wrong: list[str]
-    """Calls that the truth does not allow, or with other dice: the worst that can happen."""
+    """Calls that the truth does not allow, or with other dice: the worst case."""
     needless: list[str]
-    """Voids and silence where the truth has none."""
+    """Voids and missing outcomes against the truth."""
     faults: list[str]
     down_after_us: list[int] = []
     up_after_us: list[int] = []
     all_up: bool = True
     open_files: tuple[int, int] = (0, 0)
-    """Of the controller, before and after."""
+    """The controller's figures before and after."""
     exit_code: int = 0
 
 
@@ -77,18 +77,18 @@ class Boards:
         self.open_files = open_files(self.table.pid)
 
     def is_up(self, *devices: str) -> bool:
-        """Return whether these devices are up; all where none is named."""
+        """Return whether these devices are up; all devices if none is named."""
         found = status()["devices"]
         return all(found[name]["up"] for name in devices or found)
 
     def sense(self, feed: Feed) -> None:
-        """Let the boards' sensors see what they are there for."""
+        """Have the boards' sensors see the readings that they are there for."""
         for at_us, reading in feed:
             if reading.dev in self.cables:
                 self.cables[reading.dev].sense(at_us, reading)
 
     def throw(self, kinds: Sequence[str], seed: int) -> list[Scene]:
-        """Let the boards' sensors see throws of these kinds from soon on."""
+        """Have the boards' sensors see throws of these kinds, starting soon."""
         rng, scenes, t_us = random.Random(seed), [], now_us() + LEAD_US
         for kind in kinds:
             scene, feed = dice.throw(kind, rng, t_us)
@@ -98,9 +98,9 @@ class Boards:
         return scenes
 
     def found(self, scenes: Sequence[Scene], since: int = 0, **more: Any) -> Found:
-        """Wait for the end of the last throw and return what came of all."""
+        """Wait for the end of the last throw and return the results of all."""
         wait_until(scenes[-1].end_us + 1_000_000)
-        until(lambda: bool(words_on(scenes[-1], None, self.watch.outcomes)))
+        until(lambda: bool(outcomes_on(scenes[-1], None, self.watch.outcomes)))
         words, wrong, needless = judged(scenes, self.watch.outcomes)
         faults = [f"{code} {where}" for code, where in self.watch.faults_begun(since)]
         counts = (self.open_files, open_files(self.table.pid))
@@ -121,14 +121,14 @@ class Boards:
 
 
 def plain(seed: int, kinds: Sequence[str]) -> Found:
-    """Throw with nothing wrong."""
+    """Throw without any disturbance."""
     boards = Boards()
     found = boards.found(boards.throw(kinds, seed))
     return msgspec.structs.replace(found, exit_code=boards.table.stop())
 
 
 def unplugged(devices: Sequence[str], seed: int) -> list[Found]:
-    """Pull each of these boards' cables in mid-throw, and plug it in again after the throw."""
+    """Pull each of these boards' cables during a throw, and plug it in again after the throw."""
     boards, all_found = Boards(), []
     for device in devices:
         since, cable = len(boards.watch.faults), boards.cables[device]
@@ -146,7 +146,7 @@ def unplugged(devices: Sequence[str], seed: int) -> list[Found]:
 
 
 def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
-    """Pull two boards and plug them in the other way round: each port has another number then."""
+    """Pull two boards and plug them in in reverse order: each port then has another number."""
     boards = Boards()
     before = names()
     low, high = sorted(("cam", "wall-left"), key=lambda device: before[boards.cables[device].by_id])
@@ -168,7 +168,7 @@ def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
 
 
 def swapped(seed: int) -> tuple[Found, dict[str, str]]:
-    """Plug each wall's board into the other's place: the throws of then, and what was said of the devices."""
+    """Swap the boards of the two walls; return the throws during that time, and the devices' reports."""
     boards = Boards()
     left, right = boards.cables["wall-left"], boards.cables["wall-right"]
     for cable in (left, right):
@@ -189,12 +189,12 @@ def swapped(seed: int) -> tuple[Found, dict[str, str]]:
 
 
 def garbage(device: str, seed: int, size: int) -> Found:
-    """Put random bytes on a board's wire in mid-throw."""
+    """Put random bytes on a board's wire during a throw."""
     return _disturbed(device, seed, lambda cable: cable.say(random.Random(seed).randbytes(size)))
 
 
 def silent(device: str, seed: int) -> Found:
-    """Let a board hang in mid-throw: its cable is good, and it says nothing any more."""
+    """Hang a board during a throw: its cable is good, but it sends nothing more."""
     boards = Boards()
     scenes = boards.throw(["valid", "valid"], seed)
     wait_until(scenes[0].start_us + 300_000)
@@ -209,7 +209,7 @@ def silent(device: str, seed: int) -> Found:
 
 
 def bus_reset(times: int, seed: int) -> Found:
-    """Take all boards at once, again and again, back in any order; then throw."""
+    """Remove all boards at once, again and again, back in any order; then throw."""
     boards, ups = Boards(), []
     for n in range(times):
         for cable in boards.cables.values():

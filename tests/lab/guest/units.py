@@ -24,18 +24,18 @@ CHUNK = 1 << 16
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """How the unit stood after what was done to it."""
+    """The state of the unit after the disturbances."""
 
     sessions: list[int]
     """The session's number before and after each restart."""
     active: str
     faults: list[list[str]] = []
-    """The codes that held after each step."""
+    """The fault codes present after each step."""
     locks: list[str] = []
     ready_us: list[int] = []
-    """From the deed to the controller's answer."""
+    """The time from the disturbance to the controller's answer."""
     verified: str = ""
-    """What `tablectl journal verify` said at the end."""
+    """The output of `tablectl journal verify` at the end."""
     words: list[str] = []
     """Lines of the system's journal."""
 
@@ -59,7 +59,7 @@ def _session() -> int:
 
 
 def begin(disk: str = "") -> None:
-    """Lay a craps table in, give it its key as the installer does, and start the unit."""
+    """Install a craps table, give it its key as the installer does, and start the unit."""
     if disk:
         JOURNAL.mkdir(exist_ok=True)
         subprocess.run(["mount", "-o", "noatime", disk, str(JOURNAL)], check=True)
@@ -94,7 +94,7 @@ def _log(*words: str) -> list[str]:
 
 
 def _felled(how: signal.Signals) -> int:
-    """End the unit's process so, and return how long it took systemd to have it answer again."""
+    """End the unit's process this way; return how long systemd took to have it answer again."""
     pid, began_us = int(_of("MainPID")), now_us()
     os.kill(pid, how)
     must("another process runs", lambda: _of("MainPID") not in {"0", str(pid)} and is_ready())
@@ -102,9 +102,9 @@ def _felled(how: signal.Signals) -> int:
 
 
 def ended(kills: int) -> list[Found]:
-    """Stop the process as a hang does, kill it again and again, and restart it with /etc read-only.
+    """Stop the process as a hang would, kill it again and again, and restart it with /etc read-only.
 
-    The journal is verified once, after all of it.
+    The journal is verified once, at the end.
     """
     begin()
     *found, last = _hung(), _killed(kills), _read_only_etc()
@@ -112,7 +112,7 @@ def ended(kills: int) -> list[Found]:
 
 
 def _hung() -> Found:
-    """Stop the process: nothing of it turns any more until the watchdog ends it."""
+    """Stop the process: none of its threads runs until the watchdog ends it."""
     sessions = [_session()]
     ready_us = [_felled(signal.SIGSTOP)]
     sessions.append(_session())
@@ -128,7 +128,7 @@ def _killed(times: int) -> Found:
 
 
 def _read_only_etc() -> Found:
-    """Restart with /etc read-only, as on a table whose root is."""
+    """Restart with /etc read-only, as on a table with a read-only root."""
     sessions = [_session()]
     subprocess.run(["mount", "--bind", "/etc", "/etc"], check=True)
     subprocess.run(["mount", "-o", "remount,ro,bind", "/etc"], check=True)
@@ -139,7 +139,7 @@ def _read_only_etc() -> Found:
 
 
 def clock_back() -> Found:
-    """Set the clock 80 days back, restart, set it forward again; then a person takes it as right."""
+    """Set the clock back 80 days, restart, set it forward again; then a person approves it."""
     begin()
     sessions, faults, locks = [_session()], [fault_codes()], []
 
@@ -168,7 +168,7 @@ def clock_back() -> Found:
 
 
 def boot_in_1970() -> Found:
-    """Start with a clock that knows no time yet; it is set right while the table runs."""
+    """Start with a clock that does not know the time yet; it is set right while the table runs."""
     true_s = time.time()
     time.clock_settime(time.CLOCK_REALTIME, DAY_S)
     begin()
@@ -220,7 +220,7 @@ def _clock_set(by_s: float) -> Iterator[None]:
 
 
 def _fill(path: Path) -> None:
-    """Write until the disk takes no more, down to the last block."""
+    """Write until the disk accepts no more, down to the last block."""
     with path.open("wb", buffering=0) as filler:
         for size in (CHUNK, 4096, 512):
             try:

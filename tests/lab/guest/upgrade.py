@@ -1,4 +1,4 @@
-"""An upgrade by the product's own installer until the power goes, and what stands at the next start."""
+"""An upgrade by the product's own installer until the power is cut, and the state at the next start."""
 
 import base64
 import csv
@@ -26,21 +26,21 @@ WHEELS = Path("/wheels")
 OUT = Path("/lab/out")
 DISK = "/dev/ubdb"
 EXTRAS = "journal,hardware"
-"""Others than those that are installed, and all that the table needs: a release of another name."""
+"""Extras other than the installed ones, and all that the table needs: a release of another name."""
 PACE_S = 0.2
 
 
 class Stands(msgspec.Struct, frozen=True, kw_only=True):
-    """What is there after the cut."""
+    """What is found after the cut."""
 
     release: str
     broken: list[str]
-    """Files of the release that runs which are not as its packages' lists have them."""
+    """Files of the running release that differ from its packages' lists."""
     empty: list[str]
-    """Units, rules and settings of no bytes."""
+    """Units, rules and settings that are empty."""
     ready: bool
     sessions: list[int]
-    """The session after the cut, and after the upgrade that was done again, if it was."""
+    """The session after the cut, and after the repeated upgrade, if there was one."""
     upgraded: str = ""
     """The release after that."""
     verified: str = ""
@@ -48,7 +48,7 @@ class Stands(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def upgrade(checkout: str, wheels: str) -> None:
-    """Start the table, upgrade it, and tell the host of each step and outcome until the power goes."""
+    """Start the table, upgrade it, and send the host each step and outcome until the power is cut."""
     host = Host()
     _mount(checkout, wheels)
     with Path("/etc/fstab").open("a") as mounts:
@@ -57,10 +57,10 @@ def upgrade(checkout: str, wheels: str) -> None:
     subprocess.run(["systemctl", "enable", "-q", UNIT], check=True)
     before = _release()
     os.sync()
-    threading.Thread(target=_tell, args=(host,), daemon=True).start()
+    threading.Thread(target=_forward, args=(host,), daemon=True).start()
     threading.Thread(target=_speak, daemon=True).start()
     install = _install()
-    host.hears("begun", before)
+    host.send("begun", before)
     steps: Mapping[str, Callable[[], bool]] = {
         "whole": lambda: any(path.parent.name != before for path in HOME.glob("releases/*/complete")),
         "switched": lambda: _release() != before,
@@ -68,12 +68,12 @@ def upgrade(checkout: str, wheels: str) -> None:
     }
     for step, has_come in steps.items():
         must(step, lambda: has_come() or install.poll() is not None, every_s=0.005)  # noqa: B023 - called at once
-        host.hears(step, install.poll())
+        host.send(step, install.poll())
     threading.Event().wait()
 
 
 def stand_again(checkout: str, wheels: str, *, upgrade_again: bool) -> Stands:
-    """Look at what stands after the cut, wait for the unit, and do the upgrade again if asked to."""
+    """Check what is there after the cut, wait for the unit, and repeat the upgrade if requested."""
     release = _release()
     ready = until(is_ready, 120)
     broken, empty = _broken(HOME / "releases" / release), list(_empty())
@@ -116,23 +116,23 @@ def _install() -> "subprocess.Popen[bytes]":
 
 
 def _speak() -> None:
-    """Say something again and again, so that outcomes are told: those refused are outcomes, too."""
+    """Enter an input again and again, so that outcomes are published: refusals are outcomes, too."""
     while True:
         for name in ("lock", "unlock"):
-            with suppress(OSError, ValueError):  # the controller is stopped and started meanwhile
+            with suppress(OSError, ValueError):  # the controller is being stopped and started
                 say(name)
             time.sleep(PACE_S)
 
 
-def _tell(host: Host) -> None:
-    """Report to the host every outcome that a watcher receives, from each controller in turn."""
+def _forward(host: Host) -> None:
+    """Forward to the host every outcome that a watcher receives, from each controller in turn."""
     while True:
         with suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as line:
             line.connect(SOCKET)
             line.sendall(b'{"do":"watch","topics":["outcomes"]}\n')
             for told in line.makefile():
                 if "outcome" in (message := json.loads(told)):
-                    host.hears("told", message)
+                    host.send("told", message)
         time.sleep(PACE_S)
 
 
@@ -141,7 +141,7 @@ def _release() -> str:
 
 
 def _broken(release: Path) -> list[str]:
-    """Return the files that are missing or not what the lists of their packages say."""
+    """Return the files that are missing or differ from their packages' lists."""
     found = [] if (release / "complete").exists() else [str(release / "complete")]
     lists = sorted(release.glob("lib/python3*/site-packages/*.dist-info/RECORD"))
     assert lists, f"found no package in {release}"
@@ -156,7 +156,7 @@ def _broken(release: Path) -> list[str]:
 
 
 def _is_as(digest: str, path: Path, *, script: bool) -> bool:
-    """Return whether a file is as listed; in a script the installer may have named Python's place anew."""
+    """Return whether a file is as listed; in a script the installer may have rewritten Python's path."""
     data = path.read_bytes()
     if script:
         return data.startswith(b"#!") and data.endswith(b"\n")

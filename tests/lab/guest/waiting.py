@@ -1,4 +1,4 @@
-"""Time in the guest, and waiting for facts."""
+"""Time in the guest, and waiting for conditions."""
 
 import subprocess
 import time
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 VIRTUAL = "time-travel=" in Path("/proc/cmdline").read_text()
-"""Whether sleeping is free. Time runs on while the disk is waited for, which takes the host's own time."""
+"""Whether sleeping is free. Time runs on while waiting for the disk, which takes the host's own time."""
 FACT_S = 600 if VIRTUAL else 300
-"""Generous for a busy host, and within the host's own patience, so that what was waited for is told."""
+"""Generous for a busy host, and shorter than the host's own timeout, so the condition is reported."""
 HOST_S = 240
 """What the host is given for a fact in virtual time, in its own time: a guest whose programs wait for a slow
 disk sleeps through ten minutes of its own in ten seconds of the host's."""
@@ -16,7 +16,7 @@ HOST_CLOCK = Path("/lab/out/clock")
 
 
 def now_us() -> int:
-    """Return the table's time: the monotonic clock's, which the kernel's edges bear too."""
+    """Return the table's time: that of the monotonic clock, which also stamps the kernel's edges."""
     return time.monotonic_ns() // 1000
 
 
@@ -27,14 +27,14 @@ def wait_until(t_us: int) -> None:
 
 
 def host_s() -> float:
-    """Return the host's time: a file that it makes bears it, whatever the guest's clock says."""
+    """Return the host's time: a file that it creates carries it, whatever the guest's clock shows."""
     HOST_CLOCK.unlink(missing_ok=True)
     HOST_CLOCK.touch()
     return HOST_CLOCK.stat().st_mtime
 
 
 def until(fact: Callable[[], bool], seconds: float = FACT_S, every_s: float = 0.05) -> bool:
-    """Wait for a fact; return whether it came. SilenceMonitor is the host's as well as the guest's."""
+    """Wait for a condition; return whether it became true. The host's and the guest's time limit apply."""
     end_us = now_us() + int(seconds * 1e6)
     host_end_s = host_s() + HOST_S if VIRTUAL and seconds >= FACT_S else 0.0
     while not fact():
@@ -45,7 +45,7 @@ def until(fact: Callable[[], bool], seconds: float = FACT_S, every_s: float = 0.
 
 
 def must(what: str, fact: Callable[[], bool], seconds: float = FACT_S, every_s: float = 0.05) -> int:
-    """Wait for a fact without which nothing goes on; return how long it took in us."""
+    """Wait for a condition that is required to continue; return how long it took in us."""
     began_us = now_us()
     if not until(fact, seconds, every_s):
         raise TimeoutError(f"{what}: not within {seconds:g} s")
@@ -53,7 +53,7 @@ def must(what: str, fact: Callable[[], bool], seconds: float = FACT_S, every_s: 
 
 
 def udev_done() -> None:
-    """Wait until udev has handled its events: a busy host takes longer than its own limit of 120 s."""
+    """Wait until udev has handled its events: a busy host takes longer than udev's own limit of 120 s."""
 
     def settled() -> bool:
         return subprocess.run(["udevadm", "settle"], check=False).returncode == 0

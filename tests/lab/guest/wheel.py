@@ -26,7 +26,7 @@ AMERICAN = Wheel(
     rotor_index_deg=200,
     drop_rev_per_s=0.433,
 )
-"""As the sample roulette-gpio.yaml has it; its lines are below."""
+"""The settings of the sample roulette-gpio.yaml; its lines are below."""
 
 BEAMS = (5, 6, 13)
 DROP, INDEX, PHASE, READER = 19, 20, 21, 26
@@ -43,16 +43,16 @@ MARK_APART_US = 8_000
 PRESS_US = 150_000
 BOUNCE_US = 30
 FLICKER_US = 100_000
-"""No ball comes round so soon: both cuts are of one pass."""
+"""No ball comes round so soon: both cuts belong to one pass."""
 KEPT_TIME_US = 3_000
-"""A spin with a line that was pulled later than this is not the one that its truth tells of."""
+"""A spin with a line that was pulled later than this no longer matches its truth."""
 
 WORDS = {"spin.called": "valid", "spin.no_spin": "void", "spin.review": "review"}
 
 
 @dataclass(frozen=True, order=True)
 class Edge:
-    """A line's sensor becomes active (it pulls the line down), or lets go."""
+    """A line's sensor becomes active (it pulls the line down), or releases it."""
 
     t_us: int
     line: int
@@ -60,7 +60,7 @@ class Edge:
 
 
 class Lateness(msgspec.Struct, frozen=True):
-    """How late the lines were pulled, in us: what the host's load does to the truth itself."""
+    """How late the lines were pulled, in us: the effect of the host's load on the truth itself."""
 
     p50_us: int
     p99_us: int
@@ -68,7 +68,7 @@ class Lateness(msgspec.Struct, frozen=True):
 
 
 def wheel_chip() -> Chip:
-    """Make the table's chip behind a decoy that comes first, with nothing in any sensor."""
+    """Make the table's chip behind a decoy that comes first, with no sensor active."""
     Chip("decoy", "decoy", 8)
     return Chip("table")
 
@@ -84,9 +84,9 @@ def table_file(*, panel: bool = True) -> str:
 
 
 def open_for_play(chip: Chip) -> None:
-    """Close the door, wait until the devices and the door are known to be well, and unlock.
+    """Close the door, wait until devices and door are known to be healthy, and unlock.
 
-    A person who unlocks before the panel's first word does so with a door that may be open.
+    A person who unlocks before the panel's first report would do so with a door that may be open.
     """
     chip.hold(DOOR, high=False)
 
@@ -107,7 +107,7 @@ def open_for_play(chip: Chip) -> None:
 
 
 def edges_of(seen: Iterable[tuple[int, AnyReading]], rng: random.Random, bounces: int = 0) -> list[Edge]:
-    """Return what the lines do for these readings, each edge with up to `bounces` bounces."""
+    """Return the edges of the lines for these readings, each with up to `bounces` bounces."""
     spans = [span for _, reading in seen for span in _spans(reading)]
     edges: list[Edge] = []
     for line, own in groupby(sorted(spans), key=lambda span: span[0]):
@@ -167,7 +167,7 @@ def evening(
 
 
 Act = tuple[int, Callable[[], object]]
-"""When, and what to do then."""
+"""A time, and what to do then."""
 
 
 Pull = tuple[int, int]
@@ -175,7 +175,7 @@ Pull = tuple[int, int]
 
 
 def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> list[Pull]:
-    """Pull the lines at their times, and do each act at its own, beside them; return how that went."""
+    """Pull the lines at their times, and do each act at its own; return how that went."""
     pulls: list[Pull] = []
     waiting = sorted(acts, key=lambda act: act[0])
     for edge in edges:
@@ -198,8 +198,8 @@ def lateness(pulls: Sequence[Pull]) -> Lateness:
     return Lateness(late[len(late) // 2], late[len(late) * 99 // 100], late[-1])
 
 
-def told_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
-    """Return the words on one spin among what was heard, by their own times."""
+def outcomes_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
+    """Return the outcomes of one spin among those received, by their own times."""
     end_us = following.start_us if following else scene.end_us + 3_600_000_000
     words = [one.what for one in heard if one.what["type"] in WORDS]
     return [word for word in words if scene.start_us <= word["t"] < end_us]
@@ -208,16 +208,16 @@ def told_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> li
 def differences(
     scenes: Sequence[Scene], heard: Sequence[Heard], pulls: Sequence[Pull]
 ) -> tuple[list[str], list[str]]:
-    """Return where the first word on a spin is not one that its truth allows, and which are not judged.
+    """Return where a spin's first outcome is not one that its truth allows, and which spins are not judged.
 
-    Not judged is a spin with a line that was pulled later than KEPT_TIME_US: the host was too busy.
+    A spin is not judged if a line was pulled later than KEPT_TIME_US: the host was too busy.
     """
     found: list[str] = []
     not_judged: list[str] = []
     for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
         end_us = following.start_us if following else scene.end_us + 1
         late_us = max(late_us for t_us, late_us in pulls if scene.start_us <= t_us < end_us)
-        different = _difference(scene, told_of(scene, following, heard))
+        different = _difference(scene, outcomes_of(scene, following, heard))
         if late_us > KEPT_TIME_US:
             not_judged.append(f"{scene.kind}, late by {late_us} us: {different or 'right'}")
         elif different:
@@ -241,7 +241,7 @@ def _difference(scene: Scene, own: Sequence[dict[str, Any]]) -> str:
 
 
 def turns_unseen(scene: Scene, edges: Iterable[Edge]) -> float:
-    """Return the turns from the launch to the first cut of a beam: nearly one where cuts are missed."""
+    """Return the turns from the launch to the first cut of a beam: nearly one if cuts are missed."""
     cuts = [e for e in edges if e.active and e.line in BEAMS and scene.start_us <= e.t_us < scene.end_us]
     turns_us = [
         later.t_us - earlier.t_us
@@ -253,7 +253,7 @@ def turns_unseen(scene: Scene, edges: Iterable[Edge]) -> float:
 
 
 def without(edges: Iterable[Edge], *lines: int) -> list[Edge]:
-    """Return the edges without those of sensors that are dead."""
+    """Return the edges without those of dead sensors."""
     return [edge for edge in edges if edge.line not in lines]
 
 
@@ -272,10 +272,10 @@ def begin_table(*, panel: bool = True) -> tuple[Chip, Table]:
 
 
 def play_one(chip: Chip, kind: str, seed: int, watch: Watch) -> str:
-    """Play one spin of this kind, rule on what waits for a person, and return where its word is not right."""
+    """Play one spin of this kind, rule on what waits for a person, and return where its outcome is wrong."""
     scenes, edges = evening([kind], seed, now_us() + 1_000_000)
     pulls = play(chip, edges)
-    until(lambda: bool(told_of(scenes[0], None, watch.outcomes)))
+    until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))
     different, not_judged = differences(scenes, watch.outcomes, pulls)
     rule_pending()
     return " / ".join(different + not_judged)
