@@ -1,4 +1,4 @@
-"""What tests of every package may use."""
+"""Configuration and fixtures for the tests of every package."""
 
 import signal
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine generates examples slowly, and that is no fault of the code under test.
+# A busy machine generates examples slowly, which is not a fault of the code under test.
 settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 
@@ -21,7 +21,7 @@ LIVE = (
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Spare a run the import of what it leaves out; the lab runs only where `-m` names it."""
+    """Skip the import of what a run leaves out; the lab runs only if `-m` names it."""
     wanted = config.getoption("markexpr")
     if collection_path == TESTS / "lab" and "lab" not in wanted:
         return True
@@ -42,7 +42,7 @@ def _is_live(path: Path) -> bool:
 
 @pytest.fixture
 def hears_signals() -> Iterator[None]:
-    """Undo for a while what a shell or nohup does to a job in its background: it does not hear these."""
+    """Undo for a while the ignoring of signals that a shell or nohup sets for a background job."""
     before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
     for number in before:
         signal.signal(number, signal.default_int_handler)

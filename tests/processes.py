@@ -1,7 +1,7 @@
-"""`tablectl` in a process of its own, forked from one that has imported it: a short life is mostly imports.
+"""`tablectl` in a separate process, forked from one that has imported it: a short run is mostly imports.
 
-It has streams, environment, arguments and an end of its own, as a process that is started anew. Where the
-start itself is tested, or each life shall hash with a seed of its own, or another release runs, begin anew.
+It has its own streams, environment, arguments and end, like a newly started process. If the start itself is
+tested, if each run must have its own hash seed, or if another release runs, start a new interpreter instead.
 """
 
 import multiprocessing
@@ -32,7 +32,7 @@ _FORKS.set_forkserver_preload(
 
 
 class Forked:
-    """One process, with what the tests ask of `subprocess.Popen`."""
+    """One process, with the part of `subprocess.Popen` that the tests use."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Forked:
         output: Path | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        """Start `tablectl` with these words; what it writes goes behind what the log (and output) hold."""
+        """Start `tablectl` with these arguments; its output is appended to the log (and output)."""
         args = (tuple(words), output or log, log, dict(environ))
         self._process = _FORKS.Process(target=_run, args=args, daemon=True)
         self._process.start()
@@ -51,7 +51,7 @@ class Forked:
         self._turn = Lock()
 
     def poll(self) -> int | None:
-        """Return the exit code, negative where a signal ended it; None while it runs."""
+        """Return the exit code, negative if a signal ended it; None while it runs."""
         with self._turn:
             return self._process.exitcode
 
@@ -71,7 +71,7 @@ class Forked:
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Ask it to terminate."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -80,7 +80,7 @@ class Forked:
 
 
 def _run(words: tuple[str, ...], output: Path, log: Path, environ: Mapping[str, str]) -> None:
-    """Be `tablectl`, in the process that was forked."""
+    """Run `tablectl` in the forked process."""
     os.environ.clear()
     os.environ.update(environ)
     for number, path in ((1, output), (2, log)):

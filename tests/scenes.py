@@ -39,7 +39,7 @@ FIRST_X_MM = 450.0
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """One die's way: from the left end towards the right wall, where it turns and where it comes to rest."""
+    """One die's path: from the left end towards the right wall, where it turns and where it comes to rest."""
 
     die: Die
     y_mm: float
@@ -48,16 +48,16 @@ class Flight:
 
     @property
     def turn_us(self) -> int:
-        """Time from release to the turn."""
+        """Return the time from release to the turn."""
         return round((self.turns_at_mm - FIRST_X_MM) / SPEED_MM_PER_S * SECOND_US)
 
     @property
     def rest_us(self) -> int:
-        """Time from release to rest."""
+        """Return the time from release to rest."""
         return self.turn_us + round((self.turns_at_mm - self.rests_at_mm) / BACK_MM_PER_S * SECOND_US)
 
     def x_at(self, after_us: int) -> float:
-        """Where it is so long after its release."""
+        """Return its place this long after its release."""
         if after_us < self.turn_us:
             return FIRST_X_MM + SPEED_MM_PER_S * after_us / SECOND_US
         return self.turns_at_mm - BACK_MM_PER_S * (after_us - self.turn_us) / SECOND_US
@@ -130,7 +130,7 @@ def rest_of(readings: Iterable[AnyReading]) -> int:
 
 
 def says(t: int, name: str, by: str = "boxperson", **arguments: object) -> Input:
-    """Let a person enter something at the console."""
+    """Return a person's input at the console."""
     return Input(t=t, dev="console", name=name, by=by, **arguments)  # type: ignore[arg-type]  # any argument
 
 
@@ -140,5 +140,5 @@ def in_order(readings: Iterable[AnyReading]) -> list[AnyReading]:
 
 
 def outcomes(effects: Sequence[Effect]) -> list[Outcome]:
-    """Return the published facts among the effects."""
+    """Return the published outcomes among the effects."""
     return [effect for effect in effects if isinstance(effect, Outcome)]

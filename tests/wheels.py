@@ -49,7 +49,7 @@ def game(
 
 
 def heard(lines: Iterable[str], begins_us: int = START_US, wheel: Ss2Wheel | None = None) -> list[AnyReading]:
-    """Let the wheel's driver hear these lines, half a second apart; an empty one is a frame not sent."""
+    """Feed these lines to the wheel's driver, half a second apart; an empty one is a frame not sent."""
     wheel = wheel or Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
     readings: list[AnyReading] = []
     t = begins_us
@@ -61,13 +61,13 @@ def heard(lines: Iterable[str], begins_us: int = START_US, wheel: Ss2Wheel | Non
     return readings
 
 
-def words(readings: Iterable[AnyReading]) -> list[WheelStatus]:
-    """Return the wheel's words among the readings."""
+def reports(readings: Iterable[AnyReading]) -> list[WheelStatus]:
+    """Return the wheel's reports among the readings."""
     return [reading for reading in readings if isinstance(reading, WheelStatus)]
 
 
 def trusting(ruleset: str = "roulette") -> RuleSet:
-    """Return the rule set of a table that takes its wheel at its word."""
+    """Return the rule set of a table that trusts its wheel."""
     rules = load_ruleset(ruleset)
     assert rules.spin is not None
     return replace(rules, spin=replace(rules.spin, revolutions="trusted_wheel"))
@@ -79,7 +79,7 @@ def outcomes(
     state: State | None = None,
     wheel: Wheel = AMERICAN,
 ) -> list[Outcome]:
-    """Play readings, in time order, through a table with this wheel to the end; give what it published."""
+    """Play readings, in time order, through a table with this wheel to the end; return what it published."""
     setup = Setup(table="w", ruleset=ruleset or trusting(), wheel=wheel, state=state or State())
     session = Session(setup)
     effects: list[Effect] = []

@@ -137,7 +137,9 @@ def test_a_start_that_cannot_succeed_is_refused_and_nothing_is_made(
     assert tree_of(played) == before
 
 
-def test_a_key_that_others_can_read_is_refused(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_signing_key_that_others_can_read_is_refused(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (played / KEY).chmod(0o644)
     before = tree_of(played)
     assert main(command(played, "--head", str(played / HEAD))) == service.BAD_SETTINGS

@@ -23,7 +23,7 @@ from controller.model.readings import (
 from controller.settings.rulesets import load_ruleset
 from tests.rules.wheel.simulator import Scene, spin, wheel
 from tests.scenes import SECOND_US, says
-from tests.wheels import AMERICAN, START_US, frame, game, heard, trusting, words
+from tests.wheels import AMERICAN, START_US, frame, game, heard, reports, trusting
 
 WHEEL = wheel()
 SHORT = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0, begins_us=60 * SECOND_US))
@@ -86,7 +86,7 @@ def in_order(*readings: Reading) -> list[Reading]:
 
 def numbered(readings: list[AnyReading]) -> int:
     """Return a time well after the number of the game."""
-    return next(word.t for word in words(readings) if word.state == 5) + 3 * SECOND_US
+    return next(word.t for word in reports(readings) if word.state == 5) + 3 * SECOND_US
 
 
 FIRST = heard(game(12, " 7", "23"))
@@ -119,7 +119,7 @@ def test_a_game_played_while_the_wheel_was_away_is_found_in_the_next_recording()
 def test_a_game_launched_while_the_table_was_not_in_play_counts_in_no_later_recording() -> None:
     lines = game(12, " 7", "23")
     second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
-    rim_us = next(word.t for word in words(second) if word.state == 3)
+    rim_us = next(word.t for word in reports(second) if word.state == 3)
     locked = says(rim_us - SECOND_US, "lock")
     unlocked = says(rim_us + 2 * SECOND_US, "unlock")
     readings = in_order(*heard(lines), *second, locked, unlocked)
@@ -130,7 +130,7 @@ def test_a_game_launched_while_the_table_was_not_in_play_counts_in_no_later_reco
 
 def test_a_device_that_is_down_is_named_with_its_own_reason() -> None:
     second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
-    readings = in_order(*(r for r in FIRST if r.t < AWAY[0].t), *AWAY, *words(second))
+    readings = in_order(*(r for r in FIRST if r.t < AWAY[0].t), *AWAY, *reports(second))
     told = whole(SMART, readings)
     assert "ss2 was down during the spin: silent for 2.0 s" in str(told)
     assert in_pieces(SMART, readings, REST_US + 30 * SECOND_US) == told

@@ -50,7 +50,7 @@ def test_a_signature_verifies_only_with_its_own_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
-def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+def test_a_signing_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
     new_key(tmp_path / "key")
     (tmp_path / "key").chmod(mode)
     with pytest.raises(JournalFault, match=f"mode {mode:04o}.*chmod 600") as raised:

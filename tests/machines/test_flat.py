@@ -1,4 +1,4 @@
-"""The wrapper round `transitions`: each cell an arrow or a named refusal, none of the library's traps."""
+"""The wrapper around `transitions`: each cell is an arrow or a named refusal, without the library's traps."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_every_refusal_in_the_catalogue_says_what_to_do() -> None:
     assert all(len(says.split()) > 3 for says in REFUSALS.values())
 
 
-def test_who_listens_hears_each_move_once_and_in_the_state_that_it_led_to() -> None:
+def test_a_listener_receives_each_move_once_and_in_the_new_state() -> None:
     heard: list[tuple[object, ...]] = []
     machine = FlatMachine(LIGHT, moved=lambda *told: heard.append((*told, machine.state)))
     machine.fire("press", "ann")
@@ -62,18 +62,18 @@ def test_who_listens_hears_each_move_once_and_in_the_state_that_it_led_to() -> N
     assert heard == [("press", "ann", "on"), ("press", "eve", "off")]
 
 
-def test_machines_of_one_table_keep_their_states_apart() -> None:
+def test_machines_of_one_table_keep_separate_states() -> None:
     one, other = FlatMachine(LIGHT), FlatMachine(LIGHT)
     one.fire("press")
     assert (one.state, other.state) == ("on", "off")
 
 
-def test_a_state_that_the_table_lacks_is_a_defect() -> None:
+def test_a_state_missing_from_the_table_is_an_error() -> None:
     with pytest.raises(ValueError, match="dim"):
         FlatMachine(LIGHT, "dim")
 
 
-def test_no_automatic_transition_by_passes_the_table() -> None:
+def test_no_automatic_transition_bypasses_the_table() -> None:
     machine = FlatMachine(LIGHT)
     assert set(machine._machine.events) == set(LIGHT.triggers) - {"break"}
     assert not [name for name in dir(machine) if name.startswith("to_")]
@@ -89,7 +89,7 @@ def test_no_automatic_transition_by_passes_the_table() -> None:
         ({"arrows": (*LIGHT.arrows, Arrow("press", ("off",), "dim"))}, "found dim, expected one of"),
     ],
 )
-def test_a_table_with_a_hole_cannot_be_made(change: dict[str, object], fault: str) -> None:
+def test_a_table_with_a_missing_cell_cannot_be_made(change: dict[str, object], fault: str) -> None:
     parts: dict[str, object] = {
         "name": LIGHT.name,
         "initial": LIGHT.initial,

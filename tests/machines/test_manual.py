@@ -1,4 +1,4 @@
-"""The manual of the machines is drawn from their tables."""
+"""The manual of the machines is generated from their tables."""
 
 from pathlib import Path
 
@@ -7,5 +7,5 @@ from controller.games.diagrams import manual
 MANUAL = Path(__file__).parents[2] / "docs" / "machines.md"
 
 
-def test_the_manual_in_the_docs_is_what_the_tables_say() -> None:
+def test_the_manual_in_the_docs_matches_the_tables() -> None:
     assert MANUAL.read_text(encoding="utf-8") == manual(), "docs/machines.md is stale: run `make diagrams`"

@@ -1,4 +1,4 @@
-"""A type is worked out when a module is imported, never in a function that two threads may be in at once."""
+"""A type's converter is built when a module is imported, never in a function that two threads may run."""
 
 import ast
 import gc
@@ -15,16 +15,16 @@ import drivers
 from controller.model.conversion import converter_of
 
 PLAIN = {bool, bytes, dict, float, int, list, object, str, tuple, type(None), msgspec.Raw}
-"""What msgspec keeps nothing of: reading it again and again works nothing out."""
+"""Types for which msgspec keeps nothing: reading them again and again builds nothing."""
 GUARDED = {
-    # A command of its own, which settles lines in the only thread there is.
+    # A command, which settles lines in its only thread.
     "controller/settlement/run.py: msgspec.json.Decoder(reduce(or_, vocabulary))",
-    # Requests are settlement's alone, and its engine loads books and reads requests under one lock.
+    # Only settlement has requests, and its engine loads books and reads requests under one lock.
     "controller/settlement_service/book.py: converter_of(reduce(or_, fresh().vocabulary))",
-    # This is what makes converters; the next test sees that it works the type out.
+    # This makes converters; the next test checks that it builds the type.
     "controller/model/conversion.py: msgspec.json.Decoder(kind)",
 }
-"""Calls in functions that can't be at the work in two threads at once, and why."""
+"""Calls in functions that two threads cannot run at once, and the reasons."""
 
 
 def sources() -> Iterator[tuple[str, str]]:
@@ -36,7 +36,7 @@ def sources() -> Iterator[tuple[str, str]]:
 
 
 def in_functions(tree: ast.Module) -> Iterator[ast.Call]:
-    """Return the calls that happen when a function is called, and not at import."""
+    """Return the calls that happen when a function is called, not at import."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body: list[ast.stmt] | list[ast.expr] = node.body
@@ -48,8 +48,8 @@ def in_functions(tree: ast.Module) -> Iterator[ast.Call]:
             yield from (call for call in ast.walk(inside) if isinstance(call, ast.Call))
 
 
-def type_worked_out(call: ast.Call, names: dict[str, str]) -> ast.expr | None:
-    """Return the type that a call makes msgspec work out; `names` tells where imported names are from."""
+def type_built(call: ast.Call, names: dict[str, str]) -> ast.expr | None:
+    """Return the type that a call makes msgspec build; `names` says where imported names come from."""
     told = ast.unparse(call.func)
     first, _, rest = told.partition(".")
     name = f"{names.get(first, first)}.{rest}".removesuffix(".")
@@ -67,7 +67,7 @@ def _is_decoder(name: str) -> bool:
 
 
 def imported(tree: ast.Module) -> dict[str, str]:
-    """Tell where a module's imported names are from."""
+    """Return where a module's imported names come from."""
     return {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in ast.walk(tree)
@@ -77,18 +77,18 @@ def imported(tree: ast.Module) -> dict[str, str]:
 
 
 def is_plain(kind: object) -> bool:
-    """Whether a type holds nothing but what msgspec knows without working it out."""
+    """Return whether a type contains only what msgspec knows without building it."""
     parts = get_args(kind)
     return all(is_plain(part) for part in parts if part is not ...) if parts else kind in PLAIN
 
 
 def found_in(path: str, text: str) -> set[str]:
-    """Return the calls of a module that work a type of ours out in a function."""
+    """Return the calls of a module that build one of our types inside a function."""
     tree = ast.parse(text)
     names = imported(tree)
     found = set()
     for call in in_functions(tree):
-        kind = type_worked_out(call, names)
+        kind = type_built(call, names)
         if kind is None:
             continue
         known = vars(import_module(path.removesuffix(".py").replace("/", "."))) if path else {}
@@ -101,7 +101,7 @@ def found_in(path: str, text: str) -> set[str]:
     return found
 
 
-def test_no_function_works_a_type_out_that_another_thread_may_be_at() -> None:
+def test_no_function_builds_a_type_that_another_thread_may_be_building() -> None:
     found = {call for path, text in sources() for call in found_in(path, text)}
     assert found == GUARDED
 
@@ -131,20 +131,20 @@ def test_such_a_call_is_found(line: str) -> None:
     assert found.removeprefix(": ") in line
 
 
-def worked_out(kind: type[msgspec.Struct]) -> bool:
-    """Whether msgspec has worked a type out: it keeps what it found with the type."""
+def is_built(kind: type[msgspec.Struct]) -> bool:
+    """Return whether msgspec has built a type: it stores the result with the type."""
     return any(type(kept).__name__ == "StructInfo" for kept in gc.get_referents(kind))
 
 
-def test_a_converter_s_type_and_all_within_it_is_worked_out_when_the_converter_is_made() -> None:
+def test_a_converters_type_and_all_types_in_it_are_built_with_the_converter() -> None:
     class Inner(msgspec.Struct):
         n: int
 
     class Outer(msgspec.Struct):
         inner: Inner | None = None
 
-    assert not worked_out(Outer)
+    assert not is_built(Outer)
     outer_of = converter_of(Outer)
-    assert worked_out(Outer)
-    assert worked_out(Inner)
+    assert is_built(Outer)
+    assert is_built(Inner)
     assert outer_of({"inner": {"n": 1}}) == Outer(Inner(1))

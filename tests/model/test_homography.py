@@ -1,4 +1,4 @@
-"""From image to table: a calibration finds the plane, or says why it can't."""
+"""From image to table: a calibration finds the plane, or says why it cannot."""
 
 from math import hypot
 
@@ -13,7 +13,7 @@ VIEW = ((1.9, 0.1, 1800.0), (0.05, -0.9, 550.0), (0.0001, 0.0002, 1.0))
 
 
 def seen(point: tuple[float, float]) -> tuple[float, float]:
-    """Where this camera's view puts an image point on the table."""
+    """Return where this camera's view puts an image point on the table."""
     x, y, w = (a * point[0] + b * point[1] + c for a, b, c in VIEW)
     return x / w, y / w
 
@@ -34,7 +34,7 @@ def test_more_points_than_needed_even_out_their_errors() -> None:
     assert 0 < plane.error_mm < 10
 
 
-def test_a_point_moved_by_mistake_shows_in_the_error() -> None:
+def test_a_misplaced_point_shows_in_the_error() -> None:
     points = [*CORNERS, (0.0, 0.0)]
     pairs = [(p, seen(p)) for p in points]
     assert fit([*pairs[:4], ((0.0, 0.0), (1900.0, 600.0))]).error_mm > 20

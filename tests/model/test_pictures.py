@@ -1,4 +1,4 @@
-"""The name of a file of pictures: 64 hexadecimal digits, and nothing that a folder would not find it by."""
+"""The name of a picture file: 64 hexadecimal digits, and nothing else that a folder might resolve."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""JSON with one meaning or none."""
+"""JSON with exactly one meaning, or a refusal."""
 
 import json
 import math
@@ -38,14 +38,14 @@ TWO_MEANINGS = {
 
 
 @pytest.mark.parametrize(("raw", "found"), TWO_MEANINGS.items(), ids=[str(raw[:24]) for raw in TWO_MEANINGS])
-def test_what_has_two_meanings_is_refused_and_named(raw: bytes, found: str) -> None:
+def test_ambiguous_json_is_refused_and_named(raw: bytes, found: str) -> None:
     with pytest.raises(StrictJsonError) as told:
         decode_strict(raw)
     assert str(told.value).startswith(f"found {found}")
     assert ", expected " in str(told.value)
 
 
-def test_what_has_one_meaning_is_read() -> None:
+def test_unambiguous_json_is_read() -> None:
     assert decode_strict('{"a":[1,-2.5e3,"ä\\ud83d\\ude00",{"a":null}],"b":true}'.encode()) == {
         "a": [1, -2500.0, "ä😀", {"a": None}],
         "b": True,
@@ -65,13 +65,13 @@ values = st.recursive(
 
 @settings(derandomize=True, deadline=None)
 @given(values, st.booleans())
-def test_every_json_value_comes_through(value: object, ascii_only: bool) -> None:
+def test_every_json_value_is_read_unchanged(value: object, ascii_only: bool) -> None:
     assert decode_strict(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
 
 
 @settings(derandomize=True, deadline=None)
 @given(st.binary(max_size=40) | st.text('{}[]":,\\u0eE+-.1dD ', max_size=30).map(str.encode))
-def test_whatever_comes_is_read_or_refused_in_words(raw: bytes) -> None:
+def test_any_input_is_read_or_refused_with_a_message(raw: bytes) -> None:
     with suppress(StrictJsonError):
         value = decode_strict(raw)
         assert not isinstance(value, float) or math.isfinite(value)
@@ -97,10 +97,10 @@ def test_any_key_given_twice_is_found(found: dict[str, int], data: st.DataObject
         b'["\\"", ' + b"[" * 1500 + b"]" * 1500 + b"]",
     ],
 )
-def test_what_nests_too_deep_is_refused_whatever_python_would_bear(text: bytes) -> None:
+def test_json_nested_too_deep_is_refused_whatever_python_could_handle(text: bytes) -> None:
     with pytest.raises(StrictJsonError, match="nested more than 200 deep"):
         decode_strict(text)
 
 
-def test_brackets_in_a_string_or_beside_one_another_nest_nothing() -> None:
+def test_brackets_in_a_string_or_side_by_side_are_not_nested() -> None:
     assert decode_strict(b'["' + b"[" * 1000 + b'\\"[", ' + b"[], " * 1000 + b"7]")

@@ -1,4 +1,4 @@
-"""Screens where a person has signed in: strangers who try PINs keep nobody out at them."""
+"""Screens where a person has signed in: strangers who try PINs cannot lock people out there."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def tried(sessions: SignInSessions, person: str | None, typed: str, screen: str 
     return ""
 
 
-def test_strangers_who_lock_a_pin_keep_its_person_out_at_no_screen_of_hers() -> None:
+def test_strangers_who_lock_a_pin_do_not_lock_its_owner_out_at_her_own_screens() -> None:
     sessions = sessions_of()
     _, _, screen = sessions.sign_in("pit 1", "ann", "1234")
     assert [tried(sessions, "ann", "9999") for _ in range(MAX_TRIES)][-1] == "locked_out"
@@ -49,7 +49,7 @@ def test_strangers_who_lock_a_pin_keep_its_person_out_at_no_screen_of_hers() -> 
     assert tried(sessions, "ann", "1234", screen) == ""
 
 
-def test_her_own_screen_locks_after_as_many_tries_and_alone() -> None:
+def test_her_own_screen_locks_after_the_same_number_of_tries_and_only_that_one() -> None:
     sessions = sessions_of()
     _, _, screen = sessions.sign_in("pit 1", "ann", "1234")
     assert [tried(sessions, "ann", "9999", screen) for _ in range(MAX_TRIES)][-1] == "locked_out"
@@ -59,7 +59,7 @@ def test_her_own_screen_locks_after_as_many_tries_and_alone() -> None:
     assert tried(sessions, "ann", "1234", screen) == ""
 
 
-def test_who_signs_in_anew_and_anew_gets_no_more_tries_at_another_s_pin() -> None:
+def test_repeated_sign_ins_give_no_more_tries_at_another_persons_pin() -> None:
     sessions = sessions_of()
     codes = []
     for _ in range(MAX_TRIES):
@@ -68,7 +68,7 @@ def test_who_signs_in_anew_and_anew_gets_no_more_tries_at_another_s_pin() -> Non
     assert codes == ["wrong"] * (MAX_TRIES - 1) + ["locked_out"]
 
 
-def test_a_screen_is_known_for_all_who_signed_in_there_and_keeps_its_secret() -> None:
+def test_a_screen_is_known_for_everyone_who_signed_in_there_and_keeps_its_secret() -> None:
     sessions = sessions_of()
     _, _, screen = sessions.sign_in("pit 1", "ann", "1234")
     _, _, again = sessions.sign_in("pit 1", "bob", "2345", screen)
@@ -79,7 +79,7 @@ def test_a_screen_is_known_for_all_who_signed_in_there_and_keeps_its_secret() ->
     assert [tried(sessions, "ann", "1234", screen), tried(sessions, "bob", "2345", screen)] == ["", ""]
 
 
-def test_strangers_cards_leave_the_reader_of_a_known_screen_alone() -> None:
+def test_strangers_cards_do_not_lock_the_reader_of_a_known_screen() -> None:
     sessions = sessions_of()
     _, _, screen = sessions.sign_in("pit 1", "bob", "2345")
     for _ in range(MAX_TRIES):
@@ -88,7 +88,7 @@ def test_strangers_cards_leave_the_reader_of_a_known_screen_alone() -> None:
     assert tried(sessions, None, CARD, screen) == ""
 
 
-def test_known_screens_outlive_a_restart_and_only_as_digests(
+def test_known_screens_survive_a_restart_and_are_stored_as_digests_only(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = ScreensFile(tmp_path / "screens.json", print)

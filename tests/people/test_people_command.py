@@ -1,4 +1,4 @@
-"""`tablectl people`: who is in the register, and what is said where nobody is."""
+"""`tablectl people`: who is in the register, and the messages when it is empty."""
 
 import io
 from pathlib import Path
@@ -16,7 +16,7 @@ def people(*words: str) -> int:
         return int(ended.code or 0)
 
 
-def test_who_was_added_is_listed_with_the_roles(
+def test_an_added_person_is_listed_with_the_roles(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("4711\n"))
@@ -36,7 +36,7 @@ def test_an_empty_register_says_how_a_person_is_added(
     assert "tablectl people add NAME --role ROLE" in told.err
 
 
-def test_somebody_who_is_there_keeps_the_pin_until_a_new_one_is_asked_for(
+def test_a_registered_person_keeps_the_pin_until_a_new_one_is_requested(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def add(pin: str, *words: str) -> int:
@@ -53,7 +53,7 @@ def test_somebody_who_is_there_keeps_the_pin_until_a_new_one_is_asked_for(
     assert (tmp_path / REGISTER_FILE).read_bytes() != before
 
 
-def test_no_pin_is_asked_for_where_the_role_is_missing(
+def test_no_pin_is_requested_if_the_role_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     typed = io.StringIO("4711\n")
@@ -63,7 +63,7 @@ def test_no_pin_is_asked_for_where_the_role_is_missing(
     assert typed.tell() == 0
 
 
-def test_who_was_removed_is_told(
+def test_the_removed_person_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("4711\n"))
@@ -72,7 +72,7 @@ def test_who_was_removed_is_told(
     assert "ann may no longer sign in" in capsys.readouterr().out
 
 
-def test_a_folder_that_sign_in_has_not_made_yet_is_said_so(
+def test_a_folder_not_yet_made_by_the_sign_in_process_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("4711\n"))

@@ -1,4 +1,4 @@
-"""Who signs in: PIN and card, five tries and a lock that tells, roles, idle sign-out, and tokens."""
+"""Signing in: PIN and card, five tries and a reported lock, roles, idle sign-out, and tokens."""
 
 import re
 from pathlib import Path
@@ -36,7 +36,7 @@ class Clock:
 
 
 class Door:
-    """A sessions with its clock, what it tells the log, and its register."""
+    """Sessions with their clock, their log messages, and their register."""
 
     def __init__(self) -> None:
         self.clock = Clock()
@@ -45,7 +45,7 @@ class Door:
         self.sessions = SignInSessions(lambda: self.register, lambda: KEY, self.clock, log=self.told.append)
 
     def restarted(self, file: Path) -> SignInSessions:
-        """Start the sessions anew, with its tries kept in this file."""
+        """Restart the sessions, with their tries kept in this file."""
         kept = TriesFile(file, self.told.append)
         self.sessions = SignInSessions(
             lambda: self.register,
@@ -81,7 +81,7 @@ def test_a_card_signs_its_person_in(door: Door) -> None:
     assert door.refused(None, "0049300118").code == "wrong"
 
 
-def test_five_wrong_pins_lock_the_person_out_and_say_so(door: Door) -> None:
+def test_five_wrong_pins_lock_the_person_out_and_are_logged(door: Door) -> None:
     for left in range(MAX_TRIES - 1, 0, -1):
         refused = door.refused("ann", "9999")
         assert (refused.code, f"{left} tr" in refused.says) == ("wrong", True)
@@ -93,7 +93,7 @@ def test_five_wrong_pins_lock_the_person_out_and_say_so(door: Door) -> None:
     door.sessions.sign_in("pit 1", "bob", "2345")
 
 
-def test_the_lock_is_over_in_its_time_or_when_somebody_unlocks(door: Door) -> None:
+def test_the_lock_ends_after_its_time_or_when_a_person_unlocks(door: Door) -> None:
     for _ in range(MAX_TRIES):
         door.refused("ann", "9999")
     door.sessions.unlock("ann")
@@ -104,14 +104,14 @@ def test_the_lock_is_over_in_its_time_or_when_somebody_unlocks(door: Door) -> No
     door.sessions.sign_in("pit 1", "ann", "1234")
 
 
-def test_a_right_pin_forgets_the_wrong_ones_before_it(door: Door) -> None:
+def test_a_right_pin_resets_the_wrong_ones_before_it(door: Door) -> None:
     for _ in range(3):
         for _ in range(MAX_TRIES - 1):
             door.refused("ann", "9999")
         door.sessions.sign_in("pit 1", "ann", "1234")
 
 
-def test_a_restart_forgives_no_wrong_try(door: Door, tmp_path: Path) -> None:
+def test_a_restart_keeps_the_wrong_tries(door: Door, tmp_path: Path) -> None:
     file = tmp_path / "tries.json"
     for left in range(MAX_TRIES - 1, 0, -1):
         door.restarted(file)
@@ -141,7 +141,7 @@ def test_a_lock_from_before_a_new_boot_lasts_no_longer_than_a_new_one(door: Door
     door.sessions.sign_in("pit 1", "ann", "1234")
 
 
-def test_an_unlock_is_kept_too(door: Door, tmp_path: Path) -> None:
+def test_an_unlock_survives_a_restart(door: Door, tmp_path: Path) -> None:
     file = tmp_path / "tries.json"
     door.restarted(file)
     for _ in range(MAX_TRIES):
@@ -151,27 +151,27 @@ def test_an_unlock_is_kept_too(door: Door, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("found", [b"", b"[]", b'{"person ann":{"wrong":"x"}}'])
-def test_a_file_of_tries_that_is_broken_keeps_nobody_out(door: Door, tmp_path: Path, found: bytes) -> None:
+def test_a_broken_file_of_tries_locks_nobody_out(door: Door, tmp_path: Path, found: bytes) -> None:
     file = tmp_path / "tries.json"
     file.write_bytes(found)
     door.restarted(file).sign_in("pit 1", "ann", "1234")
     assert "tries.json: found it unreadable" in door.told[0]
 
 
-def test_a_full_disk_keeps_nobody_out_and_is_told(door: Door, tmp_path: Path) -> None:
+def test_a_full_disk_locks_nobody_out_and_is_logged(door: Door, tmp_path: Path) -> None:
     door.restarted(tmp_path / "gone" / "tries.json")
     assert door.refused("ann", "9999").code == "wrong"
     assert "a restart will lose the counts" in door.told[0]
     door.sessions.sign_in("pit 1", "ann", "1234")
 
 
-def test_names_that_nobody_has_are_refused_and_not_kept(door: Door) -> None:
+def test_unknown_names_are_refused_and_not_stored(door: Door) -> None:
     for number in range(50):
         assert door.refused(f"nobody {number}", "1234").code == "wrong"
     assert door.sessions._tries == {}
 
 
-def test_who_enters_nothing_is_signed_out(door: Door) -> None:
+def test_an_idle_person_is_signed_out(door: Door) -> None:
     secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     door.clock.us += IDLE_US - 1
     door.sessions.token(secret, "boxperson")
@@ -183,14 +183,14 @@ def test_who_enters_nothing_is_signed_out(door: Door) -> None:
     assert refused.value.code == "signed_out"
 
 
-def test_a_role_that_is_not_the_person_s_gets_no_token(door: Door) -> None:
+def test_a_role_that_the_person_does_not_have_gets_no_token(door: Door) -> None:
     secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     with pytest.raises(SignInRefused) as refused:
         door.sessions.token(secret, "manager")
     assert refused.value.code == "not_your_role"
 
 
-def test_who_is_taken_off_the_register_is_signed_out_at_once(door: Door) -> None:
+def test_a_person_removed_from_the_register_is_signed_out_at_once(door: Door) -> None:
     secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     door.register = door.register.without_person("ann")
     with pytest.raises(SignInRefused) as refused:
@@ -198,7 +198,7 @@ def test_who_is_taken_off_the_register_is_signed_out_at_once(door: Door) -> None
     assert refused.value.code == "signed_out"
 
 
-def test_a_token_holds_for_ten_seconds_and_not_before_its_time(door: Door) -> None:
+def test_a_token_is_valid_for_ten_seconds_and_not_before_its_time(door: Door) -> None:
     secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     token, issued_us = door.sessions.token(secret, "boxperson"), door.clock.us
     verify(token, KEY.public_key(), issued_us + LIFE_US - 1)
@@ -208,10 +208,10 @@ def test_a_token_holds_for_ten_seconds_and_not_before_its_time(door: Door) -> No
         assert error.value.code == "signed_out"
 
 
-def test_the_register_keeps_no_pin_and_no_card(tmp_path: Path) -> None:
+def test_the_register_stores_no_pin_and_no_card(tmp_path: Path) -> None:
     file = tmp_path / "people.json"
     write_register(file, people())
-    # A digest may have any four figures in it.
+    # A digest may contain any four digits.
     written = re.sub(rb"[0-9a-f]{32,}", b"", file.read_bytes())
     assert file.stat().st_mode & 0o777 == 0o600
     assert not any(secret in written for secret in (b"1234", b"2345", b"0049300117"))
@@ -237,7 +237,7 @@ def test_a_register_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ("eve", ("dealer",), "1234", "0049300117", "card: found one registered to another person"),
     ],
 )
-def test_a_mistake_in_the_register_is_told(
+def test_a_mistake_in_the_register_is_reported(
     name: str, roles: tuple[str, ...], pin: str, card: str | None, says: str
 ) -> None:
     with pytest.raises(RegisterError) as error:

@@ -1,4 +1,4 @@
-"""The key of the sign-in process: closed to others, named where it is none, changed by commands at once."""
+"""The key of the sign-in process: private, reported if unusable, and effective at once when changed."""
 
 import errno
 from pathlib import Path
@@ -26,8 +26,8 @@ def believed(folder: Path, token: str) -> bool:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660])
-def test_a_key_that_others_can_read_is_refused(mode: int, tmp_path: Path) -> None:
-    """Whoever has it signs words in anybody's name."""
+def test_a_signing_key_that_others_can_read_is_refused(mode: int, tmp_path: Path) -> None:
+    """Anyone who has it can sign inputs in any person's name."""
     SigningKey(tmp_path)
     (tmp_path / KEY_FILE).chmod(mode)
     with pytest.raises(ValueError, match=f"{KEY_FILE}: found mode {mode:04o}, expected 0600"):
@@ -35,7 +35,7 @@ def test_a_key_that_others_can_read_is_refused(mode: int, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("found", [b"", b"\n", b"no key", b"\xff\xfe", b"ab" * 31, b"zz" * 32])
-def test_what_is_no_key_is_named_with_what_to_do(found: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_key_is_reported_with_what_to_do(found: bytes, tmp_path: Path) -> None:
     SigningKey(tmp_path)
     (tmp_path / KEY_FILE).write_bytes(found)
     with pytest.raises(ValueError, match=rf"{KEY_FILE}: found \d+ bytes .*: tablectl keys replace console"):
@@ -43,14 +43,14 @@ def test_what_is_no_key_is_named_with_what_to_do(found: bytes, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", ["release"])
-def test_the_key_of_another_kind_is_none_of_its(kind: keys.Kind, tmp_path: Path) -> None:
+def test_a_key_of_another_kind_is_refused(kind: keys.Kind, tmp_path: Path) -> None:
     keys.make(kind, tmp_path / KEY_FILE)
     with pytest.raises(ValueError, match="that are not a key"):
         SigningKey(tmp_path)
 
 
-def test_a_key_of_an_earlier_release_is_the_same_key_and_known_to_the_commands(tmp_path: Path) -> None:
-    """It was hexadecimal digits alone."""
+def test_a_key_file_of_an_earlier_release_still_works_and_is_known_to_the_commands(tmp_path: Path) -> None:
+    """Such a file holds only hexadecimal digits."""
     old = Ed25519PrivateKey.generate()
     (tmp_path / KEY_FILE).write_bytes(old.private_bytes_raw().hex().encode())
     (tmp_path / KEY_FILE).chmod(0o600)
@@ -61,7 +61,7 @@ def test_a_key_of_an_earlier_release_is_the_same_key_and_known_to_the_commands(t
 
 
 def test_a_start_on_a_full_disk_signs_people_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is locked then, and who unlocks it must sign in."""
+    """The table is locked then, and the person who unlocks it must be able to sign in."""
     SigningKey(tmp_path)
 
     def full(*_: object, **__: object) -> None:
@@ -86,7 +86,7 @@ def test_a_rotated_key_signs_at_once_and_a_token_of_the_key_before_is_refused(tm
     assert believed(tmp_path, issue(SigningKey(tmp_path).key, CLAIMS))
 
 
-def test_a_revoked_key_signs_nothing_and_no_start_makes_another(tmp_path: Path) -> None:
+def test_a_revoked_key_signs_nothing_and_no_start_makes_a_new_one(tmp_path: Path) -> None:
     held = SigningKey(tmp_path)
     stolen = issue(held.key, CLAIMS)
     key = (tmp_path / KEY_FILE).read_bytes()
@@ -100,13 +100,13 @@ def test_a_revoked_key_signs_nothing_and_no_start_makes_another(tmp_path: Path) 
     (tmp_path / KEY_FILE).chmod(0o600)
     with pytest.raises(ValueError, match="expected another: it was revoked"):
         SigningKey(tmp_path)
-    assert not believed(tmp_path, stolen), "a revoked key that is put back is not published again"
+    assert not believed(tmp_path, stolen), "a restored revoked key must not be published again"
     (tmp_path / KEY_FILE).unlink()
     keys.rotate("console", tmp_path / KEY_FILE, lost=True, who="ann", reason="yearly")
-    assert believed(tmp_path, issue(held.key, CLAIMS)), "the process at work goes on under the new one"
+    assert believed(tmp_path, issue(held.key, CLAIMS)), "the running process must continue with the new one"
 
 
-def test_an_old_key_put_back_is_named(tmp_path: Path) -> None:
+def test_a_restored_old_key_is_reported(tmp_path: Path) -> None:
     SigningKey(tmp_path)
     old = (tmp_path / KEY_FILE).read_bytes()
     keys.rotate("console", tmp_path / KEY_FILE, who="ann", reason="yearly")
@@ -132,7 +132,7 @@ def test_a_start_finishes_a_rotation_that_was_cut_off(left: str, tmp_path: Path)
     assert not (tmp_path / f"{KEY_FILE}.new").exists()
 
 
-def test_half_a_line_of_its_history_was_never_told(tmp_path: Path) -> None:
+def test_a_partial_line_of_its_history_is_dropped(tmp_path: Path) -> None:
     SigningKey(tmp_path)
     (tmp_path / HISTORY_FILE).write_bytes(b'{"kind":"console","old":"')
     SigningKey(tmp_path)

@@ -1,4 +1,4 @@
-"""Rules one can look up: every id that is cited is in the catalogue, and the page lists them all."""
+"""The catalogue of rules: every cited id is in it, and the page lists them all."""
 
 from pathlib import Path
 
@@ -10,23 +10,23 @@ from controller.rulebook.page import HOME, cited, page
 
 PAGE = HOME / "docs" / "rules.md"
 SHORTENED = frozenset({"C34-1", "C34-INV-1", "C34-INV-2", "C34-PAY-9"})
-"""Ids of tests' own, which stand for any."""
+"""Ids used by tests as placeholders."""
 
 
-def test_every_rule_that_code_settings_or_tests_cite_is_in_the_catalogue() -> None:
+def test_every_rule_cited_in_code_settings_or_tests_is_in_the_catalogue() -> None:
     assert set(cited()) - set(rules()) - SHORTENED == set()
 
 
-def test_every_rule_has_its_place_and_its_sense() -> None:
+def test_every_rule_has_its_place_and_its_meaning() -> None:
     for rule in rules().values():
         assert rule.place, rule.id
         assert len(rule.sense.split()) >= 2, rule.id
 
 
-def test_the_page_lists_every_rule_with_its_lines_and_its_sense() -> None:
+def test_the_page_lists_every_rule_with_its_lines_and_its_meaning() -> None:
     rows = {line.split(" | ")[0].removeprefix("| "): line for line in page() if line.startswith("| ")}
     kept = {line.split(" | ")[0].removeprefix("| ") for line in PAGE.read_text("utf-8").splitlines()}
-    assert set(rules()) <= kept, "run `make rules`"
+    assert set(rules()) <= kept, "docs/rules.md is stale: run `make rules`"
     for rule in rules().values():
         assert f"| {rule.lines} | {rule.sense} |" in rows[rule.id]
 
@@ -37,7 +37,7 @@ def test_the_page_names_the_code_and_the_tests_that_cite_a_rule() -> None:
     assert "`tests/" in row
 
 
-def test_explain_says_what_a_rule_means_where_it_stands_and_what_is_set_by_it(
+def test_explain_prints_a_rules_meaning_its_place_and_its_settings(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["rules", "explain", "C34-INV-2ii"]) == 0
@@ -47,7 +47,7 @@ def test_explain_says_what_a_rule_means_where_it_stands_and_what_is_set_by_it(
     assert "wall: end" in said
 
 
-def test_explain_of_no_rule_says_what_an_id_looks_like(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_of_an_unknown_rule_says_what_an_id_looks_like(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules", "explain", "C34-INV-2"]) == 2
     assert "did you mean" in capsys.readouterr().err
 
@@ -58,6 +58,6 @@ def test_explain_knows_the_rules_of_every_document(rule: str, capsys: pytest.Cap
     assert f'"id":"{rule}"' in capsys.readouterr().out
 
 
-def test_no_sentence_is_longer_than_one_can_take_in() -> None:
+def test_no_sentence_of_the_catalogue_is_too_long() -> None:
     assert max(len(rule.sense) for rule in rules().values()) < 220
     assert Path(PAGE).exists()

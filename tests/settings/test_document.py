@@ -1,4 +1,4 @@
-"""A configuration file is read strictly, and all its mistakes are told at once."""
+"""A configuration file is read strictly, and all its mistakes are reported at once."""
 
 import contextlib
 from collections.abc import Mapping
@@ -92,12 +92,12 @@ WORDS = [
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_what_looks_like_a_word_stays_a_word(tmp_path: Path, word: str) -> None:
+def test_a_value_that_looks_like_a_word_stays_a_word(tmp_path: Path, word: str) -> None:
     assert read_document(write(tmp_path, f"name: {word}"), Rules).name == word
 
 
 @pytest.mark.parametrize("word", [*WORDS, "1e999", '"250"', "9" * 400 + ".5"])
-def test_and_is_never_taken_for_a_number(tmp_path: Path, word: str) -> None:
+def test_a_word_is_never_taken_for_a_number(tmp_path: Path, word: str) -> None:
     mistake = only_mistake(tmp_path, f"name: x\nthrow:\n  wall: end\n  call_hold_ms: {word}\n")
     assert (mistake.key, mistake.expected) == ("throw.call_hold_ms", "a number of milliseconds, at least 0")
 
@@ -108,13 +108,13 @@ def test_only_true_and_false_are_booleans(tmp_path: Path, word: str) -> None:
     assert (mistake.key, mistake.expected) == ("throw.required", "true or false")
 
 
-def test_a_boolean_is_no_number_and_a_number_no_text(tmp_path: Path) -> None:
+def test_a_boolean_is_not_a_number_and_a_number_is_not_a_text(tmp_path: Path) -> None:
     limit, name = mistakes(tmp_path, "limit_cents: true\nname: 17\n")
     assert (limit.found, limit.expected) == ("true", "a whole number of cents")
     assert (name.found, name.expected, name.hint) == ("17", "text", "write it in quotes: '17'")
 
 
-def test_a_float_is_no_whole_number(tmp_path: Path) -> None:
+def test_a_float_is_not_an_integer(tmp_path: Path) -> None:
     assert only_mistake(tmp_path, "name: x\nlimit_cents: 10.0").found == "10.0"
 
 
@@ -139,14 +139,14 @@ def test_all_mistakes_come_at_once_in_the_files_order(tmp_path: Path) -> None:
     ]
 
 
-def test_the_error_prints_one_line_a_mistake(tmp_path: Path) -> None:
+def test_the_error_prints_one_line_per_mistake(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         read_document(write(tmp_path, "limit_cents: a\n"), Rules)
     assert str(caught.value).splitlines() == [str(mistake) for mistake in caught.value.mistakes]
     assert len(caught.value.mistakes) == 2
 
 
-def test_a_misspelt_key_gets_the_right_one_offered(tmp_path: Path) -> None:
+def test_for_a_misspelt_key_the_right_one_is_suggested(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, "name: x\nthrow:\n  wall: end\n  call_hold: 3\n")
     assert (mistake.line, mistake.found, mistake.hint) == (
         4,
@@ -155,7 +155,7 @@ def test_a_misspelt_key_gets_the_right_one_offered(tmp_path: Path) -> None:
     )
 
 
-def test_a_misspelt_word_gets_the_right_one_offered(tmp_path: Path) -> None:
+def test_for_a_misspelt_value_the_right_one_is_suggested(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, "name: x\nthrow: {wall: farr}")
     assert mistake.expected == "one of 'end', 'far' or 'any'"
     assert mistake.hint == "did you mean 'far'?"
@@ -167,13 +167,13 @@ def test_a_missing_key_is_reported_at_its_section(tmp_path: Path) -> None:
     assert mistake.hint == "add the key 'wall'"
 
 
-def test_a_list_of_the_wrong_length(tmp_path: Path) -> None:
+def test_a_list_of_the_wrong_length_is_a_mistake(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, "name: x\nthrow: {wall: end, delay_ms: [1, 2, 3]}")
     assert (mistake.found, mistake.expected) == ("a list of 3", "a list of 2")
     assert only_mistake(tmp_path, "name: x\nthrows: []").found == "a list of 0"
 
 
-def test_a_value_of_a_mapping(tmp_path: Path) -> None:
+def test_a_wrong_value_in_a_mapping_is_a_mistake(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, "name: x\npays:\n  yo: fifteen\n")
     assert (mistake.line, mistake.key, mistake.expected) == (3, "pays.yo", "a whole number")
 
@@ -191,7 +191,7 @@ def test_a_value_of_a_mapping(tmp_path: Path) -> None:
         ('name: "\\ud800"\n', 1, "half a surrogate pair"),
     ],
 )
-def test_what_yaml_allows_and_a_technician_does_not_expect(
+def test_yaml_features_that_a_technician_does_not_expect_are_mistakes(
     tmp_path: Path, text: str, line: int, found: str
 ) -> None:
     first = mistakes(tmp_path, text)[0]
@@ -217,19 +217,21 @@ def test_what_yaml_allows_and_a_technician_does_not_expect(
         ("just words", 1, "'just words'"),
     ],
 )
-def test_a_file_that_is_no_section(tmp_path: Path, text: str | bytes, line: int, found: str) -> None:
+def test_a_file_without_a_section_is_a_mistake(
+    tmp_path: Path, text: str | bytes, line: int, found: str
+) -> None:
     mistake = only_mistake(tmp_path, text)
     assert (mistake.line, mistake.found) == (line, found)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no readable file"):
         read_document(tmp_path / "none.yaml", Rules)
     with pytest.raises(SettingsError, match="no valid file name"):
         read_document(tmp_path / "\0.yaml", Rules)
 
 
-def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     assert read_document(write(tmp_path, b"\xef\xbb\xbfname: x"), Rules).name == "x"
 
 
@@ -251,7 +253,7 @@ true null ~ << %YAML
         st.binary(max_size=40),
     )
 )
-def test_no_text_however_absurd_raises_anything_else(
+def test_no_text_raises_anything_but_mistakes(
     tmp_path_factory: pytest.TempPathFactory, text: str | bytes
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "absurd.yaml"

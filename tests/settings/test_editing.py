@@ -1,4 +1,4 @@
-"""A table's file with new values in it: everything that a person wrote stays as it was."""
+"""A table's file with new values in it: everything else that a person wrote stays unchanged."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def test_a_value_is_changed_in_its_place_and_its_comment_stays() -> None:
     assert told == FILE.replace("[10, 130, 250]", "[10, 129.5, 250.25]").replace("deg: 200", "deg: 201")
 
 
-def test_rows_take_the_place_of_rows() -> None:
+def test_rows_replace_rows() -> None:
     told = changed(FILE, {("devices", "cam", "calibration"): ((1.5, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))})
     before, after = FILE.splitlines(), told.splitlines()
     assert [line for line in before if line not in after] == [
@@ -50,9 +50,7 @@ def test_rows_take_the_place_of_rows() -> None:
         (("devices", "cam", "error_mm"), 8.0, "    error_mm: 8"),
     ],
 )
-def test_a_key_that_is_not_there_is_added_to_its_section(
-    path: tuple[str, ...], value: float, line: str
-) -> None:
+def test_a_missing_key_is_added_to_its_section(path: tuple[str, ...], value: float, line: str) -> None:
     told = changed(FILE, {path: value})
     assert line in told.splitlines()
     found = parse_text(told, "table.yaml").value
@@ -99,7 +97,7 @@ def test_the_old_file_is_kept_beside_the_new_one_each_time(tmp_path: Path) -> No
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_new_file_that_is_no_table_never_takes_its_place(tmp_path: Path) -> None:
+def test_an_invalid_new_file_never_replaces_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "table.yaml"
     path.write_bytes(b"one")
 

@@ -16,28 +16,28 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_shipped_configuration_needs_no_naming(home: Path) -> None:
+def test_the_shipped_configuration_is_the_default(home: Path) -> None:
     assert home != config_home()
     assert config_file("rulesets", "craps-12-034").is_file()
 
 
-def test_the_environment_names_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_may_name_another_configuration(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TABLE_CONFIG", str(home))
     assert config_file("rulesets", "house") == home / "rulesets" / "house.yaml"
 
 
-def test_a_directory_asked_for_outranks_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_given_directory_outranks_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TABLE_CONFIG", "/nowhere")
     assert config_home(home) == home
 
 
-def test_a_directory_that_is_not_there_is_a_mistake(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_directory_is_a_mistake(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TABLE_CONFIG", str(home / "none"))
     with pytest.raises(SettingsError, match="no directory \\(named by TABLE_CONFIG\\)"):
         config_home()
 
 
-def test_an_unknown_name_lists_what_there_is(home: Path) -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones(home: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         config_file("rulesets", "hose", home)
     (mistake,) = caught.value.mistakes
@@ -49,7 +49,7 @@ def test_an_unknown_name_lists_what_there_is(home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["./mine.yaml", "mine.yaml", "tables/mine.yaml"])
-def test_a_path_is_taken_as_it_is(home: Path, name: str) -> None:
+def test_a_path_is_used_unchanged(home: Path, name: str) -> None:
     assert config_file("tables", name, home) == Path(name)
 
 

@@ -1,4 +1,4 @@
-"""The shipped rule sets say what the documents say, and a contradiction in one is told at its line."""
+"""The shipped rule sets match the documents, and a contradiction in one is reported at its line."""
 
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def test_throws_are_timed_by_the_contract(name: str) -> None:
     assert (throw.settle_timeout_s, throw.min_confidence) == (8, 0.6)
 
 
-def test_craps_12_034_asks_for_an_end_wall_at_once() -> None:
+def test_craps_12_034_requires_an_end_wall_from_the_first_throw() -> None:
     throw = throw_of("craps-12-034")
     assert (throw.wall, throw.far_wall_required, throw.missed_wall) == ("end", False, "no_roll")
     assert throw.causes["no_wall_hit"] == "C34-INV-2ii"
@@ -81,13 +81,13 @@ def test_craps_version_1_warns_three_times_first() -> None:
     assert throw.causes["cocked"] == "!V1-25"
 
 
-def test_high_roller_takes_any_wall_and_only_cards() -> None:
+def test_high_roller_accepts_any_wall_and_contact_with_cards_only() -> None:
     throw = throw_of("high-roller-12-005")
     assert (throw.wall, throw.objects) == ("any", "cards_only")
     assert throw.causes["foreign_contact"] == "H-LEGAL-3"
 
 
-def test_both_roulettes_spin_alike() -> None:
+def test_both_roulette_rule_sets_have_the_same_spin_rules() -> None:
     printed, conventional = load_ruleset("roulette").spin, load_ruleset("roulette-conventional").spin
     assert printed == conventional
     assert printed is not None
@@ -95,7 +95,7 @@ def test_both_roulettes_spin_alike() -> None:
     assert printed.causes["too_few_revolutions"] == "R-IRR-2"
 
 
-def test_the_defaults_are_the_contracts() -> None:
+def test_the_defaults_are_those_of_the_contract() -> None:
     written = throw_of("craps-12-034")
     assert ThrowRules(wall="end", faces_by="boxperson", causes=written.causes) == written
 
@@ -131,7 +131,7 @@ def test_the_defaults_are_the_contracts() -> None:
         ("roulette", "R-IRR-1", "''", "spin.causes.same_direction", "text that is not empty"),
     ],
 )
-def test_a_contradiction_is_told_where_it_stands(
+def test_a_contradiction_is_reported_at_its_line(
     tmp_path: Path, name: str, before: str, after: str, key: str, expected: str
 ) -> None:
     path = changed(tmp_path, name, (before, after))
@@ -140,7 +140,7 @@ def test_a_contradiction_is_told_where_it_stands(
     assert expected in mistake.expected
 
 
-def test_a_misspelt_cause_gets_the_right_one_offered(tmp_path: Path) -> None:
+def test_for_a_misspelt_cause_the_right_one_is_suggested(tmp_path: Path) -> None:
     path = changed(tmp_path, "craps-12-034", ("on_bank:", "on_banc:"))
     with pytest.raises(SettingsError) as caught:
         read_ruleset(path)
@@ -160,14 +160,14 @@ def test_each_game_has_its_own_sections(tmp_path: Path) -> None:
     ]
 
 
-def test_a_rule_set_is_named_as_its_file(tmp_path: Path) -> None:
+def test_a_rule_set_has_the_name_of_its_file(tmp_path: Path) -> None:
     path = changed(tmp_path, "roulette", ("name: roulette", "name: rulette"))
     assert str(only_mistake(path)).endswith(
         "name: found 'rulette', expected 'roulette', the name of the file; rename one of them"
     )
 
 
-def test_an_impact_cannot_come_sooner_than_at_its_soonest(tmp_path: Path) -> None:
+def test_an_impact_window_must_not_end_before_it_begins(tmp_path: Path) -> None:
     sensors = "throw:\n  sensors:\n    impact_delay_ms: [2, 0.5]\n"
     path = changed(tmp_path, "craps-12-034", ("throw:\n", sensors))
     mistake = only_mistake(path)
@@ -175,12 +175,12 @@ def test_an_impact_cannot_come_sooner_than_at_its_soonest(tmp_path: Path) -> Non
     assert mistake.line == line_of(path, "impact_delay_ms")
 
 
-def test_an_unknown_rule_set_is_a_mistake_that_lists_the_known() -> None:
+def test_an_unknown_rule_set_is_a_mistake_that_lists_the_known_ones() -> None:
     with pytest.raises(SettingsError, match="no 'craps', expected one of 'craps-12-034', 'craps-v1'"):
         load_ruleset("craps")
 
 
-def test_rule_sets_may_lie_anywhere(tmp_path: Path) -> None:
+def test_rule_sets_may_be_anywhere(tmp_path: Path) -> None:
     rules: RuleSet = load_ruleset(str(changed(tmp_path, "craps-v1", ("warnings: 3", "warnings: 5"))))
     assert rules.throw is not None
     assert rules.throw.warnings == 5

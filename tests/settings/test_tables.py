@@ -78,7 +78,7 @@ def test_the_shipped_examples_change_no_threshold(name: str) -> None:
     assert load_table(name).rules == load_ruleset(load_table(name).rules.name)
 
 
-def test_a_small_table_needs_few_words(tmp_path: Path) -> None:
+def test_a_simple_table_needs_a_short_file(tmp_path: Path) -> None:
     small = table(tmp_path, CRAPS)
     assert small.dice_table == DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0)
     assert (small.table, small.calls, small.wheel, small.devices) == ("pit-3", "automatic", None, {})
@@ -103,8 +103,8 @@ def test_a_standard_wheel_needs_no_pocket_order(tmp_path: Path, pockets: str, co
     assert len(set(wheel.pockets_clockwise)) == count
 
 
-def test_a_standard_wheel_parts_neighbours() -> None:
-    # On the American wheel each number lies opposite the next one, as on the wheels in use.
+def test_a_standard_wheel_separates_consecutive_numbers() -> None:
+    # On the American wheel each number is opposite the next one, as on the wheels in use.
     order = STANDARD_POCKETS["american"]
     for odd in range(1, 37, 2):
         apart = (order.index(str(odd + 1)) - order.index(str(odd))) % 38
@@ -119,13 +119,13 @@ def test_a_wheel_may_have_its_own_order(tmp_path: Path) -> None:
     assert wheel.pockets_clockwise == order
 
 
-def test_but_each_pocket_once(tmp_path: Path) -> None:
+def test_a_wheels_own_order_names_each_pocket_once(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, WHEEL.replace("  beams", '  pockets_clockwise: ["0", "32"]\n  beams'))
     assert mistake.key == "wheel.pockets_clockwise"
     assert mistake.found.startswith("2 pockets without 1, 2, 3")
 
 
-def test_pockets_are_words(tmp_path: Path) -> None:
+def test_pockets_are_texts(tmp_path: Path) -> None:
     first = mistakes(tmp_path, WHEEL.replace("  beams", "  pockets_clockwise: [0, 32]\n  beams"))[0]
     assert (first.key, first.hint) == ("wheel.pockets_clockwise[0]", "write it in quotes: '0'")
 
@@ -138,7 +138,7 @@ def test_a_threshold_of_the_table_replaces_the_rule_sets(tmp_path: Path) -> None
     assert own.throw.far_wall_required
     assert own.throw.sensors.frame_ms == 16.7
     assert own.max_lateness_ms == 200
-    # All else stays.
+    # Everything else stays unchanged.
     assert own.throw.sensors.track_noise_mm == base.throw.sensors.track_noise_mm
     assert own.throw.causes == base.throw.causes
     assert own.craps == base.craps
@@ -166,7 +166,7 @@ def test_an_unknown_rule_set_is_reported_at_its_line(tmp_path: Path) -> None:
     assert (mistake.line, mistake.key, mistake.hint) == (2, "ruleset", "did you mean 'craps-12-034'?")
 
 
-def test_a_rule_set_may_lie_beside_the_table(tmp_path: Path) -> None:
+def test_a_rule_set_may_be_in_the_tables_folder(tmp_path: Path) -> None:
     shipped = config_file("rulesets", "three-card-poker-12-014")
     (tmp_path / "three.yaml").write_text(
         shipped.read_text().replace("name: three-card-poker-12-014", "name: three")
@@ -174,7 +174,7 @@ def test_a_rule_set_may_lie_beside_the_table(tmp_path: Path) -> None:
     assert table(tmp_path, "table: t\nruleset: ./three.yaml\n").rules.game == "three_card"
 
 
-def test_mistakes_of_all_kinds_come_at_once(tmp_path: Path) -> None:
+def test_mistakes_of_all_kinds_are_reported_at_once(tmp_path: Path) -> None:
     text = CRAPS.replace("table: pit-3", "tabel: pit-3") + "throw:\n  wall: front\ncalls: yes\n"
     assert [mistake.key for mistake in mistakes(tmp_path, text)] == ["table", "tabel", "throw.wall", "calls"]
 
@@ -201,7 +201,7 @@ def test_mistakes_of_all_kinds_come_at_once(tmp_path: Path) -> None:
         (CRAPS + "switches: {lid: alarm}\n", "switches.lid"),
     ],
 )
-def test_what_does_not_fit(tmp_path: Path, text: str, key: str) -> None:
+def test_values_that_do_not_fit_together_are_mistakes(tmp_path: Path, text: str, key: str) -> None:
     assert key in [mistake.key for mistake in mistakes(tmp_path, text)]
 
 
@@ -226,7 +226,7 @@ def test_a_trusted_wheel_needs_no_sensors_in_its_bowl(tmp_path: Path) -> None:
     }
 
 
-def test_a_trusted_wheel_needs_only_its_own_word(tmp_path: Path) -> None:
+def test_a_trusted_wheel_needs_only_its_own_reports(tmp_path: Path) -> None:
     text = WHEEL + "devices: {ss2: {reads: [wheel_status]}}\n"
     assert "no device that reads ball_beam" in [mistake.found for mistake in mistakes(tmp_path, text)]
     trusted = table(tmp_path, text + "spin: {revolutions: trusted_wheel}\n")
@@ -240,7 +240,7 @@ def test_a_trusted_wheel_needs_only_its_own_word(tmp_path: Path) -> None:
     words=st.text(alphabet="abc019:-[]{},.'\"#&*!|>?%@ \n\t\0é", max_size=12)
     | st.sampled_from(["ruleset: 'a/\\0'", "throw: 3", "throw: []", "ruleset: {}", "wheel:", "devices: 1"]),
 )
-def test_no_slip_of_the_hand_raises_anything_else(
+def test_no_typing_error_raises_anything_but_mistakes(
     tmp_path_factory: pytest.TempPathFactory, line: int, indent: int, words: str
 ) -> None:
     lines = config_file("tables", "craps").read_text().splitlines()
@@ -251,7 +251,7 @@ def test_no_slip_of_the_hand_raises_anything_else(
         assert isinstance(load_table(str(path)), TableSettings)
 
 
-def test_a_switch_may_be_told_otherwise(tmp_path: Path) -> None:
+def test_a_default_switch_may_be_changed(tmp_path: Path) -> None:
     assert table(tmp_path, CRAPS + "switches: {door: note, lid: lock}\n").switches == {
         "door": "note",
         "tamper": "lock",
@@ -262,16 +262,16 @@ def test_a_switch_may_be_told_otherwise(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "core"), [(ZoneSection, Zone), (DiceTableSection, DiceTable), (WheelSection, Wheel)]
 )
-def test_a_table_is_written_with_the_words_of_a_log(written: type, core: type[msgspec.Struct]) -> None:
+def test_a_table_file_uses_the_names_of_a_log(written: type, core: type[msgspec.Struct]) -> None:
     assert {field.name for field in fields(written)} == {field.name for field in msgspec.structs.fields(core)}
 
 
-def test_a_device_may_send_any_reading_but_its_own_health() -> None:
+def test_a_device_may_list_any_reading_but_its_own_health() -> None:
     kinds = {reading.__struct_config__.tag for reading in get_args(AnyReading)}
     assert kinds - set(get_args(DeviceReading)) == {"device_up", "device_down", "device_fault"}
 
 
-def test_a_table_of_one_foot_is_a_mistake(tmp_path: Path) -> None:
+def test_a_table_one_foot_long_is_a_mistake(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(
         "table: mine\nruleset: craps-12-034\ndice_table: {length_mm: 305, width_mm: 43, die_mm: 0.75}\n",
@@ -286,7 +286,7 @@ def test_a_table_of_one_foot_is_a_mistake(tmp_path: Path) -> None:
     ]
 
 
-def test_what_does_not_fit_is_told_in_the_round_in_which_a_slip_is(tmp_path: Path) -> None:
+def test_inconsistent_values_are_reported_together_with_typing_errors(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(
         "table: my/table\nruleset: craps-12-034\ncals: automatic\n"

@@ -1,1 +1,1 @@
-"""What the product is made of: advisories held against the locks, and the bill of materials."""
+"""What the product is made of: advisories compared with the locks, and the bill of materials."""

@@ -1,4 +1,4 @@
-"""Advisories that an operator brings, held against what is pinned: what they are about is told, no more."""
+"""An operator's advisories are compared with the pinned releases: exactly the affected ones are named."""
 
 import json
 import zipfile
@@ -30,7 +30,7 @@ def advisory(
     versions: list[str] | None = None,
     **more: object,
 ) -> Told:
-    """Write an advisory as OSV has it."""
+    """Write an advisory in the OSV format."""
     affected: Told = {"package": {"ecosystem": "PyPI", "name": name}}
     if events is not None:
         affected["ranges"] = [{"type": "ECOSYSTEM", "events": events}]
@@ -69,7 +69,7 @@ def lock(tmp_path: Path) -> Path:
         ([{"introduced": "0"}], True),
     ],
 )
-def test_a_release_is_in_a_range_or_not(
+def test_a_release_is_inside_or_outside_a_range(
     events: list[dict[str, str]], is_affected: bool, tmp_path: Path
 ) -> None:
     (told,) = read_advisories(kept(tmp_path, advisory(events=events)))
@@ -77,7 +77,7 @@ def test_a_release_is_in_a_range_or_not(
     assert affects(told, "annotated-types", "2.13.0") is False
 
 
-def test_what_is_affected_is_named_with_its_lock(
+def test_an_affected_release_is_named_with_its_lock(
     tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     export = kept(tmp_path, advisory(versions=["2.13.0"]), advisory("no-such", versions=["1"]))
@@ -96,7 +96,7 @@ def test_what_is_affected_is_named_with_its_lock(
         {**advisory(versions=[]), "affected": [{"package": {"ecosystem": "npm", "name": "pydantic"}}]},
     ],
 )
-def test_what_is_not_affected_is_not_named(
+def test_an_unaffected_release_is_not_named(
     told: Told, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     export = kept(tmp_path, told, advisory("other", versions=["1"]))
@@ -105,20 +105,20 @@ def test_what_is_not_affected_is_not_named(
 
 
 @pytest.mark.parametrize("told", [advisory(), advisory(events=[{"introduced": "not a version!"}])])
-def test_what_an_advisory_does_not_say_is_not_taken_for_well(
+def test_missing_data_in_an_advisory_does_not_count_as_unaffected(
     told: Told, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(kept(tmp_path, told)), str(lock)]) == 1
     assert "may be affected" in capsys.readouterr().out
 
 
-def test_a_name_is_the_same_however_it_is_written(tmp_path: Path) -> None:
+def test_all_spellings_of_a_package_name_match(tmp_path: Path) -> None:
     (told,) = read_advisories(kept(tmp_path, advisory("Annotated_Types", versions=["0.8.0"])))
     assert affects(told, canonical("annotated.types"), "0.8.0") is True
 
 
 @pytest.mark.parametrize("form", ["object", "lines", "vulns", "zip", "folder"])
-def test_an_export_has_many_forms(form: str, tmp_path: Path, lock: Path) -> None:
+def test_an_export_may_have_any_supported_form(form: str, tmp_path: Path, lock: Path) -> None:
     one = json.dumps(advisory(versions=["2.13.0"]))
     path = tmp_path / "export"
     match form:
@@ -141,7 +141,7 @@ def test_an_export_has_many_forms(form: str, tmp_path: Path, lock: Path) -> None
     "text",
     ["", "[]", "no json", "[1]", "{}", '{"id":"A","affected":[{"package":{"ecosystem":"npm","name":"x"}}]}'],
 )
-def test_an_export_that_says_nothing_is_no_clean_bill(text: str, tmp_path: Path, lock: Path) -> None:
+def test_an_export_without_advisories_is_not_a_clean_result(text: str, tmp_path: Path, lock: Path) -> None:
     path = tmp_path / "export.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(AdvisoryFault, match=r"export\.json: found .* expected"):
@@ -149,7 +149,7 @@ def test_an_export_that_says_nothing_is_no_clean_bill(text: str, tmp_path: Path,
     assert main([str(path), str(lock)]) == 2
 
 
-def test_no_export_and_no_lock_are_stated(
+def test_a_missing_export_and_a_missing_lock_are_reported(
     tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(lock)]) == 2
@@ -167,7 +167,7 @@ def test_no_export_and_no_lock_are_stated(
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_our_own_locks_are_read_whole(name: str) -> None:
+def test_our_own_locks_are_read_completely(name: str) -> None:
     file = HERE / name
     pinned = read_lock(file)
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line[:1].isalnum()]
@@ -175,7 +175,7 @@ def test_our_own_locks_are_read_whole(name: str) -> None:
     assert all(one.digests and one.via for one in pinned)
 
 
-def test_an_export_that_writes_null_for_what_is_empty_is_read(
+def test_an_export_with_null_for_empty_values_is_read(
     tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     empty = {"summary": None, "details": None, "aliases": None, "withdrawn": None}

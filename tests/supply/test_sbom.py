@@ -1,4 +1,4 @@
-"""A release's bill of materials: every pinned release, what each rests on, and the same bytes again."""
+"""A release's bill of materials: every pinned release, its dependencies, and the same bytes each time."""
 
 import json
 from pathlib import Path
@@ -56,15 +56,15 @@ SCHEMA = {
         },
     },
 }
-"""What this bill uses of the CycloneDX 1.6 schema."""
+"""The part of the CycloneDX 1.6 schema that this bill uses."""
 
 
-def test_the_bill_is_in_the_form_of_cyclonedx() -> None:
+def test_the_bill_conforms_to_cyclonedx() -> None:
     told = json.loads(bill(read_lock(LOCK), "1.2.3"))
     Draft7Validator(SCHEMA).validate(told)
 
 
-def test_it_names_every_release_of_the_lock_with_the_digests_of_its_files() -> None:
+def test_the_bill_names_every_release_of_the_lock_with_the_digests_of_its_files() -> None:
     told = json.loads(bill(read_lock(LOCK), "1.2.3"))
     named = {(one["name"], one["version"]): one["hashes"] for one in told["components"]}
     pinned = read_lock(LOCK)
@@ -73,7 +73,7 @@ def test_it_names_every_release_of_the_lock_with_the_digests_of_its_files() -> N
     assert all(Version(version) for _, version in named)
 
 
-def test_what_depends_on_what_leads_from_the_product_to_every_release() -> None:
+def test_the_dependencies_lead_from_the_product_to_every_release() -> None:
     told = json.loads(bill(read_lock(LOCK), "1.2.3"))
     rests_on = {one["ref"]: one["dependsOn"] for one in told["dependencies"]}
     reached, waiting = set(), [told["metadata"]["component"]["bom-ref"]]
@@ -85,7 +85,7 @@ def test_what_depends_on_what_leads_from_the_product_to_every_release() -> None:
     assert reached == {one["bom-ref"] for one in told["components"]} | {"pkg:pypi/table-controller@1.2.3"}
 
 
-def test_the_same_release_gives_the_same_bytes_and_another_gives_others(tmp_path: Path) -> None:
+def test_the_same_release_gives_the_same_bytes_and_another_gives_different_ones(tmp_path: Path) -> None:
     pinned = read_lock(LOCK)
     assert bill(pinned, "1.2.3") == bill(list(reversed(pinned)), "1.2.3")
     serials = {json.loads(bill(some, "1.2.3"))["serialNumber"] for some in (pinned, pinned[1:])}
@@ -95,7 +95,7 @@ def test_the_same_release_gives_the_same_bytes_and_another_gives_others(tmp_path
     assert json.loads(target.read_bytes())["bomFormat"] == "CycloneDX"
 
 
-def test_a_lock_that_can_not_be_read_is_stated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lock_that_cannot_be_read_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "none"), str(tmp_path / "bill.json")]) == 2
     assert f"sbom: {tmp_path / 'none'}: No such file or directory; SBOM=" in capsys.readouterr().err
     assert not (tmp_path / "bill.json").exists()

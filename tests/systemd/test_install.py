@@ -1,4 +1,4 @@
-"""Installing into a folder: a release of its own, switched at one stroke; data is never touched."""
+"""Installing into a folder: a new release, switched to atomically; data is never touched."""
 
 import os
 import shutil
@@ -20,14 +20,14 @@ OPT = "opt/table-controller"
 
 
 def install(root: Path, what: str = "install", **given: str) -> subprocess.CompletedProcess[str]:
-    """Run the script for a folder that stands for a machine's root."""
+    """Run the script for a folder that represents a machine's root."""
     environ = {**os.environ, "DESTDIR": str(root), "PYTHON": sys.executable, **given}
     return subprocess.run([SCRIPT, what], env=environ, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A root in which two releases stand whole, as the script leaves them, and the second one runs."""
+    """Return a root with two complete releases, as the script leaves them, of which the second one runs."""
     for name in ("1-old", "2-new"):
         units = tmp_path / OPT / "releases" / name / "systemd"
         shutil.copytree(HERE / "systemd", units, ignore=shutil.ignore_patterns("__pycache__"))
@@ -46,7 +46,7 @@ def unit_of(root: Path) -> str:
     return (root / "etc/systemd/system/table.service").read_text(encoding="utf-8").splitlines()[-1]
 
 
-def test_a_rollback_runs_the_release_before_with_its_own_units_and_back_again(machine: Path) -> None:
+def test_a_rollback_runs_the_previous_release_with_its_own_units_and_back_again(machine: Path) -> None:
     current = machine / OPT / "current"
     done = install(machine, "rollback")
     assert (done.returncode, os.readlink(current)) == (0, "releases/1-old"), done.stderr
@@ -55,7 +55,7 @@ def test_a_rollback_runs_the_release_before_with_its_own_units_and_back_again(ma
     assert (os.readlink(current), unit_of(machine)) == ("releases/2-new", "# 2-new")
 
 
-def test_a_release_that_is_not_whole_is_nothing_to_go_back_to(machine: Path) -> None:
+def test_an_incomplete_release_is_no_target_of_a_rollback(machine: Path) -> None:
     (machine / OPT / "releases/1-old/complete").unlink()
     done = install(machine, "rollback")
     assert done.returncode == 2
@@ -63,14 +63,14 @@ def test_a_release_that_is_not_whole_is_nothing_to_go_back_to(machine: Path) -> 
     assert os.readlink(machine / OPT / "current") == "releases/2-new"
 
 
-def test_a_release_is_no_earlier_one_than_itself(machine: Path) -> None:
+def test_a_release_is_not_its_own_predecessor(machine: Path) -> None:
     (machine / OPT / "previous").unlink()
     (machine / OPT / "previous").symlink_to("releases/2-new")
     done = install(machine, "rollback")
     assert (done.returncode, "found no earlier release" in done.stderr) == (2, True)
 
 
-def test_uninstalling_leaves_settings_and_data(machine: Path) -> None:
+def test_uninstalling_keeps_settings_and_data(machine: Path) -> None:
     assert install(machine, "rollback").returncode == 0
     done = install(machine, "uninstall")
     assert done.returncode == 0, done.stderr
@@ -87,7 +87,7 @@ def test_uninstalling_leaves_settings_and_data(machine: Path) -> None:
         ({"TABLE": "no-such"}, "correct TABLE="),
     ],
 )
-def test_what_is_wrong_is_told_before_anything_is_laid(
+def test_mistakes_are_reported_before_anything_is_installed(
     given: dict[str, str], told: str, tmp_path: Path
 ) -> None:
     done = install(tmp_path, **given)
@@ -107,7 +107,7 @@ esac
 """
 
 
-def test_what_is_installed_is_this_checkout_whatever_lies_in_the_wheelhouse(tmp_path: Path) -> None:
+def test_this_checkout_is_installed_whatever_is_in_the_wheelhouse(tmp_path: Path) -> None:
     wheels, stub, asked = tmp_path / "wheels", tmp_path / "python", tmp_path / "asked"
     wheels.mkdir()
     (wheels / "table_controller-0.0.1-py3-none-any.whl").touch()
@@ -123,7 +123,7 @@ def test_what_is_installed_is_this_checkout_whatever_lies_in_the_wheelhouse(tmp_
 
 @pytest.mark.parametrize("umask", ["077", "002", "022"])
 def test_whatever_roots_umask_the_modes_are_the_same(umask: str, tmp_path: Path) -> None:
-    """077 shut the service out of its own program; 002 left 5,481 files that a group could write."""
+    """A umask of 077 must not shut the service out, and 002 must leave nothing group-writable."""
     stub, root = tmp_path / "python", tmp_path / "root"
     stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
     stub.chmod(0o755)
@@ -146,8 +146,8 @@ def test_whatever_roots_umask_the_modes_are_the_same(umask: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("found", ["setgid and writable", "closed", "files of a checkout that is closed"])
-def test_whatever_stands_there_already_others_can_read_and_not_write(found: str, tmp_path: Path) -> None:
-    """Folders of an earlier install, or made by hand, and a checkout that only its owner can read."""
+def test_existing_files_become_readable_and_not_writable_for_others(found: str, tmp_path: Path) -> None:
+    """Folders of an earlier install or made by hand, and a checkout that only its owner can read."""
     stub, root = tmp_path / "python", tmp_path / "root"
     stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
     stub.chmod(0o755)
@@ -191,7 +191,7 @@ ACL_ENTRY = struct.Struct("<HHI")
 
 
 def default_acl(user: int) -> bytes:
-    """Return an ACL, as the kernel stores it, that lets this user write whatever is made in a folder."""
+    """Return an ACL, as the kernel stores it, that lets this user write anything made in a folder."""
     nobody = 0xFFFFFFFF
     entries = ((1, 7, nobody), (2, 7, user), (4, 7, nobody), (16, 7, nobody), (32, 7, nobody))
     return struct.pack("<I", 2) + b"".join(ACL_ENTRY.pack(*entry) for entry in entries)
@@ -220,10 +220,10 @@ exec {sync} "$@"
 """
 
 
-def test_nothing_gets_its_name_before_it_is_on_the_disk(
+def test_nothing_gets_its_final_name_before_it_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power cut within half a minute of an upgrade left a release of empty files under its own name."""
+    """A power cut soon after an upgrade must not leave a release of empty files under its own name."""
     root, synced = tmp_path / "root", tmp_path / "synced"
     sync = tmp_path / "bin" / "sync"
     sync.parent.mkdir()
@@ -238,16 +238,18 @@ def test_nothing_gets_its_name_before_it_is_on_the_disk(
     assert done.returncode == 0, done.stderr
     release = os.readlink(root / OPT / "current")
     told = [line.removeprefix(str(root)).lstrip("/") for line in synced.read_text().splitlines()]
-    assert told[0] == f"{OPT}/{release} whole=0 current=", "its files, before it says that it is whole"
-    assert told[-2] == f"{OPT} whole=1 current=", "what was compiled and laid since, before it is switched to"
+    assert told[0] == f"{OPT}/{release} whole=0 current=", "its files, before it is marked complete"
+    assert told[-2] == f"{OPT} whole=1 current=", (
+        "what was compiled and installed since, before it is switched to"
+    )
     assert told[-1] == f"{OPT} whole=1 current={release}", "the switch, before anything runs"
     laid = {path for path in (root / "etc").rglob("*") if path.is_file()}
     assert {root / line.partition(" ")[0].removesuffix(".new") for line in told[1:-2]} >= laid
     assert not list((root / "etc").rglob("*.new"))
 
 
-def test_no_default_acl_lets_anybody_write_what_is_installed(tmp_path: Path) -> None:
-    """It outranks the umask: files made in such a folder were writable by whom it names."""
+def test_no_default_acl_makes_installed_files_writable(tmp_path: Path) -> None:
+    """It outranks the umask: files made in such a folder would be writable by the user whom it names."""
     root = tmp_path / "root"
     for folder in (OPT, "etc/table", "etc/systemd/system"):
         (root / folder).mkdir(parents=True)
@@ -257,15 +259,15 @@ def test_no_default_acl_lets_anybody_write_what_is_installed(tmp_path: Path) -> 
             pytest.skip(f"this file system has no ACLs: {error.strerror}")
     assert stub_install(root).returncode == 0
     laid = [path for path in root.rglob("*") if not path.is_symlink() and path.name != "system"]
-    assert any(os.listxattr(path) for path in laid), "else the test would prove nothing"
+    assert any(os.listxattr(path) for path in laid), "otherwise the test would prove nothing"
     assert [path for path in laid if path.is_file() and path.stat().st_mode & 0o022] == []
     assert [path for path in laid if path.is_dir() and ours(path, root) and path.stat().st_mode & 0o022] == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
 @pytest.mark.parametrize("found", ["folders", "a whole release", "a file of a whole release"])
-def test_nothing_of_an_installation_stays_anothers_who_made_it_before(found: str, tmp_path: Path) -> None:
-    """Whoever owns the folder of the releases puts another in the place of the one that runs."""
+def test_no_part_of_an_installation_stays_owned_by_another_user(found: str, tmp_path: Path) -> None:
+    """The owner of the releases' folder could replace the release that runs."""
     root = tmp_path / "root"
     if found == "folders":
         for folder in (OPT, f"{OPT}/releases", "etc/table", "etc/table/samples"):
@@ -285,7 +287,7 @@ def test_nothing_of_an_installation_stays_anothers_who_made_it_before(found: str
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
-def test_no_rollback_to_a_release_that_is_anothers(machine: Path) -> None:
+def test_no_rollback_to_a_release_owned_by_another_user(machine: Path) -> None:
     os.chown(machine / OPT / "releases/1-old/systemd/table.service", 1234, 1234)
     done = install(machine, "rollback")
     assert (done.returncode, "found files of another user" in done.stderr) == (2, True)
@@ -294,7 +296,7 @@ def test_no_rollback_to_a_release_that_is_anothers(machine: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
 @pytest.mark.parametrize("folder", [OPT, f"{OPT}/releases", "etc/table"])
-def test_no_link_of_another_is_taken_for_a_folder_of_ours(folder: str, tmp_path: Path) -> None:
+def test_no_link_of_another_user_is_taken_for_a_folder_of_the_table(folder: str, tmp_path: Path) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (root / folder).parent.mkdir(parents=True)
@@ -306,7 +308,7 @@ def test_no_link_of_another_is_taken_for_a_folder_of_ours(folder: str, tmp_path:
 
 
 def ours(folder: Path, root: Path) -> bool:
-    """Return whether a folder is the table's own, and not one that every machine has."""
+    """Return whether a folder belongs to the table, and is not one that every machine has."""
     return any(part in ("table-controller", "table") for part in folder.relative_to(root).parts)
 
 
@@ -323,7 +325,7 @@ make_key
 
 
 def make_key(root: Path, creds: str) -> subprocess.CompletedProcess[str]:
-    """Run the script's `make_key` with this in the place of systemd-creds."""
+    """Run the script's `make_key` with this in place of systemd-creds."""
     text = SCRIPT.read_text(encoding="utf-8")
     begin = text.index("make_key() {")
     function = text[begin : text.index("\n}\n", begin) + 3]
@@ -342,7 +344,7 @@ def make_key(root: Path, creds: str) -> subprocess.CompletedProcess[str]:
 
 
 def keys_in(folder: Path) -> list[Path]:
-    """Find each file that holds a private key in the clear."""
+    """Return each file that holds an unencrypted private key."""
     marks = b"PRIVATE KEY"
     return [path for path in folder.rglob("*") if path.is_file() and marks in path.read_bytes()]
 
@@ -372,7 +374,7 @@ def keys_in(folder: Path) -> list[Path]:
         "for ever",
     ],
 )
-def test_a_key_that_can_not_be_sealed_is_kept_nowhere(creds: str, tmp_path: Path) -> None:
+def test_a_key_that_cannot_be_sealed_is_kept_nowhere(creds: str, tmp_path: Path) -> None:
     done = make_key(tmp_path, creds)
     assert done.returncode == 2
     assert "no key was kept" in done.stderr
@@ -380,8 +382,8 @@ def test_a_key_that_can_not_be_sealed_is_kept_nowhere(creds: str, tmp_path: Path
     assert list((tmp_path / "etc/table/credentials").iterdir()) == []
 
 
-def test_what_a_cut_off_sealing_left_is_taken_away_before_anything_else(tmp_path: Path) -> None:
-    """Power went, or the install was killed, after something was written and before it was looked at."""
+def test_leftovers_of_an_interrupted_sealing_are_removed_first(tmp_path: Path) -> None:
+    """Power failed, or the install was killed, after a file was written and before it was checked."""
     (tmp_path / "etc/table/credentials").mkdir(parents=True)
     (tmp_path / "etc/table/credentials/table-key.new").write_text(
         "PRIVATE KEY in the clear", encoding="ascii"
@@ -393,7 +395,7 @@ def test_what_a_cut_off_sealing_left_is_taken_away_before_anything_else(tmp_path
 
 
 @pytest.mark.parametrize("word", ["TERM", "HUP", "INT"])
-def test_who_stops_an_install_in_the_middle_of_sealing_leaves_no_key(word: str, tmp_path: Path) -> None:
+def test_an_install_stopped_while_sealing_leaves_no_key(word: str, tmp_path: Path) -> None:
     creds = f'cat >"$4"; kill -{word} $INSTALLER; exit 0'
     done = make_key(tmp_path, creds)
     assert done.returncode != 0
@@ -419,7 +421,7 @@ esac"""
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
-def test_the_script_is_clean() -> None:
+def test_shellcheck_finds_nothing_in_the_script() -> None:
     done = subprocess.run(["shellcheck", SCRIPT], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -433,7 +435,7 @@ def test_the_script_is_clean() -> None:
         ("publish:\n  to: mqtt\n  mqtt:\n    host: broker\n", ("journal", "hardware", "web", "mqtt")),
     ],
 )
-def test_a_table_gets_the_extras_that_its_file_asks_for(
+def test_a_table_gets_the_extras_that_its_file_needs(
     text: str, extras: tuple[str, ...], tmp_path: Path
 ) -> None:
     file = tmp_path / "table.yaml"
@@ -441,7 +443,7 @@ def test_a_table_gets_the_extras_that_its_file_asks_for(
     assert closure.extras_of(file) == extras
 
 
-def test_what_is_chosen_from_the_lock_is_whole_and_no_more() -> None:
+def test_exactly_the_needed_packages_are_chosen_from_the_lock() -> None:
     project = HERE / "pyproject.toml"
     chosen = list(closure.chosen(LOCK, closure.roots_of(project, ("journal",))))
     names = {entry.partition("==")[0] for entry in chosen}
@@ -464,10 +466,10 @@ def release_signed_in(checkout: Path, key: Path) -> None:
         ("no key where it was", "release.pub: No such file or directory"),
     ],
 )
-def test_where_a_release_key_is_trusted_no_other_release_is_switched_to(
+def test_with_a_trusted_release_key_no_unsigned_release_is_switched_to(
     way: str, told: str, tmp_path: Path
 ) -> None:
-    """What pip laid in is held against the list that came with the checkout."""
+    """The files that pip installed are compared with the list that came with the checkout."""
     checkout, root, stub = tmp_path / "checkout", tmp_path / "root", tmp_path / "python"
     for name in ("controller", "drivers", "config", "systemd", "docs"):
         shutil.copytree(HERE / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))

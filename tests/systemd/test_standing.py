@@ -1,4 +1,4 @@
-"""An upgrade stays when it is no worse than what it replaced; a first start is compared with nothing."""
+"""An upgrade stays if it is no worse than what it replaced; a first start is compared with nothing."""
 
 import json
 
@@ -10,7 +10,7 @@ SOUND = [{"name": name, "ok": True, "says": "well"} for name in ("journal", "dev
 
 
 def status(*faults: str, failing: tuple[str, ...] = ()) -> str:
-    """What a controller with these locking faults and these failing checks tells."""
+    """Return the status of a controller with these locking faults and these failing checks."""
     checks = [{**one, "ok": one["name"] not in failing} for one in SOUND]
     told = [{"code": code, "found": "what was found", "locks": True} for code in faults]
     return json.dumps({"faults": told, "self_test": checks})
@@ -40,11 +40,11 @@ def test_an_upgrade_that_is_no_worse_stays(before: str, now: str) -> None:
         (status(), status(failing=("devices",)), "self-test devices"),
     ],
 )
-def test_an_upgrade_that_is_worse_says_in_what(before: str, now: str, told: str) -> None:
+def test_an_upgrade_that_is_worse_is_reported_with_the_difference(before: str, now: str, told: str) -> None:
     (only,) = worse(before, now)
     assert told in only
 
 
-def test_a_fault_that_locks_nothing_sends_no_release_away() -> None:
+def test_a_fault_that_does_not_lock_causes_no_rollback() -> None:
     now = json.dumps({"faults": [{"code": "recording_lost", "found": "1", "locks": False}]})
     assert list(worse(status(), now)) == []

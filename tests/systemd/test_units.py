@@ -1,4 +1,4 @@
-"""The units: systemd finds no fault in them; they are closed to all but what they need."""
+"""The units: systemd finds no fault in them, and they are closed to everything they do not need."""
 
 import os
 import re
@@ -24,7 +24,7 @@ UNITS = (
 )
 PROGRAM = "/opt/table-controller/current/bin/tablectl"
 EXPOSURE = 20
-"""The most that is let pass, in tenths of systemd's own figure."""
+"""The greatest permitted exposure, in tenths of systemd's own figure."""
 
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: see .ci/services"
@@ -46,14 +46,14 @@ def values(unit: str, key: str) -> list[str]:
 
 
 def value(unit: str, key: str) -> str:
-    """Return the one value of a key."""
+    """Return the single value of a key."""
     (only,) = values(unit, key)
     return only
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """Copies of the units whose program is one that this machine has."""
+    """Return copies of the units whose program is one that this machine has."""
     for unit in UNITS:
         text = (SYSTEMD / unit).read_text(encoding="utf-8")
         assert PROGRAM in text
@@ -63,7 +63,7 @@ def here(tmp_path: Path) -> Path:
 
 @needs_systemd
 @pytest.mark.parametrize("unit", UNITS)
-def test_systemd_finds_no_fault(unit: str, here: Path) -> None:
+def test_systemd_finds_no_fault_in_the_units(unit: str, here: Path) -> None:
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(here / unit)],
         capture_output=True,
@@ -86,7 +86,7 @@ def test_a_unit_is_exposed_to_no_more_than_two(unit: str, here: Path) -> None:
 
 
 @needs_systemd
-def test_a_unit_that_is_not_closed_would_be_found_out(here: Path) -> None:
+def test_a_unit_that_is_not_closed_is_found(here: Path) -> None:
     bare = here / "bare.service"
     bare.write_text("[Service]\nExecStart=/bin/true\n", encoding="utf-8")
     done = subprocess.run(
@@ -97,7 +97,7 @@ def test_a_unit_that_is_not_closed_would_be_found_out(here: Path) -> None:
     assert done.returncode != 0
 
 
-def test_the_controller_reaches_its_ports_and_lines() -> None:
+def test_the_controller_may_open_its_ports_and_lines() -> None:
     unit = "table.service"
     assert set(values(unit, "DeviceAllow")) == {
         f"char-{kind} rw" for kind in ("ttyACM", "ttyUSB", "gpiochip")
@@ -115,7 +115,7 @@ def test_a_module_is_loaded_for_every_kind_of_port() -> None:
     assert {"cdc_acm", "usbserial", "ftdi_sio", "cp210x", "ch341"} <= loaded
 
 
-def test_the_controller_stands_where_it_can_make_its_fifo_and_finds_its_folders() -> None:
+def test_the_controllers_working_directory_lets_it_make_its_fifo_and_find_its_folders() -> None:
     unit = "table.service"
     runtime = f"/run/{value(unit, 'RuntimeDirectory')}"
     assert value(unit, "WorkingDirectory") == runtime == str(Path(SOCKET).parent)
@@ -131,13 +131,13 @@ def test_the_controller_may_give_its_socket_to_a_group() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_service_comes_back_for_ever(unit: str) -> None:
+def test_a_service_is_always_restarted(unit: str) -> None:
     assert value(unit, "Restart") == "always"
     assert value(unit, "StartLimitIntervalSec") == "0"
     assert int(value(unit, "RestartSec")) >= 2
 
 
-def test_the_controller_is_watched_and_says_which_thread_hangs_before_the_watchdog_bites() -> None:
+def test_the_controller_reports_a_hung_thread_before_the_watchdog_ends_it() -> None:
     unit = "table.service"
     assert value(unit, "Type") == "notify"
     assert int(value(unit, "WatchdogSec")) > STUCK_S
@@ -153,7 +153,7 @@ def test_the_controller_is_watched_and_says_which_thread_hangs_before_the_watchd
         ("table-camera.service", ["camera", "run"]),
     ],
 )
-def test_the_options_that_a_unit_gives_are_the_command_s_own(
+def test_the_options_in_a_unit_exist_in_the_command(
     unit: str, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     known: set[str] = set()
@@ -165,7 +165,7 @@ def test_the_options_that_a_unit_gives_are_the_command_s_own(
     assert given <= known
 
 
-def test_every_group_that_is_named_is_made() -> None:
+def test_every_named_group_is_created() -> None:
     made = (SYSTEMD / "sysusers.d" / "table.conf").read_text(encoding="ascii")
     named = set(re.findall(r"-group (\S+)", value("table.service", "ExecStart")))
     for unit in UNITS:
@@ -178,7 +178,7 @@ def test_every_group_that_is_named_is_made() -> None:
 
 
 @needs_root
-def test_users_groups_and_folders_can_be_made(tmp_path: Path) -> None:
+def test_users_groups_and_folders_can_be_created(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     for program, file in (("systemd-sysusers", "sysusers.d"), ("systemd-tmpfiles", "tmpfiles.d")):
         create = ["--create"] if program == "systemd-tmpfiles" else []
@@ -193,8 +193,8 @@ def test_users_groups_and_folders_can_be_made(tmp_path: Path) -> None:
     assert "table-console" in (tmp_path / "etc/group").read_text(encoding="utf-8")
 
 
-def test_rules_of_udev_are_whole() -> None:
-    """Each line is comparisons and assignments alone, and every port is kept from ModemManager."""
+def test_the_udev_rules_are_well_formed() -> None:
+    """Each line has only comparisons and assignments, and ModemManager ignores every port."""
     rules = (SYSTEMD / "udev" / "60-table.rules").read_text(encoding="ascii").splitlines()
     pair = r'[A-Z]+(?:\{[A-Za-z_]+\})?(?:==|\+=|=)"[^"]*"'
     for rule in rules:
@@ -211,7 +211,7 @@ def test_rules_of_udev_are_whole() -> None:
         ("system.conf.d/table-watchdog.conf", "Manager", "RuntimeWatchdogSec"),
     ],
 )
-def test_drop_ins_set_what_they_are_for(file: str, section: str, key: str) -> None:
+def test_drop_ins_set_their_keys(file: str, section: str, key: str) -> None:
     parser = ConfigParser()
     try:
         parser.read_string((SYSTEMD / file).read_text(encoding="ascii"))
@@ -221,14 +221,14 @@ def test_drop_ins_set_what_they_are_for(file: str, section: str, key: str) -> No
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_no_crash_leaves_a_key_on_a_disk(unit: str) -> None:
-    """A core holds whatever the process had in memory: the sealed key in the clear, tokens, PINs."""
+def test_no_core_dump_leaves_a_key_on_a_disk(unit: str) -> None:
+    """A core dump holds whatever the process had in memory: the unsealed key, tokens, PINs."""
     assert value(unit, "LimitCORE") == "0"
 
 
 @pytest.mark.parametrize("unit", ["table.service", "table-camera.service"])
-def test_what_deletes_by_age_may_ask_whether_the_clock_is_synchronized(unit: str) -> None:
+def test_services_that_delete_by_age_may_query_the_clocks_synchronization(unit: str) -> None:
     filters = values(unit, "SystemCallFilter")
     assert filters.index("adjtimex clock_adjtime clock_adjtime64") > filters.index("~@privileged @resources")
     assert not values(unit, "ProtectClock")  # it forbids these calls whatever a filter allows
-    assert not values(unit, "CapabilityBoundingSet")[0]  # so that none of them sets the clock
+    assert not values(unit, "CapabilityBoundingSet")[0]  # so that none of them can set the clock

@@ -11,12 +11,12 @@ LOGS = Path(__file__).parents[1] / "logs"
 
 
 def attempt(log: str, number: int) -> Exhibit:
-    """Take one attempt of a recorded log."""
+    """Return one attempt of a recorded log."""
     return exhibit_from_log(AttemptRef(str(LOGS / f"{log}.jsonl.gz"), number), None)
 
 
 def throw(log: str, number: int) -> ThrowSeen:
-    """See one throw of a recorded log."""
+    """Return one throw of a recorded log as drawn."""
     exhibit = attempt(log, number)
     table, rules = exhibit.setup.dice_table, exhibit.setup.ruleset.throw
     assert exhibit.judged is not None
@@ -26,7 +26,7 @@ def throw(log: str, number: int) -> ThrowSeen:
 
 
 def spin(log: str, number: int) -> SpinSeen:
-    """See one spin of a recorded log."""
+    """Return one spin of a recorded log as drawn."""
     exhibit = attempt(log, number)
     wheel, rules = exhibit.setup.wheel, exhibit.setup.ruleset.spin
     assert exhibit.judged is not None

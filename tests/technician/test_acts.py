@@ -1,4 +1,4 @@
-"""What a guided test makes of a technician's acts: each sensor passes or fails, with figure and limit."""
+"""How a guided test judges a technician's acts: each sensor passes or fails, with figure and limit."""
 
 from collections.abc import Sequence
 from random import Random
@@ -29,7 +29,7 @@ assert WHEEL is not None
 
 
 def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
-    """Let the virtual technician do each act of a device, and judge what the sensors then see."""
+    """Have the virtual technician do each act of a device, and judge the resulting readings."""
     settings = {"craps": CRAPS, "roulette": ROULETTE}[table]
     virtual = with_technician(settings, types_for(settings), seed=3, tell=print)
     technician = Technician(virtual, settings.dice_table, settings.wheel)
@@ -54,7 +54,7 @@ def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
         ("roulette", "wheel"),
     ],
 )
-def test_a_sound_device_passes_every_act_that_tests_it(table: str, device: str) -> None:
+def test_a_healthy_device_passes_every_act_that_tests_it(table: str, device: str) -> None:
     for word, findings in played(table, device).items():
         assert findings
         assert [(one.status, one.says) for one in findings if one.status != "pass"] == [], word
@@ -63,7 +63,7 @@ def test_a_sound_device_passes_every_act_that_tests_it(table: str, device: str) 
 @pytest.mark.parametrize(
     ("table", "device"), [("craps", "cam"), ("craps", "wall-left"), ("roulette", "wheel")]
 )
-def test_a_sensor_that_tells_nothing_fails_with_what_was_expected(table: str, device: str) -> None:
+def test_a_silent_sensor_fails_with_what_was_expected(table: str, device: str) -> None:
     settings = CRAPS if table == "craps" else ROULETTE
     for act in acts_for(device, settings):
         findings = act.findings()
@@ -88,11 +88,11 @@ def failed(findings: Sequence[SensorFinding]) -> list[str]:
 
 
 @pytest.mark.parametrize("beam", [0, 1, 2])
-def test_the_dead_beam_is_found_by_its_number(beam: int) -> None:
+def test_a_dead_beam_is_reported_by_its_number(beam: int) -> None:
     assert failed(spun(dead=beam)) == [f"ball_beam {beam}"]
 
 
-def test_beams_that_miss_or_double_often_fail_with_how_often() -> None:
+def test_beams_that_often_miss_or_double_fail_with_their_counts() -> None:
     assert failed(spun()) == []
     often = spun(missed=0.35)
     assert set(failed(often)) >= {"ball_beam 0", "ball_beam 1", "ball_beam 2"}
@@ -133,21 +133,21 @@ def lies(up: int | None, confidence: float, tilt_deg: float) -> DieRest:
         (6, 0.9, 25.0, "tilted"),
     ],
 )
-def test_a_die_seen_wrongly_fails(up: int | None, confidence: float, tilt_deg: float, says: str) -> None:
+def test_a_misread_die_fails_the_test(up: int | None, confidence: float, tilt_deg: float, says: str) -> None:
     found = heard("die_rest", "cam", lies(up, confidence, tilt_deg))
     assert found.status == "fail"
     assert says in found.says
 
 
-def test_an_impact_without_a_die_at_the_wall_fails() -> None:
+def test_an_impact_without_a_die_at_the_wall_fails_the_test() -> None:
     knock = WallImpact(t=1, dev="wall-left", wall="left", pos_mm=300, peak=400)
     found = heard("wall_impact", "wall-left", knock)
     assert found.status == "fail"
     assert "impact of peak 400 at 300 mm; no die was within 80 mm of the wall then" in found.says
 
 
-def test_a_throw_that_ended_before_the_test_and_a_knock_end_no_test_of_a_wall() -> None:
-    """The rest of the throw before, and the camera's lag, must not fail a sensor that is well."""
+def test_readings_of_an_earlier_throw_and_a_knock_do_not_end_a_walls_test() -> None:
+    """Late readings of the throw before, and the camera's delay, must not fail a healthy sensor."""
     (act,) = [one for one in acts_for("wall-left", CRAPS) if one.sensor == "wall_impact"]
     act.receive(
         DieRest(t=1_000_000, dev="cam", die=1, x=900, y=500, up=4, confidence=0.9, tilt_deg=0, on="felt")
@@ -164,7 +164,7 @@ def test_a_throw_that_ended_before_the_test_and_a_knock_end_no_test_of_a_wall() 
     assert [found.status for found in act.findings()] == ["pass"]
 
 
-def test_a_rotor_that_turns_both_ways_at_once_fails() -> None:
+def test_a_rotor_reported_in_both_directions_fails() -> None:
     passes = [RotorIndex(t=n * 2_000_000, dev="wheel", direction="cw" if n % 2 else "ccw") for n in range(4)]
     found = heard("rotor_index", "wheel", *passes)
     assert found.status == "fail"

@@ -1,4 +1,4 @@
-"""What support gets: no key, password or token is in it, however it was written down."""
+"""The support archive contains no key, password or token, however it was written down."""
 
 import io
 import tarfile
@@ -29,7 +29,7 @@ publish:
 """
 
 
-def test_a_settings_file_keeps_its_shape_and_loses_its_secrets() -> None:
+def test_a_settings_file_keeps_its_structure_and_loses_its_secrets() -> None:
     told = bundle.settings_without_secrets(FILE, WORDS)
     assert [secret for secret in SECRETS if secret in told] == []
     kept = yaml.safe_load(told)
@@ -42,7 +42,7 @@ def test_a_settings_file_keeps_its_shape_and_loses_its_secrets() -> None:
     "text",
     ["credentials: {user: a, value: hunter2}", "keys: {cam: hunter2}", "passwords: [{cam: hunter2}]"],
 )
-def test_all_below_a_secret_name_is_left_out(text: str) -> None:
+def test_everything_below_a_secret_name_is_left_out(text: str) -> None:
     assert "hunter2" not in bundle.settings_without_secrets(text, WORDS)
 
 
@@ -57,22 +57,22 @@ def test_all_below_a_secret_name_is_left_out(text: str) -> None:
         "pim: 4711",
     ],
 )
-def test_what_stands_under_a_key_that_no_file_has_is_left_out(text: str) -> None:
-    """Spelt wrong it was no key that a list of secrets names."""
+def test_values_under_an_unknown_key_are_left_out(text: str) -> None:
+    """A misspelt key would not be in a list of secret names."""
     told = bundle.settings_without_secrets(text, WORDS)
     assert "hunter2" not in told
     assert "4711" not in told
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (config_home() / "tables").glob("*.yaml")))
-def test_of_a_shipped_table_nothing_is_left_out_for_its_key(name: str) -> None:
+def test_no_key_of_a_shipped_table_counts_as_unknown(name: str) -> None:
     text = (config_home() / "tables" / name).read_text(encoding="utf-8")
     told = yaml.safe_load(bundle.settings_without_secrets(text, WORDS))
     assert told == bundle.without_secrets(yaml.safe_load(text))
 
 
-def test_a_status_keeps_codes_and_figures_and_loses_what_others_said() -> None:
-    """What somebody typed, a board sent or a library said was cleaned by guesses."""
+def test_a_status_keeps_codes_and_figures_and_loses_foreign_text() -> None:
+    """Text that a person typed, a board sent or a library reported cannot be cleaned reliably."""
     told = bundle.status_without_free_text(
         {
             "headline": "locked: the wifi psk is hunter2",
@@ -89,7 +89,7 @@ def test_a_status_keeps_codes_and_figures_and_loses_what_others_said() -> None:
     assert told["digests"] == {"program": HMAC}
 
 
-def test_a_file_that_is_no_yaml_is_left_out_whole() -> None:
+def test_a_file_that_is_not_yaml_is_left_out_completely() -> None:
     told = bundle.settings_without_secrets("key: [hunter2", WORDS)
     assert "hunter2" not in told
     assert told.startswith(bundle.LEFT_OUT)
@@ -116,7 +116,7 @@ def test_a_log_line_loses_its_secret(line: str) -> None:
     assert bundle.LEFT_OUT in told
 
 
-def test_the_archive_holds_each_part_as_a_file_for_its_owner_alone() -> None:
+def test_the_archive_holds_each_part_as_a_file_for_its_owner_only() -> None:
     stream = io.BytesIO()
     bundle.pack(stream, {"a.txt": "one\n", "b.json": "{}\n"})
     stream.seek(0)
@@ -136,8 +136,8 @@ WRONG_LINES = (
 
 
 @pytest.mark.parametrize(("line", "key"), WRONG_LINES)
-def test_what_can_not_be_the_value_of_its_key_is_left_out(line: str, key: str) -> None:
-    """A password that was written into the wrong line."""
+def test_a_value_that_cannot_belong_to_its_key_is_left_out(line: str, key: str) -> None:
+    """It may be a password that was written into the wrong line."""
     text = f"publish: {{mqtt: {{{line}}}}}\nruleset: craps-12-034\n"
     told = bundle.settings_without_secrets(text, WORDS, {key})
     assert "hunter2" not in told
@@ -153,10 +153,10 @@ def test_a_password_in_an_address_without_slashes_is_left_out(host: str) -> None
     assert host.rpartition("@")[2] in told
 
 
-def test_a_mistake_is_told_without_what_was_found() -> None:
+def test_a_mistake_is_reported_without_the_value_found() -> None:
     says = "table.yaml:4:1: publish.mqtt.port: found 'hunter2, expected x', expected a whole number; see it"
     assert bundle.without_found_value(says) == (
         f"table.yaml:4:1: publish.mqtt.port: found {bundle.LEFT_OUT}, expected a whole number; see it"
     )
     long = "a:" * 20_000
-    assert bundle.redact(long) == long, "and no text of whatever length takes long"
+    assert bundle.redact(long) == long, "no text, however long, may take long"

@@ -1,4 +1,4 @@
-"""A camera's plane from dice at named places: what is measured, what is refused, and who is to blame."""
+"""A camera's plane from dice at named places: what is measured, what is refused, and which point is wrong."""
 
 from math import cos, sin
 from random import Random
@@ -25,7 +25,7 @@ PLACES = named_places(TABLE)
 
 
 def camera(turned: float, scale: float, tilt: float) -> Homography:
-    """A camera that sees the table turned, smaller and from one side."""
+    """Return a camera that sees the table turned, smaller and from one side."""
     across, along = scale * cos(turned), scale * sin(turned)
     return Homography(
         ((across, -along, 640.0), (along, across, 240.0), (tilt * 1e-5, -tilt * 2e-5, 1.0)), 0.0
@@ -63,14 +63,14 @@ def test_a_known_camera_is_found_again(turned: float, scale: float, tilt: float,
         assert told == pytest.approx(place, abs=8.0)
 
 
-def test_the_image_of_a_place_is_where_the_camera_saw_it() -> None:
+def test_a_place_maps_back_to_its_image() -> None:
     lens = camera(0.4, 0.3, 2.0)
     plane = fit_rows([(*one.seen, *one.place) for one in laid(lens, Random(1), 0.0)], 1.0)
     seen = plane.to_image(1234.0, 567.0)
     assert seen == pytest.approx(lens.to_table(1234.0, 567.0), abs=1e-6)
 
 
-def test_every_point_is_reported_with_its_residual_and_what_it_was_before() -> None:
+def test_every_point_is_reported_with_its_residual_and_its_previous_one() -> None:
     lens = camera(0.0, 0.3, 1.0)
     found = calibrate_camera(laid(lens, Random(3), 0.2), TABLE, "cam", fit_rows(ROUGH, 10.0))
     assert len(found.report) == len(PLACES) + 1
@@ -83,7 +83,7 @@ ROUGH = ((640, 240, 0, 0), (1720, 240, 3600, 0), (1720, 570, 3600, 1100), (640, 
 
 
 @pytest.mark.parametrize("wrong", list(PLACES))
-def test_a_die_that_lay_elsewhere_is_named(wrong: str) -> None:
+def test_a_misplaced_die_is_named(wrong: str) -> None:
     points = laid(camera(0.2, 0.3, 1.0), Random(5), 0.05)
     points = [one if one.name != wrong else moved(one, 60.0) for one in points]
     points.append(DiePlacement("spot", (900.0, 300.0), seen_at(camera(0.2, 0.3, 1.0), (900.0, 300.0))))
@@ -101,13 +101,13 @@ def seen_at(lens: Homography, place: Point) -> Point:
     return seen
 
 
-def test_of_five_points_none_is_named_because_none_can_be() -> None:
+def test_of_five_points_none_can_be_named_as_wrong() -> None:
     points = laid(camera(0.2, 0.3, 1.0), Random(5), 0.05, tuple(PLACES)[:5])
     with pytest.raises(UnfitError, match="lay six dice or more"):
         calibrate_camera([*points[:4], moved(points[4], 80.0)], TABLE, "cam", None)
 
 
-def test_four_points_are_taken_with_a_word_that_nothing_checks_them() -> None:
+def test_four_points_are_accepted_with_a_warning_that_nothing_checks_them() -> None:
     corners = ("left-front", "left-back", "right-front", "right-back")
     found = calibrate_camera(laid(camera(0, 0.3, 0), Random(1), 0.0, corners), TABLE, "cam", None)
     assert "four points always fit" in found.report[-1]
@@ -129,13 +129,13 @@ def rest(t: int, x: float, y: float, die: int = 1) -> DieRest:
     return DieRest(t=t, dev="cam", die=1 if die == 1 else 2, x=x, y=y, up=6, confidence=0.9)
 
 
-def test_a_die_told_twice_at_its_place_was_laid_once() -> None:
+def test_a_die_reported_twice_at_its_place_counts_once() -> None:
     told = [rest(1, 10, 10), rest(2, 11, 12), rest(3, 1800, 10), rest(4, 10, 10)]
     assert laid_dice_in(told, "cam") == [(11, 12), (1800, 10), (10, 10)]
     assert laid_dice_in(told, "other") == []
 
 
-def test_a_place_is_reported_once_one_die_has_lain_there_for_a_while() -> None:
+def test_a_place_is_reported_once_a_die_has_been_there_for_a_while() -> None:
     act = LayDieAt("cam", "left-front", (9.5, 9.5))
     assert act.lamp_text == "put_9.5_9.5"
     act.receive(rest(1, 10, 10))

@@ -1,4 +1,4 @@
-"""What the doctor says of a camera's pictures."""
+"""The doctor's findings about a camera's pictures."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ def said(root: Path, now_s: float = NOW_S) -> list[tuple[str, str]]:
     return [(one.state, one.says) for one in pictures(Machine(root, lambda _words: None), now_s)]
 
 
-def test_limits_that_a_rig_leaves_out_are_the_cameras_own() -> None:
+def test_limits_missing_in_a_rig_are_the_cameras_defaults() -> None:
     usual = EvidenceFile()
     assert (usual.folder, usual.days, usual.max_mb) == (FOLDER, DEFAULT_DAYS, DEFAULT_MAX_MB)
 
 
-def test_a_machine_without_a_camera_has_nothing_to_say(tmp_path: Path) -> None:
+def test_a_machine_without_a_camera_has_no_findings(tmp_path: Path) -> None:
     assert said(tmp_path) == []
 
 

@@ -1,4 +1,4 @@
-"""Drawings: well-formed, inside their sheet, labels apart, and alike in every format."""
+"""Drawings: well-formed, inside their sheet, with separate labels, and alike in every format."""
 
 import struct
 from io import BytesIO
@@ -61,7 +61,7 @@ def test_svg_is_well_formed_the_same_every_time_and_needs_nothing_else(log: str,
 
 
 @pytest.mark.parametrize(("log", "number"), [(log, number) for log, number in SHOWN if "craps" in log])
-def test_no_leader_crosses_words_on_top_of_them(log: str, number: int) -> None:
+def test_no_leader_is_drawn_on_top_of_a_label(log: str, number: int) -> None:
     marks = drawing(log, number).marks
     leaders = [
         (i, mark) for i, mark in enumerate(marks) if isinstance(mark, Polyline) and mark.stroke == LEADER
@@ -73,18 +73,18 @@ def test_no_leader_crosses_words_on_top_of_them(log: str, number: int) -> None:
 
 
 def spots_of(line: Polyline) -> list[Spot]:
-    """Return a straight line's spots, a twentieth of it apart, but for its ends."""
+    """Return points along a straight line, a twentieth of it apart, without its ends."""
     (x, y), (x_end, y_end) = line.spots
     return [(x + (x_end - x) * i / 20, y + (y_end - y) * i / 20) for i in range(1, 20)]
 
 
 def holds(words: TextMark, spot: Spot) -> bool:
-    """Return whether a spot lies in the words."""
+    """Return whether a point is inside the label."""
     x, y = spot
     return words.left < x < words.left + words.width and words.at[1] - 0.7 * words.size < y < words.at[1]
 
 
-def test_words_of_a_log_can_not_break_out_of_the_svg() -> None:
+def test_text_from_a_log_cannot_break_out_of_the_svg() -> None:
     sheet = Drawing(100, 100, 'a"<b>\x00')
     sheet.text((10, 10), "</text><script>\x07&")
     root = ElementTree.fromstring(as_svg(sheet))
@@ -92,7 +92,7 @@ def test_words_of_a_log_can_not_break_out_of_the_svg() -> None:
     assert {element.text for element in texts} == {"</text><script> &"}
 
 
-def test_words_have_their_edge_as_a_copy_beneath_that_every_viewer_draws() -> None:
+def test_the_outline_of_a_label_is_a_copy_beneath_it_that_every_viewer_draws() -> None:
     sheet = Drawing(100, 100, "edge")
     sheet.text((10, 10), "die 1", colour="#123456")
     beneath, above = [mark for mark in ElementTree.fromstring(as_svg(sheet)) if mark.tag.endswith("text")]
@@ -120,7 +120,7 @@ def test_a_dashed_line_leaves_its_gaps_white() -> None:
     ]
 
 
-def test_labels_around_one_spot_do_not_lie_on_each_other() -> None:
+def test_labels_around_one_point_do_not_overlap() -> None:
     sheet = Drawing(400, 300, "labels")
     labels = Labels(sheet, (0, 0), (400, 300))
     labels.keep_free((200, 150), 6)

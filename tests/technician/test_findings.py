@@ -1,4 +1,4 @@
-"""Each question that the doctor asks, with an answer that is well and one that is not."""
+"""Each check of the doctor, with a good result and a bad one."""
 
 import errno
 import grp
@@ -28,7 +28,7 @@ def states(findings: Sequence[Finding]) -> list[str]:
 
 
 def telling(**answers: str) -> Machine:
-    """A machine whose programs print this."""
+    """Return a machine whose programs print this."""
     return Machine(Path("/nonexistent"), lambda words: answers.get(words[0]))
 
 
@@ -45,7 +45,7 @@ def test_a_weak_supply_is_reported(told: str, state: str, says: str) -> None:
     assert (found.state, says in found.says) == (state, True)
 
 
-def test_a_machine_that_tells_nothing_is_not_called_sick() -> None:
+def test_a_machine_without_information_has_no_power_finding() -> None:
     assert machine_checks.power(NOTHING).state == "unchecked"
     assert machine_checks.watchdog(NOTHING).state == "unchecked"
     assert states(list(machine_checks.units(NOTHING))) == ["unchecked"] * 5
@@ -72,12 +72,12 @@ UNIT = "LoadState=loaded\nActiveState={}\nSubState=x\nNRestarts={}\nWatchdogUSec
         ("LoadState=not-found\n", "unchecked"),
     ],
 )
-def test_a_unit_that_fell_is_reported_with_how_often(told: str, expected: str) -> None:
+def test_a_unit_that_failed_is_reported_with_the_number_of_failures(told: str, expected: str) -> None:
     assert states(list(machine_checks.units(telling(systemctl=told)))) == [expected] * 5
 
 
-def test_a_unit_that_does_not_run_has_no_watchdog_to_miss() -> None:
-    """systemd tells the watchdog of a unit that runs alone."""
+def test_a_unit_that_does_not_run_is_not_reported_for_its_watchdog() -> None:
+    """systemd reports the watchdog only of a running unit."""
     found = list(machine_checks.units(telling(systemctl=UNIT.format("inactive", 0, "0"))))
     assert states(found) == ["ok"] * 5
 
@@ -87,7 +87,7 @@ def test_a_unit_without_a_watchdog_is_reported() -> None:
     assert states(found) == [*["ok", "warning"] * 2, "ok", "ok", "ok"]
 
 
-def test_each_standing_fault_and_failed_check_of_the_controller_is_a_line() -> None:
+def test_each_present_fault_and_failed_check_of_the_controller_is_a_line() -> None:
     status: Mapping[str, object] = {
         "table": "craps",
         "headline": "locked",
@@ -102,7 +102,7 @@ def test_each_standing_fault_and_failed_check_of_the_controller_is_a_line() -> N
     assert states(list(machine_checks.controller(None, "nobody answers"))) == ["fault"]
 
 
-def test_a_fault_is_reported_with_where_it_is_and_a_failed_journal_once_with_its_own_remedy() -> None:
+def test_a_fault_is_reported_with_its_place_and_a_failed_journal_once_with_its_remedy() -> None:
     found = "found database or disk is full, expected a journal on a sound disk"
     status: Mapping[str, object] = {
         "table": "craps",
@@ -124,7 +124,7 @@ def test_a_fault_is_reported_with_where_it_is_and_a_failed_journal_once_with_its
 
 
 def test_a_device_that_is_away_is_reported_once() -> None:
-    """Its absence alone makes two faults stand, and two checks fail."""
+    """Its absence alone causes two faults and two failed checks."""
     status: Mapping[str, object] = {
         "table": "craps",
         "headline": "device_missing (cam)",
@@ -142,7 +142,7 @@ def test_a_device_that_is_away_is_reported_once() -> None:
     ]
 
 
-def test_a_port_that_is_not_there_is_a_fault_and_one_that_is_there_is_well(tmp_path: Path) -> None:
+def test_a_missing_port_is_a_fault_and_an_existing_one_is_good(tmp_path: Path) -> None:
     settings, loaded = table_checks.load("craps")
     assert settings is not None
     assert states(loaded) == ["ok"]
@@ -154,7 +154,7 @@ def test_a_port_that_is_not_there_is_a_fault_and_one_that_is_there_is_well(tmp_p
     assert set(states(list(table_checks.ports(settings, tmp_path)))) == {"ok"}
 
 
-def test_a_gpio_table_is_told_its_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gpio_chip_of_a_table_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, _ = table_checks.load("roulette-gpio")
     assert settings is not None
     gone = {finding.says for finding in table_checks.ports(settings, tmp_path) if finding.state == "fault"}
@@ -184,7 +184,7 @@ def test_a_panels_library_that_is_not_installed_is_a_fault(
     assert told.state == state
 
 
-def test_who_asks_is_told_what_his_groups_open_and_what_he_lacks() -> None:
+def test_the_users_groups_are_reported_with_what_they_permit_and_what_is_missing() -> None:
     known = [
         grp.struct_group((name, "x", number, members))
         for name, number, members in (
@@ -221,7 +221,7 @@ def test_every_mistake_of_a_table_file_is_a_line(tmp_path: Path) -> None:
     assert set(states(loaded)) == {"fault"}
 
 
-def test_a_broker_that_nobody_runs_is_a_fault_and_one_that_listens_is_well() -> None:
+def test_a_broker_that_does_not_run_is_a_fault_and_one_that_listens_is_good() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         publish = PublishSettings(to="mqtt", mqtt=MqttSettings(host="127.0.0.1", port=port))
@@ -230,27 +230,27 @@ def test_a_broker_that_nobody_runs_is_a_fault_and_one_that_listens_is_well() -> 
     assert list(table_checks.broker(PublishSettings())) == []
 
 
-def test_what_a_table_needs_installed_follows_its_file() -> None:
+def test_the_packages_that_a_table_needs_follow_from_its_file() -> None:
     assert table_checks.extras_of(None) == {"journal", "hardware"}
     settings, _ = table_checks.load("craps")
     assert table_checks.extras_of(settings) == {"journal", "hardware", "settlement"}
     assert states(list(machine_checks.extras({"journal"})))[0] == "ok"
 
 
-def test_a_missing_package_is_a_fault_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_a_fault_only_if_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(machine_checks.PACKAGES, "mqtt", ("no_such_package",))
     told = {found.about: found.state for found in machine_checks.extras({"mqtt"})}
     assert told["extra mqtt"] == "fault"
     assert {found.about: found.state for found in machine_checks.extras(())}["extra mqtt"] == "ok"
 
 
-def test_a_journal_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
+def test_a_journal_that_does_not_exist_yet_is_not_a_fault(tmp_path: Path) -> None:
     options = Options(table="craps", journal=tmp_path / "none", socket=tmp_path / "control.sock")
     assert states(list(table_checks.journal_folder(options, {}))) == ["unchecked"]
 
 
 @pytest.mark.parametrize("left", ["an older copy", "nothing", "no folder"])
-def test_a_journal_that_its_head_remembers_longer_is_a_fault(tmp_path: Path, left: str) -> None:
+def test_a_journal_shorter_than_its_head_says_is_a_fault(tmp_path: Path, left: str) -> None:
     (tmp_path / "table").mkdir()
     rig = rig_in(tmp_path / "table")
     rig.played(1)
@@ -269,7 +269,7 @@ def test_a_journal_that_its_head_remembers_longer_is_a_fault(tmp_path: Path, lef
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_a_key_that_is_sealed_for_the_service_is_missed_by_nobody(tmp_path: Path, sealed: bool) -> None:
+def test_a_key_sealed_for_the_service_is_not_reported_missing(tmp_path: Path, sealed: bool) -> None:
     rig = rig_in(tmp_path)
     rig.played(1)
     credential = tmp_path / "credential"
@@ -282,19 +282,19 @@ def test_a_key_that_is_sealed_for_the_service_is_missed_by_nobody(tmp_path: Path
     assert told["files and groups"].state == ("ok" if sealed else "fault")
 
 
-def test_a_file_that_is_no_journal_is_a_fault(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_journal_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "journal.db").write_bytes(b"no database" * 1000)
     options = Options(table="craps", journal=tmp_path, socket=tmp_path / "control.sock")
     assert "fault" in states(list(table_checks.journal_folder(options, {})))
 
 
-def test_the_disk_is_measured_and_left_as_it_was(tmp_path: Path) -> None:
+def test_the_disk_is_measured_and_left_unchanged(tmp_path: Path) -> None:
     found = list(machine_checks.disk(tmp_path / "journal"))
     assert [finding.about for finding in found] == ["disk", "disk speed"]
     assert os.listdir(tmp_path) == []
 
 
-def test_a_disk_that_takes_no_byte_is_a_fault_with_its_remedy(
+def test_a_disk_that_refuses_writes_is_a_fault_with_its_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_args: object, **_named: object) -> None:
@@ -307,7 +307,7 @@ def test_a_disk_that_takes_no_byte_is_a_fault_with_its_remedy(
     assert "free space" in speed.remedy
 
 
-def test_a_clock_that_nobody_sets_is_a_warning() -> None:
+def test_an_unsynchronized_clock_is_a_warning() -> None:
     assert machine_checks.clock(synchronized=False).state == "warning"
     assert machine_checks.clock(synchronized=True).state == "ok"
     assert machine_checks.python().about == "python"

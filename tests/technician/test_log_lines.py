@@ -1,4 +1,4 @@
-"""Log lines for support: what is known to be ours goes in, and no secret of whatever shape goes with it."""
+"""Log lines for support: known messages of ours are included, and no secret of any form."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from controller.technician.bundle import LEFT_OUT, known_log_lines
 NAMES = frozenset({"craps", "cam", "wall-left"})
 AT = "2026-11-28T13:00:00+0000 host-of-a-casino tablectl[123]: "
 SECRET = "Xy7pQ9"
-"""Short, with a digit and of both cases: it looks like any word."""
+"""A short secret with a digit and both cases, which looks like an ordinary word."""
 PEM = f"-----BEGIN PRIVATE KEY-----{SECRET}-----END PRIVATE KEY-----"
 SHAPES = (
     f"Authorization: Bearer {SECRET}",
@@ -87,7 +87,7 @@ PLACES = (
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_shape_of_secret_passes_wherever_it_stands(place: str) -> None:
+def test_no_form_of_secret_passes_wherever_it_is(place: str) -> None:
     assert len(SHAPES) > 33
     for head in (AT, ""):
         told = {shape: known_log_lines(head + place.format(shape), NAMES) for shape in SHAPES}
@@ -97,11 +97,11 @@ def test_no_shape_of_secret_passes_wherever_it_stands(place: str) -> None:
 @pytest.mark.parametrize(
     "head", [f"2026-11-28T13:00:00+0000 host {SECRET}[1]: ", f"{SECRET} host tablectl[1]: "]
 )
-def test_nor_in_what_stands_before_a_message(head: str) -> None:
+def test_no_secret_passes_in_the_head_of_a_line(head: str) -> None:
     assert SECRET not in known_log_lines(head + "craps: stopped", NAMES)
 
 
-def test_the_machines_own_name_is_left_out() -> None:
+def test_the_machines_name_is_left_out() -> None:
     assert known_log_lines(AT + "<5>craps: stopped", NAMES) == (
         "2026-11-28T13:00:00+0000 tablectl[123]: craps: stopped\n"
     )
@@ -124,19 +124,19 @@ def test_the_machines_own_name_is_left_out() -> None:
         ("KeyError: 'seat'", f"KeyError: {LEFT_OUT}"),
     ],
 )
-def test_what_support_needs_goes_in(line: str, told: str | None) -> None:
+def test_what_support_needs_is_included(line: str, told: str | None) -> None:
     expected = told or line.removeprefix("<6>")
     assert known_log_lines(AT + line, NAMES) == f"2026-11-28T13:00:00+0000 tablectl[123]: {expected}\n"
 
 
-def test_the_messages_without_values_are_still_those_that_the_program_writes() -> None:
+def test_the_known_messages_without_values_are_those_that_the_program_writes() -> None:
     written = "".join(path.read_text(encoding="utf-8") for path in Path(app.__path__[0]).glob("*.py"))
     without_values = [pattern for pattern in bundle._OWN_MESSAGES if not re.search(r"[\\(]", pattern)]
     assert len(without_values) == 2
     assert [message for message in without_values if message not in written] == []
 
 
-def test_a_fault_is_reported_by_its_code_and_where_and_not_by_what_was_found() -> None:
+def test_a_fault_is_included_by_its_code_and_place_without_the_value_found() -> None:
     fault = Fault("device_missing", "cam, wall-left", f"not up: {SECRET}")
     told = known_log_lines(f"{AT}<3>began: {fault}", NAMES)
     assert "began: cam, wall-left: " in told
@@ -144,7 +144,7 @@ def test_a_fault_is_reported_by_its_code_and_where_and_not_by_what_was_found() -
     assert LEFT_OUT in told
 
 
-def test_lines_that_are_not_known_are_counted() -> None:
+def test_unknown_lines_are_counted() -> None:
     text = f"{AT}one\n{AT}two\n{AT}<5>craps: stopped\n{AT}three\n"
     assert known_log_lines(text, NAMES).splitlines() == [
         "(2 lines left out)",
@@ -159,6 +159,6 @@ GUESSABLE = [
 
 
 @pytest.mark.parametrize("shape", GUESSABLE[:12])
-def test_what_other_parts_of_the_bundle_say_loses_what_shows(shape: str) -> None:
-    """Findings and the status are our own words; what a library's error put into them is cleaned."""
+def test_other_parts_of_the_bundle_lose_recognizable_secrets(shape: str) -> None:
+    """Findings and the status are our own text; text that a library's error put into them is cleaned."""
     assert SECRET not in bundle.redact(f"cam: found {shape}")

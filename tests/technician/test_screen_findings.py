@@ -1,4 +1,4 @@
-"""What the doctor says of sign-in and console: how each stands, and the next step where it does not."""
+"""The doctor's findings about sign-in and console: the state of each, and the next step if it is not good."""
 
 import socket
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ SHOWN = (
 
 
 class Installed:
-    """A machine with both units, its files under a folder."""
+    """A machine with both units, and its files under a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -47,7 +47,7 @@ class Installed:
         return list(screens(Machine(self.root, self.call)))
 
     def wrong(self) -> Finding:
-        """Return the one thing that is not well."""
+        """Return the only finding that is not good."""
         [found] = [one for one in self.findings() if one.state != "ok"]
         return found
 
@@ -77,7 +77,7 @@ def test_a_machine_without_the_units_has_nothing_to_check(tmp_path: Path) -> Non
     assert list(screens(Machine(tmp_path, lambda _: "LoadState=not-found\n"))) == []
 
 
-def test_units_that_nobody_enabled_are_no_fault(installed: Installed) -> None:
+def test_units_that_are_not_enabled_are_not_a_fault(installed: Installed) -> None:
     installed.enabled, installed.active = "disabled", {SIGN_IN: "inactive", CONSOLE_UNIT: "inactive"}
     assert [(one.state, one.about) for one in installed.findings()] == [
         ("unchecked", "sign-in"),
@@ -95,14 +95,14 @@ def test_a_file_with_a_wrong_mode_is_reported_with_the_command_that_corrects_it(
     assert found.remedy.startswith("chmod 6")
 
 
-def test_a_sign_in_process_that_never_ran_has_left_no_key(installed: Installed) -> None:
+def test_a_missing_sign_in_key_is_reported_as_a_process_that_never_ran(installed: Installed) -> None:
     (installed.folder / PUBLIC_FILE).unlink()
     found = installed.wrong()
     assert "accepts no screens" in found.says
     assert found.remedy == "systemctl enable --now table-sign-in"
 
 
-def test_a_register_with_nobody_in_it_is_told(installed: Installed) -> None:
+def test_an_empty_register_is_reported(installed: Installed) -> None:
     (installed.folder / REGISTER_FILE).unlink()
     found = installed.wrong()
     assert (found.state, found.remedy) == ("warning", "tablectl people add NAME --role boxperson")

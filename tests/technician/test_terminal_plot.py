@@ -1,4 +1,4 @@
-"""Plots on a terminal: they fit, they read without colour, and plain ASCII will do."""
+"""Plots on a terminal: they fit, they are readable without colour, and plain ASCII is enough."""
 
 import pytest
 
@@ -15,12 +15,12 @@ def test_a_plot_fits_a_terminal_of_24_lines(columns: int, braille: bool) -> None
         assert max(map(len, lines)) <= max(min(columns, 160), 40) or columns < 82
 
 
-def test_in_ascii_everything_is_ascii() -> None:
+def test_an_ascii_plot_contains_only_ascii() -> None:
     for seen in (throw("craps-12-034-voids", 3), spin("roulette-american", 2)):
         assert all(line.isascii() for line in plot(seen, 80, braille=False))
 
 
-def test_a_throw_shows_rests_hits_misses_and_what_was_heard() -> None:
+def test_a_throw_shows_rests_hits_misses_and_impacts() -> None:
     text = "\n".join(plot(throw("craps-12-034-voids", 4), 80, braille=False))
     assert "[1]" in text
     assert "[?]" in text

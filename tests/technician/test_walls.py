@@ -1,4 +1,4 @@
-"""A wall sensor's threshold: between the loudest noise and the weakest die, or none at all."""
+"""A wall sensor's threshold: between the loudest noise and the weakest die, or no threshold at all."""
 
 from pathlib import Path
 
@@ -50,13 +50,13 @@ def test_distributions_and_margins_are_reported_as_figures() -> None:
     )
 
 
-def test_too_few_throws_choose_nothing() -> None:
+def test_too_few_throws_give_no_threshold() -> None:
     with pytest.raises(UnfitError, match="found 4 throws heard, expected at least 5"):
         calibrate_wall(AT, [200, 300, 400, 500], [], [], 0.0)
 
 
 @pytest.mark.parametrize("name", ["sim-craps-12-034-a", "sim-craps-12-034-b"])
-def test_a_recording_tells_dice_from_the_room(name: str) -> None:
+def test_a_recording_separates_dice_from_noise(name: str) -> None:
     with open_log(str(LOGS / f"{name}.jsonl.gz")) as log:
         table, readings = log.header.dice_table, list(log)
     assert table is not None
@@ -71,7 +71,7 @@ def impact(peak: float, dev: str = "wall-left") -> WallImpact:
     return WallImpact(t=1, dev=dev, wall="left", pos_mm=1, peak=peak)
 
 
-def test_a_room_is_listened_to_until_it_was_quiet_and_a_knock_until_it_came() -> None:
+def test_noise_is_measured_for_a_quiet_period_and_a_knock_until_it_comes() -> None:
     quiet = ListenToWall("wall-left", "left", "quiet_left", "hands off")
     knock = ListenToWall("wall-left", "left", "knock_left", "knock", max_impacts=1)
     assert not quiet.is_complete(1.0)

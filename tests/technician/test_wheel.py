@@ -1,4 +1,4 @@
-"""A wheel's angles from a ball and a rotor that slow down: found again, whatever the file says so far."""
+"""A wheel's angles from a slowing ball and rotor: found, whatever the table's file says before."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ def spins(wheel: Wheel, rng: Random, count: int = 3, missed: float = 0.03) -> li
 
 
 def resting(wheel: Wheel, rng: Random, number: str) -> list[AnyReading]:
-    """The rotor turned slowly with the ball in a pocket."""
+    """Return a rotor that turns slowly with the ball in a pocket."""
     hand = croupier_at(rng, wheel, 0.0)
     spin = hand.spin(7.0, longer_turns=4.0)
     hand.rest_in_pocket(spin, wheel.pockets_clockwise.index(number), spin.ball.end_s + 1.0)
@@ -47,14 +47,14 @@ def beams_of(found: Calibrated) -> Sequence[float]:
 
 
 def guessed(wheel: Wheel) -> Wheel:
-    """The same wheel as somebody put it into the file who has not measured it."""
+    """Return the same wheel with the unmeasured angles of a table's file."""
     beams = (wheel.beams_deg[0], *(0.0 for _ in wheel.beams_deg[1:]))
     return msgspec.structs.replace(wheel, beams_deg=beams, drop_rev_per_s=0.3, rotor_index_deg=0.0)
 
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15, deadline=None, derandomize=True)
-def test_beams_index_and_drop_of_any_wheel_are_found_again(seed: int) -> None:
+def test_beams_index_and_drop_of_any_wheel_are_found(seed: int) -> None:
     rng = Random(seed)
     wheel = some_wheel(rng)
     number = rng.choice(wheel.pockets_clockwise)
@@ -100,13 +100,13 @@ def test_one_short_spin_is_too_little() -> None:
         calibrate_wheel(told, EUROPEAN)
 
 
-def test_a_rotor_that_stood_still_leaves_the_balls_way_open() -> None:
+def test_with_a_rotor_at_rest_the_balls_direction_stays_open() -> None:
     told = [reading for reading in spins(EUROPEAN, Random(5)) if isinstance(reading, BallBeam)]
     with pytest.raises(UnfitError, match="found no index pulse"):
         calibrate_wheel(told, EUROPEAN)
 
 
-def test_pulses_by_chance_are_no_ball() -> None:
+def test_random_pulses_are_not_a_ball() -> None:
     rng = Random(6)
     told = [r for r in spins(EUROPEAN, rng) if not (isinstance(r, BallBeam) and r.beam == 2)]
     last_us = max(reading.t for reading in told)
@@ -115,7 +115,7 @@ def test_pulses_by_chance_are_no_ball() -> None:
         calibrate_wheel(told, EUROPEAN)
 
 
-def test_a_ball_that_hopped_gives_no_index() -> None:
+def test_a_ball_that_hopped_gives_no_index_angle() -> None:
     rng = Random(7)
     told = [r for r in spins(EUROPEAN, rng) if not isinstance(r, PocketBall)]
     with pytest.raises(UnfitError, match="found 0 reads placed"):

@@ -1,1 +1,1 @@
-"""What a table has that ran 0.1.0, and what becomes of it under this release."""
+"""What happens to a table that ran 0.1.0 under this release."""

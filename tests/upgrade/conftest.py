@@ -1,7 +1,8 @@
 """A table's files as 0.1.0 left them at a power cut, in the middle of its fifth throw.
 
-Made by that release's own daemon with its embedded engine: four throws, their outcomes acknowledged but the
-last one's `bets.closed`, then SIGKILL. The last row, an acknowledgement, has no signature.
+They were made by that release's own daemon with its embedded engine: four throws, with all outcomes
+acknowledged except the last one's `bets.closed`, then SIGKILL. The last row, an acknowledgement, has no
+signature.
 """
 
 import tarfile

@@ -1,4 +1,4 @@
-"""The upgrade of a 0.1.0 journal, cut off by the power at any write: it is the old one or the new one."""
+"""The upgrade of a 0.1.0 journal, cut off by a power failure at any write: the old or the new one is left."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def accepted_on(disk: RecordingDisk, folder: Path) -> dict[str, bytes]:
 
 
 def after_cut(template: Path, to: Path, before: dict[str, bytes], log: Sequence[Written], seed: int) -> Path:
-    """Lay the folder as the power may have left it after these operations."""
+    """Write the folder as the power cut may have left it after these operations."""
     chance = random.Random(seed)
     shutil.copytree(template, to)
     for name, recorded in NAMES.items():
@@ -49,7 +49,7 @@ def after_cut(template: Path, to: Path, before: dict[str, bytes], log: Sequence[
 
 
 def stands(folder: Path) -> str:
-    """Open it as a start does, then, where it asks for that, on a person's word; return what it asked for."""
+    """Open it as a start does, then, if required, with a person's approval; return what was required."""
     asked = ""
     try:
         opened(folder).close()
@@ -61,7 +61,7 @@ def stands(folder: Path) -> str:
         words = [json.loads(row.body or b"")["code"] for row in reader.rows(types={"journal.accepted"})]
     assert found.unvouched == ()
     assert words.count("journal_old_layout") == 1, (
-        "who is asked for it twice takes the journal for an older copy"
+        "a person asked twice would take the journal for an older copy"
     )
     return asked
 
@@ -83,7 +83,7 @@ def test_a_journal_that_was_being_accepted_is_the_old_one_or_the_new_one(
 
 
 @pytest.mark.parametrize("cut", ["head lost", "head cut"])
-def test_a_head_that_was_lost_meanwhile_is_named(cut: str, old_table: Path) -> None:
+def test_a_head_lost_meanwhile_is_reported(cut: str, old_table: Path) -> None:
     opened(old_table, ANN).close()
     head = old_table / "journal.head"
     if cut == "head lost":

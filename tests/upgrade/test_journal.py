@@ -51,7 +51,7 @@ def rows_digest(folder: Path) -> str:
         return sha256(msgspec.json.encode(list(reader.rows()))).hexdigest()
 
 
-def test_the_old_release_can_go_on_until_a_person_has_accepted(old_table: Path) -> None:
+def test_the_old_release_can_continue_until_a_person_has_accepted(old_table: Path) -> None:
     before = rows_digest(old_table), (old_table / "journal.head").read_bytes()
     with pytest.raises(JournalFault) as raised:
         opened(old_table)
@@ -62,7 +62,7 @@ def test_the_old_release_can_go_on_until_a_person_has_accepted(old_table: Path) 
     assert (rows_digest(old_table), (old_table / "journal.head").read_bytes()) == before
 
 
-def test_a_named_person_accepts_once_and_all_that_stood_stands(old_table: Path) -> None:
+def test_a_named_person_accepts_once_and_the_whole_state_is_kept(old_table: Path) -> None:
     with opened(old_table, ANN) as journal:
         recovered = journal.recovered
         assert (recovered.session, recovered.last_n) == (2, 47)
@@ -83,7 +83,7 @@ def test_a_named_person_accepts_once_and_all_that_stood_stands(old_table: Path) 
     opened(old_table).close()
 
 
-def test_a_row_changed_in_an_old_journal_is_nobodys_to_accept(old_table: Path) -> None:
+def test_a_changed_row_in_an_old_journal_cannot_be_accepted(old_table: Path) -> None:
     connection = apsw.Connection(str(old_table / "journal.db"))
     connection.execute("DROP TRIGGER no_update_of_rows")
     connection.execute("UPDATE rows SET wall_us = wall_us + 1 WHERE n = 5")
@@ -96,7 +96,7 @@ def test_a_row_changed_in_an_old_journal_is_nobodys_to_accept(old_table: Path) -
         opened(old_table, ANN)
 
 
-def test_verify_says_what_no_signature_authenticates(
+def test_verify_reports_the_rows_that_no_signature_authenticates(
     old_table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["journal", "verify", "--journal", str(old_table)])

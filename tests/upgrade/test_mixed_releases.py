@@ -1,4 +1,4 @@
-"""Release 0.1.0 itself beside this one: each as table and as engine, forward and back, over a real broker."""
+"""Release 0.1.0 and this one: each as table and as engine, forward and back, over a real broker."""
 
 import os
 import shutil
@@ -21,12 +21,12 @@ pytestmark = needs_mosquitto
 ROOT = Path(__file__).parents[2]
 THIS = ROOT
 RELEASE = "c6665cd8df51a9e17015005d0d3231350ddd0e8d"
-"""The last commit of 0.1.0, before rows, head and answers were signed; a clone without it skips these."""
+"""The last commit of 0.1.0, before rows, head and answers were signed; a clone without it skips the tests."""
 
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkout of 0.1.0."""
+    """Return the checkout of 0.1.0."""
     git = shutil.which("git")
     if git is None:
         pytest.skip("git is not installed")
@@ -50,7 +50,7 @@ def broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 def environment(release: Path) -> dict[str, str]:
-    """Return what makes this Python run that release's program, from whatever folder."""
+    """Return the environment in which this Python runs that release's program, from whatever folder."""
     return {"PYTHONPATH": str(release), "PYTHONSAFEPATH": "1", "TABLE_CONFIG": str(release / "config")}
 
 
@@ -65,7 +65,7 @@ def run(release: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 class Pair:
-    """A table and an engine at one broker, each of the release that it is started with."""
+    """A table and an engine at one broker, each of the release with which it is started."""
 
     def __init__(self, folder: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = folder
@@ -76,7 +76,7 @@ class Pair:
         self.engine = Service(folder, self.url, broker=broker.port, anew=True)
 
     def lay_table(self, release: Path) -> None:
-        """Write the table's file as that release has it."""
+        """Write the table's file in that release's format."""
         file = self._folder / "table.yaml"
         text = (release / "config/tables/craps.yaml").read_text(encoding="utf-8")
         file.write_text(
@@ -98,7 +98,7 @@ class Pair:
             self.engine.start()
 
     def enrol(self, release: Path) -> None:
-        """Pin the table's key at the engine, with an account of ann's, as that release does it."""
+        """Pin the table's key at the engine, with an account for ann, in that release's way."""
         key = load_key(self.table.journal / "table.key").public.raw.hex()
         enrolled = ("enrol", "craps", "--rules", "craps-12-034", "--key", key)
         for words in (enrolled, ("token", "make", "till", "--role", "staff")):
@@ -107,7 +107,7 @@ class Pair:
         self.token = done.stdout.strip().splitlines()[-1]
 
     def plays(self) -> None:
-        """Unlock the table, so that it has outcomes to tell."""
+        """Unlock the table, so that it publishes outcomes."""
         self.table.unlock()
         self.table.feed([tick(1_000_000), tick(2_000_000)])
 
@@ -123,7 +123,7 @@ class Pair:
         return {str(fault["code"]) for fault in told}
 
     def bets(self, key: str) -> tuple[int, str]:
-        """Bet on the field as staff; return the status and the answer's words."""
+        """Bet on the field as staff; return the status and the answer's text."""
         for path, body in (("/players", {"player": "ann"}), ("/players/ann/deposits", {"cents": 1_000})):
             self.engine.ask("POST", path, body, token=self.token, key=f"{key}{len(path)}")
         bet = {"id": key, "player": "ann", "wager": "field", "amount": 100}
@@ -139,14 +139,14 @@ class Pair:
 @pytest.fixture
 def pair(tmp_path: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     for module in ("tests.app.rig", "tests.settlement_service.service"):
-        # A journal's verification runs at idle priority: beside other work it takes its time.
+        # A journal's verification runs at idle priority: next to other work it takes long.
         monkeypatch.setattr(f"{module}.PATIENCE_S", 300.0)
     one = Pair(tmp_path, broker, monkeypatch)
     yield one
     one.close()
 
 
-def test_a_table_of_0_1_0_is_settled_at_this_engine_and_takes_no_bets(old: Path, pair: Pair) -> None:
+def test_a_table_of_0_1_0_is_settled_by_this_engine_and_takes_no_bets(old: Path, pair: Pair) -> None:
     numbers = count(2)
     pair.start_table(old)
     pair.enrol(THIS)
@@ -184,11 +184,11 @@ def test_a_table_of_0_1_0_is_settled_at_this_engine_and_takes_no_bets(old: Path,
     )
 
 
-def test_this_table_stops_at_an_engine_of_0_1_0_and_goes_on_when_that_is_updated(
+def test_this_table_stops_with_an_engine_of_0_1_0_and_continues_once_that_is_updated(
     old: Path, pair: Pair
 ) -> None:
     pair.start_table(THIS)
-    pair.plays()  # first: the old engine's first word locks a table
+    pair.plays()  # first: the old engine's first message locks a table
     pair.enrol(old)
     pair.start_engine(old)
     until(lambda: "answer_unsigned" in pair.faults(), "the old engine to be recognized")

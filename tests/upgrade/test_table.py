@@ -14,7 +14,7 @@ def faults(table: Table) -> set[str]:
     return {str(fault["code"]) for fault in told}
 
 
-def test_a_table_goes_on_after_an_upgrade(tmp_path: Path, old_table: Path) -> None:
+def test_a_table_continues_after_an_upgrade(tmp_path: Path, old_table: Path) -> None:
     table = Table(tmp_path, publish=f"{{embedded: {{api_port: {free_port()}}}}}")
     assert table.journal == old_table
     table.start()
@@ -29,14 +29,14 @@ def test_a_table_goes_on_after_an_upgrade(tmp_path: Path, old_table: Path) -> No
         assert faults(table) == set()
         told = [row.name for row in table.rows()]
         assert told.count("journal.accepted") == 1
-        assert "roll.review" in told, "the throw that the power cut took is under review"
+        assert "roll.review" in told, "the throw that was cut off must be under review"
     finally:
         assert table.terminate() == 0
     assert settled(table) >= unlocked_at(table)
 
 
 def settled(table: Table) -> int:
-    """Return the number of the last outcome that the engine's book holds."""
+    """Return the number of the last outcome in the engine's book."""
     with closing(sqlite3.connect(table.journal / "settlement.db")) as book:
         (next_seq,) = book.execute("SELECT next_seq FROM tables").fetchone()
     assert isinstance(next_seq, int)
@@ -44,5 +44,5 @@ def settled(table: Table) -> int:
 
 
 def unlocked_at(table: Table) -> int:
-    """Return the number of the outcome that says that play goes on: the last that must have been settled."""
+    """Return the number of the outcome that unlocks the table: the last one that must have been settled."""
     return next(row.seq for row in reversed(table.rows()) if row.name == "table.unlocked" and row.seq)

@@ -8,7 +8,7 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceFault, Devic
 from drivers.device import Device
 from drivers.ss2.device import TYPE, Ss2Settings, Ss2Wheel
 from drivers.ss2.protocol import SELF_TEST
-from tests.wheels import frame, heard, words
+from tests.wheels import frame, heard, reports
 
 SECOND_US = 1_000_000
 APPROVED = {"m": (1.5,), "r": (28000.0, 32000.0)}
@@ -51,7 +51,7 @@ RIGHT = {b"*T M": b"*T m 1.5", b"*T R": b"*T r 28000 32000", b"*O": b"*O 1 1 60 
 def test_a_frame_becomes_a_reading_and_the_first_one_shows_that_the_wheel_is_up() -> None:
     readings = heard(["*X;3;017; 7;2;171;1"])
     assert kinds(readings) == [("up", "up")]
-    assert words(readings) == [
+    assert reports(readings) == [
         WheelStatus(
             t=10_000_001,
             dev="ss2",
@@ -66,22 +66,22 @@ def test_a_frame_becomes_a_reading_and_the_first_one_shows_that_the_wheel_is_up(
 
 
 def test_the_announced_number_is_reported_with_the_frame_that_follows_it() -> None:
-    readings = words(heard([frame(4, 30, " 7"), " 8", frame(5, 30, " 8"), frame(5, 30, " 8")]))
+    readings = reports(heard([frame(4, 30, " 7"), " 8", frame(5, 30, " 8"), frame(5, 30, " 8")]))
     assert [reading.announced for reading in readings] == [None, "8", None]
 
 
 def test_frames_of_one_burst_keep_their_order() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
     burst = "\r\n".join([frame(5, 9, "31"), frame(2, 10, "31"), ""]).encode()
-    readings = words(wheel.receive(SECOND_US, burst))
+    readings = reports(wheel.receive(SECOND_US, burst))
     assert [reading.state for reading in sorted(readings, key=lambda r: r.t)] == [5, 2]
     assert len({reading.t for reading in readings}) == 2
 
 
 def test_three_missing_frames_are_reported_with_the_next_frame_and_two_are_not() -> None:
     said = [frame(4, 30, " 7")]
-    assert [w.unheard_ms for w in words(heard([*said, "", "", *said]))] == [0, 0]
-    assert [w.unheard_ms for w in words(heard([*said, "", "", "", *said]))] == [0, 2000]
+    assert [w.unheard_ms for w in reports(heard([*said, "", "", *said]))] == [0, 0]
+    assert [w.unheard_ms for w in reports(heard([*said, "", "", "", *said]))] == [0, 2000]
 
 
 def test_five_seconds_of_silence_are_a_lost_wheel_and_the_next_frame_brings_it_back() -> None:
@@ -104,7 +104,7 @@ def test_a_lost_link_is_reported_and_a_partial_line_is_dropped() -> None:
     joined(wheel, 2 * SECOND_US)
     readings = wheel.receive(2 * SECOND_US, b"22;0;160;0\r\n" + frame(2, 10, "22").encode() + b"\r\n")
     assert kinds(readings)[0] == ("up", "up")
-    assert [word.state for word in words(readings)] == [2]
+    assert [word.state for word in reports(readings)] == [2]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_dropped_bytes_are_a_fault_and_the_next_frame_counts_as_late() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
     wheel.receive(0, frame(4, 9, "31").encode() + b"\r\n*X;4;009;")
     assert kinds(wheel.overflowed(500_000, 4096)) == [("fault", "sentences_lost")]
-    (word,) = words(wheel.receive(500_000, b"31;0;160;0\r\n" + frame(5, 9, "22").encode() + b"\r\n"))
+    (word,) = reports(wheel.receive(500_000, b"31;0;160;0\r\n" + frame(5, 9, "22").encode() + b"\r\n"))
     assert word.unheard_ms == 500
 
 

@@ -12,7 +12,7 @@ from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, Spi
 from controller.model.readings import BallOut, DeviceDown, ForeignObject, WheelStatus
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import says
-from tests.wheels import AMERICAN, PERIOD_US, START_US, frame, game, heard, outcomes, words
+from tests.wheels import AMERICAN, PERIOD_US, START_US, frame, game, heard, outcomes, reports
 
 
 def told(published: list[Outcome]) -> list[str]:
@@ -34,7 +34,7 @@ def no_spins(published: list[Outcome]) -> list[list[str]]:
 
 
 GAME = heard(game(12, " 7", "23"))
-NUMBER_US = next(word.t for word in words(GAME) if word.state == 5)
+NUMBER_US = next(word.t for word in reports(GAME) if word.state == 5)
 
 
 def test_a_witnessed_number_is_called_with_grade_wheel_and_no_revolutions() -> None:
@@ -51,7 +51,7 @@ def test_R_SPIN_3_the_wheels_own_no_more_bets_closes_the_bets() -> None:
     closed = next(o for o in published if o.type == "bets.closed")
     assert isinstance(closed.data, Bets)
     assert closed.data.cause == "ball_speed"
-    assert closed.t == next(word.t for word in words(GAME) if word.state == 4)
+    assert closed.t == next(word.t for word in reports(GAME) if word.state == 4)
 
 
 @pytest.mark.parametrize("from_frame", [0, 3, 8, 12, 13])
@@ -60,7 +60,7 @@ def test_R_SPIN_3_states_held_back_by_a_cable_close_the_bets_as_of_the_last_stat
     from_frame: int, seconds: int
 ) -> None:
     """The wheel's states carry no time: anyone who looked at the wheel meanwhile knew more."""
-    stalled_from_us = words(GAME)[from_frame].t
+    stalled_from_us = reports(GAME)[from_frame].t
     ends_us = stalled_from_us + seconds * 1_000_000
     held = [
         msgspec.structs.replace(reading, t=max(reading.t, ends_us))
@@ -68,7 +68,7 @@ def test_R_SPIN_3_states_held_back_by_a_cable_close_the_bets_as_of_the_last_stat
         else reading
         for reading in GAME
     ]
-    closes_us = next(word.t for word in words(GAME) if word.state == 4)
+    closes_us = next(word.t for word in reports(GAME) if word.state == 4)
     closed = next(o for o in outcomes(held) if o.type == "bets.closed")
     assert closed.t == (stalled_from_us if closes_us < ends_us else closes_us)
 
@@ -233,7 +233,7 @@ def test_a_number_that_comes_with_a_warning_is_never_called(flags: str) -> None:
 
 
 def test_a_number_that_changes_while_the_call_is_held_is_a_conflict() -> None:
-    other = msgspec.structs.replace(words(GAME)[-8], t=NUMBER_US + 100_000, number="24")
+    other = msgspec.structs.replace(reports(GAME)[-8], t=NUMBER_US + 100_000, number="24")
     assert reviews(outcomes(GAME, [other])) == [(["conflict"], "23")]
 
 
@@ -371,5 +371,5 @@ def test_only_witnessed_numbers_are_called_whatever_is_lost_or_damaged(data: st.
     readings = heard(lines)
     published = outcomes(readings)
     called = {(o.t, o.data.number) for o in published if isinstance(o.data, SpinCalled)}
-    assert called <= witnessed(words(readings))
+    assert called <= witnessed(reports(readings))
     assert {number for _, number in called} <= set(AMERICAN.pockets_clockwise)
