@@ -165,7 +165,7 @@ def _only_one_die_left(sentence: str) -> bool:
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.sampled_from(VALID_SCENES), st.integers(0, 25))
 @example(crossing, 17)
-def test_weak_knocks_and_ringing_change_nothing(scene: Scene, seed: int) -> None:
+def test_weak_knocks_and_rings_change_nothing(scene: Scene, seed: int) -> None:
     throw = pooled(scene, seed)
     heard = [r for r in throw.readings if isinstance(r, WallImpact)]
     rings: list[Reading] = [
