@@ -9,11 +9,11 @@ from controller.model.effects import Judged
 from controller.model.geometry import DiceTable, Point
 from controller.model.readings import DieRest, WallImpact
 from controller.model.rulesets import ThrowRules
-from controller.rules.dice.hits import Encounter, Hit, Met, meet_walls
+from controller.rules.dice.hits import Encounter, Hit, WallEncounters, meet_walls
 from controller.rules.dice.paths import Path, path_of
-from controller.rules.dice.scene import DieSeen, Scene, sort_out
+from controller.rules.dice.scene import DieSeen, Scene, scene_of
 from controller.rules.dice.stories import rings
-from controller.rules.dice.wording import Told, tell_stories
+from controller.rules.dice.wording import RankedStory, rank_stories
 from controller.technician.drawing import (
     DIE_COLOURS,
     HEIGHT,
@@ -88,30 +88,30 @@ class ThrowSeen:
     dice: tuple[DieShown, DieShown]
     impacts: tuple[DrawnImpact, ...]
     far: str | None
-    stories: tuple[Told, ...] = ()
+    stories: tuple[RankedStory, ...] = ()
     """The possible stories of the throw at the walls, best first; empty if the judge reports none."""
 
 
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
     """Return what the judge of this throw saw, from the readings that were its evidence."""
     basis = judged.basis
-    scene = sort_out(
+    scene = scene_of(
         judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us, learned=basis.learned
     )
     # If No Roll was called while a die was still moving, the judge reports nothing about the walls.
     whole = all(die.ended and die.seen for die in scene.dice)
     met = meet_walls(scene, rules) if basis.called is None or whole else _without_walls(scene)
     one, two = (_shown(scene, met, label) for label in (0, 1))
-    stories = () if met.account is None else tell_stories(scene, met.account)
+    stories = () if met.account is None else rank_stories(scene, met.account)
     return ThrowSeen(table, (one, two), _impacts(scene, met), met.far, stories)
 
 
-def _without_walls(scene: Scene) -> Met:
+def _without_walls(scene: Scene) -> WallEncounters:
     one, two = scene.dice
-    return Met((path_of(scene, one), path_of(scene, two)), ([], []), None, (), None)
+    return WallEncounters((path_of(scene, one), path_of(scene, two)), ([], []), None, (), None)
 
 
-def _impacts(scene: Scene, met: Met) -> tuple[DrawnImpact, ...]:
+def _impacts(scene: Scene, met: WallEncounters) -> tuple[DrawnImpact, ...]:
     owners: dict[int, list[int]] = {}
     for label, encounters in enumerate(met.encounters):
         for encounter in encounters:
@@ -133,7 +133,7 @@ def _key(i: int) -> str:
     return KEYS[i % len(KEYS)]
 
 
-def _shown(scene: Scene, met: Met, label: int) -> DieShown:
+def _shown(scene: Scene, met: WallEncounters, label: int) -> DieShown:
     path = met.paths[label]
     points = list(zip(path.xs, path.ys, strict=True))
     legs: list[Leg] = []

@@ -9,7 +9,7 @@ from math import log, pi, sqrt
 
 from controller.model.geometry import DiceTable
 
-STANDS = 9.0
+MARGIN = 9.0
 """An explanation is ruled out if its price exceeds the lowest price by more than this (three standard
 deviations)."""
 
@@ -42,9 +42,9 @@ BETWEEN_FRAMES = 2.0 * log(1.5)
 """Price of a push between two frames that is inferred from the dice's positions in the first of them: two in
 three such inferences are right."""
 BESIDE = 9.0
-"""Extra margin, beyond STANDS, for a story in which one die threw the other back into the wall beside it: all
-of this happens within one frame, where no track shows it. In 168 simulated observations of two such throws,
-at 60 to 120 frames/s and 2 mm, the price of the true story exceeded the lowest price by at most 17.1."""
+"""Added to MARGIN for a story in which one die threw the other back into the wall beside it: all of this
+happens within one frame, where no track shows it. In 168 simulated observations of two such throws, at 60 to
+120 frames/s and 2 mm, the price of the true story exceeded the lowest price by at most 17.1."""
 SHOVED = 2.0 * log(3.0)
 """Price of a die that is pushed in this way striking the wall again within the frame: one in three dice that
 are struck this near to the wall does so."""
@@ -52,7 +52,7 @@ SHOVED_MS = 36.0
 """Longest time from the die's own touch to that second strike: three frames at 90 frames/s, in which the die
 moves no further than a few edges from the wall, plus the uncertainty of the sensor's delay. In 16,080
 simulated observations the longest time that mattered was 31 ms."""
-BROKEN = CAUSELESS + STANDS
+BROKEN = CAUSELESS + MARGIN
 """Price of a touch shown by the incoming path alone, because something else changed the outgoing path before
 the next frame. It is high enough that the touch is ruled out if the other die made the sound. If nothing else
 made the sound, the touch remains in doubt; it is never proven."""

@@ -103,7 +103,7 @@ class Contact:
     @property
     def doubtful(self) -> bool:
         """Return whether a touch that no sensor heard remains possible beside no touch."""
-        return self.touch - self.miss <= bands.STANDS
+        return self.touch - self.miss <= bands.MARGIN
 
 
 class _Heard(NamedTuple):
@@ -146,7 +146,7 @@ def _look(way: Approach, span: Span) -> list[Contact]:
     shows."""
     found = list(_heard(way, span))
     beyond = _beyond(way, span)
-    if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.STANDS for contact in found):
+    if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.MARGIN for contact in found):
         return found
     hidden = hidden_step(way, span)
     alone = [_rested(way, span), _fell_back(way, span)]
@@ -187,7 +187,7 @@ def _assign_turn(heard: Contact, turn: Contact, others: list[Contact]) -> None:
 def _is_same_turn(heard: Contact, contact: Contact) -> bool:
     """Return whether a contact is the same turn as one that was heard; a sound that fits no turn matches
     none."""
-    return heard.misfit <= bands.STANDS and abs(contact.t - heard.t) <= SLOW_TURN_MS
+    return heard.misfit <= bands.MARGIN and abs(contact.t - heard.t) <= SLOW_TURN_MS
 
 
 # --- turns that were heard ---
@@ -225,7 +225,7 @@ def _repeats_turn(way: Approach, k: int, earlier: Contact, later: Contact) -> bo
     """Return whether the later contact repeats the earlier turn: its incoming path starts before that
     turn."""
     first = way.path.times[max(k - FEW + 1, 0)]
-    return earlier.misfit <= bands.STANDS < later.misfit and first < earlier.t
+    return earlier.misfit <= bands.MARGIN < later.misfit and first < earlier.t
 
 
 def _broken(way: Approach, k: int, latest: float) -> float:
@@ -257,7 +257,7 @@ def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
         # Here the intersection of the two paths does not show how near the wall the die was.
         price, inside, room = heard.broken, 0.0, 0.0
     price += place_price(heard.there)
-    if price > bands.KNOCK + 4.0 * bands.STANDS:
+    if price > bands.KNOCK + 4.0 * bands.MARGIN:
         return None
     step = way.path.times[k + 1] - way.path.times[k]
     hidden = step > way.scene.hidden_ms
@@ -355,7 +355,7 @@ def _turns(way: Approach, span: Span) -> list[Contact | None]:
     sharpest = max(turns, key=lambda found: found[0].change - found[0].misfit)
     found = [_unheard(way, *sharpest)]
     for turn, k in turns:
-        near = turn.place - most < 3.0 * turn.sd and turn.misfit < bands.STANDS
+        near = turn.place - most < 3.0 * turn.sd and turn.misfit < bands.MARGIN
         if near and abs(turn.t - sharpest[0].t) > SAME_TURN_MS:
             found.append(_unheard(way, turn, k))
     return [*found]
@@ -369,7 +369,7 @@ def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
     contact.touch = unheard + outside
     contact.hard = _hard(turn)
     contact.cause = contact.hard * bands.CAUSELESS
-    contact.miss = min(contact.cause + contact.hard * inside, unheard + bands.STANDS - 1.0)
+    contact.miss = min(contact.cause + contact.hard * inside, unheard + bands.MARGIN - 1.0)
     contact.landed = min(contact.cause + contact.hard * _room(way, turn) ** 2, contact.miss)
     contact.code, heard = _silence(way, turn.t)
     within = max(2.0 * turn.sd, 1.0)

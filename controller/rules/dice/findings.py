@@ -21,7 +21,7 @@ class Findings:
         """Add a certain cause of a No Roll."""
         self.void.append(self._reason(code, seen, die))
 
-    def ask(self, code: str, seen: str, *, die: int | None = None, rule: str | None = None) -> None:
+    def add_review(self, code: str, seen: str, *, die: int | None = None, rule: str | None = None) -> None:
         """Add a cause of a review."""
         self.review.append(self._reason(code, seen, die, rule))
 

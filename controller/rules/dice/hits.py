@@ -97,7 +97,7 @@ def _needs_far(rules: ThrowRules) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class WallEncounters:
     """Each die's path, its encounters with the walls that count, and the account of all possible stories."""
 
     paths: tuple[Path, Path]
@@ -113,7 +113,7 @@ class Met:
         return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
 
 
-def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
+def meet_walls(scene: Scene, rules: ThrowRules) -> WallEncounters:
     """Find what each die did at each wall that counts, and which die made each impact."""
     far = far_end(scene)
     walls = WALLS[rules.wall]
@@ -124,7 +124,7 @@ def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
     paths = untangled(scene, (path_of(scene, scene.dice[0]), path_of(scene, scene.dice[1])))
     account = account_of(scene, paths, ordered)
     encounters = (_encounters(scene, account, 0), _encounters(scene, account, 1))
-    return Met(paths, encounters, account, walls, far)
+    return WallEncounters(paths, encounters, account, walls, far)
 
 
 def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallFindings:
@@ -133,7 +133,7 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
     if met.far is None and _needs_far(rules):
         # While the far end is unknown, neither a hit nor a miss of either end decides.
         seen = "the far end is unknown: neither a hand nor a direction of flight was seen"
-        found.ask("missing_reading", seen)
+        found.add_review("missing_reading", seen)
         return WallFindings()
     walls = _WallJudgement(scene, rules, found, met).judge(warnings)
     return replace(walls, sure=tuple(_sure_hits(scene, met)))
@@ -165,7 +165,7 @@ def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
     return [i for i in own if not any(rings(scene, first, i) for first in own if first < i)]
 
 
-def _sure_hits(scene: Scene, met: Met) -> Iterator[SureHit]:
+def _sure_hits(scene: Scene, met: WallEncounters) -> Iterator[SureHit]:
     """Yield the hits that one die alone certainly made, in a turn that is precisely known.
 
     A turn larger than any landing causes counts however soft it sounds, so that a sensor that has become less
@@ -182,7 +182,7 @@ def _sure_hits(scene: Scene, met: Met) -> Iterator[SureHit]:
         for contact in contacts:
             least = bands.CAUSELESS_M_PER_S if certain else bands.LANDED_M_PER_S
             own = _sounds(scene, contact, made if certain else frozenset(contact.heard.keys() - others))
-            known = contact.misfit <= bands.STANDS and not contact.hidden
+            known = contact.misfit <= bands.MARGIN and not contact.hidden
             if len(own) == 1 and known and contact.least_change >= least:
                 yield SureHit(contact.wall, scene.impacts[own[0]].peak, contact.change)
 
@@ -242,7 +242,7 @@ class _WallJudgement:
     scene: Scene
     rules: ThrowRules
     found: Findings
-    met: Met
+    met: WallEncounters
 
     def judge(self, warnings: int) -> WallFindings:
         """Judge every outcome that is not ruled out: if their meanings differ, a person decides."""
@@ -287,12 +287,12 @@ class _WallJudgement:
     def _report_conflict(self) -> None:
         for path in self._jumped:
             seen = f"the track of die {path.die.number} jumps by {path.jump_mm:.0f} mm"
-            self.found.ask("conflict", seen, die=path.die.number)
+            self.found.add_review("conflict", seen, die=path.die.number)
         for die, seen in self._beyond:
-            self.found.ask("conflict", seen, die=die)
+            self.found.add_review("conflict", seen, die=die)
         if not (self._jumped or self._beyond):
             close = "the dice's tracks came so close that the camera may have exchanged the dice"
-            self.found.ask("conflict", f"{close}: either both hit a wall, or only one did")
+            self.found.add_review("conflict", f"{close}: either both hit a wall, or only one did")
 
     def _meaning(self, end: End, judged: list[DieSeen], warnings: int) -> str:
         """Return what the hits mean for the throw: stands, warned or void."""
@@ -322,7 +322,7 @@ class _WallJudgement:
             rule = self.found.causes.get("no_wall_hit")
             self.found.note("wall_warning", f"{best.seen}; {wall_words(self.rules)}", die=die, rule=rule)
         elif best.hit is Hit.UNCLEAR and meaning in {"void", "unclear"}:
-            self.found.ask(best.code, best.seen, die=die)
+            self.found.add_review(best.code, best.seen, die=die)
         elif best.hit is Hit.UNCLEAR:
             self.found.note("wall_unclear", best.seen, die=die)
 

@@ -30,7 +30,7 @@ SIDEWAYS_M_PER_S = 0.75
 """Distance, in mm, that a die may deviate from its line for each millisecond in which it is hidden."""
 MOST_MEETINGS = 4
 """Most meetings considered: one more would make 32 combinations. Later ones are counted with the last."""
-KEPT_AT_MOST = bands.STANDS - 3.0
+KEPT_AT_MOST = bands.MARGIN - 3.0
 """Highest price of the camera's own names: the flight of the dice alone never rules them out, since the
 camera saw more than the judge."""
 
@@ -83,7 +83,7 @@ def meetings(scene: Scene, paths: tuple[Path, Path], wall_times: Sequence[float]
     found: list[Meeting] = []
     for t in _instants(paths, since, until):
         meeting = _meeting(scene, paths, t, reach, noise)
-        if meeting is None or meeting.exchanged > bands.STANDS:
+        if meeting is None or meeting.exchanged > bands.MARGIN:
             continue
         if found and t - found[-1].t <= MEETING_MS and not _between(wall_times, found[-1].t, t):
             if meeting.exchanged - meeting.kept < found[-1].exchanged - found[-1].kept:
@@ -146,7 +146,7 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
         return None
     error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
     kept, exchanged = _prices(scene, one, two, error)
-    if exchanged > kept + bands.STANDS:
+    if exchanged > kept + bands.MARGIN:
         # A wall hit right before or after the step must not affect the speeds beside it.
         kept, exchanged = min(
             (kept, exchanged), _sharply(scene, paths, t, error), key=lambda own: own[1] - own[0]

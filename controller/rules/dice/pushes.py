@@ -139,7 +139,7 @@ def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: 
     turns = [
         own
         for own in contacts
-        if own.wall == wall and own.misfit <= bands.STANDS and abs(own.t - t) <= SAME_MS
+        if own.wall == wall and own.misfit <= bands.MARGIN and abs(own.t - t) <= SAME_MS
     ]
     if turns and 0.0 < share < 1.0:
         nearest = min(turns, key=lambda own: abs(own.t - t))
@@ -155,7 +155,7 @@ def _turning(scene: Scene, path: Path, wall: str, i: int, t: float) -> float | N
     after = line_from(path.times, way.gaps, i + 1, way.noise(i + 1, i + 3))
     turn = turn_between(before, after, path.times[i], path.times[i + 1])
     sharply = turn.change - turn.change_sd > bands.CAUSELESS_M_PER_S and before.speed < 0.0
-    if not sharply or turn.misfit > bands.STANDS:
+    if not sharply or turn.misfit > bands.MARGIN:
         return None
     return max(before.at(t), after.at(t))
 

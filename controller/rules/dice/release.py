@@ -39,23 +39,25 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
     missing = [die.number for die in scene.dice if not die.seen]
     thrown = [die for die in scene.dice if die.seen]
     if len(missing) == 2:
-        found.ask("missing_reading", "no die was seen")
+        found.add_review("missing_reading", "no die was seen")
     elif unwell:
         did = "was down" if scene.went_down(unwell[0]) else "had a fault"
-        found.ask("missing_reading", f"die {missing[0]} was not seen, and {unwell[0]} {did}", die=missing[0])
+        found.add_review(
+            "missing_reading", f"die {missing[0]} was not seen, and {unwell[0]} {did}", die=missing[0]
+        )
     elif foreign := _unexplained_impacts(scene, thrown, WALLS[rules.wall]):
         heard = foreign[0]
         not_its = f"die {3 - missing[0]} did not make an impact on the {heard.wall} wall"
         seen = f"die {missing[0]} was not seen, but {not_its}"
         found.evidence.append(heard)
-        found.ask("missing_reading", seen, die=missing[0])
+        found.add_review("missing_reading", seen, die=missing[0])
     elif _came_from_out_of_sight(thrown[0]):
         seen = f"the camera never saw die {missing[0]}, and the hand that threw was out of its view"
-        found.ask("missing_reading", seen, die=missing[0])
+        found.add_review("missing_reading", seen, die=missing[0])
     elif over and thrown[0].ended:
         found.no_roll("one_die_thrown", f"only die {thrown[0].number} left the hand", die=missing[0])
     else:
-        found.ask("missing_reading", f"die {missing[0]} was not seen", die=missing[0])
+        found.add_review("missing_reading", f"die {missing[0]} was not seen", die=missing[0])
 
 
 def _came_from_out_of_sight(die: DieSeen) -> bool:
@@ -69,7 +71,7 @@ def _judge_repeats(scene: Scene, die: DieSeen, found: Findings) -> None:
     first = scene.ms(die.releases[0].t)
     again = [scene.ms(r.t) for r in die.releases if scene.ms(r.t) - first > SAME_RELEASE_MS]
     if again:
-        found.ask(
+        found.add_review(
             "conflict",
             f"die {die.number} left the hand again {again[0] - first:.0f} ms later",
             die=die.number,
@@ -86,7 +88,7 @@ def _judge_spread(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     if apart > rules.simultaneous_ms and rules.parted == "no_roll":
         doubt = _flew_before(scene, scene.dice[late - 1]) or _flew_unseen(scene, rules)
         if doubt is not None:
-            found.ask("missing_reading", f"{seen}, but {doubt}", die=late)
+            found.add_review("missing_reading", f"{seen}, but {doubt}", die=late)
             return
         found.no_roll("not_simultaneous", f"{seen}, more than {rules.simultaneous_ms:.0f} ms", die=late)
     elif apart >= rules.stagger_notice_ms:
@@ -110,7 +112,7 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
                     die=other.number,
                 )
                 continue
-        found.ask("missing_reading", f"the release of die {die.number} was not seen", die=die.number)
+        found.add_review("missing_reading", f"the release of die {die.number} was not seen", die=die.number)
 
 
 def _flew_before(scene: Scene, die: DieSeen) -> str | None:

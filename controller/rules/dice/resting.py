@@ -27,7 +27,7 @@ def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, 
         if die.gone:
             _judge_gone(die, found)
         elif die.offs:
-            found.ask(
+            found.add_review(
                 "conflict", f"die {die.number} left the table and was then seen at rest on it", die=die.number
             )
         elif die.rest is not None:
@@ -52,7 +52,7 @@ def _judge_gone(die: DieSeen, found: Findings) -> None:
 def _judge_unrested(scene: Scene, die: DieSeen, found: Findings) -> None:
     blind = sorted(dev for dev in scene.cameras() if scene.went_down(dev))
     why = f": {blind[0]} was down" if blind else ": the camera lost it" if die.losts else ""
-    found.ask("missing_reading", f"die {die.number} was not seen at rest{why}", die=die.number)
+    found.add_review("missing_reading", f"die {die.number} was not seen at rest{why}", die=die.number)
 
 
 def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
@@ -62,7 +62,7 @@ def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
     for earlier in die.rests[:-1]:
         still = abs(earlier.x - last.x) <= near and abs(earlier.y - last.y) <= near
         if still and (earlier.up, set(earlier.resting_sides)) != (last.up, set(last.resting_sides)):
-            found.ask(
+            found.add_review(
                 "conflict",
                 f"die {die.number} has not moved but showed {_name(earlier.up)} and then {_name(last.up)}",
                 die=die.number,
@@ -82,7 +82,7 @@ def _judge_place(scene: Scene, die: DieSeen, rules: ThrowRules, found: Findings)
         edge = f"lies at the edge of the {surface}, but the camera reports that it lies on {rest.on}"
         nowhere = f"is reported on the {surface}, but the table has none at that place"
         seen = nowhere if surface == rest.on else edge
-        found.ask("conflict", f"die {die.number} {seen}", die=die.number)
+        found.add_review("conflict", f"die {die.number} {seen}", die=die.number)
         return
     if rules.objects == "cards_only":
         _judge_card_table(surface, die.number, rules, found)
@@ -97,7 +97,9 @@ def _judge_craps_table(scene: Scene, rest: DieRest, surface: str, die: int, foun
         where = "in the cup" if surface == "cup" else f"on the {surface}"
         found.no_roll(code, f"die {die} came to rest {where}", die=die)
     elif not _inside(scene, rest):
-        found.ask("conflict", f"die {die} lies outside the walls, but is reported on {rest.on}", die=die)
+        found.add_review(
+            "conflict", f"die {die} lies outside the walls, but is reported on {rest.on}", die=die
+        )
 
 
 def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings) -> None:
@@ -107,7 +109,7 @@ def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings
     if surface == "chips":
         judge_loose_chips(f"die {die} lies on loose chips", die, rules, found)
     elif surface == "unknown":
-        found.ask("missing_reading", f"the camera can't tell what die {die} lies on", die=die)
+        found.add_review("missing_reading", f"the camera can't tell what die {die} lies on", die=die)
     else:
         found.no_roll("foreign_contact", f"die {die} came to rest on the {surface}", die=die)
 
@@ -119,7 +121,7 @@ LOOSE_CHIPS_RULE = "H-LEGAL-3"
 def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
     """Judge a die that rests on or touched loose chips, by the house's interpretation of the rule (!H-14)."""
     if rules.loose_chips == "review":
-        found.ask("conflict", seen, die=die, rule=LOOSE_CHIPS_RULE)
+        found.add_review("conflict", seen, die=die, rule=LOOSE_CHIPS_RULE)
     elif rules.loose_chips == "no_roll":
         found.no_roll("foreign_contact", seen, die=die)
 
@@ -129,7 +131,7 @@ def _judge_aslant(code: str, seen: str, die: int, rules: ThrowRules, found: Find
     if rules.aslant == "no_roll":
         found.no_roll(code, seen, die=die)
     else:
-        found.ask("conflict", seen, die=die, rule=found.causes.get(code))
+        found.add_review("conflict", seen, die=die, rule=found.causes.get(code))
 
 
 def _inside(scene: Scene, rest: DieRest) -> bool:
@@ -185,11 +187,11 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
     sides = set(rest.resting_sides)
     if rest.up is None and not sides and abs(rest.tilt_deg) > FLAT_DEG:
         seen = f"no face of die {die} was read: it is tilted by {abs(rest.tilt_deg):.0f} degrees"
-        found.ask("low_confidence", seen, die=die)
+        found.add_review("low_confidence", seen, die=die)
         return None
     if rest.confidence < rules.min_confidence:
         believed = f"confidence {rest.confidence:.2f}, below {rules.min_confidence:.2f}"
-        found.ask("low_confidence", f"the face of die {die} was read with {believed}", die=die)
+        found.add_review("low_confidence", f"the face of die {die} was read with {believed}", die=die)
         return None
     if len(sides) > 1:
         names = " and ".join(str(side) for side in sorted(sides))
@@ -198,10 +200,10 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
     if sides:
         return _opposite(rest, sides.pop(), die, found)
     if rest.up is None:
-        found.ask("low_confidence", f"no face of die {die} was read", die=die)
+        found.add_review("low_confidence", f"no face of die {die} was read", die=die)
         return None
     if abs(rest.tilt_deg) > FLAT_DEG:
-        found.ask(
+        found.add_review(
             "conflict",
             f"die {die} is tilted by {rest.tilt_deg:.0f} degrees but reported as lying flat",
             die=die,
@@ -214,7 +216,7 @@ def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None
     """Return the face up of a die that leans with one side on chips: the opposite face (C34-PT-1i)."""
     face = 7 - side
     if rest.up is not None and rest.up != face:
-        found.ask(
+        found.add_review(
             "conflict", f"die {die} rests on its {side}, so {face} is up, but {rest.up} was read", die=die
         )
         return None
@@ -235,7 +237,7 @@ def _judge_pair(scene: Scene, rules: ThrowRules, found: Findings) -> None:
             seen = f"die {die.number} came to rest on die {3 - die.number}"
             _judge_aslant("stacked", seen, die.number, rules, found)
             return
-        found.ask(
+        found.add_review(
             "conflict",
             f"die {die.number} is reported on die {3 - die.number}, which lies {apart:.0f} mm away",
             die=die.number,
@@ -279,6 +281,6 @@ def _judge_foreign(thing: str, die: int, rules: ThrowRules, found: Findings) -> 
     if thing in CHIPS:
         judge_loose_chips(f"die {die} touched loose chips", die, rules, found)
     elif thing in {"", "unknown"}:
-        found.ask("missing_reading", f"die {die} touched something that was not identified", die=die)
+        found.add_review("missing_reading", f"die {die} touched something that was not identified", die=die)
     else:
         found.no_roll("foreign_contact", f"die {die} touched the {thing}", die=die)

@@ -173,7 +173,7 @@ def sightings(die: DieSeen) -> Iterator[Reading]:
     yield from die.contacts
 
 
-def sort_out(
+def scene_of(
     readings: Sequence[Reading],
     table: DiceTable,
     errors: SensorErrors,

@@ -31,12 +31,12 @@ def judge_solid(scene: Scene, found: Findings) -> None:
         return
     if one is not None and two is not None and _overlap_at_rest(scene, one, two):
         apart = hypot(one.x - two.x, one.y - two.y)
-        found.ask("conflict", f"both dice were seen at rest in the same place, {apart:.0f} mm apart")
+        found.add_review("conflict", f"both dice were seen at rest in the same place, {apart:.0f} mm apart")
         return
     mean = _apart_all_the_way(scene)
     if mean is not None:
         edge = scene.table.die_mm
-        found.ask(
+        found.add_review(
             "conflict",
             f"the dice's tracks were {mean:.1f} mm apart all along, less than a die's edge of {edge:g} mm",
         )

@@ -37,7 +37,7 @@ MOST_IMPACTS = 6
 are not ringing are used, because a die may go on rattling."""
 NEXT_CORNER_MS = 40.0
 """Longest time until a cube that landed on one corner strikes with the next: a quarter turn at 40 rad/s."""
-SURE = 2.0 * bands.STANDS
+SURE = 2.0 * bands.MARGIN
 """A die whose hit of an end wall is this certain is not checked against the side rails."""
 
 
@@ -90,7 +90,7 @@ class Account:
         return missed - min(price for _, price in told) > SURE
 
     def _standing(self, stories: dict[End, Story], back: Mapping[End, float]) -> frozenset[End]:
-        most = min(story.price for story in stories.values()) + bands.STANDS
+        most = min(story.price for story in stories.values()) + bands.MARGIN
         return frozenset(
             end
             for end, story in stories.items()
@@ -151,7 +151,7 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
 def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     """Adjust a contact's prices for other causes of its turn: the other die, or something not seen."""
     push = push_price(scene, pair, contact.wall, contact.t)
-    if contact.misfit > bands.STANDS or overlap(scene, pair, contact.wall, contact.t):
+    if contact.misfit > bands.MARGIN or overlap(scene, pair, contact.wall, contact.t):
         earlier = seen_before(pair[0][0], contact.t)
         push = min(push, push_price(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
     spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
@@ -362,7 +362,7 @@ def _shoved(
             pair = (paths[1 - die], contacts[1 - die]), (paths[die], own)
             push = min(push_price(scene, pair, wall, at) for at in (t, seen_before(paths[1 - die], t)))
             push += back_price(scene, paths[die], wall, t, max(path.fastest for path in paths))
-            if push > bands.STANDS:
+            if push > bands.MARGIN:
                 continue
             struck = tuple(
                 c
@@ -400,7 +400,7 @@ def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], con
 
 def _hit_price(scene: Scene, turned: Contact, impact: int) -> float:
     """Return how much worse an impact's loudness fits a turn than a knock; 0 for a turn within the noise."""
-    if not turned.clear or turned.hidden or turned.misfit > bands.STANDS:
+    if not turned.clear or turned.hidden or turned.misfit > bands.MARGIN:
         return 0.0
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
     heard = Heard(wall, peak, turned.change, turned.change - turned.least_change)
@@ -482,17 +482,17 @@ def _ends(
         caused = c in struck or next_corner
         miss -= contact.cause if caused else 0.0
         quiet.append((contact.touch, miss))
-        placed = contact.hidden or contact.landed > bands.CAUSELESS + bands.STANDS
-        told = contact.proof > contact.touch + bands.STANDS and not (c in landed or caused)
+        placed = contact.hidden or contact.landed > bands.CAUSELESS + bands.MARGIN
+        told = contact.proof > contact.touch + bands.MARGIN and not (c in landed or caused)
         if contact.heard and placed:
             proven += miss
-        elif told and any(contact.heard.get(i, inf) <= bands.KNOCK + bands.STANDS for i in knocks):
+        elif told and any(contact.heard.get(i, inf) <= bands.KNOCK + bands.MARGIN for i in knocks):
             proven += contact.proof
         else:
             doubtful.append((contact.touch, miss))
     if heard:
         return inf, sum(min(prices) for prices in quiet)
-    missed = min(sum(miss for _, miss in doubtful), _touched(doubtful) + bands.STANDS - 1.0)
+    missed = min(sum(miss for _, miss in doubtful), _touched(doubtful) + bands.MARGIN - 1.0)
     return proven + missed, _touched(quiet)
 
 

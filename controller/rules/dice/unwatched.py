@@ -50,7 +50,7 @@ def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided
                 seen = f"die {die.number} was still out of sight, after {away_s:.1f} s, when the throw ended"
             else:
                 seen += f" before it was seen {'at rest' if isinstance(gap.after, DieRest) else 'again'}"
-            found.ask("missing_reading", seen, die=die.number, rule=rule)
+            found.add_review("missing_reading", seen, die=die.number, rule=rule)
 
 
 def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> Iterator[_Unwatched]:

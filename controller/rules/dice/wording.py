@@ -45,7 +45,7 @@ def _walls(walls: Sequence[str]) -> str:
     return f"one die hit the {walls[0]} wall" if walls else "no die is known to have hit the wall"
 
 
-class Told(NamedTuple):
+class RankedStory(NamedTuple):
     """A story in words, and by how much its price exceeds the best one's, in squared standard deviations."""
 
     words: str
@@ -54,17 +54,17 @@ class Told(NamedTuple):
     """Whether the story is not ruled out."""
 
 
-def tell_stories(scene: Scene, account: Account) -> tuple[Told, ...]:
+def rank_stories(scene: Scene, account: Account) -> tuple[RankedStory, ...]:
     """Return the stories that are not ruled out and the cheapest that is, in order of price."""
     ranked = sorted(account.stories.items(), key=lambda item: item[1])
     least = ranked[0][1].price
-    told = [
-        Told(_in_words(scene, end, story), story.price - least, end in account.ends)
+    priced = [
+        RankedStory(_in_words(scene, end, story), story.price - least, end in account.ends)
         for end, story in ranked
         if story.price < float("inf")
     ]
-    last = max(i for i, story in enumerate(told) if story.stands)
-    return tuple(told[: last + 2])
+    last = max(i for i, story in enumerate(priced) if story.stands)
+    return tuple(priced[: last + 2])
 
 
 def _in_words(scene: Scene, end: End, story: Story) -> str:

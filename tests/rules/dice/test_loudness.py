@@ -119,7 +119,7 @@ def test_a_sound_far_softer_or_louder_than_its_turn_fits_a_knock_better(peak: fl
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
 def test_loudness_alone_neither_proves_a_hit_nor_excludes_one(peak: float, change: float) -> None:
     """Even a turn and a sound that never occur together weigh less than what excludes a story."""
-    assert -bands.STANDS / 2.0 < price(peak, change) < bands.STANDS
+    assert -bands.MARGIN / 2.0 < price(peak, change) < bands.MARGIN
 
 
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
