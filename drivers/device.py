@@ -213,6 +213,6 @@ class DeviceType:
     """Returns its settings, completed with the file's settings for the devices whose readings it sends."""
 
 
-def wall_in(fields: Mapping[str, object]) -> Wall | None:
+def wall_of(fields: Mapping[str, object]) -> Wall | None:
     """Return the wall that a sensor's fixed fields name."""
     return next((wall for wall in WALLS if fields.get("wall") == wall), None)

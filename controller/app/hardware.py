@@ -216,7 +216,7 @@ class Station(Protocol):
     def stop(self, timeout_s: float) -> bool:
         """End all threads; return False if one does not end in time."""
 
-    def ask(self, name: str, work: Work) -> None:
+    def run_on(self, name: str, work: Work) -> None:
         """Run `work` on a device in the station's thread."""
 
 
@@ -421,7 +421,7 @@ class Hardware:
 
     def _run_on(self, name: str, work: Work) -> None:
         if name in self._kinds:
-            self._station.ask(name, work)
+            self._station.run_on(name, work)
 
 
 def _does(device: AttachedDevice, verb: str) -> bool:

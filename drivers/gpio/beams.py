@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Turning
 from controller.model.tables import DeviceReading, ReportedDevice
-from drivers.device import DeviceType, EdgeLines, LineEvents, RandomBytes, wall_in
+from drivers.device import DeviceType, EdgeLines, LineEvents, RandomBytes, wall_of
 from drivers.gpio.input_line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import BeamsSettings, TimedInput
@@ -159,7 +159,7 @@ def _reported_devices(name: str, settings: BeamsSettings) -> Iterator[ReportedDe
     for key, timed in settings.inputs.items():
         kinds: tuple[DeviceReading, ...] = () if timed.kind == "rotor_phase" else (timed.kind,)
         at = ("inputs", key, "dev") if timed.dev else ()
-        yield ReportedDevice(at, timed.dev or name, kinds, wall_in(timed.fields))
+        yield ReportedDevice(at, timed.dev or name, kinds, wall_of(timed.fields))
 
 
 TYPE = DeviceType(

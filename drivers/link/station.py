@@ -53,7 +53,7 @@ class Hub:
             return []
         return self._with(arrival.source, _readings_of, arrival)
 
-    def ask(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
+    def run_on(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
         """Run `work` on a device, such as sending it a command.
 
         Raises:
@@ -166,7 +166,7 @@ class Station:
         ended = [link.stop() for link in self._links.values()]
         return all(ended) and not self._thread.is_alive()
 
-    def ask(self, name: str, work: Work) -> None:
+    def run_on(self, name: str, work: Work) -> None:
         """Run `work` on a device in the station's thread, such as sending it a command.
 
         Raises:
@@ -215,7 +215,7 @@ class Station:
                 name, work = self._requests.get_nowait()
             except Empty:
                 return
-            self._guard(name, partial(self._hub.ask, name, work, self._now_us()))
+            self._guard(name, partial(self._hub.run_on, name, work, self._now_us()))
 
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
         """Run `work` and pass on its readings; a defect in one device takes down only that device."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from controller.model.readings import AnyReading, WallImpact
 from controller.model.tables import Claim, ReportedDevice
-from drivers.device import DeviceType, Neighbours, RandomBytes, StreamAddress, wall_in
+from drivers.device import DeviceType, Neighbours, RandomBytes, StreamAddress, wall_of
 from drivers.health import Recovered, Trouble, readings_of
 from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, NodeReading
 from drivers.node.table_end import TableEnd
@@ -232,7 +232,7 @@ def _reported_devices(name: str, settings: NodeSettings) -> Iterator[ReportedDev
     if not settings.channels:
         yield ReportedDevice((), name)
     for number, channel in settings.channels.items():
-        yield ReportedDevice(("channels", str(number), "dev"), channel.dev, wall=wall_in(channel.fields))
+        yield ReportedDevice(("channels", str(number), "dev"), channel.dev, wall=wall_of(channel.fields))
 
 
 def _claims(settings: NodeSettings) -> Iterator[Claim]:

@@ -210,9 +210,9 @@ class Commands:
         del self._waiting[int(number)]
         return CommandResult(int(number), fields.get("ok") == "1", fields.get("says", ""))
 
-    def _end(self, number: int, says: str) -> CommandResult:
+    def _end(self, number: int, message: str) -> CommandResult:
         waiting = self._waiting.pop(number)
-        return CommandResult(number, ok=False, says=f"{waiting.verb}: {says}")
+        return CommandResult(number, ok=False, message=f"{waiting.verb}: {message}")
 
 
 MAX_OPEN_QUERIES = 8

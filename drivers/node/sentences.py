@@ -237,7 +237,7 @@ class CommandResult:
 
     command: int
     ok: bool
-    says: str
+    message: str
 
 
 Message = Hello | NodeReading | CommandResult | Change

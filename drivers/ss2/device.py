@@ -106,9 +106,9 @@ STALE_US = 1_500_000
 """After three periods without a status frame, changes of state may have been missed."""
 SILENT_US = 5_000_000
 """The wheel counts as silent after this long without a status frame."""
-ASK_EVERY_US = 500_000
+POLL_EVERY_US = 500_000
 """The wheel's own reporting period; it must not be polled more often than every 100 ms."""
-ASK_AGAIN_US = 2_000_000
+POLL_AGAIN_US = 2_000_000
 """A question is repeated after this long: a wheel answers BUSY while its rotor is slowing down."""
 _LICENCE_ENDS = 999
 
@@ -158,7 +158,7 @@ class Ss2Wheel:
         self._reopening = PortReopening()
         self._bytes_lost = False
         self._check_at_us: int | None = None
-        self._ask_at_us: int | None = None
+        self._poll_at_us: int | None = None
 
     @property
     def up(self) -> bool:
@@ -185,7 +185,7 @@ class Ss2Wheel:
         """Handle the loss of the port: the fault's code, and what was seen."""
         self.decoder.reset()
         self._requests.forget()
-        self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
+        self._opened_us = self._check_at_us = self._poll_at_us = self._announced = None
         self._report(now_us, self._health.closed(now_us, code, seen))
         return self._take_readings()
 
@@ -207,7 +207,7 @@ class Ss2Wheel:
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is due next, in table microseconds; None if nothing is scheduled."""
-        due = (self._silent_at_us(), self._check_at_us, self._ask_at_us, self._requests.next_deadline())
+        due = (self._silent_at_us(), self._check_at_us, self._poll_at_us, self._requests.next_deadline())
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
@@ -222,8 +222,8 @@ class Ss2Wheel:
             self._reopening.request(now_us)
         if self._check_at_us is not None and now_us >= self._check_at_us:
             self._ask_settings(now_us)
-        if self._ask_at_us is not None and now_us >= self._ask_at_us:
-            self._ask_at_us = now_us + ASK_EVERY_US
+        if self._poll_at_us is not None and now_us >= self._poll_at_us:
+            self._poll_at_us = now_us + POLL_EVERY_US
             if self._requests.idle:
                 self._requests.send(READ_STATUS)
         return self._take_readings()
@@ -253,7 +253,7 @@ class Ss2Wheel:
 
     def _open(self, now_us: int) -> None:
         self._opened_us = now_us
-        self._ask_at_us = now_us if self._settings.ask_status else None
+        self._poll_at_us = now_us if self._settings.ask_status else None
         self._check_settings(now_us)
 
     # --- what the wheel reports ---
@@ -361,7 +361,7 @@ class Ss2Wheel:
         questions = list(self._approval.questions())
         for question in questions:
             self._send_question(now_us, question)
-        self._check_at_us = now_us + ASK_AGAIN_US * len(questions) if questions else None
+        self._check_at_us = now_us + POLL_AGAIN_US * len(questions) if questions else None
 
     def _send_question(self, now_us: int, question: Question) -> None:
         if not self._settings.listen_only:

@@ -9,7 +9,7 @@ import numpy as np
 from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 from drivers.vision.board import Sighting
-from drivers.vision.rig import MISSES_MM, LensFile
+from drivers.vision.rig import MAX_POINT_ERROR_MM, LensFile
 
 TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
 """An inside corner of the table, as the stickperson sees it: the front is the stickperson's rail (y = 0)."""
@@ -114,11 +114,11 @@ def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFi
         for px, at, found in zip(pixels.tolist(), places.tolist(), solved.tolist(), strict=True)
     )
     worst = max(corner.miss_mm for corner in corners)
-    if not worst <= MISSES_MM:
+    if not worst <= MAX_POINT_ERROR_MM:
         raise CalibrationError(
             f"found the boards in {', '.join(laid)} {worst:.0f} mm off one plane, expected at most"
-            f" {MISSES_MM:g} mm; check which corner each picture shows, the table's size, and that the sheet"
-            " lies flat"
+            f" {MAX_POINT_ERROR_MM:g} mm; check which corner each picture shows, the table's size,"
+            " and that the sheet lies flat"
         )
     return Felt(_points(places, np.linalg.inv(plane), lens), corners)
 

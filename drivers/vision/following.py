@@ -341,7 +341,7 @@ class Follower:
             trail.rest_reported = True
             tilt_deg = outlines.tilt_deg(shape) if seen is None and shape is not None else None
             on: Surface = "unknown"
-            if agreed and shape is not None and self.rig.knows_its_place and outlines.clear(shape):
+            if agreed and shape is not None and self.rig.has_position and outlines.clear(shape):
                 on = "felt"
             readings.append(self._at_rest(trail, t_us, seen if agreed else None, on, tilt_deg or 0.0))
         return readings

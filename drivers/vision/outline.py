@@ -109,7 +109,7 @@ class Outlines:
 
     def tilt_deg(self, shape: Shape) -> float | None:
         """Return the tilt of a cube with this shape; None if no leaning cube has it."""
-        if not self._rig.knows_its_place:
+        if not self._rig.has_position:
             return None
         best, tilt = 0.0, 0.0
         some, certain = ((shape.own != TABLE).astype(np.uint8), (shape.own == OTHER).astype(np.uint8))

@@ -89,7 +89,7 @@ class Pair:
     def __init__(self, first: Rig, second: Rig) -> None:
         """Pair two rigs. Raises RigError if the position of either camera is unknown."""
         for rig in (first, second):
-            if not rig.knows_its_place:
+            if not rig.has_position:
                 raise RigError(
                     f"camera {rig.file.camera}: found no `lens`, expected one for each of the two cameras;"
                     " `tablectl camera calibrate` measures it from pictures of the board held in the air"

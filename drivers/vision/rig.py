@@ -25,7 +25,7 @@ MIN_POINTS = 4
 """Fewer points do not determine a plane."""
 SLOPES = 5
 """Number of slopes per axis that are tried for a camera whose position is unknown."""
-MISSES_MM = 10.0
+MAX_POINT_ERROR_MM = 10.0
 """Largest error of a rig's points, which lie on the felt and are measured with a ruler."""
 
 
@@ -144,15 +144,15 @@ class Rig:
                 "points: found none that determine a plane through this `lens`, expected four or more;"
                 " `tablectl camera calibrate` measures both"
             )
-        self.misses_mm = max(
+        self.point_error_mm = max(
             float(np.hypot(*(np.array(self.to_table(float(seen[0]), float(seen[1]), 0.0)) - place)))
             for seen, place in zip(pixels, places, strict=True)
         )
         """Distance of the worst point from its computed position."""
-        if not self.misses_mm <= MISSES_MM:
+        if not self.point_error_mm <= MAX_POINT_ERROR_MM:
             raise RigError(
-                f"points: found one {self.misses_mm:.0f} mm off their common plane, expected at most"
-                f" {MISSES_MM:g} mm; measure them again"
+                f"points: found one {self.point_error_mm:.0f} mm off their common plane, expected at most"
+                f" {MAX_POINT_ERROR_MM:g} mm; measure them again"
             )
         if file.lens is not None:
             flat = np.column_stack([places, np.zeros(len(places))])
@@ -191,7 +191,7 @@ class Rig:
 
     @property
     def eye(self) -> Array:
-        """The camera's position in millimetres on the table; use it only if `knows_its_place`."""
+        """The camera's position in millimetres on the table; use it only if `has_position`."""
         assert self._camera is not None
         rotation, moved = self._camera
         eye: Array = -rotation.T @ moved
@@ -214,7 +214,7 @@ class Rig:
         return float(place[0]), float(place[1])
 
     @property
-    def knows_its_place(self) -> bool:
+    def has_position(self) -> bool:
         """Whether the camera's position is known, and therefore the effect of a die's height."""
         return self._camera is not None
 

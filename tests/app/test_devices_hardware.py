@@ -33,7 +33,7 @@ class Bench:
         """End at once."""
         return timeout_s > 0
 
-    def ask(self, name: str, work: Work) -> None:
+    def run_on(self, name: str, work: Work) -> None:
         """Do the work now."""
         work(self._devices[name], 1_000)
 

@@ -48,7 +48,7 @@ class Station:
         """End at once."""
         return timeout_s > 0
 
-    def ask(self, name: str, work: Work) -> None:
+    def run_on(self, name: str, work: Work) -> None:
         """Ask nothing."""
 
 

@@ -84,7 +84,7 @@ class Deaf:
 
     turns = 0
 
-    def ask(self, name: str, work: object) -> None:
+    def run_on(self, name: str, work: object) -> None:
         raise AssertionError(f"{name} received a request: {work}")
 
 

@@ -150,7 +150,7 @@ class Bench(HostedBoard):
         def ask(_device: object, now: int) -> None:
             self.device.command(now, verb, fields)
 
-        self.station.ask(self.device.name, ask)
+        self.station.run_on(self.device.name, ask)
 
     def answer(self) -> CommandResult:
         """Wait until the board has answered a command; return the first answer."""

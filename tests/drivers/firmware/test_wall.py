@@ -158,8 +158,8 @@ def test_a_wall_with_another_wave_speed_than_its_settings_reports_no_error_and_f
     wall.command("selftest")
     answer = wall.answer()
     assert not answer.ok
-    assert answer.says.startswith("wave speed ")
-    assert answer.says.endswith("speed_m_s is 500")
+    assert answer.message.startswith("wave speed ")
+    assert answer.message.endswith("speed_m_s is 500")
 
 
 def test_a_deaf_sensor_fails_the_self_test(bench: Maker) -> None:
@@ -167,4 +167,7 @@ def test_a_deaf_sensor_fails_the_self_test(bench: Maker) -> None:
     wall.up()
     wall.command("selftest")
     answer = wall.answer()
-    assert (answer.ok, answer.says) == (False, "sensors that did not detect the pulse (numbered from 0): 2")
+    assert (answer.ok, answer.message) == (
+        False,
+        "sensors that did not detect the pulse (numbered from 0): 2",
+    )

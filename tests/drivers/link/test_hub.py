@@ -94,12 +94,12 @@ def test_a_request_to_a_device_is_sent_at_once_and_its_answer_awaited() -> None:
     def open_in_passing(device: AnyDevice, now_us: int) -> None:
         device.opened(now_us)
 
-    hub.ask("wheel", open_in_passing, 5)
+    hub.run_on("wheel", open_in_passing, 5)
     assert [sentence[:7] for sentence in outlets["wheel"].sent] == [b">w1 3F3"]
     assert hub.next_deadline() is not None
     assert hub.next_deadline() == next(iter(hub)).next_deadline()
     with pytest.raises(KeyError, match="stranger"):
-        hub.ask("stranger", open_in_passing, 6)
+        hub.run_on("stranger", open_in_passing, 6)
 
 
 def test_arrivals_for_no_device_are_counted() -> None:

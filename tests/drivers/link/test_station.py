@@ -139,10 +139,10 @@ def test_a_request_is_carried_out_with_the_device_in_its_thread(house: House) ->
     def look(device: AnyDevice, _now_us: int) -> None:
         done.put((device.name, device.status()))
 
-    house.station.ask("eye", look)
+    house.station.run_on("eye", look)
     assert done.get(timeout=PATIENCE_S)[0] == "eye"
     with pytest.raises(KeyError, match="found device 'ear', expected one of cam, eye"):
-        house.station.ask("ear", look)
+        house.station.run_on("ear", look)
 
 
 def test_the_status_of_a_station_is_that_of_all_devices(house: House) -> None:

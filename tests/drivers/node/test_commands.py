@@ -17,7 +17,7 @@ class TestCommands:
         world.after(10_000)
         (command,) = world.commands
         assert (command.verb, command.fields) == ("lamp", {"name": "puck", "shows": "on"})
-        assert world.answers == [CommandResult(number, ok=True, says="done")]
+        assert world.answers == [CommandResult(number, ok=True, message="done")]
 
     def test_a_command_is_done_once_even_if_answers_are_lost(self) -> None:
         world = World(seed=3).up()
@@ -33,7 +33,7 @@ class TestCommands:
         world.to_node = dropping(1.0)
         number = world.table.command(world.now_us, "lamp", {"name": "puck"})
         world.after(700_000)
-        assert world.answers == [CommandResult(number, ok=False, says="lamp: no answer after 4 tries")]
+        assert world.answers == [CommandResult(number, ok=False, message="lamp: no answer after 4 tries")]
         assert world.health()[-1][1] == "unanswered"
 
     def test_a_command_of_another_table_or_session_is_ignored(self) -> None:
@@ -53,7 +53,7 @@ class TestCommands:
         world = World(node_alive=False)
         world.table.command(0, "lamp", {"name": "puck"})
         world.until(3 * SECOND_US)
-        assert world.answers == [CommandResult(1, ok=False, says="lamp: the node is not up")]
+        assert world.answers == [CommandResult(1, ok=False, message="lamp: the node is not up")]
 
     def test_more_commands_than_can_wait_raise_an_error(self) -> None:
         world = World(node_alive=False)

@@ -92,7 +92,7 @@ class Table:
         self.wait(lambda reading: isinstance(reading, DeviceDown) and reading.code == code)
 
     def do(self, verb: str, **fields: str) -> None:
-        self.station.ask("w1", lambda _device, now: self._command(now, verb, fields))
+        self.station.run_on("w1", lambda _device, now: self._command(now, verb, fields))
 
     def _command(self, now: int, verb: str, fields: dict[str, str]) -> None:
         self.device.command(now, verb, fields)
