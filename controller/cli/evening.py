@@ -119,7 +119,7 @@ class Evening:
                 settings,
                 types,
                 seed=seed,
-                tell=self._print,
+                report=self._print,
                 attempts=arguments.throws,
                 boards=boards,
                 cue=self._practice.cue,
@@ -129,20 +129,20 @@ class Evening:
         elif arguments.technician:
             types = with_own_cameras(settings, types)
             guess = None if settings.dice_table is None else first_guess(settings.dice_table)
-            self._table = with_technician(settings, types, seed=seed, tell=self._print, boards=boards)
+            self._table = with_technician(settings, types, seed=seed, report=self._print, boards=boards)
         elif arguments.camera == "rendered":
             self._table = with_rendered_camera(
                 settings,
                 types,
                 self._rendered,
                 seed=seed,
-                tell=self._print,
+                report=self._print,
                 attempts=arguments.throws,
                 boards=boards,
             )
         else:
             self._table = virtual_table(
-                settings, types, seed=seed, tell=self._print, attempts=arguments.throws, boards=boards
+                settings, types, seed=seed, report=self._print, attempts=arguments.throws, boards=boards
             )
         folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
         folder.mkdir(parents=True, exist_ok=True)

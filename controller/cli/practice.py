@@ -143,7 +143,7 @@ class Score:
         """Begin the next attempt; `card` is the input that corrects a misread card."""
         self.turns.append(Turn(scene, card))
 
-    def ask(self, request: SeatRequest) -> None:
+    def add_request(self, request: SeatRequest) -> None:
         """Add a player's request."""
         self.requests.append(PlayerRequest(request))
 
@@ -176,7 +176,7 @@ class Score:
         """Return the wrong results, and the players' requests that were not entered."""
         missing = [made.request for made in self.requests if not made.entered]
         return [missed for turn in self.counted() if (missed := self._missed(turn)) is not None] + [
-            Missed(None, one.says, f"{one.name} {one.seat}", one.rule) for one in missing
+            Missed(None, one.text, f"{one.name} {one.seat}", one.rule) for one in missing
         ]
 
     def _missed(self, turn: Turn) -> Missed | None:
@@ -464,8 +464,8 @@ class Practice:
         if asked is None:
             return False
         self._had_request = True
-        self.score.ask(asked)
-        self._commentary.event(f"You hear: {asked.says}.", "bold")
+        self.score.add_request(asked)
+        self._commentary.event(f"You hear: {asked.text}.", "bold")
         self._commentary.event("Enter it; then press Enter to continue.", "dim")
         return True
 

@@ -153,7 +153,7 @@ Result = tuple[int, int] | str | Hands
 class SeatRequest(NamedTuple):
     """A request of a player at High Roller, the input for it, and its rule."""
 
-    says: str
+    text: str
     name: str
     seat: str
     rule: str

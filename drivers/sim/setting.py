@@ -125,7 +125,7 @@ def virtual_table(
     types: Mapping[str, DeviceKind],
     *,
     seed: int,
-    tell: Callable[[Story], None],
+    report: Callable[[Story], None],
     attempts: int | None = None,
     mix: Mix | None = None,
     lens: Homography | None = None,
@@ -158,7 +158,7 @@ def virtual_table(
     except AmbiguousError as error:
         raise NoEveningError(f"{settings.table}: {error}") from error
     evening = Show(play, seed, attempts, attempts_per_act=1 if one_by_one else _attempts_per_act(settings))
-    return VirtualTable(cables, evening, rng=rng, tell=tell, route=route)
+    return VirtualTable(cables, evening, rng=rng, report=report, route=route)
 
 
 def with_technician(
@@ -166,7 +166,7 @@ def with_technician(
     types: Mapping[str, DeviceKind],
     *,
     seed: int,
-    tell: Callable[[Story], None],
+    report: Callable[[Story], None],
     boards: Boards | None = None,
 ) -> VirtualTable:
     """Create a virtual table where nobody plays and a technician does what its test lamp requests.
@@ -175,7 +175,7 @@ def with_technician(
     """
     felt = settings.dice_table
     lens = None if felt is None else lens_of(felt)
-    table = virtual_table(settings, types, seed=seed, tell=tell, attempts=0, lens=lens, boards=boards)
+    table = virtual_table(settings, types, seed=seed, report=report, attempts=0, lens=lens, boards=boards)
     trusted = settings.rules.spin is not None and settings.rules.spin.revolutions == "trusted_wheel"
     table.looks.append(Technician(table, felt, None if trusted else settings.wheel).look)
     return table
@@ -187,7 +187,7 @@ def with_rendered_camera(
     throws: Callable[[int, DiceTable], "RenderedThrows"],
     *,
     seed: int,
-    tell: Callable[[Story], None],
+    report: Callable[[Story], None],
     attempts: int | None = None,
     boards: Boards | None = None,
 ) -> VirtualTable:
@@ -206,7 +206,7 @@ def with_rendered_camera(
         )
     coming = throws(seed, felt)
     table = virtual_table(
-        settings, types, seed=seed, tell=tell, attempts=attempts, boards=boards, one_by_one=coming.play
+        settings, types, seed=seed, report=report, attempts=attempts, boards=boards, one_by_one=coming.play
     )
     table.cue = coming.ready
     return table
@@ -229,7 +229,7 @@ def for_practice(
     types: Mapping[str, DeviceKind],
     *,
     seed: int,
-    tell: Callable[[Story], None],
+    report: Callable[[Story], None],
     attempts: int | None = None,
     boards: Boards | None = None,
     cue: Callable[[], bool],
@@ -247,7 +247,7 @@ def for_practice(
         settings,
         types,
         seed=seed,
-        tell=tell,
+        report=report,
         attempts=attempts,
         boards=boards,
         one_by_one=_practised(settings, stage),

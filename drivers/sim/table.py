@@ -193,10 +193,10 @@ class VirtualTable:
         show: Show,
         *,
         rng: Random,
-        tell: Callable[[Story], None],
+        report: Callable[[Story], None],
         route: Callable[[AnyReading], AnyReading] = lambda reading: reading,
     ) -> None:
-        """Set up the table; `tell` is called with the truth of each attempt and each fault as it happens.
+        """Set up the table; `report` is called with the truth of each attempt and each fault as it happens.
 
         `route` assigns each reading to the device of this table that reads its kind.
         """
@@ -218,7 +218,7 @@ class VirtualTable:
         self.begun: list[Callable[[Act], None]] = []
         """Called with each act as it begins."""
         self._show = show
-        self._tell = tell
+        self._report = report
         self._feed: deque[tuple[int, AnyReading]] = deque()
         self._scenes: deque[Scene] = deque()
         self._attempts = 0
@@ -287,7 +287,7 @@ class VirtualTable:
         """Record a fault that has begun, and schedule its end."""
         active = ActiveFault(began, undo, also)
         self._faults.append(active)
-        self._tell(began)
+        self._report(began)
         self.at(ends_us, lambda now_us: self._end(active, now_us))
 
     def troubled(self, name: str) -> bool:
@@ -306,7 +306,7 @@ class VirtualTable:
         active.ended_us = now_us
         self._trouble_us = now_us + RECOVERY_US
         began = active.began
-        self._tell(Over(t=now_us, fault=began.fault, device=began.device))
+        self._report(Over(t=now_us, fault=began.fault, device=began.device))
         while self._faults and (over_us := self._faults[0].ended_us) is not None:
             oldest_us = self._scenes[0].start_us if self._scenes else now_us
             if over_us + RECOVERY_US >= oldest_us - RECOVERY_US:
@@ -353,7 +353,7 @@ class VirtualTable:
         scene = self._scenes.popleft()
         self._attempts += 1
         by = [f.began for f in self._faults if f.touches(scene.start_us, ends_us)]
-        self._tell(
+        self._report(
             Played(
                 t=now_us,
                 attempt=self._attempts,

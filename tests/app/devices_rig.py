@@ -69,7 +69,7 @@ class Evening:
         boards = boards_in(document, shipped)
         types = types_for(shipped, boards)
         self.virtual = virtual_table(
-            shipped, types, seed=seed, tell=self.stories.append, attempts=attempts, mix=mix, boards=boards
+            shipped, types, seed=seed, report=self.stories.append, attempts=attempts, mix=mix, boards=boards
         )
         self.clock = TableClock(SPEED)
         self._stage = Stage(self.virtual, self.ports, self.clock, self.refused.append)

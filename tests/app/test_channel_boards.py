@@ -86,7 +86,7 @@ def test_a_fault_of_a_board_is_a_fault_of_each_of_its_devices(tmp_path: Path) ->
     path = written(tmp_path)
     settings = load_table(str(path))
     boards = boards_in(parse_document(path), settings)
-    table = virtual_table(settings, types_for(settings, boards), seed=1, tell=lambda _: None, boards=boards)
+    table = virtual_table(settings, types_for(settings, boards), seed=1, report=lambda _: None, boards=boards)
     table.start(0)
     carry_out(table, FaultOrder(fault="dead_sensor", device="walls"), 0)
     (unseen,) = table.dropped

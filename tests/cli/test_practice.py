@@ -338,12 +338,12 @@ def test_a_players_request_is_entered_before_the_next_roll_or_missed_with_its_ru
             break
     assert not practised.cue(), "no roll may begin during a player's request"
     asked = practised.score.requests[0].request
-    assert f"You hear: {asked.says}." in out.getvalue()
+    assert f"You hear: {asked.text}." in out.getvalue()
     if enters:
         practised.execute(f"{asked.name} {asked.seat}")
     practised.execute("")
     assert practised.cue(), "play must continue"
-    missed = f"{asked.says}: enter {asked.name} {asked.seat} ({asked.rule})"
+    missed = f"{asked.text}: enter {asked.name} {asked.seat} ({asked.rule})"
     assert (missed in shown(practised.score)) is not enters
 
 
@@ -386,7 +386,7 @@ def test_an_attempt_begins_within_two_seconds_of_the_persons_input(table: str) -
             settings,
             types_for(settings),
             seed=seed,
-            tell=lambda _: None,
+            report=lambda _: None,
             cue=lambda: True,
             begun=acts.append,
             stage=lambda: "",

@@ -155,7 +155,7 @@ class LiveTable:
         self.effects: list[Effect] = []
         self.clock = SharedClock(speed)
         self.table = virtual_table(
-            self.settings, self.types, seed=seed, tell=self.stories.append, attempts=attempts, mix=mix
+            self.settings, self.types, seed=seed, report=self.stories.append, attempts=attempts, mix=mix
         )
         self.stage = Stage(self.table, folder, self.clock, self.refused.append)
         rng = Random(seed)

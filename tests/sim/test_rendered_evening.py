@@ -48,5 +48,5 @@ def test_a_wheel_has_no_throws_to_render() -> None:
             types_for(settings),
             lambda _seed, table: Shown(table),
             seed=1,
-            tell=lambda _story: None,
+            report=lambda _story: None,
         )

@@ -37,4 +37,4 @@ def test_two_devices_that_read_the_same_kind_under_other_names_are_refused() -> 
         route_by(devices, OWN_NAMES)
     settings = replace(load_table("craps"), devices=devices)
     with pytest.raises(NoEveningError, match="east and west"):
-        virtual_table(settings, {}, seed=1, tell=lambda _: None)
+        virtual_table(settings, {}, seed=1, report=lambda _: None)

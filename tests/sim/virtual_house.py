@@ -109,7 +109,7 @@ class House:
             self.settings,
             self.types,
             seed=seed,
-            tell=self.stories.append,
+            report=self.stories.append,
             attempts=attempts,
             mix=mix,
             one_by_one=one_by_one,
