@@ -48,7 +48,7 @@ from controller.app.peers import (
     is_listening,
     peer_of,
 )
-from controller.app.requests import NO_JOURNAL, Requests, past
+from controller.app.requests import NO_JOURNAL, Requests, history_lines
 from controller.app.service import ERROR, log
 from controller.app.testing import Tests
 from controller.journal.faults import JournalFault
@@ -264,7 +264,7 @@ class Control:
             connection.sendall(refusal("no_journal", NO_JOURNAL))
         else:
             try:
-                for line in past(request, live, self._daemon.options.journal):
+                for line in history_lines(request, live, self._daemon.options.journal):
                     connection.sendall(line)
             except JournalFault as fault:
                 connection.sendall(refusal(fault.code, str(fault)))

@@ -14,7 +14,7 @@ from controller.app.devices import Devices
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.hub import Hub, Lamps, ReadingFilter
 from controller.app.inlet import HALTED, Answers, Inlet, NextReading, PendingInput
-from controller.app.recording import Pieces, Recorder, Rotation, Segment
+from controller.app.recording import Recorder, RecordingSeries, Rotation, Segment
 from controller.app.view import View
 from controller.engine.resume import (
     CONTROLLER,
@@ -138,8 +138,8 @@ class Core:
         self._attempts = OpenAttempts(setup.first)
         self._state, self._first = setup.state, setup.first
         self._lateness_us = round(setup.ruleset.max_lateness_ms * 1000)
-        self._pieces = Pieces(setup, epoch, recorder, rotation, self._input_decided)
-        self._segment = self._pieces.next(self._state, self._first)
+        self._recordings = RecordingSeries(setup, epoch, recorder, rotation, self._input_decided)
+        self._segment = self._recordings.next(self._state, self._first)
         self._state = self._segment.session.state()
         self._stop = Event()
         self._thread = Thread(target=self._work, name="core", daemon=True)
@@ -540,21 +540,21 @@ class Core:
         self._append(outcomes, None)
         for outcome in outcomes:
             self._follow(outcome)
-        self._segment = self._pieces.next(self._state, self._first, self._segment)
+        self._segment = self._recordings.next(self._state, self._first, self._segment)
         self._note_awaited()
 
     # --- recordings ---
 
     def _rotate(self, now_us: int) -> None:
-        if self._pieces.due(self._segment, now_us) and self._is_idle(now_us):
+        if self._recordings.due(self._segment, now_us) and self._is_idle(now_us):
             self._process(self._segment.end())
-            self._segment = self._pieces.next(self._state, self._first, self._segment)
+            self._segment = self._recordings.next(self._state, self._first, self._segment)
 
     def _is_idle(self, now_us: int) -> bool:
         """Return whether a new recording can start now: no later reading depends on an earlier one."""
         under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
         still = (
-            now_us - self._last_activity_us > self._pieces.rotation.quiet_us
+            now_us - self._last_activity_us > self._recordings.rotation.quiet_us
             and now_us - self._segment.last_us > self._lateness_us
         )
         return still and not under_way

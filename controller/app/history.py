@@ -25,7 +25,7 @@ from controller.model.outcomes import (
     SpinCorrected,
     data_of,
 )
-from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, follow, showing
+from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, board_after, board_awaiting
 
 
 class HistoryLimit(NamedTuple):
@@ -142,7 +142,7 @@ class TableHistory:
                 board = self._follow(board, self._rows.popleft())
             self._board = board
             return HistorySnapshot(
-                board=showing(board, awaited), results=self._results, counts=self._counts.now()
+                board=board_awaiting(board, awaited), results=self._results, counts=self._counts.now()
             )
 
     def _read(self) -> TableBoard:
@@ -164,7 +164,7 @@ class TableHistory:
         number = getattr(data_of(outcome.type, outcome.data), kind, None) if kind in ATTEMPT_KINDS else None
         if number is not None:
             self._add(kind, number, StaffOutcome(type=outcome.type, sequence=outcome.seq, data=outcome.data))
-        return follow(board, row)
+        return board_after(board, row)
 
     def _add(self, attempt: str, number: int, outcome: StaffOutcome) -> None:
         known = next((one for one in self._results if one.number == number), None)

@@ -68,7 +68,7 @@ class Recorder:
         self._closed = closed
         self._keep_bytes = keep_bytes
         self._queue: SimpleQueue[RecordingStart | AnyReading | RecordingEnd | None] = SimpleQueue()
-        self._piece: _Piece | None = None
+        self._file: RecordingFile | None = None
         self._thread = Thread(target=self._work, name="recorder", daemon=True)
         self.turns = 0
         """Incremented with each turn of the thread."""
@@ -80,8 +80,8 @@ class Recorder:
     @property
     def lossy(self) -> bool:
         """Whether readings are missing from the current recording."""
-        piece = self._piece
-        return piece is not None and piece.lossy
+        file = self._file
+        return file is not None and file.lossy
 
     def put(self, item: RecordingStart | AnyReading | RecordingEnd) -> None:
         """Queue the next item to write, without waiting."""
@@ -98,8 +98,8 @@ class Recorder:
         while going:
             self.turns += 1
             going = self._take_waiting()
-            if self._piece is not None:
-                self._piece.write_out(self._faults)
+            if self._file is not None:
+                self._file.write_out(self._faults)
 
     def _take_waiting(self) -> bool:
         try:
@@ -119,19 +119,19 @@ class Recorder:
                 self._end(whole=False)
                 with suppress(OSError):
                     self._make_room()
-                self._piece = _Piece(self._folder / (name + ENDING), name, header)
+                self._file = RecordingFile(self._folder / (name + ENDING), name, header)
                 self._faults.over("recording_lost")
             case RecordingEnd(whole=whole):
                 self._end(whole=whole)
             case _:
-                if self._piece is not None:
-                    self._piece.add(item)
+                if self._file is not None:
+                    self._file.add(item)
 
     def _end(self, *, whole: bool) -> None:
-        piece, self._piece = self._piece, None
-        if piece is not None:
-            piece.end(self._faults, whole=whole)
-            self._closed(Closed(piece.name, piece.digest.hexdigest(), piece.size, piece.readings))
+        file, self._file = self._file, None
+        if file is not None:
+            file.end(self._faults, whole=whole)
+            self._closed(Closed(file.name, file.digest.hexdigest(), file.size, file.readings))
 
     def _make_room(self) -> None:
         """Delete the oldest recordings beyond the size limit; the outcomes' evidence stays in the journal."""
@@ -144,7 +144,7 @@ class Recorder:
             size -= stat.st_size
 
 
-class _Piece:
+class RecordingFile:
     """A recording's file that is being written; compressed bytes wait until the disk accepts them."""
 
     def __init__(self, path: Path, name: str, header: Header) -> None:
@@ -308,7 +308,7 @@ class Rotation(NamedTuple):
     """How long there must have been no outcome and no input, because a call may still be corrected."""
 
 
-class Pieces:
+class RecordingSeries:
     """A session's recordings, one after the other, numbered from 1."""
 
     def __init__(

@@ -376,7 +376,7 @@ def history_limit(view: View, game: str, last_n: int, opened: HistoryLimit) -> H
     return opened if hidden else HistoryLimit(last_n, view.now_us)
 
 
-def past(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator[bytes]:
+def history_lines(request: HistoryRequest, live: RunningTable, journal: Path) -> Iterator[bytes]:
     """Yield the lines that answer a request about the past; raises JournalFault if there is no answer."""
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()

@@ -222,7 +222,7 @@ class RunningTable:
             ask_late=self._ask_late,
             ask_play=self._ask_play,
         )
-        self.showing = TableHistory(
+        self.history = TableHistory(
             lambda: first_board(
                 settings.table,
                 str(self.journal.recovered.session),
@@ -233,7 +233,7 @@ class RunningTable:
             lambda: Reader(options.place.journal),
         )
         self.recorder = Recorder(
-            options.recordings, faults, closed=self._piece_closed, keep_bytes=options.keep_bytes
+            options.recordings, faults, closed=self._recording_closed, keep_bytes=options.keep_bytes
         )
         self.verifier = Verifier(options.place.journal, faults, done=self._verified)
         try:
@@ -443,7 +443,7 @@ class RunningTable:
 
     def _note_durable(self, ticket: Ticket) -> None:
         self._publishing.note_durable(ticket.outcomes)
-        self.showing.note_durable(tuple(ticket.outcomes))
+        self.history.note_durable(tuple(ticket.outcomes))
         for row in ticket.outcomes:
             assert row.body is not None
             self.last_n = row.n
@@ -458,8 +458,8 @@ class RunningTable:
         self.sound = True
         self.core.note("journal.verified", {"rows": found.rows, "last_link": found.last_link.hex()})
 
-    def _piece_closed(self, piece: Closed) -> None:
-        self.core.note("recording.closed", piece._asdict())
+    def _recording_closed(self, recording: Closed) -> None:
+        self.core.note("recording.closed", recording._asdict())
 
 
 def _last_row(row: Row) -> LastRow | None:

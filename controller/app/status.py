@@ -239,7 +239,7 @@ def board_of(live: RunningTable) -> dict[str, object]:
     Raises JournalFault if the journal can't be read.
     """
     view = live.core.view
-    shown = live.showing.shown(None if view.testing else view.awaited)
+    shown = live.history.shown(None if view.testing else view.awaited)
     return {"board": shown.board, "counts": shown.counts}
 
 
@@ -274,7 +274,7 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
         "allowed": view.allowed,
         "may": {role: _allowed_to(role, (*view.allowed, *approvals), rules) for role in STAFF},
         "late": [{"wager": wager, "says": says} for wager, says in live.late_wagers],
-        "results": live.showing.shown(view.awaited).results,
+        "results": live.history.shown(view.awaited).results,
     }
 
 

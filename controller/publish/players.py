@@ -192,7 +192,7 @@ def first_board(table: str, session: str, game: str, state: State, first: First)
     return _with_point(board, state.point) if game_of(game).has_puck else board
 
 
-def follow(board: TableBoard, row: Row) -> TableBoard:
+def board_after(board: TableBoard, row: Row) -> TableBoard:
     """Return the board after one more outcome's row; one whose body was dropped changes nothing."""
     if row.seq is None or row.body is None or row.seq <= board.sequence:
         return board
@@ -205,7 +205,7 @@ def follow(board: TableBoard, row: Row) -> TableBoard:
     return _with_result(board, outcome, word, data)
 
 
-def showing(board: TableBoard, awaited: Awaited | None) -> TableBoard:
+def board_awaiting(board: TableBoard, awaited: Awaited | None) -> TableBoard:
     """Return the board with what waits for a person now; the same one if that has not changed."""
     shown = None
     if awaited is not None:
@@ -256,10 +256,10 @@ class PublishedBoard:
             newest = row_of(reader, last_seq) if last_seq else None
             for row in reader.rows(max(1, newest - LOOK_BACK)) if newest is not None else ():
                 check_contents(row, reader.path)
-                board = follow(board, row)
+                board = board_after(board, row)
         while not self._rows.empty():
-            board = follow(board, self._rows.get())
-        board = showing(board, self._awaited)
+            board = board_after(board, self._rows.get())
+        board = board_awaiting(board, self._awaited)
         if board is self._board and self._is_whole:
             return None
         self._is_whole = True

@@ -195,7 +195,7 @@ def test_who_sits_where_survives_a_cut_before_any_card(house: HouseMaker, tmp_pa
 def test_a_recording_never_ends_with_a_deal_in_flight(house: HouseMaker) -> None:
     _, daemon = played(house, "three-card", [SEATS, *cards()[:5]])
     core = live_of(daemon).core
-    core._pieces.rotation = Rotation(size=1, quiet_us=0)
+    core._recordings.rotation = Rotation(size=1, quiet_us=0)
     daemon.clock.reach(60 * SECOND_US)
     drain(daemon)
     assert core.view.attempt_open

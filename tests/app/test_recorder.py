@@ -30,7 +30,7 @@ class Desk:
         self.recorder = Recorder(folder, self.faults, closed=self.closed.append, keep_bytes=keep_bytes)
         self.recorder.start()
 
-    def piece(self, name: str, readings: int, *, whole: bool = True) -> None:
+    def recording(self, name: str, readings: int, *, whole: bool = True) -> None:
         """Write one recording."""
         self.recorder.put(RecordingStart(name, HEADER))
         for t in range(readings):
@@ -39,7 +39,7 @@ class Desk:
 
     def has_closed(self, name: str) -> bool:
         """Return whether this recording has ended."""
-        return name in [piece.name for piece in self.closed]
+        return name in [recording.name for recording in self.closed]
 
     def path(self, name: str) -> Path:
         """Return a recording's file."""
@@ -47,9 +47,11 @@ class Desk:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_piece_holds_every_reading_and_reports_whether_it_was_cut_off(tmp_path: Path, whole: bool) -> None:
+def test_a_recording_holds_every_reading_and_reports_whether_it_was_cut_off(
+    tmp_path: Path, whole: bool
+) -> None:
     desk = Desk(tmp_path)
-    desk.piece("one", 500, whole=whole)
+    desk.recording("one", 500, whole=whole)
     assert desk.recorder.stop(PATIENCE_S)
     with open_log(str(desk.path("one"))) as log:
         assert [reading.t for reading in log] == list(range(500))
@@ -58,7 +60,7 @@ def test_a_piece_holds_every_reading_and_reports_whether_it_was_cut_off(tmp_path
     assert desk.closed == [Closed("one", sha256(data).hexdigest(), len(data), 500)]
 
 
-def test_readings_are_in_the_file_before_the_piece_ends(tmp_path: Path) -> None:
+def test_readings_are_in_the_file_before_the_recording_ends(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.recorder.put(RecordingStart("one", HEADER))
     desk.recorder.put(BallBeam(t=5, dev="wheel", beam=0))
@@ -73,7 +75,7 @@ def test_readings_are_in_the_file_before_the_piece_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_piece_is_on_the_disk_before_its_digest_is_reported(
+def test_a_recording_is_on_the_disk_before_its_digest_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
     """Otherwise the journal's row would claim more than a power cut leaves of the file."""
@@ -87,14 +89,14 @@ def test_a_piece_is_on_the_disk_before_its_digest_is_reported(
 
     monkeypatch.setattr(os, "fdatasync", sync)
     desk = Desk(tmp_path)
-    desk.recorder._closed = lambda piece: told.append((piece.size, on_disk[-1] if on_disk else 0))
-    desk.piece("one", 500, whole=whole)
+    desk.recorder._closed = lambda recording: told.append((recording.size, on_disk[-1] if on_disk else 0))
+    desk.recording("one", 500, whole=whole)
     assert desk.recorder.stop(PATIENCE_S)
     [(size, synced)] = told
     assert synced == size
 
 
-def test_a_piece_that_cannot_be_synced_at_its_end_is_a_fault(
+def test_a_recording_that_cannot_be_synced_at_its_end_is_a_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_descriptor: int) -> None:
@@ -102,16 +104,16 @@ def test_a_piece_that_cannot_be_synced_at_its_end_is_a_fault(
 
     monkeypatch.setattr(os, "fdatasync", refuse)
     desk = Desk(tmp_path)
-    desk.piece("one", 5)
+    desk.recording("one", 5)
     assert desk.recorder.stop(PATIENCE_S)
     assert [fault.code for fault in desk.faults.present] == ["recording_failed"]
 
 
-def test_the_oldest_pieces_make_room_for_new_ones(tmp_path: Path) -> None:
+def test_the_oldest_recordings_make_room_for_new_ones(tmp_path: Path) -> None:
     desk = Desk(tmp_path, keep_bytes=1)
     for name in ("a", "b", "c"):
-        desk.piece(name, 100)
-        until(partial(desk.has_closed, name), "the piece to end")
+        desk.recording(name, 100)
+        until(partial(desk.has_closed, name), "the recording to end")
     assert desk.recorder.stop(PATIENCE_S)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c.jsonl.gz"]
 
@@ -138,7 +140,7 @@ def test_a_disk_that_refuses_writes_is_a_fault_and_nothing_is_lost_once_it_recov
         assert [reading.t for reading in log] == [1, 2]
 
 
-def test_a_disk_that_refuses_writes_for_too_long_costs_the_rest_of_the_piece_and_is_reported(
+def test_a_disk_that_refuses_writes_for_too_long_costs_the_rest_of_the_recording_and_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_UNWRITTEN", 100)
@@ -156,8 +158,8 @@ def test_a_disk_that_refuses_writes_for_too_long_costs_the_rest_of_the_piece_and
         lambda: "recording_lost" in [fault.code for fault in desk.faults.present], "the loss to be reported"
     )
     monkeypatch.setattr(os, "write", real)
-    desk.piece("two", 3)
-    until(lambda: not desk.faults.present, "the next piece to be complete")
+    desk.recording("two", 3)
+    until(lambda: not desk.faults.present, "the next recording to be complete")
     assert desk.recorder.stop(PATIENCE_S)
     with open_log(str(desk.path("two"))) as log:
         assert len(list(log)) == 3

@@ -77,7 +77,7 @@ def test_dice_in_the_air_at_a_stop_are_reviewed_by_the_next_session(house: House
     assert live == replayed(one.options.recordings, last_session(one.rows())[0])
 
 
-def test_a_piece_cut_off_in_flight_records_how_far_time_had_run(house: HouseMaker) -> None:
+def test_a_recording_cut_off_in_flight_records_how_far_time_had_run(house: HouseMaker) -> None:
     """No More Bets is called by time alone, between the ball's last pulse and the stop."""
     one = house(table="roulette")
     _, feed, scenes = wheel.evening(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)

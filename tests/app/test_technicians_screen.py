@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from controller.app.daemon import Daemon
 from controller.app.messages import BeginTest, LogRequest, RecordingsRequest, RowsRequest, Watch
 from controller.app.peers import Peer
-from controller.app.requests import Requests, past
+from controller.app.requests import Requests, history_lines
 from controller.app.service import NOTICE, log
 from controller.people import tokens
 from tests.app.house import HouseMaker, unlocked
@@ -83,7 +83,7 @@ def test_the_recordings_are_listed_and_the_current_one_without_its_size(daemon: 
     (folder / "craps-000000-001.jsonl.gz").write_bytes(b"1234")
     working = daemon.live.core.view.recording
     (folder / f"{working}.jsonl.gz").write_bytes(b"12345")
-    (line,) = past(RecordingsRequest(), daemon.live, daemon.options.journal)
+    (line,) = history_lines(RecordingsRequest(), daemon.live, daemon.options.journal)
     told = {one["name"]: one for one in msgspec.json.decode(line)["recordings"]}
     assert told["craps-000000-001"]["bytes"] == 4
     assert told[working] == {"name": working, "bytes": None, "ended": None}
@@ -92,5 +92,5 @@ def test_the_recordings_are_listed_and_the_current_one_without_its_size(daemon: 
 def test_the_last_lines_of_the_log_are_reported(daemon: Daemon) -> None:
     assert daemon.live is not None
     log(NOTICE, "the lamp was changed")
-    (line,) = past(LogRequest(), daemon.live, daemon.options.journal)
+    (line,) = history_lines(LogRequest(), daemon.live, daemon.options.journal)
     assert msgspec.json.decode(line)["log"][-1]["says"] == "the lamp was changed"

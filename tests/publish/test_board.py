@@ -24,7 +24,14 @@ from controller.model.outcomes import (
     TableEvent,
 )
 from controller.model.verdicts import Reason
-from controller.publish.players import RESULTS, TableBoard, board_bytes, first_board, follow, showing
+from controller.publish.players import (
+    RESULTS,
+    TableBoard,
+    board_after,
+    board_awaiting,
+    board_bytes,
+    first_board,
+)
 from controller.publish.schemas import FOLDER
 from tests.publish.broker import needs_mosquitto, running
 from tests.publish.house import House, Settlement, pinned, until
@@ -65,7 +72,7 @@ class Table:
         self._link = row.link
         self.seq += 1
         self.rows.append(row)
-        self.board = follow(self.board, row)
+        self.board = board_after(self.board, row)
         return self.board
 
     def rolls(self, roll: int, dice: tuple[int, int], point: int | None, after: int | None) -> TableBoard:
@@ -136,30 +143,30 @@ def test_a_correction_replaces_the_result_that_it_corrects(table: Table) -> None
 def test_an_awaited_attempt_is_shown_with_its_number_what_is_missing_and_the_allowed_inputs(
     table: Table, state: Literal["review", "proposed"]
 ) -> None:
-    board = showing(table.reviews(1), awaited(state))
+    board = board_awaiting(table.reviews(1), awaited(state))
     shown = board.awaited
     assert shown is not None
     assert (shown.attempt, shown.number, shown.state) == ("roll", 1, state)
     assert (shown.missing[0].code, shown.missing[0].die) == ("wall_unclear", 1)
     assert shown.may == ("set_dice", "no_roll")
-    assert showing(board, None).awaited is None
+    assert board_awaiting(board, None).awaited is None
 
 
 @pytest.mark.parametrize("state", ["review", "proposed"])
 def test_the_board_shows_neither_readings_nor_a_proposal(
     table: Table, state: Literal["review", "proposed"]
 ) -> None:
-    written = board_bytes(showing(table.reviews(1), awaited(state)))
+    written = board_bytes(board_awaiting(table.reviews(1), awaited(state)))
     for secret in (b"9 mm", b"3-4", b"seen", b"proposes"):
         assert secret not in written
 
 
 def test_the_allowed_inputs_on_the_board_follow_the_table(table: Table) -> None:
-    before = showing(table.board, awaited("review", ("no_roll",)))
-    after = showing(before, awaited("review"))
+    before = board_awaiting(table.board, awaited("review", ("no_roll",)))
+    after = board_awaiting(before, awaited("review"))
     assert after.awaited is not None
     assert after.awaited.may == ("set_dice", "no_roll")
-    assert showing(after, awaited("review")) is after
+    assert board_awaiting(after, awaited("review")) is after
 
 
 def test_a_table_that_opens_again_has_no_point_and_no_shooter(table: Table) -> None:
@@ -194,12 +201,12 @@ def test_the_board_shows_no_timing_of_ball_or_rotor(key: Key) -> None:
 
 def test_a_repeated_outcome_does_not_change_the_board(table: Table) -> None:
     board = table.rolls(1, (2, 2), None, 4)
-    assert follow(board, table.rows[0]) is board
+    assert board_after(board, table.rows[0]) is board
 
 
 def test_the_board_conforms_to_its_schema(table: Table) -> None:
     table.rolls(1, (2, 2), None, 4)
-    board = showing(table.reviews(2), awaited("proposed"))
+    board = board_awaiting(table.reviews(2), awaited("proposed"))
     schema = msgspec.json.decode((FOLDER / "board.schema.json").read_bytes())
     Draft202012Validator(schema).validate(msgspec.json.decode(board_bytes(board)))
 

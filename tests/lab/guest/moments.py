@@ -13,7 +13,7 @@ from typing import Any
 
 from controller.app.background import PRUNED_BY
 from controller.app.core import Core
-from controller.app.recording import Pieces, Rotation
+from controller.app.recording import RecordingSeries, Rotation
 from controller.app.running import RunningTable
 from controller.cli.main import main
 from controller.journal import writer
@@ -130,9 +130,9 @@ def _in_a_pruning(moment: Moment) -> None:
 
 def _in_a_rotation(moment: Moment) -> None:
     """Rotate between two attempts: a feed without pauses has no rest in which a table would rotate."""
-    original = Pieces.__init__
+    original = RecordingSeries.__init__
 
-    def init(self: Pieces, *args: Any) -> None:
+    def init(self: RecordingSeries, *args: Any) -> None:
         setup, epoch, recorder, _, *rest = args
         original(self, setup, epoch, recorder, SHORT, *rest)
 
@@ -143,10 +143,10 @@ def _in_a_rotation(moment: Moment) -> None:
         core, _, now_us = args
         core._rotate(now_us)
 
-    _put(Pieces, "__init__", init)
+    _put(RecordingSeries, "__init__", init)
     _put(Core, "_is_idle", is_idle)
     _after(Core, "_handle", rotate)
-    _after(RunningTable, "_piece_closed", lambda _args, _returned: moment.comes(stands=False))
+    _after(RunningTable, "_recording_closed", lambda _args, _returned: moment.comes(stands=False))
 
 
 MOMENTS: Mapping[str, Callable[[Moment], None]] = {
