@@ -233,7 +233,7 @@ class Publishing:
                 now_us=self._now_us,
                 random_fraction=self._random_fraction,
                 status=self._status,
-                ask=self._announcer.note_question,
+                ask=self._announcer.note_query,
                 ask_late=ask_late,
                 ask_play=ask_play,
                 line_bet=line_bet,
@@ -274,7 +274,7 @@ class Publishing:
     def note_play_asked(self, nonce: str, heard_us: int) -> None:
         """Answer a request for Play as soon as possible; called in the core's thread."""
         if self._announcer is not None:
-            self._announcer.note_question(nonce, heard_us)
+            self._announcer.note_query(nonce, heard_us)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
         """Note the attempt that awaits a ruling, for the board; called in the core's thread."""
@@ -300,10 +300,10 @@ class Publishing:
         return self._ask_play is not None and self._ask_play(asked)
 
     def _ask(self, nonce: str) -> bool:
-        """Accept a question from the in-process engine; return False before the journal is open."""
+        """Accept a query from the in-process engine; return False before the journal is open."""
         if self._announcer is None:
             return False
-        self._announcer.note_question(nonce)
+        self._announcer.note_query(nonce)
         return True
 
     def note_durable(self, outcomes: Sequence[Row]) -> None:

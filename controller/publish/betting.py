@@ -18,7 +18,7 @@ from controller.publish.wire import STATEMENT, Signature, Signer, Verifier, boun
 
 SAY_EVERY_US = 400_000
 """The statement is due at least twice per second while bets are open; 0.4 s leaves time for a busy core."""
-MAX_QUESTIONS = 256
+MAX_QUERIES = 256
 """Maximum number of queries waiting for a statement; one more displaces the oldest, whose bet is refused."""
 MAX_STATEMENT_BYTES = 32_768
 Takes = Literal["wagers", "play"]
@@ -94,13 +94,13 @@ class Announcer:
         self._session = session
         self._now_us = now_us
         self._lock = Lock()
-        self._questions: dict[str, int] = {}
+        self._queries: dict[str, int] = {}
         self._said: tuple[Takes | None, int] = (None, 0)
         self._due_us = 0
         self._until_us = 0
         self.say: Callable[[OpenStatement], None] = _discard
 
-    def note_question(self, nonce: str, heard_us: int | None = None) -> None:
+    def note_query(self, nonce: str, heard_us: int | None = None) -> None:
         """Record a query and the time at which it was received; a repeated query keeps its first time.
 
         `heard_us` defaults to the current time.
@@ -108,21 +108,21 @@ class Announcer:
         if heard_us is None:
             heard_us = self._until_us if self._now_us is None else self._now_us()
         with self._lock:
-            self._questions.setdefault(nonce, heard_us)
-            if len(self._questions) > MAX_QUESTIONS:
-                del self._questions[next(iter(self._questions))]
+            self._queries.setdefault(nonce, heard_us)
+            if len(self._queries) > MAX_QUERIES:
+                del self._queries[next(iter(self._queries))]
 
     def note(self, betting: Betting, now_us: int) -> None:
         """Update the betting state, and publish the statement if it is due; only for the core's thread."""
         self._until_us = betting.until_us
         if betting.takes is None:
             self._said = (None, 0)
-            if self._questions:
+            if self._queries:
                 with self._lock:
                     # A query while bets are closed is not answered, and so its bet is refused.
-                    self._questions.clear()
+                    self._queries.clear()
             return
-        heard = self._answered(betting.until_us) if self._questions else {}
+        heard = self._answered(betting.until_us) if self._queries else {}
         news = (betting.takes, betting.round) != self._said
         if not (heard or news or now_us >= self._due_us):
             return
@@ -143,9 +143,9 @@ class Announcer:
 
     def _answered(self, until_us: int) -> dict[str, int]:
         with self._lock:
-            answered = {nonce: t for nonce, t in self._questions.items() if t <= until_us}
+            answered = {nonce: t for nonce, t in self._queries.items() if t <= until_us}
             for nonce in answered:
-                del self._questions[nonce]
+                del self._queries[nonce]
         return answered
 
 

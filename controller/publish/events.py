@@ -1,7 +1,7 @@
 """The message contract: an outcome on the wire is a CloudEvents 1.0 event in JSON, signed by its table.
 
 One journal row gives the same bytes whenever it is sent. The engine sends answers: acknowledgements (an
-outcome has had its effect, and that is durable), requests to send outcomes again, and questions.
+outcome has had its effect, and that is durable), requests to send outcomes again, and queries.
 """
 
 from collections.abc import Callable

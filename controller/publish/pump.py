@@ -98,7 +98,7 @@ class Pump:
 
         `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` the
         number up to which all outcomes are acknowledged, `status` returns the table's status (the pump fills
-        in what it knows of outcomes). `ask` receives the engine's questions about whether bets are open,
+        in what it knows of outcomes). `ask` receives the engine's queries about whether bets are open,
         `ask_late` those about whether a wager made with the dice out is confirmed, `ask_play` those for Play.
         `session` is the table's: the engine's reports on bets in any other session are ignored. `board` is
         the table's board before the journal's first outcome.

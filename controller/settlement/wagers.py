@@ -140,13 +140,13 @@ class Wagers:
     """Returns the requests that bring a new game to the table's state after an outcome (players by seat)."""
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
     """Returns the point after an outcome, as the outcome states it; None if it does not."""
-    taken_while_closed: Callable[[RawRequest], bool] = _never
+    accepted_while_closed: Callable[[RawRequest], bool] = _never
     """Returns whether a request is accepted although bets are closed."""
-    takes_late: bool = False
+    accepts_late: bool = False
     """Whether bets made with the dice out are accepted if the dealer and the boxperson confirm them."""
     bets_reports: frozenset[BetsReport] = frozenset()
     """The reports on bets that the game's table receives."""
     bought_at_table: Refusal | None = None
     """Why no bet is accepted here, in a game whose cards are bought at the table, which reports them."""
-    begins_anew: bool = True
+    returns_stakes_at_open_and_close: bool = True
     """Whether all stakes are returned when the table opens or closes."""

@@ -54,7 +54,7 @@ _decode_answer: Callable[[str], _Granted | _Refusal] = msgspec.json.Decoder(_Gra
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RequestIdentity:
     """A request's caller and its idempotency key."""
 
     caller: Caller
@@ -69,7 +69,7 @@ class _Do(Protocol):
 class _Request:
     """A request that waits for the table's statement, and the function that carries it out afterwards."""
 
-    asking: Asking
+    identity: RequestIdentity
     raw: RawRequest
     do: _Do
 
@@ -84,7 +84,7 @@ class AccountRequests:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def open_account(self, asking: Asking, player: str) -> Done:
+    def open_account(self, identity: RequestIdentity, player: str) -> Done:
         """Open a player's account. Raises RequestRefused if there is one."""
 
         def do(work: Work) -> Done:
@@ -93,9 +93,9 @@ class AccountRequests:
             work.add(schema.players, name=player, opened_us=work.now_us)
             return Done(player=player, balance=work.balance(player_account(player)))
 
-        return self._once(asking, {"do": "open", "player": player}, do)
+        return self._once(identity, {"do": "open", "player": player}, do)
 
-    def pay(self, asking: Asking, player: str, cents: int) -> Done:
+    def pay(self, identity: RequestIdentity, player: str, cents: int) -> Done:
         """Book chips in (cents above 0) or out (below 0).
 
         Raises RequestRefused if there is no such account, or if its balance is less than the amount paid out.
@@ -113,9 +113,9 @@ class AccountRequests:
             work.book(movement, Cause("deposit" if cents > 0 else "withdrawal"))
             return Done(player=player, balance=work.balance(account))
 
-        return self._once(asking, {"do": "pay", "player": player, "cents": cents}, do)
+        return self._once(identity, {"do": "pay", "player": player, "cents": cents}, do)
 
-    def seat(self, asking: Asking, table: str, seat: str, player: str) -> Done:
+    def seat(self, identity: RequestIdentity, table: str, seat: str, player: str) -> Done:
         """Seat a player, so that the table's shooters and positions belong to this account."""
 
         def do(work: Work) -> Done:
@@ -131,18 +131,20 @@ class AccountRequests:
             work.connection.execute(insert(seats).values(table_name=table, seat=seat, player=player))
             return Done(player=player, balance=work.balance(player_account(player)))
 
-        return self._once(asking, {"do": "seat", "table": table, "seat": seat, "player": player}, do)
+        return self._once(identity, {"do": "seat", "table": table, "seat": seat, "player": player}, do)
 
-    def bet(self, asking: Asking, table: str, bet: RawRequest) -> Done:
+    def bet(self, identity: RequestIdentity, table: str, bet: RawRequest) -> Done:
         """Make a bet of the settle contract. Raises RequestRefused with the rule that forbids it.
 
         The bet waits for the table's statement that bets were still open when this was called; a `late` bet
         waits for the statement that dealer and boxperson confirmed it while the dice were in motion
         (C34-MK-1b). The caller's own `confirmed` is ignored.
         """
-        return self._after_statement(self._bet(asking, table, bet), table)
+        return self._after_statement(self._bet(identity, table, bet), table)
 
-    def bets(self, asking: Asking, table: str, bets: Sequence[RawRequest]) -> list[Done | RequestRefused]:
+    def bets(
+        self, identity: RequestIdentity, table: str, bets: Sequence[RawRequest]
+    ) -> list[Done | RequestRefused]:
         """Make bets under one statement of the table, in one transaction; grant or refuse each individually.
 
         Each is a separate request under the key `KEY/ID`, so a repeated request is carried out once. Raises
@@ -158,23 +160,26 @@ class AccountRequests:
                 "C34-MK-1b",
                 "a wager made with the dice out is confirmed individually: send it in a separate request",
             )
-        requests = [self._bet(Asking(asking.caller, f"{asking.key}/{bet['id']}"), table, bet) for bet in bets]
-        keys = [request.asking.key for request in requests]
+        requests = [
+            self._bet(RequestIdentity(identity.caller, f"{identity.key}/{bet['id']}"), table, bet)
+            for bet in bets
+        ]
+        keys = [request.identity.key for request in requests]
         with self._engine.work() as work:
-            work.read_answers(asking.caller.name, keys)
+            work.read_answers(identity.caller.name, keys)
             wait = [self._needs_statement(work, table, request) for request in requests]
             play = _play_of(self._engine.table(work, table), [request for request, waits in wait if waits])
         answer = self._engine.gate.ask(table, play) if any(waits for _, waits in wait) else _UNASKED
         with self._engine.work() as work:
-            _check_token(work, asking.caller)
-            work.read_answers(asking.caller.name, keys)
+            _check_token(work, identity.caller)
+            work.read_answers(identity.caller.name, keys)
             work.read_wagers(table, [str(bet["id"]) for bet in bets])
             return [
-                _answer(work, request.asking, request.raw, partial(request.do, answer=answer))
+                _answer(work, request.identity, request.raw, partial(request.do, answer=answer))
                 for request, _ in wait
             ]
 
-    def change(self, asking: Asking, table: str, change: RawRequest) -> Done:
+    def change(self, identity: RequestIdentity, table: str, change: RawRequest) -> Done:
         """Change or remove a wager that is up. Raises RequestRefused with the rule that forbids it.
 
         The change waits for the table's statement like a bet, since withdrawing a stake too late also wins
@@ -184,15 +189,15 @@ class AccountRequests:
         def do(work: Work, answer: Admitted | NoStatement) -> Done:
             standing = self._table(work, table)
             wager = standing.book.wager(str(change["id"]))
-            if wager is None or not asking.caller.may_act_for(wager.player):
+            if wager is None or not identity.caller.may_act_for(wager.player):
                 raise RequestRefused(
                     "BOOK-ID", f"found no wager {change['id']} at {table} that you may change"
                 )
             return self._ask(work, standing, wager.player, change, answer)
 
-        return self._after_statement(_Request(asking, {**change, "table": table}, do), table)
+        return self._after_statement(_Request(identity, {**change, "table": table}, do), table)
 
-    def _bet(self, asking: Asking, table: str, bet: RawRequest) -> "_Request":
+    def _bet(self, identity: RequestIdentity, table: str, bet: RawRequest) -> "_Request":
         bet = {name: value for name, value in bet.items() if name != "confirmed"}
 
         def do(work: Work, answer: Admitted | NoStatement) -> Done:
@@ -205,11 +210,11 @@ class AccountRequests:
                 raise RequestRefused(
                     "BOOK-ID", f"a wager {bet['id']} already exists; give each wager its own id"
                 )
-            check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
+            check_bet_seat(work, standing, bet, own=identity.caller.role != "staff")
             confirmed = {"confirmed": True} if bet.get("late") else {}
             return self._ask(work, standing, player, {**bet, **confirmed, "do": "bet"}, answer)
 
-        return _Request(asking, {**bet, "do": "bet", "table": table}, do)
+        return _Request(identity, {**bet, "do": "bet", "table": table}, do)
 
     def _ask(
         self, work: Work, table: EnrolledTable, player: str, raw: RawRequest, answer: Admitted | NoStatement
@@ -273,10 +278,10 @@ class AccountRequests:
             answer = self._engine.gate.ask(table, play)
 
         def do(work: Work) -> Done:
-            _check_token(work, request.asking.caller)
+            _check_token(work, request.identity.caller)
             return request.do(work, answer=answer)
 
-        return self._once(request.asking, request.raw, do)
+        return self._once(request.identity, request.raw, do)
 
     def _needs_statement(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
         """Return a request, and whether it must wait for the table's statement instead of being answered at
@@ -290,10 +295,10 @@ class AccountRequests:
             standing is None
             or standing.halted
             or not _may_open(standing, request.raw)
-            or work.answered(request.asking.caller.name, request.asking.key) is not None
+            or work.answered(request.identity.caller.name, request.identity.key) is not None
         ):
             return request, False
-        if not standing.game.wagers.taken_while_closed(request.raw):
+        if not standing.game.wagers.accepted_while_closed(request.raw):
             return request, True
         try:
             request.do(work, _TRIED)
@@ -302,21 +307,23 @@ class AccountRequests:
                 return replace(request, do=partial(_refuse, refused)), False
         return request, True
 
-    def _once(self, asking: Asking, raw: RawRequest, do: Callable[[Work], Done]) -> Done:
+    def _once(self, identity: RequestIdentity, raw: RawRequest, do: Callable[[Work], Done]) -> Done:
         with self._engine.work() as work:
-            done = _answer(work, asking, raw, do)
+            done = _answer(work, identity, raw, do)
         if isinstance(done, RequestRefused):
             raise done
         return done
 
 
-def _answer(work: Work, asking: Asking, raw: RawRequest, do: Callable[[Work], Done]) -> Done | RequestRefused:
+def _answer(
+    work: Work, identity: RequestIdentity, raw: RawRequest, do: Callable[[Work], Done]
+) -> Done | RequestRefused:
     """Carry out a request, or repeat the earlier answer to this key.
 
     `do` raises RequestRefused before it writes anything.
     """
     text = encode(raw).decode()
-    before = work.answered(asking.caller.name, asking.key)
+    before = work.answered(identity.caller.name, identity.key)
     answer: _Granted | _Refusal
     if before is None:
         try:
@@ -325,8 +332,8 @@ def _answer(work: Work, asking: Asking, raw: RawRequest, do: Callable[[Work], Do
             answer = _Refusal(rule=refused.rule, reason=refused.reason)
         work.add(
             schema.requests,
-            caller=asking.caller.name,
-            key=asking.key,
+            caller=identity.caller.name,
+            key=identity.key,
             asked=text,
             answer=encode(answer).decode(),
             answered_us=work.now_us,
@@ -369,7 +376,7 @@ def must_be_open(table: EnrolledTable, raw: RawRequest) -> None:
         raise RequestRefused(refusal.rule, refusal.reason)
     if not _may_open(table, raw):
         raise RequestRefused(*(_NOT_OUT if late else table.game.wagers.closed))
-    if table.betting != "closed" and table.game.wagers.taken_while_closed(raw):
+    if table.betting != "closed" and table.game.wagers.accepted_while_closed(raw):
         raise RequestRefused(*_CARDS_NOT_OUT)
 
 
@@ -379,7 +386,7 @@ def _may_open(table: EnrolledTable, raw: RawRequest) -> bool:
         return table.dice_out and table.book.late_refusal is None
     if table.betting == "open":
         return True
-    return table.game.wagers.taken_while_closed(raw)
+    return table.game.wagers.accepted_while_closed(raw)
 
 
 _CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out: Play can be made once they are")
@@ -407,7 +414,7 @@ def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayA
     """Return the positions for which these requests ask for Play; None if there are none."""
     if table is None:
         return None
-    plays = [each.raw for each in requests if table.game.wagers.taken_while_closed(each.raw)]
+    plays = [each.raw for each in requests if table.game.wagers.accepted_while_closed(each.raw)]
     seats = tuple(dict.fromkeys(str(raw.get("seat")) for raw in plays))
     return PlayAt(table.round or 1, seats) if seats else None
 

@@ -54,7 +54,7 @@ Passing = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPla
 
 REPORT_PROGRESS_US = 10_000_000
 """Minimum interval between comparisons of positions with the same connected table."""
-MAX_QUESTIONS = 1000
+MAX_QUERIES = 1000
 """Maximum number of messages waiting for this thread; one more displaces the oldest (its bet is refused)."""
 _OUT = NoStatement(
     "TABLE-WORD", "the broker is offline, so no table can be reached; the bet was not accepted"
@@ -108,7 +108,7 @@ class Broker:
         self._said: set[str] = set()
         self._key = key
         self._statuses: dict[str, _LastStatus] = {}
-        self._questions: deque[tuple[str, Passing]] = deque(maxlen=MAX_QUESTIONS)
+        self._queries: deque[tuple[str, Passing]] = deque(maxlen=MAX_QUERIES)
         engine.line_bet = self.send_line_bet
         engine.pair_plus = self.send_pair_plus
         engine.played = self.send_played
@@ -179,7 +179,7 @@ class Broker:
             self._put(table, self._played(table, play, at))
 
     def _put(self, table: str, message: Passing) -> None:
-        self._questions.append((table, message))
+        self._queries.append((table, message))
         with suppress(OSError):  # A full pipe wakes the reader as well; a closed one has no reader.
             self._wake.send(b"\0")
 
@@ -213,7 +213,7 @@ class Broker:
         if link is None or link.fileno() < 0:
             self._lose("the connection is closed")
             return
-        if not (self._waiting or self._questions):
+        if not (self._waiting or self._queries):
             readers: list[MqttLink | socket.socket] = [link, self._woken]
             select.select(readers, [link] if link.wants_to_write else [], [], timeout_s)
         with suppress(BlockingIOError):
@@ -229,8 +229,8 @@ class Broker:
             link.publish(self._due.popleft())
 
     def _send_queries(self, link: MqttLink) -> None:
-        while self._questions:
-            table, message = self._questions.popleft()
+        while self._queries:
+            table, message = self._queries.popleft()
             self._send_to(link, table, message)
 
     def _send_to(self, link: MqttLink, table: str, answer: Passing | ProgressReport) -> None:

@@ -67,7 +67,7 @@ class EnrolledTable:
     @property
     def dice_out(self) -> bool:
         """Whether bets with the dice out may be accepted: a throw is undecided, as far as is settled."""
-        closed = self.game.wagers.takes_late and self.betting == "closed"
+        closed = self.game.wagers.accepts_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
 
     def row(self) -> dict[str, object]:

@@ -113,7 +113,7 @@ class Gate:
         self._line: Line | None = None
         self._late_line: LateLine | None = None
         self._play_line: PlayLine | None = None
-        self._questions: dict[str, _Query] = {}
+        self._queries: dict[str, _Query] = {}
         self._settled: dict[str, int] = {}
         self._keys: dict[str, PublicKey] = {}
         self.forged = 0
@@ -133,7 +133,7 @@ class Gate:
     @property
     def waiting(self) -> int:
         """The number of requests that wait for a statement."""
-        return len(self._questions)
+        return len(self._queries)
 
     # --- the engine's side ---
 
@@ -151,8 +151,8 @@ class Gate:
     def reopened(self, table: str) -> None:
         """Record that a table's throw in progress was decided: late wagers stop waiting."""
         with self._changed:
-            for question in self._questions.values():
-                question.over = question.over or question.table == table
+            for query in self._queries.values():
+                query.over = query.over or query.table == table
             self._changed.notify_all()
 
     # --- the receiver's side ---
@@ -168,7 +168,7 @@ class Gate:
             raise ValueError(f"not a statement of a table ({error})") from error
         with self._changed:
             key = self._keys.get(statement.table)
-            asked = any(nonce in self._questions for nonce in statement.heard)
+            asked = any(nonce in self._queries for nonce in statement.heard)
         if not asked or key is None:
             return  # No request waits for it: it is old, for another engine, or for everyone.
         if not statement_signed_by(payload, key):
@@ -181,12 +181,12 @@ class Gate:
         with self._changed:
             self.statements[statement.table] = statement
             for nonce, heard_us in statement.heard.items():
-                question = self._questions.get(nonce)
-                if question is None or question.table != statement.table or heard_us > statement.until:
+                query = self._queries.get(nonce)
+                if query is None or query.table != statement.table or heard_us > statement.until:
                     continue
-                if (statement.takes == "late") == (question.digest is not None):
-                    question.statement = (
-                        statement if question.digest == statement.late.get(nonce) else question.statement
+                if (statement.takes == "late") == (query.digest is not None):
+                    query.statement = (
+                        statement if query.digest == statement.late.get(nonce) else query.statement
                     )
             self._changed.notify_all()
 
@@ -231,13 +231,13 @@ class Gate:
         """
         with self._changed:
             alike = [
-                question
-                for question in self._questions.values()
-                if question.table == table and (question.digest is None) == (digest is None)
+                query
+                for query in self._queries.values()
+                if query.table == table and (query.digest is None) == (digest is None)
             ]
             if len(alike) >= (MAX_WAITING if digest is None else MAX_LATE):
                 return False
-            self._questions[nonce] = _Query(table, digest)
+            self._queries[nonce] = _Query(table, digest)
         return True
 
     def covered(self, nonce: str) -> Admitted | None:
@@ -245,26 +245,22 @@ class Gate:
         None.
         """
         with self._changed:
-            question = self._questions.get(nonce)
-            statement = None if question is None else question.statement
-            if (
-                question is None
-                or statement is None
-                or self._settled.get(question.table, 0) < statement.sequence
-            ):
+            query = self._queries.get(nonce)
+            statement = None if query is None else query.statement
+            if query is None or statement is None or self._settled.get(query.table, 0) < statement.sequence:
                 return None
             return Admitted(statement, statement.heard[nonce])
 
     def forget(self, nonce: str) -> None:
         """Stop waiting for this nonce: a later statement that repeats it covers nothing."""
         with self._changed:
-            self._questions.pop(nonce, None)
+            self._queries.pop(nonce, None)
 
     def _waited_late(self, nonce: str) -> Admitted | NoStatement:
         with self._changed:
-            question = self._questions[nonce]
-            self._changed.wait_for(lambda: question.over or self.covered(nonce) is not None, self._late_s)
-            return self.covered(nonce) or (_UNCONFIRMED if question.statement is None else _UNSETTLED)
+            query = self._queries[nonce]
+            self._changed.wait_for(lambda: query.over or self.covered(nonce) is not None, self._late_s)
+            return self.covered(nonce) or (_UNCONFIRMED if query.statement is None else _UNSETTLED)
 
     def _waited(self, nonce: str) -> Admitted | NoStatement:
         with self._changed:
@@ -272,4 +268,4 @@ class Gate:
             admitted = self.covered(nonce)
             if admitted is not None:
                 return admitted
-            return _NEVER if self._questions[nonce].statement is None else _UNSETTLED
+            return _NEVER if self._queries[nonce].statement is None else _UNSETTLED

@@ -16,7 +16,13 @@ from sqlalchemy import select, update
 
 from controller.settlement.book import RawRequest
 from controller.settlement_service import schema
-from controller.settlement_service.account_requests import AccountRequests, Asking, Caller, Done, need_account
+from controller.settlement_service.account_requests import (
+    AccountRequests,
+    Caller,
+    Done,
+    RequestIdentity,
+    need_account,
+)
 from controller.settlement_service.channel import (
     ACCESS,
     Account,
@@ -275,14 +281,14 @@ class HttpRequests:
             return self._of_wagers(ask, do, caller, own=reach == "own")
         if reach == "own" and caller.player != ask.player:
             raise _forbidden(caller)
-        return self._of_accounts(ask, do, Asking(caller, ask.key))
+        return self._of_accounts(ask, do, RequestIdentity(caller, ask.key))
 
     def _listed(self, do: Action) -> HttpAnswer:
         if do == "tables":
             return json_answer(_tables.dump_json(self._views.tables()))
         return json_answer(_alarms.dump_json(self._views.alarms()))
 
-    def _of_accounts(self, ask: HttpRequest, do: Action, asking: Asking) -> HttpAnswer:
+    def _of_accounts(self, ask: HttpRequest, do: Action, identity: RequestIdentity) -> HttpAnswer:
         match do:
             case "account":
                 account = self._views.account(ask.player)
@@ -292,25 +298,25 @@ class HttpRequests:
             case "results":
                 return json_answer(_results.dump_json(self._views.results(ask.player, ask.limit)))
             case "open_account":
-                return _granted(self._accounts.open_account(asking, ask.player))
+                return _granted(self._accounts.open_account(identity, ask.player))
             case "take_seat":
-                return _granted(self._accounts.seat(asking, ask.table, ask.seat, ask.player))
+                return _granted(self._accounts.seat(identity, ask.table, ask.seat, ask.player))
             case _:
                 cents = ask.cents if do == "deposit" else -ask.cents
-                return _granted(self._accounts.pay(asking, ask.player, cents))
+                return _granted(self._accounts.pay(identity, ask.player, cents))
 
     def _of_wagers(self, ask: HttpRequest, do: Action, caller: Caller, *, own: bool) -> HttpAnswer:
-        asking = Asking(caller, ask.key)
+        identity = RequestIdentity(caller, ask.key)
         if do == "change":
-            return _granted(self._accounts.change(asking, ask.table, dict(ask.asked)))
+            return _granted(self._accounts.change(identity, ask.table, dict(ask.asked)))
         if do in ("bet", "bets"):
             bets = (ask.asked,) if do == "bet" else ask.bets
             # A wager that dealer and boxperson must confirm aloud is lodged by staff only (C34-MK-1b).
             if own and any(bet.get("player") != caller.player or bet.get("late") for bet in bets):
                 raise _forbidden(caller)
             if do == "bets":
-                return _each(bets, self._accounts.bets(asking, ask.table, [dict(bet) for bet in bets]))
-            return _granted(self._accounts.bet(asking, ask.table, dict(ask.asked)))
+                return _each(bets, self._accounts.bets(identity, ask.table, [dict(bet) for bet in bets]))
+            return _granted(self._accounts.bet(identity, ask.table, dict(ask.asked)))
         found = self._views.wager(ask.table, ask.wager)
         if found is None or (own and found[0] != caller.player):
             raise _HttpRefusal(404, "HTTP-404", f"found no wager {ask.wager} at {ask.table} that you may see")

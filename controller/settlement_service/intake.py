@@ -168,7 +168,7 @@ class Intake:
         wagers = table.game.wagers
         if outcome.seq == table.skip_seq:
             return self._skipping(work, table, outcome)
-        if outcome.type in _NEW_BEGINNINGS and wagers.begins_anew:
+        if outcome.type in _NEW_BEGINNINGS and wagers.returns_stakes_at_open_and_close:
             return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table starts again")
         requests = self._in_names(work, table.name, wagers.requests_of(outcome))
         if not requests:

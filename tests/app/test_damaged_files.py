@@ -14,7 +14,7 @@ from controller.app.options import Options
 from controller.app.service import Watchdog
 from controller.model.outcomes import Outcome
 from controller.model.tables import EmbeddedSettings, PublishSettings
-from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
+from controller.settlement_service.account_requests import AccountRequests, Caller, RequestIdentity
 from controller.settlement_service.embedded import EmbeddedEngine
 from tests.app.house import House, live_of, play, unlocked
 from tests.app.rig import until
@@ -57,8 +57,8 @@ class Evening:
         taker = within._taker
         assert taker is not None
         desk = AccountRequests(taker._engine)
-        desk.open_account(Asking(STAFF, "account"), "ann")
-        desk.pay(Asking(STAFF, "chips"), "ann", CHIPS)
+        desk.open_account(RequestIdentity(STAFF, "account"), "ann")
+        desk.pay(RequestIdentity(STAFF, "chips"), "ann", CHIPS)
         play(daemon, [says(3 * SECOND_US, "new_shooter", seat="1"), *throw(5 * SECOND_US, (4, 4))])
         until(lambda: taker._engine.settled("craps") is not None, "the settled roll")
         daemon.close()

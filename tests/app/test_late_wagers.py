@@ -18,7 +18,7 @@ from controller.console.seen import Floor
 from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineSetup
-from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
+from controller.settlement_service.account_requests import AccountRequests, Caller, RequestIdentity
 from controller.settlement_service.embedded import EmbeddedEngine
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
@@ -54,8 +54,8 @@ class Table:
         live_of(self.daemon).publish(Watchdog(self.daemon.faults))
         until(lambda: self.within[-1]._taker is not None, "the engine")
         self.desk = AccountRequests(self.engine)
-        self.desk.open_account(Asking(STAFF, "k1"), "ann")
-        self.desk.pay(Asking(STAFF, "k2"), "ann", 1_000)
+        self.desk.open_account(RequestIdentity(STAFF, "k1"), "ann")
+        self.desk.pay(RequestIdentity(STAFF, "k2"), "ann", 1_000)
         self.answers: SimpleQueue[str] = SimpleQueue()
         self.fed = 0
 
@@ -85,7 +85,7 @@ class Table:
 
         def ask() -> None:
             try:
-                self.desk.bet(Asking(STAFF, "k3"), "craps", bet)
+                self.desk.bet(RequestIdentity(STAFF, "k3"), "craps", bet)
             except RequestRefused as refused:
                 self.answers.put(refused.rule)
             else:

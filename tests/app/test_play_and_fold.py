@@ -16,7 +16,7 @@ from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineSetup
 from controller.publish.events import PlayQuery
-from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
+from controller.settlement_service.account_requests import AccountRequests, Caller, RequestIdentity
 from controller.settlement_service.embedded import EmbeddedEngine
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
@@ -51,8 +51,8 @@ class Table:
         live_of(self.daemon).publish(Watchdog(self.daemon.faults))
         until(lambda: self.within[-1]._taker is not None, "the engine")
         self.desk = AccountRequests(self.engine)
-        self.desk.open_account(Asking(STAFF, "account"), "ann")
-        self.desk.pay(Asking(STAFF, "chips"), "ann", 1_000)
+        self.desk.open_account(RequestIdentity(STAFF, "account"), "ann")
+        self.desk.pay(RequestIdentity(STAFF, "chips"), "ann", 1_000)
         self.answers: SimpleQueue[str] = SimpleQueue()
         self.comes(SEATS)
         self.asks("ante")
@@ -101,7 +101,7 @@ class Table:
 
         def ask() -> None:
             try:
-                self.desk.bet(Asking(STAFF, wager), "three-card", bet)
+                self.desk.bet(RequestIdentity(STAFF, wager), "three-card", bet)
             except RequestRefused as refused:
                 self.answers.put(f"{refused.rule}: {refused.reason}")
             else:

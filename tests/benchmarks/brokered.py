@@ -143,7 +143,7 @@ def settled_by(url: str, tables: Sequence[Table]) -> Iterator[House]:
         for number, wager in enumerate(WAGERS):
             kind, more = (wager, {}) if isinstance(wager, str) else (wager[0], {"number": wager[1]})
             asked = {"id": f"{table.name}-{number}", "player": table.name, "wager": kind, "amount": STAKE}
-            house.desk.bet(house.asking(), table.name, {**asked, **more})
+            house.desk.bet(house.new_identity(), table.name, {**asked, **more})
     yield house
     house.store.close()
 

@@ -8,7 +8,7 @@ from msgspec import MsgspecError
 
 from controller.journal.keys import Key, load_key, new_key
 from controller.publish.betting import (
-    MAX_QUESTIONS,
+    MAX_QUERIES,
     SAY_EVERY_US,
     Announcer,
     Betting,
@@ -64,14 +64,14 @@ def test_an_idle_turn_sends_no_statement(table: Table) -> None:
 
 
 def test_no_statement_is_sent_while_bets_are_closed(table: Table) -> None:
-    table.announcer.note_question(N1)
+    table.announcer.note_query(N1)
     assert all(table.later(50_000, closed=True) == [] for _ in range(100))
 
 
 def test_a_query_is_answered_only_once_everything_before_it_is_judged(table: Table) -> None:
     """A ball that dropped 100 ms ago may not be known yet."""
     table.turns()
-    table.announcer.note_question(N1)
+    table.announcer.note_query(N1)
     heard_us = table.clock.now
     assert table.later(LATENESS_US - 1) == []
     (word,) = table.later(1)
@@ -81,7 +81,7 @@ def test_a_query_is_answered_only_once_everything_before_it_is_judged(table: Tab
 
 def test_a_query_overtaken_by_the_close_of_bets_is_never_answered(table: Table) -> None:
     table.turns()
-    table.announcer.note_question(N1)
+    table.announcer.note_query(N1)
     table.later(50_000, closed=True)
     table.round = 2
     assert all(word.heard == {} for _ in range(20) for word in table.later(100_000))
@@ -89,22 +89,22 @@ def test_a_query_overtaken_by_the_close_of_bets_is_never_answered(table: Table) 
 
 def test_a_repeated_query_keeps_its_first_time_and_is_answered_once(table: Table) -> None:
     table.turns()
-    table.announcer.note_question(N1)
+    table.announcer.note_query(N1)
     heard_us = table.clock.now
     table.clock.now += 1_000
-    table.announcer.note_question(N1)
-    table.announcer.note_question(N2)
+    table.announcer.note_query(N1)
+    table.announcer.note_query(N2)
     (word,) = table.later(LATENESS_US)
     assert word.heard == {N1: heard_us, N2: heard_us + 1_000}
     assert table.later(SAY_EVERY_US)[0].heard == {}
 
 
 def test_a_flood_of_queries_is_limited(table: Table) -> None:
-    for number in range(10 * MAX_QUESTIONS):
-        table.announcer.note_question(f"{number:032x}")
+    for number in range(10 * MAX_QUERIES):
+        table.announcer.note_query(f"{number:032x}")
     (word,) = table.later(LATENESS_US)
-    assert len(word.heard) == MAX_QUESTIONS
-    assert f"{10 * MAX_QUESTIONS - 1:032x}" in word.heard
+    assert len(word.heard) == MAX_QUERIES
+    assert f"{10 * MAX_QUERIES - 1:032x}" in word.heard
 
 
 def test_where_readings_set_the_time_a_query_gets_the_time_of_the_last_reading() -> None:
@@ -112,7 +112,7 @@ def test_where_readings_set_the_time_a_query_gets_the_time_of_the_last_reading()
     words: list[OpenStatement] = []
     announcer.say = words.append
     announcer.note(Betting("wagers", 1, 5, 900), 1_000)
-    announcer.note_question(N1)
+    announcer.note_query(N1)
     announcer.note(Betting("wagers", 1, 5, 900), 1_000)
     assert words[-1].heard == {N1: 900}
 

@@ -254,7 +254,7 @@ class World(Timeline):
         waiting = _Waiting(what, self.now_us, f"{nonce:032x}", do)
         self._waiting[waiting.nonce] = waiting
         self.gate.expect(self.table.name, waiting.nonce)
-        self.send("ask", 20_000, lambda: self.announcer.note_question(waiting.nonce))
+        self.send("ask", 20_000, lambda: self.announcer.note_query(waiting.nonce))
         self.later(WAIT_US, lambda: self._decide(waiting, late=True))
 
     def _look(self) -> None:
@@ -314,18 +314,18 @@ class World(Timeline):
             "amount": 100,
             "numbers": [number],
         }
-        asking = self.house.asking()
+        identity = self.house.new_identity()
 
         def do() -> object:
-            done = self.desk.bet(asking, self.table.name, bet)
+            done = self.desk.bet(identity, self.table.name, bet)
             self._made.append(id_)
             return done
 
         return do
 
     def _removal(self, id_: str) -> Callable[[], object]:
-        asking = self.house.asking()
-        return lambda: self.desk.change(asking, self.table.name, {"do": "remove", "id": id_})
+        identity = self.house.new_identity()
+        return lambda: self.desk.change(identity, self.table.name, {"do": "remove", "id": id_})
 
     # --- the check ---
 

@@ -254,10 +254,10 @@ class DiceWorld(Timeline):
             "amount": 100 + next(self._numbers),
             "late": True,
         }
-        key = self.house.asking()
+        key = self.house.new_identity()
         self.lodging, self.shim.answer = None, None
         with suppress(RequestRefused):
-            self.desk.bet(self.house.asking(), self.table.name, bet)
+            self.desk.bet(self.house.new_identity(), self.table.name, bet)
         if (lodging := self._taken()) is None:
             return
         nonce = f"{next(self._numbers):032x}"

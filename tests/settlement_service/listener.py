@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
+from controller.settlement_service.account_requests import AccountRequests, Caller, RequestIdentity
 from controller.settlement_service.deliveries import AcknowledgedDelivery
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
@@ -81,7 +81,7 @@ def _settle(engine: Engine, events: list[bytes]) -> None:
 def _bet(desk: AccountRequests, table: str, bet: dict[str, object]) -> None:
     key = str(bet["id"])
     try:
-        desk.bet(Asking(Caller(name="till", role="staff"), key), table, bet)
+        desk.bet(RequestIdentity(Caller(name="till", role="staff"), key), table, bet)
     except OutOfReach:
         return
     except RequestRefused as refused:

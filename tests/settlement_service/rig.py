@@ -24,7 +24,7 @@ from controller.model.outcomes import (
 )
 from controller.model.verdicts import Reason
 from controller.publish.events import message_of
-from controller.settlement_service.account_requests import AccountRequests, Asking, Caller
+from controller.settlement_service.account_requests import AccountRequests, Caller, RequestIdentity
 from controller.settlement_service.channel import HttpAnswer, HttpRequest
 from controller.settlement_service.deliveries import AcknowledgedDelivery, Answer
 from controller.settlement_service.engine import Engine
@@ -284,23 +284,23 @@ class House:
 
     def player(self, name: str, cents: int) -> None:
         """Open an account and put chips into it."""
-        self.desk.open_account(self.asking(), name)
-        self.desk.pay(self.asking(), name, cents)
+        self.desk.open_account(self.new_identity(), name)
+        self.desk.pay(self.new_identity(), name, cents)
 
     def bets(
         self, table: SealedTable, player: str, id_: str, wager: str, amount: int, **more: object
     ) -> None:
         """Make a bet."""
         self.desk.bet(
-            self.asking(),
+            self.new_identity(),
             table.name,
             {"id": id_, "player": player, "wager": wager, "amount": amount, **more},
         )
 
-    def asking(self) -> Asking:
+    def new_identity(self) -> RequestIdentity:
         """Return a request by staff with a new key."""
         self._keys += 1
-        return Asking(STAFF, f"k{self._keys}-{self.now_us}")
+        return RequestIdentity(STAFF, f"k{self._keys}-{self.now_us}")
 
     def balance(self, account: str) -> int:
         """Return an account's cents."""

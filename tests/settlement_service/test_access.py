@@ -308,7 +308,7 @@ def house(tmp_path: Path, key: Key) -> Iterator[House]:
         house.enrol(tables[name], rules)
     for player, seat in (("ann", "3"), ("bob", "5")):
         house.player(player, 10_000)
-        house.desk.seat(house.asking(), "cards", seat, player)
+        house.desk.seat(house.new_identity(), "cards", seat, player)
     house.bets(tables["cards"], "bob", "bob-ante", "ante", 200, seat="7")
     house.bets(tables["craps"], "bob", "bob-pass", "pass", 100)
     house.bets(tables["craps"], "bob", "bob-field", "field", 100)
@@ -358,7 +358,7 @@ def test_every_route_and_action_is_in_the_table() -> None:
 
 def test_a_player_moved_from_a_seat_may_no_longer_use_it(house: House) -> None:
     client = TestClient(make_app(Inside(HttpRequests(house.engine))))
-    house.desk.seat(house.asking(), "cards", "3", "bob")
+    house.desk.seat(house.new_identity(), "cards", "3", "bob")
     headers = {"Authorization": "Bearer player", "Idempotency-Key": "k"}
     answer = client.post("/tables/cards/wagers", json={**ANTE, "seat": "3"}, headers=headers)
     assert (answer.status_code, answer.json()["rule"]) == (409, "SEATED")

@@ -7,7 +7,7 @@ import pytest
 
 from controller.journal.keys import Key
 from controller.publish.betting import OpenStatement
-from controller.settlement_service.account_requests import Asking, Caller
+from controller.settlement_service.account_requests import Caller, RequestIdentity
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import NoStatement
 from controller.settlement_service.http_requests import Tokens
@@ -60,8 +60,8 @@ class Race:
     def change(self, caller: Caller, **change: object) -> str:
         return self.refusal(lambda: self.house.desk.change(self.asks(caller), self.table.name, change))
 
-    def asks(self, caller: Caller) -> Asking:
-        return Asking(caller, f"k{next(self._keys)}")
+    def asks(self, caller: Caller) -> RequestIdentity:
+        return RequestIdentity(caller, f"k{next(self._keys)}")
 
     def refusal(self, deed: Callable[[], object]) -> str:
         try:
@@ -75,13 +75,13 @@ class Race:
 def race(house: House, key: Key) -> Race:
     """Return a card table with ann seated at 3."""
     race = Race(house, key, "cards", "three-card-poker-12-014")
-    house.desk.seat(house.asking(), "cards", "3", "ann")
+    house.desk.seat(house.new_identity(), "cards", "3", "ann")
     return race
 
 
 def test_a_bet_waiting_while_its_seat_is_given_to_another_player_is_refused(race: Race) -> None:
     house = race.house
-    race.meanwhile = lambda: house.desk.seat(house.asking(), "cards", "3", "bob")
+    race.meanwhile = lambda: house.desk.seat(house.new_identity(), "cards", "3", "bob")
     assert race.ante(ANN) == "SEATED"
     assert race.ante(BOB) == ""
     assert (house.balance("player:ann"), house.balance("player:bob")) == (1_000, 800)
@@ -93,7 +93,7 @@ def test_a_seat_on_which_another_player_bets_first_is_not_shared(race: Race) -> 
     house = race.house
 
     def happens() -> None:
-        house.desk.seat(house.asking(), "cards", "3", "bob")
+        house.desk.seat(house.new_identity(), "cards", "3", "bob")
         assert race.ante(BOB, "bob") == ""
 
     race.meanwhile = happens
@@ -103,7 +103,7 @@ def test_a_seat_on_which_another_player_bets_first_is_not_shared(race: Race) -> 
 
 def test_chips_paid_out_while_a_bet_waits_cannot_be_bet(race: Race) -> None:
     house = race.house
-    race.meanwhile = lambda: house.desk.pay(house.asking(), "ann", -900)
+    race.meanwhile = lambda: house.desk.pay(house.new_identity(), "ann", -900)
     assert race.ante(ANN) == "FUNDS"
     assert house.balance("player:ann") == 100
 

@@ -49,7 +49,7 @@ def test_undone_winnings_already_spent_become_a_debt(house: House, roulette: Sea
     house.player("ann", 100)
     house.bets(roulette, "ann", "b1", "straight", 100, numbers=["17"])
     house.takes(roulette.spins("17"))
-    house.desk.pay(house.asking(), "ann", -3_600)
+    house.desk.pay(house.new_identity(), "ann", -3_600)
     house.takes(roulette.spin_corrected("18"))
     assert house.balance("player:ann") == -3_600
     assert house.proof().faults == ()

@@ -69,12 +69,12 @@ class Wheel:
             "amount": 100,
             "numbers": [number],
         }
-        return self._refusal(lambda: self.desk.bet(self.house.asking(), self.table.name, bet))
+        return self._refusal(lambda: self.desk.bet(self.house.new_identity(), self.table.name, bet))
 
     def take_back(self) -> str:
         """Remove the newest bet; return the rule that refuses it, or nothing."""
         asked: dict[str, object] = {"do": "remove", "id": f"b{self.bets}"}
-        return self._refusal(lambda: self.desk.change(self.house.asking(), self.table.name, asked))
+        return self._refusal(lambda: self.desk.change(self.house.new_identity(), self.table.name, asked))
 
     def hears(self, events: list[bytes]) -> None:
         self.engine.deliver(events)
@@ -210,23 +210,23 @@ def test_a_table_that_never_sent_a_statement_takes_no_bets(house: House, roulett
 
 def test_a_repeated_request_is_answered_as_before_without_a_query(wheel: Wheel) -> None:
     bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 100}
-    asking = wheel.house.asking()
-    first = wheel.desk.bet(asking, wheel.table.name, bet)
+    identity = wheel.house.new_identity()
+    first = wheel.desk.bet(identity, wheel.table.name, bet)
     wheel.said = lambda _nonce: []
-    assert wheel.desk.bet(asking, wheel.table.name, bet) == first
+    assert wheel.desk.bet(identity, wheel.table.name, bet) == first
     assert len(wheel.asked) == 1
 
 
 def test_a_request_refused_without_a_statement_stays_refused_when_repeated(wheel: Wheel) -> None:
     """Otherwise it could be repeated until the number is known."""
     bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 100}
-    asking = wheel.house.asking()
+    identity = wheel.house.new_identity()
     wheel.said = lambda _nonce: []
     with pytest.raises(RequestRefused):
-        wheel.desk.bet(asking, wheel.table.name, bet)
+        wheel.desk.bet(identity, wheel.table.name, bet)
     wheel.said = wheel.true_word
     with pytest.raises(RequestRefused):
-        wheel.desk.bet(asking, wheel.table.name, bet)
+        wheel.desk.bet(identity, wheel.table.name, bet)
 
 
 def test_a_flood_of_waiting_bets_is_refused_at_once() -> None:

@@ -84,8 +84,8 @@ def without_asking(patch: pytest.MonkeyPatch) -> None:
     """Break the gate: any statement of the table covers any bet, as if its arrival proved its freshness."""
 
     def accept(gate: Gate, word: object) -> None:
-        for nonce, question in gate._questions.items():
-            question.statement = word  # type: ignore[assignment]  # a gate that is broken on purpose
+        for nonce, query in gate._queries.items():
+            query.statement = word  # type: ignore[assignment]  # a gate that is broken on purpose
             word.heard.setdefault(nonce, 0)  # type: ignore[attr-defined]  # as above
 
     patch.setattr(Gate, "accept", accept)

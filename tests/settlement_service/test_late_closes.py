@@ -81,16 +81,16 @@ def test_a_stake_removed_late_and_paid_out_at_the_cage_becomes_a_debt_that_can_b
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
     assert wheel.take_back() == ""
-    wheel.desk.pay(wheel.house.asking(), "ann", -1_000)
+    wheel.desk.pay(wheel.house.new_identity(), "ann", -1_000)
     closes_late(wheel)
     wheel.hears(wheel.table.shows("17"))
     assert wheel.balance == -100
     heard_at(wheel, CLOSED_US + 10 * SECOND_US)
     assert wheel.bet("20") == "FUNDS"
-    wheel.desk.pay(wheel.house.asking(), "ann", 60)
+    wheel.desk.pay(wheel.house.new_identity(), "ann", 60)
     with pytest.raises(RequestRefused, match="-40 cents"):
-        wheel.desk.pay(wheel.house.asking(), "ann", -10)
-    wheel.desk.pay(wheel.house.asking(), "ann", 140)
+        wheel.desk.pay(wheel.house.new_identity(), "ann", -10)
+    wheel.desk.pay(wheel.house.new_identity(), "ann", 140)
     assert wheel.bet("20") == ""
     assert wheel.house.proof().faults == ()
 

@@ -70,7 +70,7 @@ class Late:
         self.bets += 1
         bet = {"id": f"b{self.bets}", "player": "ann", "wager": wager, "amount": 100, "late": True, **more}
         try:
-            self.desk.bet(self.house.asking(), self.table.name, bet)
+            self.desk.bet(self.house.new_identity(), self.table.name, bet)
         except RequestRefused as refused:
             return refused.rule
         return ""

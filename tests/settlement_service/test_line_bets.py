@@ -16,7 +16,7 @@ def test_a_shooter_without_a_line_bet_is_reported_and_then_that_he_has_one(
 ) -> None:
     told = listening(house)
     house.player("ann", 10_000)
-    house.desk.seat(house.asking(), "craps-1", "3", "ann")
+    house.desk.seat(house.new_identity(), "craps-1", "3", "ann")
     house.takes(craps.takes_dice("3"))
     assert told == [("craps-1", "3", False)]
     house.bets(craps, "ann", "b1", "field", 100)
@@ -28,7 +28,7 @@ def test_a_shooter_without_a_line_bet_is_reported_and_then_that_he_has_one(
 def test_once_the_line_bet_is_decided_the_shooter_needs_another(house: House, craps: SealedTable) -> None:
     told = listening(house)
     house.player("ann", 10_000)
-    house.desk.seat(house.asking(), "craps-1", "3", "ann")
+    house.desk.seat(house.new_identity(), "craps-1", "3", "ann")
     house.takes(craps.takes_dice("3"))
     house.bets(craps, "ann", "b1", "pass", 100)
     house.takes(craps.rolls(3, 4))

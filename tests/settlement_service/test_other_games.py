@@ -60,7 +60,7 @@ def test_a_high_roller_game_divides_its_pot(house: House, key: Key) -> None:
     table = SealedTable("rollers", key)
     house.enrol(table, "high-roller-12-005")
     house.player("cat", 500)
-    house.desk.seat(house.asking(), "rollers", "3", "cat")
+    house.desk.seat(house.new_identity(), "rollers", "3", "cat")
     house.takes(started(table))
     assert house.balance("at_risk:rollers") == 1_200
     house.takes(threw(table, "1", (1, 1), "elimination"))

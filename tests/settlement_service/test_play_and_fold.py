@@ -9,7 +9,7 @@ import pytest
 from controller.journal.keys import Key
 from controller.model.outcomes import Bets
 from controller.publish.betting import OpenStatement
-from controller.settlement_service.account_requests import Asking, Caller
+from controller.settlement_service.account_requests import Caller, RequestIdentity
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import NoStatement, PlayAt
 from tests.settlement_service.rig import House, SealedTable
@@ -167,7 +167,7 @@ def player_asks(house: House, table: SealedTable, player: str, **bet: object) ->
     caller = Caller(name=f"{player}'s phone", role="player", player=player)
     wager = {"id": "p1", "player": player, "wager": "play", "amount": 200, **bet}
     try:
-        house.desk.bet(Asking(caller, f"{player}{bet}"), table.name, wager)
+        house.desk.bet(RequestIdentity(caller, f"{player}{bet}"), table.name, wager)
     except RequestRefused as refusal:
         return refusal.rule
     return ""
@@ -187,7 +187,7 @@ def test_T_DEAL_4_a_request_that_would_be_refused_binds_no_position_at_the_table
 ) -> None:
     """A request for Play at another player's position would otherwise keep him from folding."""
     for player, seat in (("ann", "3"), ("bob", "1")):
-        house.desk.seat(house.asking(), table.name, seat, player)
+        house.desk.seat(house.new_identity(), table.name, seat, player)
     assert player_asks(house, table, "ann", **bet) == rule
     assert cards_out.asked == []
     assert player_asks(house, table, "ann", seat="3", id="p2") == ""
@@ -196,7 +196,7 @@ def test_T_DEAL_4_a_request_that_would_be_refused_binds_no_position_at_the_table
 def test_T_DEAL_4_play_above_the_balance_is_refused_without_a_query(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
-    house.desk.pay(house.asking(), "ann", -700)
+    house.desk.pay(house.new_identity(), "ann", -700)
     assert refused(house, table, "ann", "3") == "FUNDS"
     assert cards_out.asked == []
     assert refused(house, table, "bob", "1") == "", "the book must be unchanged"
@@ -211,12 +211,12 @@ def test_T_DEAL_4_bets_of_one_request_query_exactly_their_positions(
         for player, seat, cents in (("ann", "3", 200), ("bob", "1", 100), ("bob", "1", 200))
     ]
     bets[2]["id"] = "p1 again"
-    answers = house.desk.bets(house.asking(), table.name, bets)
+    answers = house.desk.bets(house.new_identity(), table.name, bets)
     assert cards_out.asked == [PlayAt(1, ("3", "1"))]
     refusals = [answer.rule if isinstance(answer, RequestRefused) else "" for answer in answers]
     assert refusals == ["", "T-BOTH-1", ""]
     assert house.proof().faults == ()
     again = [{**bet, "id": f"{bet['id']}, once more"} for bet in bets]
-    answers = house.desk.bets(house.asking(), table.name, again)
+    answers = house.desk.bets(house.new_identity(), table.name, again)
     assert all(isinstance(answer, RequestRefused) for answer in answers)
     assert len(cards_out.asked) == 1, "each position must have its Play"

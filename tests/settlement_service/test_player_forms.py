@@ -23,7 +23,7 @@ def house(tmp_path: Path, key: Key) -> Iterator[House]:
     house.enrol(tables["craps"], "craps-12-034")
     for player, seat in (("ann", "3"), ("bob", "5")):
         house.player(player, 10_000)
-        house.desk.seat(house.asking(), "cards", seat, player)
+        house.desk.seat(house.new_identity(), "cards", seat, player)
     house.bets(tables["cards"], "bob", "bob-ante", "ante", 200, seat="5")
     house.bets(tables["craps"], "bob", "bob-pass", "pass", 100)
     for name in ("ann", "bob"):

@@ -97,7 +97,7 @@ class Play:
         if self.made:
             asked: dict[str, object] = {"do": do, "id": self.made[-1 - which % len(self.made)]}
             asked |= {"to": 600} if do in ("increase", "reduce") else {"on": False} if do == "working" else {}
-            self.house.desk.change(self.house.asking(), self.table.name, asked)
+            self.house.desk.change(self.house.new_identity(), self.table.name, asked)
 
     def _roll(self, one: int, two: int) -> None:
         self._tell(self.table.rolls(one, two))

@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 
 from controller.journal.keys import Key
 from controller.settlement_service import schema, upkeep
-from controller.settlement_service.account_requests import Asking
+from controller.settlement_service.account_requests import RequestIdentity
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.upkeep import EVERY, KEEP_DAYS, Pruning
 from controller.settlement_service.work import Work
@@ -29,14 +29,14 @@ class Desk:
     def asks(self, **asked: object) -> Deed:
         """Prepare a request; whenever it is sent it is the same, byte for byte."""
         self.keys += 1
-        asking = Asking(STAFF, f"request {self.keys}")
+        identity = RequestIdentity(STAFF, f"request {self.keys}")
         name = self.table.name
         if asked["do"] == "bet":
             bet = {word: value for word, value in asked.items() if word != "do"}
-            return lambda: self.house.desk.bet(asking, name, {"player": "ann", **bet})
+            return lambda: self.house.desk.bet(identity, name, {"player": "ann", **bet})
         if asked["do"] == "pay":
-            return lambda: self.house.desk.pay(asking, "ann", 500)
-        return lambda: self.house.desk.change(asking, name, asked)
+            return lambda: self.house.desk.pay(identity, "ann", 500)
+        return lambda: self.house.desk.change(identity, name, asked)
 
     def refusal(self, deed: Deed) -> str:
         """Send it; return the rule that refuses it, or nothing."""

@@ -57,7 +57,7 @@ class Live:
     def _hear(self, report: Report) -> None:
         self.reports.append(report)
         if nonce := getattr(report, "nonce", None):
-            self.announcer.note_question(nonce)
+            self.announcer.note_query(nonce)
 
     def _run_table(self) -> None:
         while not self._stop.is_set():
@@ -83,12 +83,12 @@ class Live:
             "amount": 100,
             "numbers": [number],
         }
-        return self._result_of(lambda: self.desk.bet(self.house.asking(), self.table.name, bet))
+        return self._result_of(lambda: self.desk.bet(self.house.new_identity(), self.table.name, bet))
 
     def take_back(self, id_: str) -> str:
         """Remove a bet; return the result."""
         asked: dict[str, object] = {"do": "remove", "id": id_}
-        return self._result_of(lambda: self.desk.change(self.house.asking(), self.table.name, asked))
+        return self._result_of(lambda: self.desk.change(self.house.new_identity(), self.table.name, asked))
 
     def _result_of(self, deed: Callable[[], object]) -> str:
         try:

@@ -91,7 +91,7 @@ class Launches:
 
     def relaunched(self, watch: SpinWatch) -> SpinWatch | None:
         """Return the watch of a later launch that this watch has seen; None if there was none."""
-        first = watch.launched_anew()
+        first = watch.relaunched()
         if first is None:
             return None
         fresh = self._new_watch(first.t)

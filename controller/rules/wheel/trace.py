@@ -214,7 +214,7 @@ class SpinTrace:
             return None
         return last_lap(story)
 
-    def launched_anew(self) -> Pass | None:
+    def relaunched(self) -> Pass | None:
         """Return the first pass of another ball, or of a relaunch of this ball; None while there is none.
 
         Only a ball in the other direction, or faster than this one was, was certainly launched by a hand. A

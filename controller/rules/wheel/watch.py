@@ -133,9 +133,9 @@ class SpinWatch:
         """Whether the pulses may include those of another launch."""
         return self._trace.chain.may_be_another_launch
 
-    def launched_anew(self) -> Pass | None:
+    def relaunched(self) -> Pass | None:
         """Return the first pass of another ball, or of a relaunch of this ball; None while there is none."""
-        return self._trace.launched_anew()
+        return self._trace.relaunched()
 
     @property
     def dropped(self) -> bool:

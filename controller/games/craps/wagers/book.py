@@ -391,6 +391,6 @@ WAGERS = Wagers(
     play_state=DiceState,
     prelude_after=_prelude_after,
     point_after=_point_after,
-    takes_late=True,
+    accepts_late=True,
     bets_reports=frozenset({"line_bet"}),
 )

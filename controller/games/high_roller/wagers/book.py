@@ -514,5 +514,5 @@ WAGERS = Wagers(
     bought_at_table=Refusal(
         "H-BET-1", "cards are bought at the table, which reports them; do not enter purchases here"
     ),
-    begins_anew=False,
+    returns_stakes_at_open_and_close=False,
 )

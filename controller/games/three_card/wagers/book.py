@@ -346,6 +346,6 @@ WAGERS = Wagers(
     requests_of=requests_of,
     closed=Refusal("T-DEAL-2", "the cards are out; bet again once this deal is decided"),
     settled_at=decided_by("deal"),
-    taken_while_closed=_is_play,
+    accepted_while_closed=_is_play,
     bets_reports=frozenset({"pair_plus", "played"}),
 )
