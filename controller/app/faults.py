@@ -10,8 +10,8 @@ from operator import itemgetter
 from threading import Lock
 from typing import NamedTuple
 
+from controller.journal.faults import DESCRIPTIONS, JournalFault
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
-from controller.journal.faults import WHAT, JournalFault
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
 
 
@@ -207,7 +207,9 @@ _NOT_LOCKING = frozenset(
 CATALOGUE: Mapping[str, FaultKind] = {
     **_OWN,
     **{
-        code: FaultKind(WHAT[code], kind.cause, kind.next_step, kind.clears, locks=code not in _NOT_LOCKING)
+        code: FaultKind(
+            DESCRIPTIONS[code], kind.cause, kind.next_step, kind.clears, locks=code not in _NOT_LOCKING
+        )
         for code, kind in JOURNAL_FAULTS.items()
     },
     **{code: FaultKind(*kind) for code, kind in PUBLISH_FAULTS.items()},

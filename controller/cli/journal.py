@@ -174,24 +174,26 @@ def _verify(arguments: argparse.Namespace) -> int:
         for words in acks.wrong:
             say(f"{file}: {words}")
         return FAILED
-    unvouched = list(found.unvouched)
+    unauthenticated = list(found.unauthenticated)
     if key is None:
-        unvouched.append(
+        unauthenticated.append(
             f"that key {last_key.raw.hex()} is the table's: only the journal itself says so; pass the table's"
             " key with --key"
         )
+    counts = found._asdict()
+    del counts["unauthenticated"]
     fields = {
-        **found._asdict(),
+        **counts,
         "last_link": found.last_link.hex(),
+        "unvouched": unauthenticated,
         "table": reader.origin.table,
         "key": last_key.raw.hex(),
         "acknowledgements": {"signed": acks.signed, "unsigned": acks.unsigned, "engine_keys": acks.keys},
-        "unvouched": unvouched,
     }
     if arguments.json:
         print(msgspec.json.encode({**fields, "head": None if head is None else str(head)}).decode())
     else:
-        rows_unsigned = any(words.startswith("rows ") for words in found.unvouched)
+        rows_unsigned = any(words.startswith("rows ") for words in found.unauthenticated)
         print(
             f"{reader.origin.table}: {'in order, not all signed' if rows_unsigned else 'sound'}:"
             f" {found.rows:,} rows, {found.outcomes:,} outcomes,"
@@ -199,7 +201,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         )
         if acks.signed:
             print(f"{acks.signed:,} acknowledgements signed by the settlement engine: {', '.join(acks.keys)}")
-        for words in unvouched:
+        for words in unauthenticated:
             print(f"not authenticated: {words}")
     return OK
 

@@ -132,9 +132,11 @@ def _explain(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     settings = list(_settings_of(rule.id))
     if arguments.json:
-        print(msgspec.json.encode({**rule._asdict(), "settings": settings}).decode())
+        fields = rule._asdict()
+        fields["sense"] = fields.pop("meaning")
+        print(msgspec.json.encode({**fields, "settings": settings}).decode())
         return OK
-    print(f"{rule.id}: {rule.sense}")
+    print(f"{rule.id}: {rule.meaning}")
     print(*aligned([("stated in", rule.place), *settings]), sep="\n")
     return OK
 

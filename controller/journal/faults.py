@@ -273,7 +273,7 @@ class JournalFault(Exception):
         super().__init__(f"{where}: found {found}, expected {expected}; {self.kind.next_step} [{code}]")
 
 
-WHAT: Mapping[str, str] = {
+DESCRIPTIONS: Mapping[str, str] = {
     "journal_absent": "the journal's file is missing",
     "journal_ack_differs": "settlement acknowledged an outcome with a chain hash that is not this journal's",
     "journal_ack_unknown": "settlement acknowledged an outcome that is not in this journal",

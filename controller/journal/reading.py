@@ -185,7 +185,7 @@ class Reader:
         # walk.
         recorded = None if head is None else read_head(head)
         found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
-        unvouched = found.unvouched
+        unauthenticated = found.unauthenticated
         if head is not None:
             place = JournalLocation(self.path, head)
             try:
@@ -194,10 +194,13 @@ class Reader:
             except JournalFault as fault:
                 if fault.code != "journal_head_unsigned":
                     raise
-                unvouched = (*unvouched, f"the end of the journal: {head} is unsigned")
+                unauthenticated = (*unauthenticated, f"the end of the journal: {head} is unsigned")
         else:
-            unvouched = (*unvouched, "the end of the journal: without a head file, rows may be missing there")
-        return found._replace(unvouched=unvouched)
+            unauthenticated = (
+                *unauthenticated,
+                "the end of the journal: without a head file, rows may be missing there",
+            )
+        return found._replace(unauthenticated=unauthenticated)
 
     def export(
         self, stream: BinaryIO, from_n: int = 1, to_n: int | None = None, types: Collection[str] = ()

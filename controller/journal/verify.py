@@ -128,7 +128,7 @@ class Verified(NamedTuple):
     """The number of rows whose body or evidence was pruned by a signed decision."""
     last_n: int
     last_link: bytes
-    unvouched: tuple[str, ...] = ()
+    unauthenticated: tuple[str, ...] = ()
     """Sentences about what appears to be in order but is not authenticated by a signature."""
 
 
@@ -212,9 +212,13 @@ class Walk:
         if self._unchecked is not None:
             self._check_signature(self._unchecked)
         self._check_outbox(by_index=not every_signature)
-        unvouched = (*self._unsigned_end(), *self.keyring.unsigned_handovers)
+        unauthenticated = (*self._unsigned_end(), *self.keyring.unsigned_handovers)
         return Verified(
-            rows=self.n - first, last_n=self.n, last_link=self.link, unvouched=unvouched, **self._counts
+            rows=self.n - first,
+            last_n=self.n,
+            last_link=self.link,
+            unauthenticated=unauthenticated,
+            **self._counts,
         )
 
     def _check(self, row: Row, *, signature: bool) -> None:

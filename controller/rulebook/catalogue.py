@@ -36,7 +36,7 @@ class Rule(NamedTuple):
     lines: str
     """The lines of the document, from 1; `-` if it does not mention the rule, `several` if documents
     differ."""
-    sense: str
+    meaning: str
 
     @property
     def place(self) -> str:
@@ -56,11 +56,11 @@ def rules() -> Mapping[str, Rule]:
 
 def _parsed(text: str) -> Iterator[Rule]:
     for line in re.sub(r"\n  ", " ", text).splitlines():
-        ids, lines, sense = line.split("|")
+        ids, lines, meaning = line.split("|")
         first, *others = ids.split(",")
         stem = first.rpartition("-")[0]
         for id_ in (first, *(f"{stem}-{other}" for other in others)):
-            yield Rule(id_, DOCUMENTS[id_.partition("-")[0]], lines, sense)
+            yield Rule(id_, DOCUMENTS[id_.partition("-")[0]], lines, meaning)
 
 
 CRAPS_12_034 = """\

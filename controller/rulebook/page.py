@@ -59,7 +59,7 @@ def page(home: Path = HOME) -> Iterator[str]:
         at = files.get(rule.id, ())
         code = " ".join(f"`{name}`" for name in at if not name.startswith("tests/"))
         tests = " ".join(f"`{name}`" for name in at if name.startswith("tests/"))
-        yield f"| {rule.id} | {rule.lines} | {rule.sense} | {code or 'a person'} | {tests or '-'} |"
+        yield f"| {rule.id} | {rule.lines} | {rule.meaning} | {code or 'a person'} | {tests or '-'} |"
 
 
 if __name__ == "__main__":

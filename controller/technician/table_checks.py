@@ -231,8 +231,8 @@ def _journal(options: Options) -> Iterator[Finding]:
         f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; checked"
         " the signatures of sessions and checkpoints; `tablectl journal verify` checks every signature"
     )
-    if found.unvouched:
-        yield Finding("warning", "journal", f"{says}. Not authenticated: {'; '.join(found.unvouched)}")
+    if found.unauthenticated:
+        yield Finding("warning", "journal", f"{says}. Not authenticated: {'; '.join(found.unauthenticated)}")
     else:
         yield Finding("ok", "journal", says)
 

@@ -11,8 +11,8 @@ import controller.app
 from controller.app.devices import AMOUNTS_TO, DEVICE_DOWN, Devices
 from controller.app.faults import CATALOGUE, ActiveFaults, Change, Fault, manual
 from controller.cli.main import COMMANDS, parser_for
+from controller.journal.faults import DESCRIPTIONS
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
-from controller.journal.faults import WHAT
 from controller.machines.setup import Setup
 from controller.model.readings import DeviceDown
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
@@ -36,7 +36,7 @@ def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
 
 
 def test_a_fault_is_described_by_a_sentence_and_not_by_its_code() -> None:
-    assert set(WHAT) == set(JOURNAL_FAULTS)
+    assert set(DESCRIPTIONS) == set(JOURNAL_FAULTS)
     for code, kind in CATALOGUE.items():
         assert len(kind.what.split()) >= 5, f"{code}: {kind.what}"
         assert kind.what.casefold() != code.replace("_", " "), code

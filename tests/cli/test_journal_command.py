@@ -86,7 +86,11 @@ def test_a_complete_journal_is_sound_and_its_head_is_named(
     assert out.startswith(f"{NAME}: sound: ")
     code, out, _ = verify(capsys, journal.parent, "--json")
     assert code == 0
-    assert json.loads(out)["head"] == str(journal.parent / "journal.head")
+    fields = json.loads(out)
+    assert fields["head"] == str(journal.parent / "journal.head")
+    (words,) = fields["unvouched"]
+    assert "pass the table's key with --key" in words
+    assert "unauthenticated" not in fields
 
 
 @pytest.mark.parametrize(

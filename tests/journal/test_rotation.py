@@ -42,7 +42,7 @@ def play_on(rig: Rig) -> None:
 
 def verified(rig: Rig) -> tuple[str, ...]:
     with Reader(rig.place.journal) as reader:
-        return reader.verify_all(head=rig.place.head).unvouched
+        return reader.verify_all(head=rig.place.head).unauthenticated
 
 
 def test_play_continues_under_the_new_key_and_old_outcomes_verify_under_the_old_one(rig: Rig) -> None:

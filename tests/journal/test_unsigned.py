@@ -299,8 +299,8 @@ def test_whenever_the_power_fails_the_last_row_on_the_disk_is_signed(rig: Rig) -
 def test_verify_lists_rows_that_no_signature_authenticates(rig: Rig) -> None:
     rig.played(2)
     with Reader(rig.place.journal) as reader:
-        assert reader.verify_all(head=rig.place.head).unvouched == ()
-        (words,) = reader.verify_all().unvouched
+        assert reader.verify_all(head=rig.place.head).unauthenticated == ()
+        (words,) = reader.verify_all().unauthenticated
         assert "without a head file" in words
 
 

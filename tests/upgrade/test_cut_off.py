@@ -59,7 +59,7 @@ def stands(folder: Path) -> str:
     with Reader(folder / "journal.db") as reader:
         found = reader.verify_all(head=folder / "journal.head")
         words = [json.loads(row.body or b"")["code"] for row in reader.rows(types={"journal.accepted"})]
-    assert found.unvouched == ()
+    assert found.unauthenticated == ()
     assert words.count("journal_old_layout") == 1, (
         "a person asked twice would take the journal for an older copy"
     )

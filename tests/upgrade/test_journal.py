@@ -79,7 +79,7 @@ def test_a_named_person_accepts_once_and_the_whole_state_is_kept(old_table: Path
     assert row.body is not None
     accepted = msgspec.json.decode(row.body, type=AcceptedJournal)
     assert (accepted.code, accepted.who, accepted.reason) == ("journal_old_layout", "ann", ANN.reason)
-    assert found.unvouched == ()
+    assert found.unauthenticated == ()
     opened(old_table).close()
 
 
