@@ -2,7 +2,8 @@
 
 `TROUBLES` lists the stable fault codes with their likely causes and what to do next. The code and the reason
 of every `device_down` and `device_fault` come from it; the pages in docs/devices show the same codes.
-`Health` keeps the active faults: it reports each one when it begins, and the recovery when all are over.
+`Health` keeps the active faults. It reports each one when it begins, again while readings are still being
+lost or when its reason changes, and the recovery when all are over.
 """
 
 from collections.abc import Callable, Iterable, Mapping

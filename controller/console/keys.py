@@ -14,6 +14,8 @@ Look = Literal["plain", "stop", "go", "quiet"]
 
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
 """The number of seats offered: the most that a table of this game can have."""
+DEFAULT_SEATS = max(SEATS.values())
+"""The number of seats offered at a table of any other game."""
 _RANKS = tuple("23456789TJQKA")
 _LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Inspection", "Other")
 _HEADINGS: tuple[tuple[str, str], ...] = (
@@ -388,7 +390,7 @@ def _table_keys(may: frozenset[str]) -> Iterator[Key]:
 
 
 def _numbers(game: str) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(1, SEATS[game] + 1))
+    return tuple(str(number) for number in range(1, SEATS.get(game, DEFAULT_SEATS) + 1))
 
 
 def _seated(floor: Floor) -> tuple[str, ...]:

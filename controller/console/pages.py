@@ -8,7 +8,6 @@ from controller.console import words
 from controller.console.feed import Now
 from controller.console.guard import Session
 from controller.console.keys import CHIPS, keys_for
-from controller.console.seen import Game
 
 PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
 """The panels of the staff's page: each is a template, and the id of an element."""
@@ -69,6 +68,7 @@ class Pages:
         return self._board.render(
             board=now.board,
             game=now.floor.game,
+            attempt=now.floor.attempt.word,
             title=now.floor.title,
             counts=counts,
             most=max([*counts.values(), 1]),
@@ -76,7 +76,7 @@ class Pages:
         )
 
 
-def _in_order(game: Game, counts: Mapping[str, int], pockets: tuple[str, ...]) -> dict[str, int]:
+def _in_order(game: str, counts: Mapping[str, int], pockets: tuple[str, ...]) -> dict[str, int]:
     if game == "three_card":
         return {key: counts.get(key, 0) for key in ("plays", "does not play")}
     if game == "roulette":

@@ -6,7 +6,6 @@ import msgspec
 
 from controller.model.conversion import converter_of
 
-Game = Literal["craps", "roulette", "high_roller", "three_card"]
 Seat = str | int
 
 
@@ -171,7 +170,8 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     ruleset: str
     title: str
-    game: Game
+    game: str
+    """The game's name; a screen shows a game that it does not know without keys and facts of its own."""
     calls: str = "automatic"
     hold_ms: float = 0.0
     hold_left_ms: float | None = None

@@ -68,13 +68,8 @@ _RESULT_ASKED: Mapping[str, str] = {
     "deal": "enter what is missing",
 }
 """What a review asks for if the result may still be entered."""
-PLAYED: Mapping[str, str] = {
-    "craps": "Rolls",
-    "high_roller": "Rolls",
-    "roulette": "Spins",
-    "three_card": "Deals",
-}
-"""The results that a display counts, by game."""
+PLAYED: Mapping[str, str] = {"roll": "Rolls", "spin": "Spins", "deal": "Deals"}
+"""The results that a display counts, by kind of attempt."""
 RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
 
 

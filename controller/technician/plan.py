@@ -18,7 +18,7 @@ from controller.technician.acts import (
 from controller.technician.wheel_acts import BallInPocket, PlayGame, SpinBall, TurnRotor
 
 MIN_CONFIDENCE = 0.6
-"""The confidence below which a face is not trusted, unless the rule set sets its own (design.md)."""
+"""The confidence below which a face is not trusted, unless the rule set sets its own."""
 _CAMERA = (
     "clean its lens and light, remove anything that hides the felt; then tablectl calibrate camera {device}"
 )

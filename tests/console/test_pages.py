@@ -137,7 +137,7 @@ FLOORS = st.builds(
     table=WORDS,
     ruleset=WORDS,
     title=WORDS,
-    game=st.sampled_from(("craps", "roulette", "high_roller", "three_card")),
+    game=st.sampled_from(("craps", "roulette", "high_roller", "three_card", "over_under")),
     hold_ms=st.sampled_from((250.0, 2000.0)),
     pockets=st.just(STANDARD_POCKETS["american"]),
     headline=WORDS,
@@ -225,6 +225,18 @@ def test_a_fault_that_a_person_clears_has_its_key_for_the_roles_that_the_control
     shown = PAGES.panels(Now(floor=floor), session("supervisor"))["trouble"]
     assert """data-say='{"approve": "clock"}' data-confirm=""" in shown
     assert "data-say" not in PAGES.panels(Now(floor=floor), session("boxperson"))["trouble"]
+
+
+def test_a_game_that_the_console_does_not_know_has_the_keys_of_its_attempts() -> None:
+    floor = Floor(
+        table="t", ruleset="r", title="t", game="over_under", up=True, attempt=Attempt(number=7),
+        awaited=Awaited(attempt="roll", number=7, state="review", may=("set_dice", "no_roll")),
+        may={"dealer": ("set_dice", "no_roll", "new_shooter")},
+    )  # fmt: skip
+    panels = PAGES.panels(Now(floor=floor), session("dealer"))
+    assert "Rule {} for roll 7" in panels["ruling"]
+    assert """data-say='{"name": "no_roll", "reason": "called", "what": "7"}'""" in panels["ruling"]
+    assert "New shooter" in panels["now"]
 
 
 def test_the_set_of_dice_is_selected_by_its_number() -> None:

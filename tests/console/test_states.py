@@ -671,7 +671,8 @@ PLAYED = {"craps": "Rolls", "high_roller": "Rolls", "roulette": "Spins", "three_
 
 def shown(game: str, **told: object) -> Now:
     """Return the state of a display of this game; craps with the longest point and total."""
-    floor = table(game, pockets=POCKETS if game == "roulette" else ())
+    word = {"Rolls": "roll", "Spins": "spin", "Deals": "deal"}[PLAYED[game]]
+    floor = table(game, pockets=POCKETS if game == "roulette" else (), attempt=Attempt(word=word))
     board = board_of(
         floor, results=(BOARD_RESULTS[game],) * 10, point=10 if game == "craps" else None, **told
     )
