@@ -24,7 +24,8 @@ _LONG = ("day", "debian", "upgrade", "cuts", "blocks", "units", "wheel")
 LONGEST_FIRST = tuple(f"test_{what}" for what in _LONG)
 """Guests run beside each other: what takes long begins first, so that no core waits for it at the end.
 
-Each process runs its part of the list from the start, and then takes over the end of another's."""
+Each process runs its part of the list from the start, and then takes over the end of another's. What follows
+the test that is running is never taken over, so behind the longest of each part comes the shortest."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,7 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)
     if items and all(item.path.is_relative_to(HERE) for item in items):
         count = _processes(items[0].config)
-        items[:] = [item for nth in range(count) for item in items[nth::count]]
+        parts = [items[nth::count] for nth in range(count)]
+        items[:] = [item for part in parts for item in (*part[:1], *part[1:][-1:], *part[1:-1])]
 
 
 def _processes(config: pytest.Config) -> int:

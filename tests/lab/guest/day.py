@@ -12,7 +12,6 @@ from tests.lab.guest.wheel import begin_table, differences, evening, outcomes_of
 
 HOUR_US = 3_600_000_000
 KINDS = ("valid", "valid", "valid", "hop", "short_spin", "dealer_no_spin", "glitchy")
-PAGE_KIB = 4
 HOURS = Path("/lab/out/hours.jsonl")
 """A file with each hour as it ends, for the reader that waits for the day's."""
 
@@ -21,6 +20,9 @@ class Hour(msgspec.Struct, frozen=True):
     """The controller's figures at the end of an hour."""
 
     resident_kib: int
+    """All that is in memory, pages of files among it; the kernel takes those back when it needs room."""
+    own_kib: int
+    """Memory of its own, which only grows if the controller keeps more."""
     descriptors: int
     threads: int
     files: int
@@ -71,11 +73,18 @@ def _settle() -> None:
 
 def _now(table: Table) -> Hour:
     files = [path for path in JOURNAL.rglob("*") if path.is_file()]
-    pages = int(Path(f"/proc/{table.pid}/statm").read_text().split()[1])
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{table.pid}/status").read_text().splitlines())
     return Hour(
-        resident_kib=pages * PAGE_KIB,
+        resident_kib=_kib(status["VmRSS"]),
+        own_kib=_kib(status["RssAnon"]),
         descriptors=open_files(table.pid),
         threads=len(os.listdir(f"/proc/{table.pid}/task")),
         files=len(files),
         kib=sum(path.stat().st_size for path in files) // 1024,
     )
+
+
+def _kib(size: str) -> int:
+    number, unit = size.split()
+    assert unit == "kB"
+    return int(number)
