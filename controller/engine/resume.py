@@ -88,7 +88,7 @@ class Resumed(NamedTuple):
     held: bool
     bets_closed: bool
     lock: TableEvent | None = None
-    """The outcome that locked the table last; None if it is no longer known."""
+    """The outcome that locks the table: the journal's last one, or that of this start; None if unknown."""
 
 
 def resume(
@@ -121,8 +121,13 @@ def resume(
         pending=in_flight,
         held=locked and held is not False,
         bets_closed=bets_closed and not game.bets_stay_closed(state),
-        lock=lock if locked else None,
+        lock=lock if locked else _STARTED,
     )
+
+
+_STARTED = TableEvent(
+    cause="self_test", by=CONTROLLER, says="the controller started; play resumes after the self-test"
+)
 
 
 def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | None:
@@ -173,8 +178,7 @@ def opening_outcomes(resumed: Resumed, setup: Setup, t: int) -> tuple[list[Outco
         first = msgspec.structs.replace(first, round=first.round + 1)
         parts.append(("bets.opened", Bets(round=first.round, cause="restart")))
     if resumed.state.lock == "unlocked":
-        says = "the controller started; play resumes after the self-test"
-        parts.append(("table.locked", TableEvent(cause="self_test", by=CONTROLLER, says=says)))
+        parts.append(("table.locked", _STARTED))
     return _numbered(parts, setup, first, t)
 
 

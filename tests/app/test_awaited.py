@@ -131,6 +131,15 @@ def test_a_lock_is_reported_with_who_set_it_and_what_clears_it(house: HouseMaker
         drain(daemon)
 
 
+def test_a_table_that_has_just_started_is_locked_by_the_controller_until_the_self_test(
+    house: HouseMaker,
+) -> None:
+    lock = told(house().open())["locked"]
+    assert isinstance(lock, dict)
+    assert (lock["by"], lock["cause"]) == ("controller", "self_test")
+    assert lock["says"] == "the controller started; play resumes after the self-test"
+
+
 def test_a_fault_that_a_person_must_clear_outlives_a_restart(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
