@@ -134,7 +134,7 @@ def test_a_lock_is_reported_with_who_set_it_and_what_clears_it(house: HouseMaker
 def test_a_table_that_has_just_started_is_locked_by_the_controller_until_the_self_test(
     house: HouseMaker,
 ) -> None:
-    lock = told(house().open())["locked"]
+    lock = status_seen(house().open())["locked"]
     assert isinstance(lock, dict)
     assert (lock["by"], lock["cause"]) == ("controller", "self_test")
     assert lock["says"] == "the controller started; play resumes after the self-test"

@@ -15,6 +15,7 @@ from controller.model.readings import DieAt, DieReleased, DieRest, WallImpact
 from drivers.sim.bodies import casts
 from drivers.sim.bodies.evenings import evening
 from drivers.sim.bodies.flights import FLAT_DEG, Flight, Kind
+from drivers.sim.bodies.recording import Recorder
 from drivers.sim.bodies.watching import SURELY_HEARD_MNS, Conditions, Watch
 from drivers.sim.dice import TABLE
 
@@ -181,8 +182,8 @@ def test_a_sliding_die_stops_where_friction_stops_it() -> None:
     assert way == pytest.approx(0.5**2 / (2 * 0.3 * casts.G), rel=0.1)
 
 
-def thrown_at_the_top_edge(speed: casts.Vector) -> set[str]:
-    """Return what a die touches when its face, tilted by 44 degrees, meets the wall's top edge at a speed."""
+def thrown_at_the_top_edge(speed: casts.Vector) -> Recorder:
+    """Return a die whose face, tilted by 44 degrees, meets the wall's top edge at a speed."""
     tilt, fly_s, half = math.radians(44.0), 0.01, 0.0095
     cast = casts.Cast(kind="apart", seed="", bodies=(IDLE, IDLE))
     place = (
@@ -192,13 +193,26 @@ def thrown_at_the_top_edge(speed: casts.Vector) -> set[str]:
     )
     turned = (math.cos(tilt / 2), 0, -math.sin(tilt / 2), 0)
     die = casts.Body(place=place, turned=turned, speed=speed, spin=(0, 0, 0))
-    met = engine.simulate(replace(cast, bodies=(die, IDLE))).meetings
-    return {meeting.thing for meeting in met if meeting.die == 0 and meeting.blow_us < 15_000}
+    return engine.simulate(replace(cast, bodies=(die, IDLE)))
+
+
+def first_struck(recorder: Recorder) -> set[str]:
+    return {meeting.thing for meeting in recorder.meetings if meeting.die == 0 and meeting.blow_us < 15_000}
 
 
 def test_a_die_that_flies_against_the_walls_top_edge_strikes_the_wall() -> None:
-    assert thrown_at_the_top_edge((5.6, 0.0, 0.0)) == {"right"}
+    assert first_struck(thrown_at_the_top_edge((5.6, 0.0, 0.0))) == {"right"}
 
 
 def test_a_die_that_falls_on_the_walls_top_strikes_the_rail() -> None:
-    assert thrown_at_the_top_edge((0.2, 0.0, -2.6)) == {"rail"}
+    assert first_struck(thrown_at_the_top_edge((0.2, 0.0, -2.6))) == {"rail"}
+
+
+def test_C34_INV_2ii_a_die_that_falls_on_an_end_walls_top_struck_that_end_and_is_heard() -> None:
+    flight = thrown_at_the_top_edge((0.2, 0.0, -2.6)).flight()
+    assert [(touch.die, touch.wall) for touch in flight.rims] == [(0, "right")]
+    assert flight.strikes(0)[0] == flight.rims[0]
+    watch = Watch(flight, TABLE, Random(1), 0, PERFECT)
+    assert watch.truth.hits[0]
+    assert "rim" in watch.truth.why
+    assert any(isinstance(reading, WallImpact) and reading.wall == "right" for _, reading in watch.feed())

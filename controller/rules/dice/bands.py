@@ -19,12 +19,12 @@ MOST_EDGES = sqrt(3.0) / 2.0
 """Largest such distance, in edges: a corner touches, half a space diagonal from the centre."""
 MEAN_EDGES = 0.75
 """Mean reach of a cube over all orientations, in edges."""
-MISS_EDGES = 0.6
-"""Smallest distance, in edges, for a die that did not touch: in one of twenty orientations a die reaches no
-further."""
 FLAT_EDGES = sqrt(2.0) / 2.0
 """Largest distance, in edges, for a die that lies flat and touches: an upright edge touches, half a face
 diagonal from the centre."""
+MISS_EDGES = 0.6
+"""Smallest distance, in edges, for a die that did not touch: in one of twenty orientations a die reaches no
+further."""
 
 KNOCK = 2.0 * log(10.0)
 """Price of something else knocking on the wall at the place and time of a turn: assumes a hand that knocks at
@@ -163,5 +163,28 @@ def reach_price(edges: float) -> float:
     diagonal, as the power 2.3 of the fraction of that range. Below MISS_EDGES the price stays constant,
     because the error of the track is priced instead.
     """
-    way = (max(edges, MISS_EDGES) - LEAST_EDGES) / (MOST_EDGES - LEAST_EDGES)
-    return max(-2.0 * 2.3 * log(way), 0.0)
+    return max(-2.0 * log(_share_below(max(edges, MISS_EDGES))), 0.0)
+
+
+def reaching_price(table: DiceTable, place_mm: float, sd_mm: float) -> float:
+    """Return the price of a die touching a wall with an edge or a corner before it falls flat.
+
+    `place_mm` is the distance of its centre from the wall's tips, with the standard error `sd_mm`. The farther
+    the centre, the fewer orientations reach the wall; the price is that of the most likely distance.
+    """
+    if place_mm <= FLAT_EDGES * table.die_mm:
+        return 0.0
+    return min(
+        (max(place_mm - edges * table.die_mm, 0.0) / sd_mm) ** 2
+        - 2.0 * log((1.0 - _share_below(edges)) / (1.0 - _share_below(FLAT_EDGES)))
+        for edges in _REACHES
+    )
+
+
+def _share_below(edges: float) -> float:
+    """Return the share of a cube's orientations that reach less far than `edges` from its centre."""
+    return float(((edges - LEAST_EDGES) / (MOST_EDGES - LEAST_EDGES)) ** 2.3)
+
+
+_REACHES = tuple(FLAT_EDGES + (MOST_EDGES - FLAT_EDGES) * n / 10 for n in range(10))
+"""From an edge's reach nearly to a corner's, which no orientation but one has."""

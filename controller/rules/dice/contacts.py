@@ -397,7 +397,10 @@ def _silence(way: Approach, t: float) -> tuple[str, str]:
 
 
 def _rested(way: Approach, span: Span) -> Contact | None:
-    """Price a die that came to rest near the wall without a turn: flat, it touches with a face or an edge."""
+    """Price a die that came to rest near the wall without a turn.
+
+    It may have touched with an edge or a corner, too softly to be heard, before it fell flat where it lies.
+    """
     path, gaps, times = way.path, way.gaps, way.path.times
     end = len(gaps) - 1
     if not path.rests or span.last < end or gaps[end] > way.close:
@@ -411,9 +414,7 @@ def _rested(way: Approach, span: Span) -> Contact | None:
     both = moving_var + rest_var
     place = (rest_var * moving + moving_var * gaps[end]) / both
     sd = sqrt(rest_var * moving_var / both)
-    edge = way.scene.table.die_mm
-    short = place - bands.LEAST_EDGES * edge
-    off = max(place - bands.FLAT_EDGES * edge, 0.0) / sd
+    short = place - bands.LEAST_EDGES * way.scene.table.die_mm
     # A die nearer than a face against the tips lies between them, so it touches the wall.
     deep = max(-short, 0.0) / sd
     contact = Contact(
@@ -422,7 +423,7 @@ def _rested(way: Approach, span: Span) -> Contact | None:
         gap_mm=short,
         did="stopped",
         rests=True,
-        touch=bands.UNHEARD + off * off,
+        touch=bands.UNHEARD + bands.reaching_price(way.scene.table, place, sd),
         miss=deep * deep,
         points=points_around(way, end - 8, end),
     )
@@ -450,13 +451,12 @@ def _fell_back(way: Approach, span: Span) -> Contact | None:
     sd = way.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
     if not 3.0 * sd < gaps[-1] - nearest <= STAYED_MM:
         return None
-    off = max(nearest - bands.contact_most(way.scene.table), 0.0) / sd
     contact = Contact(
         wall=way.wall,
         t=path.times[m],
         gap_mm=nearest - bands.LEAST_EDGES * way.scene.table.die_mm,
         did="turned back",
-        touch=bands.UNHEARD + off * off,
+        touch=bands.UNHEARD + bands.reaching_price(way.scene.table, nearest, sd),
         miss=0.0,
         points=points_around(way, m, m),
     )

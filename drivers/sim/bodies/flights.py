@@ -30,6 +30,7 @@ Kind = Literal[
     "hard",
 ]
 """How the dice were thrown."""
+END_WALLS: tuple[Wall, ...] = ("left", "right")
 FLAT_DEG = 4.0
 """A die tilted by less than this lies flat; felt yields by a degree or two under an edge."""
 
@@ -117,6 +118,14 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
     """Smallest distance between each die's nearest corner and the right wall's face."""
     met_us: tuple[int, ...]
     """When the dice struck each other."""
+    rims: tuple[Touch, ...] = ()
+    """Contacts with the top of an end wall: it is heard like the wall, and from above it looks the same."""
+
+    def strikes(self, die: int | None = None) -> list[Touch]:
+        """Return the contacts of the dice, or of one, with the ends of the table (C34-INV-2ii), in order."""
+        ends = [touch for touch in self.touches if touch.wall in END_WALLS]
+        found = [touch for touch in (*ends, *self.rims) if die is None or touch.die == die]
+        return sorted(found, key=lambda touch: touch.t_us)
 
     @property
     def end_us(self) -> int:

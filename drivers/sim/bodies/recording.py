@@ -1,7 +1,7 @@
 """Convert an engine's poses and contacts, step by step, to a flight: the truth of a throw."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -25,6 +25,8 @@ PART_US = 4_000
 """A die that returns to a wall after being clear of it for this long has struck it a second time."""
 HAND_MM, THUMP_MNS = 90.0, 5.0
 """Impacts on the felt that are softer, or farther from a wall, do not reach the wall's sensor."""
+RIM_MM = 5.0
+"""A blow on a wall's top this near to an end, or beyond it, is on the end wall."""
 STANDS_M, REACHES_M = 0.1, 0.6
 """Minimum distances of the hand from the wall behind it, and from the wall that it throws at."""
 ERROR_MM = 0.15
@@ -138,6 +140,7 @@ class Recorder:
             released_us=releases,
             tracks=(self._track(0, t, centres, releases), self._track(1, t, centres, releases)),
             touches=self._touches(),
+            rims=tuple(self._rims()),
             thumps=self._thumps(),
             stays=stays,
             off_us=off,
@@ -175,6 +178,15 @@ class Recorder:
             for m in self.meetings
             if m.thing in WALLS
         )
+
+    def _rims(self) -> Iterator[Touch]:
+        """Yield the contacts with the top of an end wall."""
+        length = self.cast.length_m * 1000
+        for m in self.meetings:
+            x, y = m.place_mm
+            wall: Wall | None = "left" if x <= RIM_MM else "right" if x >= length - RIM_MM else None
+            if m.thing == "rail" and wall is not None:
+                yield Touch(m.hardest_us, m.die, wall, round(y, 1), round(m.hardest_mns, 3))
 
     def _thumps(self) -> tuple[Thump, ...]:
         length, width = self.cast.length_m * 1000, self.cast.width_m * 1000

@@ -20,15 +20,14 @@ from controller.model.readings import (
     Wall,
     WallImpact,
 )
-from drivers.sim.bodies.flights import FLAT_DEG, Flight, Place, Stay
+from drivers.sim.bodies.flights import END_WALLS, FLAT_DEG, Flight, Place, Stay
 from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival, with_camera_lag
 
-Why = Literal["brushed", "band", "names", "leaning", "hidden", "zone_edge"]
+Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
 """Why a review is as correct as the verdict: a wall was touched too softly to be detected for certain; a die
-missed the wall by so little that its centre does not decide; the camera may have exchanged the dice's names
-when they met, and the verdict depends on it; a die leans; a die was hidden at a decisive time; a die lies
-across a zone's edge."""
-END_WALLS: tuple[Wall, ...] = ("left", "right")
+struck the top of an end wall; a die missed the wall by so little that its centre does not decide; the camera
+may have exchanged the dice's names when they met, and the verdict depends on it; a die leans; a die was
+hidden at a decisive time; a die lies across a zone's edge."""
 
 COUNTS_PER_MNS = 40.0
 """Peak of a wall sensor per impulse; a 9 g die that strikes at 2 m/s is near the top of the range."""
@@ -127,10 +126,7 @@ class Watch:
         flight = self.flight
         reasons, sure = self._reasons()
         why = tuple(dict.fromkeys([*sure, *self._doubts()]))
-        hits = tuple(
-            tuple(round(t.t_us / 1e6, 4) for t in flight.touches if t.die == die and t.wall in END_WALLS)
-            for die in (0, 1)
-        )
+        hits = tuple(tuple(round(touch.t_us / 1e6, 4) for touch in flight.strikes(die)) for die in (0, 1))
         swapped = len(self._exchanged) % 2 == 1
         faces = [self.face(die) for die in (0, 1)]
         named = [face for face in (reversed(faces) if swapped else faces) if face is not None]
@@ -182,11 +178,10 @@ class Watch:
         return stay.face
 
     def _hardest(self, die: int) -> float:
-        blows = [t.impulse_mns for t in self.flight.touches if t.die == die and t.wall in END_WALLS]
-        return max(blows, default=0.0)
+        return max((touch.impulse_mns for touch in self.flight.strikes(die)), default=0.0)
 
     def _hit(self, die: int) -> bool:
-        return any(t.die == die and t.wall in END_WALLS for t in self.flight.touches)
+        return bool(self.flight.strikes(die))
 
     def _reasons(self) -> tuple[tuple[str, ...], list[Why]]:
         reasons: list[str] = []
@@ -222,6 +217,8 @@ class Watch:
         for die in (0, 1):
             if flight.off_us[die] is None and self._hit(die) and self._hardest(die) < SURELY_HEARD_MNS:
                 yield "brushed"
+            if any(rim.die == die for rim in flight.rims):
+                yield "rim"
             band_mm = CUBE_BAND * flight.die_mm + self.conditions.noise_mm
             if not self._hit(die) and flight.closest_mm[die] <= band_mm:
                 yield "band"
@@ -233,7 +230,7 @@ class Watch:
     def _names_verdicts(self) -> set[bool]:
         """Return whether both dice struck, for every combination of exchanged names at the meetings."""
         moments = sorted(self._meetings)
-        touches = [t for t in self.flight.touches if t.wall in END_WALLS]
+        touches = self.flight.strikes()
         stories = {(False, False, 0)}
         """Whether each named die has struck, and which body the first name follows."""
         times = [-1, *moments, 1 << 60]
@@ -245,7 +242,7 @@ class Watch:
 
     def _moments_that_matter(self) -> list[int]:
         die = self._hidden[0] if self._hidden else 0
-        moments = [t.t_us for t in self.flight.touches if t.die == die and t.wall in END_WALLS]
+        moments = [touch.t_us for touch in self.flight.strikes(die)]
         moments += self._meetings
         track = self.flight.tracks[die]
         near = [self._from_ends(x) for x in track.x_mm]
@@ -354,9 +351,7 @@ class Watch:
     def _impacts(self) -> list[AnyReading]:
         rng = self.rng
         blows: list[tuple[int, Wall, float, float]] = [
-            (t.t_us, t.wall, t.along_mm, COUNTS_PER_MNS * t.impulse_mns)
-            for t in self.flight.touches
-            if t.wall in END_WALLS
+            (t.t_us, t.wall, t.along_mm, COUNTS_PER_MNS * t.impulse_mns) for t in self.flight.strikes()
         ]
         for thump in self.flight.thumps:
             if thump.wall in END_WALLS:

@@ -162,15 +162,20 @@ def _only_one_die_left(sentence: str) -> bool:
     return "only die" in sentence
 
 
+RING_PEAK = 80.0
+
+
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.sampled_from(VALID_SCENES), st.integers(0, 25))
 @example(crossing, 17)
-def test_weak_knocks_and_rings_change_nothing(scene: Scene, seed: int) -> None:
+@example(merged, 22)
+def test_weak_knocks_and_ringing_change_nothing(scene: Scene, seed: int) -> None:
     throw = pooled(scene, seed)
     heard = [r for r in throw.readings if isinstance(r, WallImpact)]
     rings: list[Reading] = [
-        WallImpact(t=r.t + us, dev=r.dev, wall=r.wall, pos_mm=r.pos_mm + 10, peak=80.0)
+        WallImpact(t=r.t + us, dev=r.dev, wall=r.wall, pos_mm=r.pos_mm + 10, peak=RING_PEAK)
         for r in heard
+        if r.peak >= 2 * RING_PEAK  # a wall rings at less than 0.6 of its hit
         for us in (5_000, 9_000, 11_000)
     ]
     more = sorted([*throw.readings, *rings], key=lambda r: r.t)
