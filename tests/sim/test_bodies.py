@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 from random import Random
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -174,6 +175,20 @@ def test_a_die_dropped_flat_bounces_by_the_felts_restitution(restitution: float,
     assert given_back == pytest.approx(restitution, abs=0.08)
 
 
+@pytest.mark.parametrize(("gone", "reasons"), [(None, ("no_wall_hit",)), (400_000, ("off_table",))])
+def test_a_miss_that_nobody_could_see_is_not_demanded_beside_a_certain_cause(
+    gone: int | None, reasons: tuple[str, ...]
+) -> None:
+    near = flight("near_miss_one_hit", relief_mm=0.0)
+    missed = 1 - next(touch.die for touch in near.touches if touch.wall == "right")
+    off = (gone, None) if missed else (None, gone)
+    within = msgspec.structs.replace(near, off_us=off, closest_mm=(1.0, 1.0))
+    watch = Watch(within, TABLE, Random(1), 0, PERFECT)
+    assert "band" in watch.truth.why
+    assert "no_wall_hit" in watch.truth.reasons
+    assert watch.scene_truth(watch.truth).reasons == reasons
+
+
 def test_a_sliding_die_stops_where_friction_stops_it() -> None:
     slide = casts.Body(place=(2.0, 0.5, 0.0095), turned=(1, 0, 0, 0), speed=(0.5, 0, 0), spin=(0, 0, 0))
     felt = casts.Surface(0.3, 0.2, 0.002)
@@ -193,7 +208,8 @@ def thrown_at_the_top_edge(speed: casts.Vector) -> Recorder:
     )
     turned = (math.cos(tilt / 2), 0, -math.sin(tilt / 2), 0)
     die = casts.Body(place=place, turned=turned, speed=speed, spin=(0, 0, 0))
-    return engine.simulate(replace(cast, bodies=(die, IDLE)))
+    recorder: Recorder = engine.simulate(replace(cast, bodies=(die, IDLE)))
+    return recorder
 
 
 def first_struck(recorder: Recorder) -> set[str]:

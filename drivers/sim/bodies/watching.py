@@ -28,6 +28,7 @@ Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge
 struck the top of an end wall; a die missed the wall by so little that its centre does not decide; the camera
 may have exchanged the dice's names when they met, and the verdict depends on it; a die leans; a die was
 hidden at a decisive time; a die lies across a zone's edge."""
+IN_DOUBT_AT_THE_WALL = frozenset[Why](("brushed", "rim", "band", "names", "hidden"))
 
 COUNTS_PER_MNS = 40.0
 """Peak of a wall sensor per impulse; a 9 g die that strikes at 2 m/s is near the top of the range."""
@@ -157,11 +158,15 @@ class Watch:
             # Whether a die across a zone's edge is inside is a matter of opinion.
             allowed = ("valid", "void", "review") if verdict == "valid" else ("void", "review")
             loose += ["on_bank", "in_cup"]
-        may_add = tuple(code for code in loose if code not in truth.reasons)
+        reasons = truth.reasons
+        if IN_DOUBT_AT_THE_WALL & {*truth.why} and {*reasons} - {"no_wall_hit"}:
+            # Another cause is certain, so the throw is void; a miss that nobody could see is not listed.
+            reasons = tuple(code for code in reasons if code != "no_wall_hit")
+        may_add = tuple(code for code in loose if code not in reasons)
         return Truth(
             verdict=verdict,
             allowed=allowed,
-            reasons=truth.reasons,
+            reasons=reasons,
             may_add=may_add,
             dice=dice,
             any_order=truth.swapped,

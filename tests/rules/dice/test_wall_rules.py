@@ -87,7 +87,7 @@ def test_C34_INV_2ii_a_die_that_stops_millimetres_short_did_not_hit(gap: float) 
 
 @pytest.mark.parametrize("gap", [0.5, 2.0, 3.5, 6.0])
 def test_a_stop_within_reach_of_contact_is_unclear(gap: float) -> None:
-    """Before it fell flat, a die may have touched the wall with a corner, its face up to 7 mm away from it."""
+    """Before it fell flat, a die may have touched with a corner, its face up to 7 mm from the wall."""
     assert ruled(judged(stopped_at(gap))) == (Ruling.REVIEW, [("wall_unclear", 2)])
 
 
