@@ -169,8 +169,8 @@ def reach_price(edges: float) -> float:
 def reaching_price(table: DiceTable, place_mm: float, sd_mm: float) -> float:
     """Return the price of a die touching a wall with an edge or a corner before it falls flat.
 
-    `place_mm` is the distance of its centre from the wall's tips, with the standard error `sd_mm`. The farther
-    the centre, the fewer orientations reach the wall; the price is that of the most likely distance.
+    `place_mm` is the distance of its centre from the wall's tips, `sd_mm` its standard error. The farther
+    away the centre, the fewer orientations reach the wall; the price is that of the most likely distance.
     """
     if place_mm <= FLAT_EDGES * table.die_mm:
         return 0.0
@@ -187,4 +187,4 @@ def _share_below(edges: float) -> float:
 
 
 _REACHES = tuple(FLAT_EDGES + (MOST_EDGES - FLAT_EDGES) * n / 10 for n in range(10))
-"""From an edge's reach nearly to a corner's, which no orientation but one has."""
+"""Distances from an edge's reach nearly to a corner's, which a single orientation has."""
