@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 from controller.model import tables
 from controller.model.readings import AnyReading, Wall
 from controller.model.tables import Claim, ReportedDevice
-from drivers.health import TROUBLES, Causes
+from drivers.health import DEVICE_FAULTS, Causes
 
 
 class LineSetup(Protocol):
@@ -98,15 +98,15 @@ class Set(NamedTuple):
     active: bool
 
 
-class Rest(NamedTuple):
-    """Order: ignore a babbling line for `for_us`."""
+class Mute(NamedTuple):
+    """Order: ignore a babbling line for `duration_us`."""
 
     line: int
-    for_us: int
+    duration_us: int
 
 
 LineEvents = tuple[Edge | Level, ...]
-LineOrders = tuple[ReadLevel | Set | Rest, ...]
+LineOrders = tuple[ReadLevel | Set | Mute, ...]
 
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
@@ -183,7 +183,7 @@ def _as_written(_name: str, settings: Any, _devices: Neighbours) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceType:
-    """One type of device: all that the table's program needs to know about it.
+    """One type of device: everything that the table's program needs to know about it.
 
     Its functions accept settings of the class `settings`, a frozen dataclass. If that class has the fields
     `key` and `key_file`, the key may be kept in a separate file.
@@ -203,7 +203,7 @@ class DeviceType:
     """Returns the devices whose readings a device with this name sends, and the kinds of those readings."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
     """Returns what the device needs for itself alone, apart from its port."""
-    causes: Causes = field(default_factory=lambda: TROUBLES)
+    causes: Causes = field(default_factory=lambda: DEVICE_FAULTS)
     """Its possible faults: the codes of its `device_down` and `device_fault` readings, and what to do."""
     calibrated_camera: bool = False
     """Whether it is a camera that reports pixels. Its settings are `CalibratedSettings`, which map pixels to

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 NOISY_LINES = 20
 NOISY_WITHIN_US = 10_000_000
-"""20 damaged lines within 10 s mean a bad cable or a wrong speed, not chance."""
+"""20 damaged lines within 10 s indicate a bad cable or a wrong speed, not chance."""
 
 
 class Line(NamedTuple):
@@ -25,7 +25,7 @@ class LineSplitter:
         """Start with an empty buffer.
 
         Args:
-            limit: The last `limit` bytes of a line are kept, so that what follows a burst of noise survives.
+            limit: Only the last `limit` bytes of a line are kept, so that a line after noise is not lost.
             ends: Each of these bytes ends a line. A CR before the LF is always removed.
         """
         self._limit = limit
@@ -73,14 +73,14 @@ class RateLimit:
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s
-        self._most = max(1.0, per_s / 2)
-        self._left = self._most
+        self._max_lines = max(1.0, per_s / 2)
+        self._left = self._max_lines
         self._at_us: int | None = None
 
     def spend(self, now_us: int) -> bool:
         """Deduct one line; return False if the budget is used up."""
         if self._at_us is not None:
-            self._left = min(self._most, self._left + max(0, now_us - self._at_us) * self.per_s / 1e6)
+            self._left = min(self._max_lines, self._left + max(0, now_us - self._at_us) * self.per_s / 1e6)
         self._at_us = now_us
         if self._left < 1:
             return False

@@ -1,7 +1,7 @@
 """What can be wrong with a device and its link, and what is wrong now.
 
-`TROUBLES` lists the stable fault codes with their likely causes and what to do next. The code and the reason
-of every `device_down` and `device_fault` come from it; the pages in docs/devices show the same codes.
+`DEVICE_FAULTS` lists the stable fault codes with their likely causes and what to do next. The code and the
+reason of every `device_down` and `device_fault` come from it; the pages in docs/devices show the same codes.
 `Health` keeps the active faults. It reports each one when it begins, again while readings are still being
 lost or when its reason changes, and the recovery when all are over.
 """
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 
 BACKDATE_US = 100_000
-"""How far a loss can be backdated: the engine accepts nothing older than its watermark."""
-CLEAN_US = 500_000
+"""Maximum age to which a loss is backdated: the engine accepts nothing older than its watermark."""
+LOSS_CLEARS_US = 500_000
 """A device that lost readings is healthy again once nothing has been lost for this long."""
-FAULT_US = 10_000_000
+FAULT_CLEARS_US = 10_000_000
 """A fault that costs no reading is over when it has not recurred for this long."""
-AGAIN_US = 50_000
+REPEAT_US = 50_000
 """A continuing loss is reported again after at least this long."""
 REOPEN_US = 10_000_000
 """A port whose device is silent is reopened this often. Some adapters work again only after that; some boards
@@ -35,10 +35,10 @@ class Cause:
     clears: str
 
 
-_ANSWER = "when the device answers again"
+_RESPONDS = "when the device responds again"
 _OPEN = "when the port opens"
 
-TROUBLES: dict[str, Cause] = {
+DEVICE_FAULTS: dict[str, Cause] = {
     "starting": Cause(
         "the table has just started, or its port has just opened",
         "wait ten seconds; if it does not come up, power-cycle the device, then try another cable",
@@ -86,7 +86,7 @@ TROUBLES: dict[str, Cause] = {
         _OPEN,
     ),
     "defect": Cause(
-        "a defect of the controller's driver",
+        "a bug in the controller's driver",
         "send the message with `tablectl doctor --bundle FILE`; its port is reopened automatically",
         "when the device is up again",
     ),
@@ -121,14 +121,14 @@ TROUBLES: dict[str, Cause] = {
         "when the node's clock is known",
     ),
     "silent": Cause(
-        "the device hangs, or its USB adapter died without an error",
+        "the device hangs, or its USB adapter stopped working without an error",
         "the port is reopened automatically; if that does not help, power-cycle the device",
-        _ANSWER,
+        _RESPONDS,
     ),
     "deaf": Cause(
         "the wire from the table to the device is broken, or the device no longer reads",
         "check TX on the table's side; power-cycle the device",
-        _ANSWER,
+        _RESPONDS,
     ),
     "restarted": Cause(
         "the device was reset: power, watchdog, or a program that opened the port",
@@ -147,7 +147,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "unplaced": Cause(
         "a wall board detected an impact and could not locate it: too soft, two at once, or a sensor that"
-        " detects nothing",
+        " failed",
         "run the board's self-test; if it happens again, set its speed_m_s and its comparators' thresholds",
         "at once; the impact is missing",
     ),
@@ -198,13 +198,13 @@ TROUBLES: dict[str, Cause] = {
 Causes = Mapping[str, Cause]
 
 
-def reason_for(code: str, seen: str, causes: Causes = TROUBLES) -> str:
+def reason_for(code: str, seen: str, causes: Causes = DEVICE_FAULTS) -> str:
     """Return one line: what was seen and, if the code has an entry, what to do about it."""
     return f"{seen}; {causes[code].do}" if code in causes else seen
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Fault:
     """A fault that began at `since_us`; `down` if readings are or may be missing."""
 
     code: str
@@ -221,13 +221,13 @@ class Recovered:
     seen: str
 
 
-Change = Trouble | Recovered
+Change = Fault | Recovered
 """A reported change in a device's health."""
 
 
 @dataclass(slots=True)
-class _ActiveTrouble:
-    trouble: Trouble
+class _ActiveFault:
+    fault: Fault
     reported_us: int
     clears_us: int | None
 
@@ -236,7 +236,7 @@ class Health:
     """The active faults, by code and, if a device has several inputs, by input."""
 
     def __init__(self) -> None:
-        self._active: dict[tuple[str, str], _ActiveTrouble] = {}
+        self._active: dict[tuple[str, str], _ActiveFault] = {}
 
     def __contains__(self, code: str) -> bool:
         return self.is_active(code)
@@ -251,11 +251,11 @@ class Health:
         return tuple(code for code, _ in self._active)
 
     @property
-    def troubles(self) -> list[str]:
+    def fault_labels(self) -> list[str]:
         """The active faults, each as `code` or `code input`."""
         return [f"{code} {source}".rstrip() for code, source in self._active]
 
-    def trouble(
+    def record(
         self,
         now_us: int,
         code: str,
@@ -265,8 +265,8 @@ class Health:
         source: str = "",
         since_us: int | None = None,
         clears_us: int | None = None,
-        again_us: int | None = None,
-        each: bool = False,
+        repeat_us: int | None = None,
+        on_change: bool = False,
     ) -> list[Change]:
         """Record a fault; return what is to be reported.
 
@@ -278,32 +278,34 @@ class Health:
             source: The input concerned, if the device has several.
             since_us: When the fault began, if before now.
             clears_us: When the fault ends by itself; None if it doesn't.
-            again_us: An active fault is reported again once this much time has passed since its last report.
-            each: Whether an active fault is reported again whenever its code or `seen` changes.
+            repeat_us: An active fault is reported again once this much time has passed since its last report.
+            on_change: Whether an active fault is reported again whenever its code or `seen` changes.
         """
         since = now_us if since_us is None else min(now_us, max(since_us, now_us - BACKDATE_US, 0))
-        trouble = Trouble(code, seen, down, since)
-        return self._note((code, source), trouble, now_us, clears_us=clears_us, again_us=again_us, each=each)
+        fault = Fault(code, seen, down, since)
+        return self._update(
+            (code, source), fault, now_us, clears_us=clears_us, repeat_us=repeat_us, on_change=on_change
+        )
 
-    def closed(self, now_us: int, code: str, seen: str) -> list[Change]:
+    def record_closed(self, now_us: int, code: str, seen: str) -> list[Change]:
         """Record that the port is not open; it is reported again whenever the reason changes."""
-        return self._note((LINK, ""), Trouble(code, seen, True, now_us), now_us, each=True)
+        return self._update((LINK, ""), Fault(code, seen, True, now_us), now_us, on_change=True)
 
-    def lost(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
-        """Record that readings since `since_us` are missing; over when none has been lost for `CLEAN_US`."""
-        return self.trouble(
+    def record_loss(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
+        """Record that readings since `since_us` were lost; over once none is lost for `LOSS_CLEARS_US`."""
+        return self.record(
             now_us,
             code,
             seen,
             down=True,
             since_us=since_us,
-            clears_us=now_us + CLEAN_US,
-            again_us=AGAIN_US,
+            clears_us=now_us + LOSS_CLEARS_US,
+            repeat_us=REPEAT_US,
         )
 
-    def fault(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record a fault that costs no reading; it is over when it has not recurred for `FAULT_US`."""
-        return self.trouble(now_us, code, seen, down=False, clears_us=now_us + FAULT_US)
+    def record_minor(self, now_us: int, code: str, seen: str) -> list[Change]:
+        """Record a fault that costs no reading; it is over when it has not recurred for `FAULT_CLEARS_US`."""
+        return self.record(now_us, code, seen, down=False, clears_us=now_us + FAULT_CLEARS_US)
 
     def clear(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
         """End these faults (all if no code is given); return what is to be reported."""
@@ -313,10 +315,10 @@ class Health:
             return []
         if not self._active:
             return [Recovered(now_us, seen)]
-        rest = [active.trouble for active in self._active.values()]
-        if not any(active.trouble.down for active in ended) or any(trouble.down for trouble in rest):
+        rest = [active.fault for active in self._active.values()]
+        if not any(active.fault.down for active in ended) or any(fault.down for fault in rest):
             return []
-        return [Recovered(now_us, seen), *(Trouble(r.code, r.seen, r.down, now_us) for r in rest)]
+        return [Recovered(now_us, seen), *(Fault(r.code, r.seen, r.down, now_us) for r in rest)]
 
     def forget(self, *codes: str) -> None:
         """Remove these faults (all if no code is given) without a report."""
@@ -333,31 +335,31 @@ class Health:
         due = [key for key, s in self._active.items() if s.clears_us is not None and s.clears_us <= now_us]
         changes: list[Change] = []
         for source in dict.fromkeys(source for _, source in due):
-            codes = [code for code, of in due if of == source]
+            codes = [code for code, fault_source in due if fault_source == source]
             changes += self.clear(
                 now_us, *codes, seen=f"{source} works again" if source else "works again", source=source
             )
         return changes
 
-    def _note(
+    def _update(
         self,
         key: tuple[str, str],
-        trouble: Trouble,
+        fault: Fault,
         now_us: int,
         *,
         clears_us: int | None = None,
-        again_us: int | None = None,
-        each: bool = False,
+        repeat_us: int | None = None,
+        on_change: bool = False,
     ) -> list[Change]:
         active = self._active.get(key)
         if active is not None:
             active.clears_us = clears_us
-            before = active.trouble
-            changed = each and (before.code, before.seen) != (trouble.code, trouble.seen)
-            if not changed and (again_us is None or now_us - active.reported_us < again_us):
+            before = active.fault
+            changed = on_change and (before.code, before.seen) != (fault.code, fault.seen)
+            if not changed and (repeat_us is None or now_us - active.reported_us < repeat_us):
                 return []
-        self._active[key] = _ActiveTrouble(trouble, now_us, clears_us)
-        return [trouble]
+        self._active[key] = _ActiveFault(fault, now_us, clears_us)
+        return [fault]
 
 
 class PortReopening:
@@ -378,7 +380,7 @@ class PortReopening:
             self.postpone(now_us)
             self._requested = True
 
-    def request_at_once(self) -> None:
+    def request_now(self) -> None:
         """Request that the port be reopened, even during the waiting period."""
         self._requested = True
 
@@ -388,12 +390,12 @@ class PortReopening:
         return requested
 
 
-def readings_of(
+def build_readings(
     changes: Iterable[Change],
     devices: Iterable[str],
     now_us: int,
     *,
-    causes: Causes = TROUBLES,
+    causes: Causes = DEVICE_FAULTS,
     stamp: Callable[[int], int] = int,
 ) -> list[AnyReading]:
     """Return changes in a link's health as readings of the devices that are connected through it.
@@ -401,14 +403,16 @@ def readings_of(
     `stamp` returns a reading's time; a device whose readings need distinct times supplies its own.
     """
     names = tuple(devices)
-    return [_reading(one, dev, now_us, causes, stamp) for one in changes for dev in names]
+    return [_build_reading(change, dev, now_us, causes, stamp) for change in changes for dev in names]
 
 
-def _reading(one: Change, dev: str, now_us: int, causes: Causes, stamp: Callable[[int], int]) -> AnyReading:
-    if isinstance(one, Recovered):
-        t_us = stamp(one.t_us)
-        return DeviceUp(t=t_us, dev=dev, code="up", reason=one.seen, arrived=max(t_us, now_us))
-    t_us = stamp(one.since_us)
-    kind = DeviceDown if one.down else DeviceFault
-    reason = reason_for(one.code, one.seen, causes)
-    return kind(t=t_us, dev=dev, code=one.code, reason=reason, arrived=max(t_us, now_us))
+def _build_reading(
+    change: Change, dev: str, now_us: int, causes: Causes, stamp: Callable[[int], int]
+) -> AnyReading:
+    if isinstance(change, Recovered):
+        t_us = stamp(change.t_us)
+        return DeviceUp(t=t_us, dev=dev, code="up", reason=change.seen, arrived=max(t_us, now_us))
+    t_us = stamp(change.since_us)
+    kind = DeviceDown if change.down else DeviceFault
+    reason = reason_for(change.code, change.seen, causes)
+    return kind(t=t_us, dev=dev, code=change.code, reason=reason, arrived=max(t_us, now_us))

@@ -23,15 +23,21 @@ def _is_list(hint: object) -> bool:
 KINDS: Mapping[str, type[AnyReading]] = {
     str(reading.__struct_config__.tag): reading for reading in get_args(AnyReading)
 }
-_READING_OF = {kind: converter_of(reading) for kind, reading in KINDS.items()}
+_CONVERTERS = {kind: converter_of(reading) for kind, reading in KINDS.items()}
 _LISTS: Mapping[str, frozenset[str]] = {
     kind: frozenset(field.encode_name for field in msgspec.structs.fields(reading) if _is_list(field.type))
     for kind, reading in KINDS.items()
 }
 
 
-def reading_of(
-    kind: object, fields: Mapping[str, object], dev: str, t_us: int, arrived_us: int, *, texts: bool = False
+def build_reading(
+    kind: object,
+    fields: Mapping[str, object],
+    dev: str,
+    t_us: int,
+    arrived_us: int,
+    *,
+    text_values: bool = False,
 ) -> AnyReading:
     """Build a reading of this kind from its own fields.
 
@@ -41,7 +47,7 @@ def reading_of(
         dev: The device that it comes from.
         t_us: Its time.
         arrived_us: When it arrived.
-        texts: Whether all values are texts, with lists separated by commas.
+        text_values: Whether all values are strings, with lists separated by commas.
 
     Raises:
         ReadingError: If the fields are not exactly those of a reading of this kind.
@@ -52,7 +58,7 @@ def reading_of(
     if not COMMON.isdisjoint(fields):
         raise ReadingError(f"found {sorted(COMMON & fields.keys())} in a {kind}; only the table sets these")
     values: dict[str, object] = {
-        name: value.split(",") if texts and name in lists and isinstance(value, str) else value
+        name: value.split(",") if text_values and name in lists and isinstance(value, str) else value
         for name, value in fields.items()
     }
     if kind == "input" and type(what := values.get("what")) is int:
@@ -60,13 +66,13 @@ def reading_of(
         values["what"] = str(what)
     values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
     try:
-        reading: AnyReading = _READING_OF[kind](values, strict=not texts)
+        reading: AnyReading = _CONVERTERS[kind](values, strict=not text_values)
     except msgspec.ValidationError as error:
         raise ReadingError(f"not a valid {kind}: {error}") from error
     return reading
 
 
-def texts_of(reading: Reading) -> tuple[str, dict[str, str]]:
+def to_texts(reading: Reading) -> tuple[str, dict[str, str]]:
     """Return a reading's kind and its own fields as a sentence's text fields."""
     values = msgspec.to_builtins(reading)
     return kind_of(reading), {

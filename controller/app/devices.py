@@ -19,7 +19,7 @@ from controller.model.readings import (
     Switch,
     kind_of,
 )
-from drivers.health import TROUBLES, Causes
+from drivers.health import DEVICE_FAULTS, Causes
 
 RATE_WINDOW_US = 5_000_000
 MAX_LATE = 5
@@ -130,7 +130,7 @@ class Devices:
             self._faults.clear(reading.dev, but=() if not seen.up else (FAILED_PART,))
             return seen._replace(up=True, says=says)
         code = str(reading.code)
-        if (fault := _fault_of(code, reading, self._causes.get(reading.dev, TROUBLES))) is not None:
+        if (fault := _fault_of(code, reading, self._causes.get(reading.dev, DEVICE_FAULTS))) is not None:
             if fault.code != DEVICE_DOWN and isinstance(reading, DeviceDown):
                 self._faults.over(DEVICE_DOWN, reading.dev)
             self._faults.began(fault, reading.dev)

@@ -23,7 +23,7 @@ from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
-from drivers.health import TROUBLES
+from drivers.health import DEVICE_FAULTS
 from drivers.registry import DEVICE_MODULES, device_type
 
 _TIMELESS_FIGURES = frozenset(
@@ -185,7 +185,7 @@ def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
 
 def _remedy(kind: str, trouble: str) -> str:
     """Return the remedy for a device's last fault; empty if it had none."""
-    causes = device_type(kind).causes if kind in DEVICE_MODULES else TROUBLES
+    causes = device_type(kind).causes if kind in DEVICE_MODULES else DEVICE_FAULTS
     return causes[trouble].do if trouble in causes else ""
 
 

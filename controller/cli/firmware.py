@@ -20,7 +20,7 @@ import drivers
 from controller.cli.link import OutOfReachError, add_json, add_socket, ask, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, inaccessible, say
 from controller.model.conversion import decode_strict
-from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of
+from drivers.firmware.shared.identity import SETTINGS, format_firmware_id, hash_files
 from drivers.firmware.shared.program import VERSION
 from drivers.node.device import KEY
 from drivers.node.sentences import NODE_NAME
@@ -68,13 +68,13 @@ def copy_firmware(folder: Path) -> str:
     )
     shutil.copy(source / "__init__.py", folder / "drivers" / "__init__.py")
     shutil.copy(source / "firmware" / "main.py", folder / "main.py")
-    return hash_of(str(folder))
+    return hash_files(str(folder))
 
 
 def firmware_id(board: str) -> str:
     """Return the firmware ID that this board reports in its hello when it runs these files."""
     with tempfile.TemporaryDirectory() as folder:
-        return firmware_of(board, VERSION, copy_firmware(Path(folder)))
+        return format_firmware_id(board, VERSION, copy_firmware(Path(folder)))
 
 
 def file_system(settings: Mapping[str, object], fs_bytes: int) -> bytes:

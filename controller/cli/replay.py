@@ -40,7 +40,7 @@ from controller.settings.mistakes import SettingsError
 from controller.settings.places import is_path
 from controller.settings.rulesets import load_ruleset
 from drivers.ss2.device import Ss2Settings, Ss2Wheel
-from drivers.ss2.protocol import with_its_blank
+from drivers.ss2.protocol import restore_blank
 
 AHEAD = 4
 """Logs queued for each worker: enough to keep it busy, and few enough that results don't pile up."""
@@ -187,7 +187,7 @@ class CapturePlay:
         """Play the capture; yield every effect in order. `progress` receives the number of lines read."""
         for line in self._capture:
             yield from self._tick_until(line.t)
-            yield from self._feed(self.wheel.receive(line.t, with_its_blank(line.text) + b"\r\n"))
+            yield from self._feed(self.wheel.receive(line.t, restore_blank(line.text) + b"\r\n"))
             yield from self._session.advance(line.t)
             if progress is not None and self._capture.lines % _PROGRESS_EVERY == 0:
                 progress(self._capture.lines)

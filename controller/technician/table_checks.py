@@ -127,12 +127,12 @@ def _chip(about: str, root: Path, label: str) -> Finding:
         return Finding("unchecked", about, "the GPIO chips are not accessible to this user", remedy)
     try:
         from drivers.link.gpio_edges import find_chip  # noqa: PLC0415 - needs the extra hardware
-        from drivers.link.gpio_kernel import chips_of_machine  # noqa: PLC0415 - as above
+        from drivers.link.gpio_kernel import list_chips  # noqa: PLC0415 - as above
         from drivers.link.link import PortError  # noqa: PLC0415 - as above
     except ImportError:
         return Finding("unchecked", about, f"chip {label}: needs the extra `hardware`")
     try:
-        chip = find_chip(label, chips_of_machine)
+        chip = find_chip(label, list_chips)
     except PortError as error:
         remedy = "correct `chip:` in the table's file: pinctrl-rp1 on a Pi 5, pinctrl-bcm2711 on a Pi 4"
         return Finding("fault", about, str(error), remedy)

@@ -1,4 +1,4 @@
-"""Tracks two dice from frame to frame: which is which, when each one rests, and when neither is certain.
+"""Tracks two dice from frame to frame: identifies them, and reports when one rests or can't be identified.
 
 A camera that does not identify dice sees two bodies in each frame. The dice keep their numbers as long as
 only one assignment is plausible. If both assignments are, the dice are lost until the table is empty: a die
@@ -14,12 +14,12 @@ from typing import Literal
 from controller.model.readings import Die, Face
 
 OTHER: dict[Die, Die] = {1: 2, 2: 1}
-_READS_KEPT = 12
-_MIN_READS = 3
-_CLEARLY = 2.0
-_BOUNCE = 0.5
-"""The largest fraction of its speed that a die keeps when it bounces off a wall. The tracker does not know
-where the walls are."""
+_MAX_READINGS = 12
+_MIN_READINGS = 3
+_CLEAR_RATIO = 2.0
+_MAX_BOUNCE = 0.5
+"""Maximum fraction of its speed that a die keeps when it bounces off a wall. The tracker does not know where
+the walls are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the tracker reports about one die: a point of its track, that it rests, or that it is lost."""
+    """What the tracker reports about one die: a point of its track, its resting place, or its loss."""
 
     what: Literal["at", "rest", "lost"]
     die: Die
@@ -49,7 +49,7 @@ class TrackerRules:
     """How dice can move, and when a die counts as resting or lost."""
 
     die_mm: float = 19.0
-    fastest_mm_per_s: float = 6000.0
+    max_speed_mm_per_s: float = 6000.0
     still_mm: float = 4.0
     still_us: int = 250_000
     lost_us: int = 150_000
@@ -65,13 +65,13 @@ class _Track:
     vy: float = 0.0
     anchor: Body = field(init=False)
     still_since_us: int = field(init=False)
-    reads: deque[Body] = field(default_factory=lambda: deque(maxlen=_READS_KEPT))
-    rests_as: tuple[Face | None] | None = None
+    readings: deque[Body] = field(default_factory=lambda: deque(maxlen=_MAX_READINGS))
+    reported_face: tuple[Face | None] | None = None
     fresh: bool = True
 
     def __post_init__(self) -> None:
         self.anchor, self.still_since_us = self.body, self.t
-        self.reads.append(self.body)
+        self.readings.append(self.body)
 
     def move(self, t: int, body: Body, still_mm: float) -> None:
         seconds = max(t - self.t, 1) / 1e6
@@ -79,16 +79,18 @@ class _Track:
         self.t, self.body, self.fresh = t, body, False
         if hypot(body.x - self.anchor.x, body.y - self.anchor.y) > still_mm:
             self.anchor, self.still_since_us = body, t
-            self.reads.clear()
-            self.rests_as = None
-        self.reads.append(body)
+            self.readings.clear()
+            self.reported_face = None
+        self.readings.append(body)
 
     def face(self) -> tuple[Face | None, float]:
-        """Return the face on which all reads agree and their mean confidence; None and 0 if they differ."""
-        faces = {read.face for read in self.reads}
+        """Return the face on which all readings agree and its mean confidence; None and 0 if they differ."""
+        faces = {reading.face for reading in self.readings}
         if len(faces) != 1 or None in faces:
             return None, 0.0
-        return self.reads[0].face, sum(read.confidence for read in self.reads) / len(self.reads)
+        return self.readings[0].face, sum(reading.confidence for reading in self.readings) / len(
+            self.readings
+        )
 
 
 class DiceTracker:
@@ -104,7 +106,7 @@ class DiceTracker:
 
     def frame(self, t: int, bodies: Iterable[Body]) -> list[Sight]:
         """Handle all bodies of one frame; return what it shows about the dice."""
-        found = self._merged(bodies)
+        found = self._merge(bodies)
         if self._is_empty(t, found):
             return self._lose_missing(t)
         if self._unknown:
@@ -126,15 +128,15 @@ class DiceTracker:
             self._known.clear()
         return True
 
-    def _merged(self, bodies: Iterable[Body]) -> list[Body]:
+    def _merge(self, bodies: Iterable[Body]) -> list[Body]:
         """Merge bodies less than half a die apart; if their faces differ, the merged body has none."""
         merged: list[Body] = []
         for body in sorted(bodies, key=lambda b: (b.x, b.y, b.face or 0, b.confidence)):
-            near = next((n for n, other in enumerate(merged) if _apart(body, other) < self._half), None)
-            if near is None:
+            index = next((n for n, other in enumerate(merged) if _distance(body, other) < self._half), None)
+            if index is None:
                 merged.append(body)
-            elif merged[near].face != body.face:
-                merged[near] = Body(merged[near].x, merged[near].y, None, 0.0)
+            elif merged[index].face != body.face:
+                merged[index] = Body(merged[index].x, merged[index].y, None, 0.0)
         return merged
 
     def _match(self, t: int, found: Sequence[Body]) -> dict[Die, Body] | None:
@@ -152,23 +154,23 @@ class DiceTracker:
         straight: dict[Die, Body] = {1: found[0], 2: found[1]}
         crossed: dict[Die, Body] = {1: found[1], 2: found[0]}
         if any(track.fresh for track in self._tracks.values()):
-            return self._better_by_sides(t, straight, crossed)
-        return self._clearer(t, straight, crossed)
+            return self._match_by_direction(t, straight, crossed)
+        return self._match_clearly(t, straight, crossed)
 
-    def _better_by_sides(
+    def _match_by_direction(
         self, t: int, straight: dict[Die, Body], crossed: dict[Die, Body]
     ) -> dict[Die, Body] | None:
-        """Match dice whose speed is not known yet: the line from one to the other should turn least.
+        """Match dice whose speed is not known yet: the line between them should rotate as little as possible.
 
         A mistake here is harmless: only one point of the track has been reported.
         """
         one, two = self._tracks[1].body, self._tracks[2].body
 
-        def turned(matched: dict[Die, Body]) -> float:
+        def rotation(matched: dict[Die, Body]) -> float:
             x, y = matched[2].x - matched[1].x, matched[2].y - matched[1].y
             return hypot(x - (two.x - one.x), y - (two.y - one.y))
 
-        better = min(straight, crossed, key=turned)
+        better = min(straight, crossed, key=rotation)
         return better if all(self._reaches(t, die, body) for die, body in better.items()) else None
 
     def _match_one(self, t: int, die: Die, found: Sequence[Body]) -> dict[Die, Body] | None:
@@ -176,17 +178,17 @@ class DiceTracker:
         if len(found) == 1:
             return {die: found[0]} if self._reaches(t, die, found[0]) else {other: found[0]}
         first, second = found
-        matched = self._clearer(t, {die: first}, {die: second})
+        matched = self._match_clearly(t, {die: first}, {die: second})
         if matched is None:
             return None
         return {**matched, other: second if matched[die] is first else first}
 
     def _match_single(self, t: int, body: Body) -> dict[Die, Body] | None:
         """Match a single body after two dice were seen: dice that touch may look like one for a moment."""
-        matched = self._clearer(t, {1: body}, {2: body})
+        matched = self._match_clearly(t, {1: body}, {2: body})
         return {} if matched is None else matched
 
-    def _clearer(self, t: int, one: dict[Die, Body], two: dict[Die, Body]) -> dict[Die, Body] | None:
+    def _match_clearly(self, t: int, one: dict[Die, Body], two: dict[Die, Body]) -> dict[Die, Body] | None:
         possible = [
             matched
             for matched in (one, two)
@@ -195,16 +197,16 @@ class DiceTracker:
         if len(possible) < 2:
             return possible[0] if possible else None
         better, worse = sorted(possible, key=lambda matched: self._cost(t, matched))
-        clear = self._cost(t, better) * _CLEARLY + self._half <= self._cost(t, worse)
+        clear = self._cost(t, better) * _CLEAR_RATIO + self._half <= self._cost(t, worse)
         return better if clear else None
 
     def _reaches(self, t: int, die: Die, body: Body) -> bool:
         track = self._tracks[die]
-        reach = self._rules.fastest_mm_per_s * (t - track.t) / 1e6 + self._half
-        return _apart(track.body, body) <= reach
+        reach = self._rules.max_speed_mm_per_s * (t - track.t) / 1e6 + self._half
+        return _distance(track.body, body) <= reach
 
     def _cost(self, t: int, matched: dict[Die, Body]) -> float:
-        return sum(_off_track(self._tracks[die], t, body) for die, body in matched.items())
+        return sum(_track_error(self._tracks[die], t, body) for die, body in matched.items())
 
     def _follow(self, t: int, die: Die, body: Body) -> list[Sight]:
         rules = self._rules
@@ -214,13 +216,13 @@ class DiceTracker:
             self._tracks[die] = _Track(t, body)
             return [Sight("at", die, body.x, body.y)]
         track.move(t, body, rules.still_mm)
-        still = t - track.still_since_us >= rules.still_us and len(track.reads) >= _MIN_READS
+        still = t - track.still_since_us >= rules.still_us and len(track.readings) >= _MIN_READINGS
         if not still:
             return [Sight("at", die, body.x, body.y)]
         face, confidence = track.face()
-        if track.rests_as == (face,) or (track.rests_as is not None and face is None):
+        if track.reported_face == (face,) or (track.reported_face is not None and face is None):
             return []
-        track.rests_as = (face,)
+        track.reported_face = (face,)
         return [Sight("rest", die, track.anchor.x, track.anchor.y, face, confidence)]
 
     def _lose_missing(self, t: int) -> list[Sight]:
@@ -241,19 +243,19 @@ class DiceTracker:
         return self._rules.die_mm / 2
 
 
-def _apart(a: Body, b: Body) -> float:
+def _distance(a: Body, b: Body) -> float:
     return hypot(a.x - b.x, a.y - b.y)
 
 
-def _off_track(track: _Track, t: int, body: Body) -> float:
-    """Return how far a body is from where the die should be if it kept going or bounced off a wall."""
+def _track_error(track: _Track, t: int, body: Body) -> float:
+    """Return a body's distance from the die's expected position if it kept going or bounced off a wall."""
     seconds = (t - track.t) / 1e6
-    ex, x_turned = _off_axis(track.body.x, track.vx * seconds, body.x)
-    ey, y_turned = _off_axis(track.body.y, track.vy * seconds, body.y)
-    return min(hypot(ex, ey), hypot(x_turned, ey), hypot(ex, y_turned))
+    ex, x_bounced = _axis_error(track.body.x, track.vx * seconds, body.x)
+    ey, y_bounced = _axis_error(track.body.y, track.vy * seconds, body.y)
+    return min(hypot(ex, ey), hypot(x_bounced, ey), hypot(ex, y_bounced))
 
 
-def _off_axis(last: float, step: float, found: float) -> tuple[float, float]:
+def _axis_error(last: float, step: float, found: float) -> tuple[float, float]:
     """Return one axis's error for a die that kept going, and for one that bounced off an unseen wall."""
-    low, high = sorted((last + step, last - _BOUNCE * step))
+    low, high = sorted((last + step, last - _MAX_BOUNCE * step))
     return abs(found - last - step), max(low - found, found - high, 0.0)

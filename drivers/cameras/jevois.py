@@ -1,4 +1,4 @@
-"""A JeVois-style smart camera above a dice table: its detections become tracks and rest positions of dice.
+"""A JeVois-style smart camera above a dice table: its detections become tracks and resting places of dice.
 
 It reports where the dice are and which face is up. It does not report their release, what they lie on, their
 tilt, or whether one left the table: a table that needs these has other sensors for them.
@@ -28,12 +28,12 @@ from controller.model.tables import ReportedDevice
 from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
 from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import Line, LineSplitter
-from drivers.health import Change, Health, PortReopening, Trouble, readings_of
+from drivers.health import Change, Fault, Health, PortReopening, build_readings
 
 BAUD = 115_200
 MAX_LINE = 1024
-FARTHEST = 10_000.0
-"""Far outside any image: a coordinate beyond it must be damaged."""
+MAX_COORDINATE = 10_000.0
+"""Far outside any image; a coordinate beyond it is damaged."""
 
 Point = tuple[float, float]
 
@@ -59,7 +59,7 @@ class FrameMark:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """A line that is neither of these, in printable form for technicians."""
+    """A line that is neither a detection nor a frame mark, in printable form for technicians."""
 
     text: str
 
@@ -69,7 +69,7 @@ Message = Detection | FrameMark | DiscardedLine
 _LINE_ENDS = b"\r\n\0"
 _STAMP = re.compile(r"\d+(?:/\d{4}-\d{2}-\d{2})?(?:/\d{2}:\d{2}:\d{2})?|\d{2}:\d{2}:\d{2}")
 _NUMBER = re.compile(r"-?\d{1,9}(?:\.\d{1,10})?")
-_SHOWN = 60
+_MAX_SHOWN = 60
 
 
 class Decoder:
@@ -99,14 +99,14 @@ class Decoder:
         self.lines += 1
         text = line.text.decode("ascii", "backslashreplace")
         readable = line.text.isascii() and not line.dropped and not line.maybe_cut
-        message = _parsed(text.split()) if readable else None
+        message = _parse(text.split()) if readable else None
         if message is None:
             self.discarded += 1
-            return DiscardedLine(text[:_SHOWN])
+            return DiscardedLine(text[:_MAX_SHOWN])
         return message
 
 
-def _parsed(words: Sequence[str]) -> Message | None:
+def _parse(words: Sequence[str]) -> Message | None:
     stamp = words[0] if words and _STAMP.fullmatch(words[0]) else None
     match words[1:] if stamp else words:
         case ["MARK", "START"]:
@@ -134,12 +134,12 @@ def _detail(name: str, fields: Sequence[str], stamp: str | None) -> Detection | 
         numbers = numbers[1:]
     if len(numbers) != 8:
         return None
-    x, y = _middle(list(zip(numbers[::2], numbers[1::2], strict=True)))
+    x, y = _centre(list(zip(numbers[::2], numbers[1::2], strict=True)))
     return _detection(name, x, y, stamp)
 
 
-def _middle(corners: list[Point]) -> Point:
-    """Return the centre of four corners; the firmware may have sent one of them twice in place of another."""
+def _centre(corners: list[Point]) -> Point:
+    """Return the centre of four corners; the firmware may have sent one of them twice instead of another."""
     if len(set(corners)) == len(corners):
         return sum(x for x, _ in corners) / 4, sum(y for _, y in corners) / 4
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
@@ -150,25 +150,25 @@ def _numbers(fields: Sequence[str]) -> list[float]:
     """Return the numbers at the start of the fields."""
     numbers: list[float] = []
     for field in fields:
-        if not _NUMBER.fullmatch(field) or abs(float(field)) > FARTHEST:
+        if not _NUMBER.fullmatch(field) or abs(float(field)) > MAX_COORDINATE:
             break
         numbers.append(float(field))
     return numbers
 
 
 def _detection(name: str, x: float, y: float, stamp: str | None) -> Detection | None:
-    category, colon, said = name.rpartition(":")
+    category, colon, score_text = name.rpartition(":")
     if not colon:
         return Detection(name, None, x, y, stamp)
-    if not _NUMBER.fullmatch(said) or not category:
+    if not _NUMBER.fullmatch(score_text) or not category:
         return Detection(name, None, x, y, stamp)
-    score = float(said)
+    score = float(score_text)
     return Detection(category, score, x, y, stamp) if 0 <= score <= 100 and math.isfinite(score) else None
 
 
-MAX_IN_A_FRAME = 32
-"""The most objects kept from one frame: far more than a table has dice, so a fuller frame shows no die."""
-AHEAD_US = 100_000
+MAX_OBJECTS = 32
+"""Maximum number of objects kept from one frame, far more than a table has dice."""
+MAX_AHEAD_US = 100_000
 """Frames that arrive in one burst are spread out by their period, but stamped no further ahead than this."""
 
 
@@ -179,7 +179,7 @@ class JevoisSettings:
     port: str
     """The serial port, by its path in /dev/serial or its udev name."""
     faces: Mapping[str, int]
-    """The face that each of the camera's categories stands for, for example `die5: 5`."""
+    """The face for each of the camera's categories, for example `die5: 5`."""
     calibration: tuple[tuple[float, ...], ...]
     """Four or more points: image x and y as the camera sends them, table x and y in millimetres."""
     baud: int = BAUD
@@ -195,7 +195,7 @@ class JevoisSettings:
     silent_s: float = 2.0
     """The camera is down after this long without a complete frame."""
     error_mm: float = DEFAULT_MAX_ERROR_MM
-    """The largest allowed error of the calibration at its own points."""
+    """Maximum error of the calibration at its own points."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that can't work; the message says what was expected."""
@@ -213,9 +213,9 @@ class JevoisCamera:
         self.decoder = Decoder()
         self.frames = 0
         """Complete frames received."""
-        self.spoilt = 0
+        self.spoilt_frames = 0
         """Frames skipped because one of their lines was damaged or missing."""
-        self.strangers = 0
+        self.unknown_objects = 0
         """Detections of a category that is not a face of a die."""
         self._settings = settings
         self._plane = fit_rows(settings.calibration, settings.error_mm)
@@ -230,43 +230,45 @@ class JevoisCamera:
         self._readings: list[AnyReading] = []
         self._frame: list[Detection] | None = None
         self._frame_us = 0
-        self._last_seen_us = -AHEAD_US
+        self._last_seen_us = -MAX_AHEAD_US
         self._spoilt = False
         self._last_stamp_us = -1
         self._received_us = 0
         self._open = False
         self._health = Health()
-        self._health.trouble(0, "starting", "nothing received yet", down=True)
+        self._health.record(0, "starting", "nothing received yet", down=True)
         self._reopening = PortReopening()
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start the device, which is down until a complete frame is received."""
         self._report(
             now_us,
-            self._health.trouble(now_us, "starting", "no complete frame received yet", down=True, each=True),
+            self._health.record(
+                now_us, "starting", "no complete frame received yet", down=True, on_change=True
+            ),
         )
-        return self._taken()
+        return self._take_readings()
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """Handle the opening of the port."""
         self.decoder.join()
         self._begin_receiving(now_us)
-        return self._taken()
+        return self._take_readings()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the closing of the port: the fault's code, and what was seen."""
         self.decoder.reset()
         self._open = False
-        self._report(now_us, self._health.closed(now_us, code, seen))
-        return self._taken()
+        self._report(now_us, self._health.record_closed(now_us, code, seen))
+        return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes that were discarded because the table was busy: the frame is spoilt."""
         self.decoder.join()
         self._spoilt = True
         seen = f"{lost} bytes discarded: the table was busy"
-        self._report(now_us, [Trouble("sentences_lost", seen, False, now_us)])
-        return self._taken()
+        self._report(now_us, [Fault("sentences_lost", seen, False, now_us)])
+        return self._take_readings()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Handle bytes that arrived at `now_us`."""
@@ -274,7 +276,7 @@ class JevoisCamera:
             self._begin_receiving(now_us)
         for message in self.decoder.feed(data):
             self._handle(now_us, message)
-        return self._taken()
+        return self._take_readings()
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is next due."""
@@ -291,9 +293,9 @@ class JevoisCamera:
             seen = (
                 f"no complete frame for {self._settings.silent_s:g} s (check that serout and sermark are on)"
             )
-            self._report(now_us, self._health.trouble(now_us, "silent", seen, down=True))
+            self._report(now_us, self._health.record(now_us, "silent", seen, down=True))
             self._reopening.request(now_us)
-        return self._taken()
+        return self._take_readings()
 
     def take_output(self) -> bytes:
         """Return no bytes: the camera is set up by its own script."""
@@ -307,8 +309,8 @@ class JevoisCamera:
         """Return the counters and the active faults."""
         return {
             "frames": self.frames,
-            "spoilt_frames": self.spoilt,
-            "strangers": self.strangers,
+            "spoilt_frames": self.spoilt_frames,
+            "strangers": self.unknown_objects,
             "malformed": self.decoder.discarded,
             "calibration_error_mm": round(self._plane.error_mm, 2),
             "troubles": sorted(self._health.codes),
@@ -330,46 +332,46 @@ class JevoisCamera:
                 self._end(now_us)
             case Detection():
                 self._spoilt = self._spoilt or self._frame is None
-                if self._frame is not None and len(self._frame) < MAX_IN_A_FRAME:
+                if self._frame is not None and len(self._frame) < MAX_OBJECTS:
                     self._frame.append(message)
             case DiscardedLine():
                 self._spoilt = True
 
     def _begin(self, now_us: int) -> None:
-        self.spoilt += self._frame is not None
+        self.spoilt_frames += self._frame is not None
         self._frame, self._frame_us, self._spoilt = [], now_us, False
 
     def _end(self, now_us: int) -> None:
         frame, self._frame = self._frame, None
         if frame is None or self._spoilt:
-            self.spoilt += 1
+            self.spoilt_frames += 1
             return
         self.frames += 1
         self._received_us = now_us
         self._report(now_us, self._health.clear(now_us, seen="complete frames arrive again"))
-        seen_us = self._seen_at(self._frame_us)
+        seen_us = self._frame_time(self._frame_us)
         bodies = [body for detection in frame if (body := self._body(detection)) is not None]
         self._readings += [
-            self._reading_of(sight, seen_us, now_us) for sight in self._tracker.frame(seen_us, bodies)
+            self._build_reading(sight, seen_us, now_us) for sight in self._tracker.frame(seen_us, bodies)
         ]
 
-    def _seen_at(self, arrived_us: int) -> int:
+    def _frame_time(self, arrived_us: int) -> int:
         """Return when the camera saw a frame; a host that was busy reads several frames at once."""
         seen_us = max(0, arrived_us - round(self._settings.latency_ms * 1000))
-        spread_us = min(self._last_seen_us + round(self._settings.frame_ms * 900), seen_us + AHEAD_US)
+        spread_us = min(self._last_seen_us + round(self._settings.frame_ms * 900), seen_us + MAX_AHEAD_US)
         self._last_seen_us = max(seen_us, spread_us)
         return self._last_seen_us
 
     def _body(self, detection: Detection) -> Body | None:
         face = self._settings.faces.get(detection.category)
-        place = self._plane.to_table(detection.x, detection.y)
-        if face is None or place is None:
-            self.strangers += 1
+        position = self._plane.to_table(detection.x, detection.y)
+        if face is None or position is None:
+            self.unknown_objects += 1
             return None
         confidence = 0.0 if detection.score is None else detection.score / 100
-        return Body(place[0], place[1], _face(face), confidence)
+        return Body(position[0], position[1], _face(face), confidence)
 
-    def _reading_of(self, sight: Sight, seen_us: int, now_us: int) -> AnyReading:
+    def _build_reading(self, sight: Sight, seen_us: int, now_us: int) -> AnyReading:
         die, name = sight.die, self.name
         t = self._stamp(seen_us)
         x, y = round(sight.x, 1), round(sight.y, 1)
@@ -394,14 +396,14 @@ class JevoisCamera:
     # --- health ---
 
     def _report(self, now_us: int, changes: list[Change]) -> None:
-        self._readings += readings_of(changes, [self.name], now_us, stamp=self._stamp)
+        self._readings += build_readings(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, t_us: int) -> int:
         """Return the time of the next reading; no two readings share one, so they keep their order."""
         self._last_stamp_us = max(t_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 
-    def _taken(self) -> list[AnyReading]:
+    def _take_readings(self) -> list[AnyReading]:
         readings, self._readings = self._readings, []
         return readings
 

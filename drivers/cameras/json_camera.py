@@ -2,7 +2,7 @@
 
 They are the same readings as any other device's, and they are checked just as strictly. The lines have no
 checksum, no sequence number and no handshake, so a lost line goes unnoticed. docs/devices/json-camera.md
-explains how far such a program can be trusted, and how its clock is followed.
+explains how far such a program can be trusted, and how its clock is tracked.
 """
 
 from collections import deque
@@ -16,8 +16,8 @@ from controller.model.readings import AnyReading
 from controller.model.tables import ReportedDevice
 from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import LineSplitter, RateLimit
-from drivers.health import LINK, Change, Health, PortReopening, readings_of
-from drivers.readings import ReadingError, reading_of
+from drivers.health import LINK, Change, Health, PortReopening, build_readings
+from drivers.readings import ReadingError, build_reading
 
 MAX_LINE = 4096
 """Maximum length of a line in bytes."""
@@ -27,7 +27,7 @@ MAX_LINE = 4096
 class BadLine:
     """A line that is not a JSON object, and the reason."""
 
-    why: str
+    reason: str
 
 
 Object = dict[str, object]
@@ -52,7 +52,7 @@ class JsonLines:
             if line.dropped:
                 item: Object | BadLine = BadLine(f"more than {MAX_LINE} bytes in one line")
             elif line.text.strip():
-                item = _object(line.text)
+                item = _parse_object(line.text)
             else:
                 continue
             if isinstance(item, BadLine):
@@ -63,26 +63,26 @@ class JsonLines:
         return found
 
 
-def _object(line: bytes) -> Object | BadLine:
+def _parse_object(line: bytes) -> Object | BadLine:
     try:
         value = decode_strict(line)
     except StrictJsonError as error:
-        return BadLine(f"{_shown(line)}, which is not a JSON object ({error})")
+        return BadLine(f"{_printable(line)}, which is not a JSON object ({error})")
     if not isinstance(value, dict):
-        return BadLine(f"{_shown(line)}, where one JSON object was expected")
+        return BadLine(f"{_printable(line)}, where one JSON object was expected")
     return value
 
 
-def _shown(line: bytes) -> str:
+def _printable(line: bytes) -> str:
     text = line[:60].decode("ascii", "backslashreplace")
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 WINDOW_US = 10_000_000
 SLICE_US = 1_000_000
-MAX_OFF_US = 2_000_000
+MAX_DEVIATION_US = 2_000_000
 RESET_AFTER = 3
-"""This many impossible times in a row mean that the clock was reset."""
+"""This many consecutive impossible times mean that the clock was reset."""
 
 
 class BadClockError(ValueError):
@@ -93,45 +93,46 @@ class ScriptClock:
     """Estimates the offset between the script's clock and the table's from each second's smallest delay."""
 
     def __init__(self) -> None:
-        self._least: deque[tuple[int, int]] = deque()
-        self._odd = 0
+        self._min_delays: deque[tuple[int, int]] = deque()
+        self._impossible = 0
 
     def to_table(self, t_us: int, arrived_us: int) -> int:
         """Convert the script's `t_us`, from a line that arrived at `arrived_us`, to table time.
 
         Raises:
-            BadClockError: If it is more than `MAX_OFF_US` off compared with the previous lines.
+            BadClockError: If it is more than `MAX_DEVIATION_US` off compared with the previous lines.
         """
         delay = arrived_us - t_us
         self._check(delay)
-        least = self._least
-        if not least or arrived_us - least[-1][0] >= SLICE_US:
-            least.append((arrived_us, delay))
-        elif delay < least[-1][1]:
-            least[-1] = (least[-1][0], delay)
-        while arrived_us - least[0][0] > WINDOW_US:
-            least.popleft()
-        return max(0, t_us + self._quickest())
+        delays = self._min_delays
+        if not delays or arrived_us - delays[-1][0] >= SLICE_US:
+            delays.append((arrived_us, delay))
+        elif delay < delays[-1][1]:
+            delays[-1] = (delays[-1][0], delay)
+        while arrived_us - delays[0][0] > WINDOW_US:
+            delays.popleft()
+        return max(0, t_us + self._min_delay())
 
-    def _quickest(self) -> int:
-        return min(delay for _, delay in self._least)
+    def _min_delay(self) -> int:
+        return min(delay for _, delay in self._min_delays)
 
     def _check(self, delay: int) -> None:
-        if not self._least or abs(delay - self._quickest()) <= MAX_OFF_US:
-            self._odd = 0
+        if not self._min_delays or abs(delay - self._min_delay()) <= MAX_DEVIATION_US:
+            self._impossible = 0
             return
-        seconds = (self._quickest() - delay) / 1e6
-        self._odd += 1
-        if self._odd >= RESET_AFTER:
-            self._least.clear()
-            self._odd = 0
+        seconds = (self._min_delay() - delay) / 1e6
+        self._impossible += 1
+        if self._impossible >= RESET_AFTER:
+            self._min_delays.clear()
+            self._impossible = 0
         raise BadClockError(f"`t` is {seconds:+.1f} s off compared with the previous lines")
 
 
 ALIVE = "alive"
 """The kind of a line that only shows that the script is running."""
-BEGINNINGS = frozenset({"die_released", "card"})
-"""The kinds that close the bets: with too late a time, somebody could bet on what was already visible."""
+CLOSING_KINDS = frozenset({"die_released", "card"})
+"""The kinds of reading that close the betting. If one were stamped too late, somebody could bet on what was
+already visible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +151,7 @@ class JsonCameraSettings:
     send.
     """
     alive_ms: int | None = None
-    """With `clock: arrival`, the longest interval between the script's lines. A release or a card that
+    """With `clock: arrival`, the maximum interval between the script's lines. A release or a card that
     arrives after a silence of more than twice this may be as old as the last line before the silence, and is
     stamped with that line's time.
     """
@@ -161,7 +162,7 @@ class JsonCameraSettings:
     script sends table millimetres.
     """
     error_mm: float = DEFAULT_MAX_ERROR_MM
-    """The largest allowed error of the calibration at its own points."""
+    """Maximum error of the calibration at its own points."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that can't work; the message says what was expected."""
@@ -193,35 +194,35 @@ class JsonCamera:
         self._received_us = 0
         self._reopening = PortReopening()
         self._babble = 0
-        self._held_back: tuple[int, int] = (0, 0)
+        self._delay_window: tuple[int, int] = (0, 0)
         """The time of the last line before a silence, and until when lines may still arrive late."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start the device, which is down until a line is received."""
-        return self._readings_of(
-            now_us, self._health.trouble(now_us, "starting", "nothing received yet", down=True)
+        return self._build_readings(
+            now_us, self._health.record(now_us, "starting", "nothing received yet", down=True)
         )
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """Handle a script's connection; the device is up after its first valid line."""
         self._lines.connect()
         self._clock = ScriptClock()
-        self._held_back = (0, 0)
+        self._delay_window = (0, 0)
         self._open = True
         self._received_us = now_us
         self._reopening.postpone(now_us)
-        changes = self._health.trouble(now_us, "starting", "waiting for its first line", down=True)
-        return self._readings_of(now_us, changes + self._health.clear(now_us, LINK, seen="connected"))
+        changes = self._health.record(now_us, "starting", "waiting for its first line", down=True)
+        return self._build_readings(now_us, changes + self._health.clear(now_us, LINK, seen="connected"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the loss of the connection or the port."""
         self._open = False
-        return self._readings_of(now_us, self._health.closed(now_us, code, seen))
+        return self._build_readings(now_us, self._health.record_closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes that were discarded because the table was busy."""
         seen = f"{lost} bytes discarded: the table was busy"
-        return self._readings_of(now_us, self._lost(now_us, "sentences_lost", seen))
+        return self._build_readings(now_us, self._record_loss(now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Handle bytes that arrived at `now_us`."""
@@ -232,11 +233,13 @@ class JsonCamera:
             if not self._budget.spend(now_us):
                 self._babble += 1
                 seen = f"more than {self._budget.per_s} lines a second"
-                readings += self._readings_of(now_us, self._lost(now_us, "babbling", seen))
+                readings += self._build_readings(now_us, self._record_loss(now_us, "babbling", seen))
             elif isinstance(item, BadLine):
-                readings += self._readings_of(now_us, self._lost(now_us, "bad_reading", f"found {item.why}"))
+                readings += self._build_readings(
+                    now_us, self._record_loss(now_us, "bad_reading", f"found {item.reason}")
+                )
             else:
-                readings += self._take(now_us, item)
+                readings += self._handle(now_us, item)
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
@@ -244,11 +247,11 @@ class JsonCamera:
         changes = self._health.tick(now_us)
         if self._open and now_us >= self._silent_at_us():
             seconds = (now_us - self._received_us) / 1e6
-            changes += self._health.trouble(
+            changes += self._health.record(
                 now_us, "silent", f"nothing received for {seconds:.1f} s", down=True
             )
             self._reopening.request(now_us)
-        return self._readings_of(now_us, changes)
+        return self._build_readings(now_us, changes)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is next due."""
@@ -280,57 +283,57 @@ class JsonCamera:
     def _silent_at_us(self) -> int:
         return self._received_us + round(self._settings.silent_s * 1e6)
 
-    def _take(self, now_us: int, item: Object) -> list[AnyReading]:
+    def _handle(self, now_us: int, item: Object) -> list[AnyReading]:
         fields = dict(item)
         kind = fields.pop("kind", None)
         try:
-            t_us = self._time_of(kind, fields, now_us)
+            t_us = self._event_time(kind, fields, now_us)
             self._to_table(kind, fields)
-            readings = [] if kind == ALIVE else [reading_of(kind, fields, self.name, t_us, now_us)]
+            readings = [] if kind == ALIVE else [build_reading(kind, fields, self.name, t_us, now_us)]
         except ReadingError as error:
-            return self._readings_of(now_us, self._lost(now_us, "bad_reading", str(error)))
+            return self._build_readings(now_us, self._record_loss(now_us, "bad_reading", str(error)))
         except BadClockError as error:
-            return self._readings_of(now_us, self._lost(now_us, "bad_clock", str(error)))
+            return self._build_readings(now_us, self._record_loss(now_us, "bad_clock", str(error)))
         self._received_us = now_us
         up = self._health.clear(now_us, "starting", "silent", LINK, seen="its lines are valid again")
-        return self._readings_of(now_us, up) + readings
+        return self._build_readings(now_us, up) + readings
 
-    def _time_of(self, kind: object, fields: dict[str, object], now_us: int) -> int:
+    def _event_time(self, kind: object, fields: dict[str, object], now_us: int) -> int:
         t = fields.pop("t", None)
         if self._settings.clock == "arrival":
             if t is not None:
                 raise ReadingError("found `t`, expected none with `clock: arrival`")
-            return self._not_later_than(kind, now_us)
+            return self._latest_time(kind, now_us)
         if not isinstance(t, int) or isinstance(t, bool):
             raise ReadingError(f"found `t` {t!r}, expected whole microseconds of the script's clock")
         return self._clock.to_table(t, now_us)
 
-    def _not_later_than(self, kind: object, now_us: int) -> int:
-        """Return a time no later than the line's event; lines that the cable delayed arrive together."""
+    def _latest_time(self, kind: object, now_us: int) -> int:
+        """Return a time no later than that of the line's event; delayed lines arrive together."""
         alive_ms, received_us = self._settings.alive_ms, self._received_us
         if alive_ms is None:
             return now_us
         silent_us = now_us - received_us
         if silent_us > 2 * alive_ms * 1000:
-            self._held_back = (received_us, now_us + silent_us)
-        before_us, until_us = self._held_back
-        return before_us if kind in BEGINNINGS and now_us <= until_us else now_us
+            self._delay_window = (received_us, now_us + silent_us)
+        before_us, until_us = self._delay_window
+        return before_us if kind in CLOSING_KINDS and now_us <= until_us else now_us
 
     def _to_table(self, kind: object, fields: dict[str, object]) -> None:
         """Convert a position in the script's image to table millimetres."""
         x, y = fields.get("x"), fields.get("y")
         if self._plane is None or not _is_number(x) or not _is_number(y):
             return
-        place = self._plane.to_table(x, y)
-        if place is None:
+        position = self._plane.to_table(x, y)
+        if position is None:
             raise ReadingError(f"found {kind} at {x}, {y}, which the calibration maps beyond the horizon")
-        fields["x"], fields["y"] = round(place[0], 1), round(place[1], 1)
+        fields["x"], fields["y"] = round(position[0], 1), round(position[1], 1)
 
-    def _lost(self, now_us: int, code: str, seen: str) -> list[Change]:
-        return self._health.lost(now_us, self._received_us, code, seen)
+    def _record_loss(self, now_us: int, code: str, seen: str) -> list[Change]:
+        return self._health.record_loss(now_us, self._received_us, code, seen)
 
-    def _readings_of(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
-        return readings_of(changes, [self.name], now_us)
+    def _build_readings(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
+        return build_readings(changes, [self.name], now_us)
 
 
 def _is_number(value: object) -> TypeGuard[float]:

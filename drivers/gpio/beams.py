@@ -12,16 +12,16 @@ from controller.model.readings import AnyReading, Turning
 from controller.model.tables import DeviceReading, ReportedDevice
 from drivers.device import DeviceType, EdgeLines, LineEvents, RandomBytes, wall_of
 from drivers.gpio.input_line import LevelChange
-from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
+from drivers.gpio.lines import GPIO_FAULTS, GpioDevice
 from drivers.gpio.settings import BeamsSettings, TimedInput
-from drivers.readings import reading_of
+from drivers.readings import build_reading
 
 MARGIN_US = 200
-"""Edges of two lines closer together than this may have been stamped in the wrong order."""
+"""Edges of two lines that are closer together than this may have been stamped in the wrong order."""
 MAX_PULSE_US = 200_000
 """A longer pulse is a hand, or a rotor that is parked or starting, not a passing ball or mark. Its middle
 would also be older than the table accepts."""
-_KEPT = 32
+_MAX_PHASES = 32
 
 
 class BeamsDevice(GpioDevice):
@@ -44,12 +44,12 @@ class BeamsDevice(GpioDevice):
         self._timed: Mapping[str, TimedInput] = inputs
         self._phase_first = settings.phase_first
         self._phase = next((key for key, timed in inputs.items() if timed.kind == "rotor_phase"), None)
-        self._phases: deque[LevelChange] = deque(maxlen=_KEPT)
+        self._phases: deque[LevelChange] = deque(maxlen=_MAX_PHASES)
         self._passes: list[tuple[str, int, int]] = []
         self._began_us: dict[str, int | None] = dict.fromkeys(inputs)
         self._last_us: dict[str, int | None] = dict.fromkeys(inputs)
 
-    def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
+    def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
         """Handle a change of the input with this name."""
         timed = self._timed[name]
         if name == self._phase:
@@ -57,9 +57,9 @@ class BeamsDevice(GpioDevice):
                 self._phases.append(change)
             return []
         if change.active:
-            return self._began(now_us, name, timed, change)
+            return self._begin_pulse(now_us, name, timed, change)
         began_us, self._began_us[name] = self._began_us[name], None
-        if began_us is None or not change.sure:
+        if began_us is None or not change.exact:
             return []
         if not timed.debounce_us <= change.t_us - began_us <= MAX_PULSE_US:
             return []
@@ -68,7 +68,7 @@ class BeamsDevice(GpioDevice):
             return []
         return [self._reading(now_us, timed, (began_us + change.t_us) // 2)]
 
-    def broken(self, name: str) -> None:
+    def on_gap(self, name: str) -> None:
         """Discard the pulse in progress."""
         self._began_us[name] = None
         if name == self._phase:
@@ -78,15 +78,17 @@ class BeamsDevice(GpioDevice):
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
         """Handle the port's events."""
-        return [*super().receive(now_us, data), *self._judge_passes(now_us)]
+        return [*super().receive(now_us, data), *self._evaluate_passes(now_us)]
 
     def status(self) -> dict[str, object]:
         """Return each line's state and the number of pulses ignored during hold-off."""
         return {**super().status(), "doubled": dict(self.doubled)}
 
-    def _began(self, now_us: int, name: str, timed: TimedInput, change: LevelChange) -> list[AnyReading]:
+    def _begin_pulse(
+        self, now_us: int, name: str, timed: TimedInput, change: LevelChange
+    ) -> list[AnyReading]:
         self._began_us[name] = None
-        if not change.sure or self.lines[name].babbling:
+        if not change.exact or self.lines[name].babbling:
             return []
         last_us = self._last_us[name]
         hold_off_us = timed.limits.hold_off_us if timed.hold_off_us is None else timed.hold_off_us
@@ -99,7 +101,7 @@ class BeamsDevice(GpioDevice):
             return []
         return [self._reading(now_us, timed, change.t_us)]
 
-    def _judge_passes(self, now_us: int) -> list[AnyReading]:
+    def _evaluate_passes(self, now_us: int) -> list[AnyReading]:
         """Report each pass of the mark once the phase sensor's state around it is certain."""
         readings: list[AnyReading] = []
         passes, self._passes = self._passes, []
@@ -110,9 +112,9 @@ class BeamsDevice(GpioDevice):
             direction = self._direction(began_us, ended_us)
             if direction is None:
                 seen = "detected the mark, but the phase sensor did not detect it as expected"
-                readings += self.fault(now_us, name, "direction_unclear", seen, since_us=now_us)
+                readings += self.report_fault(now_us, name, "direction_unclear", seen, since_us=now_us)
                 continue
-            readings += self.clear(now_us, name, "direction_unclear")
+            readings += self.clear_fault(now_us, name, "direction_unclear")
             middle_us = (began_us + ended_us) // 2
             readings.append(self._reading(now_us, self._timed[name], middle_us, direction=direction))
         return readings
@@ -144,7 +146,7 @@ class BeamsDevice(GpioDevice):
         return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)
 
     def _reading(self, now_us: int, timed: TimedInput, t_us: int, **own: str) -> AnyReading:
-        return reading_of(timed.kind, {**timed.fields, **own}, timed.dev or self.name, t_us, now_us)
+        return build_reading(timed.kind, {**timed.fields, **own}, timed.dev or self.name, t_us, now_us)
 
 
 def _make(name: str, settings: BeamsSettings, _random_bytes: RandomBytes) -> BeamsDevice:
@@ -169,6 +171,6 @@ TYPE = DeviceType(
     make=_make,
     address=_address,
     reported_devices=_reported_devices,
-    causes=GPIO_TROUBLES,
+    causes=GPIO_FAULTS,
 )
 """The device type for the registry."""

@@ -1,4 +1,4 @@
-"""Debounces one input line from its edges and from reads of its level.
+"""Debounces one input line, using its edges and reads of its level.
 
 It uses the times of edges and reads, not a clock. A level counts once a later edge, or a read of the line,
 shows that it lasted for `debounce_us`. A timer alone can't show that: the edge that ended the level may not
@@ -10,23 +10,23 @@ from dataclasses import dataclass
 
 READ_AGAIN_US = 10_000
 """A level that no edge explains is accepted if a second read, this much later, confirms it."""
-HIDDEN_US = 5_000
-"""Two edges in the same direction mean that an edge in the other direction was missed. Closer together than
-this, they may be mere bouncing."""
+HIDDEN_PULSE_US = 5_000
+"""Two edges in the same direction mean that an edge in the other direction was missed. If they are closer
+together than this, they may be bouncing."""
 REQUEST_AGAIN_US = 50_000
 CALM_US = 1_000_000
-"""Edges are counted over this period. A line that babbled is used again once it has been calm for as long."""
+"""Edges are counted over this period. A line that babbled is used again after being calm for this long."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """The line became active or inactive at `t_us`; `sure` is False if no edge marks that time."""
+    """The line became active or inactive at `t_us`; `exact` is False if no edge marks that time."""
 
     active: bool
     t_us: int
-    sure: bool
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class EdgeMissed:
 
 
 @dataclass(frozen=True, slots=True)
-class Hidden:
+class HiddenPulse:
     """The line may have changed for a moment too short for a fault and too long to be ignored."""
 
     t_us: int
@@ -67,7 +67,7 @@ class Calm:
     t_us: int
 
 
-LineChange = LevelChange | EdgesLost | EdgeMissed | Hidden | Babbling | Calm
+LineChange = LevelChange | EdgesLost | EdgeMissed | HiddenPulse | Babbling | Calm
 
 
 class InputLine:
@@ -87,12 +87,12 @@ class InputLine:
         self._recent: deque[int] = deque(maxlen=max_edges_per_s)
         self._raw: bool | None = None
         self._raw_us = 0
-        self._raw_sure = False
+        self._raw_exact = False
         self._seen_us = 0
         self._seq: int | None = 0
         self._received_us = 0
-        self._loud_us = 0
-        self._doubt_us: int | None = None
+        self._babble_us = 0
+        self._contradicted_us: int | None = None
         self._requested_us: int | None = None
 
     def opened(self) -> None:
@@ -109,53 +109,53 @@ class InputLine:
 
     def edge(self, t_us: int, active: bool, seq: int) -> list[LineChange]:
         """Handle an edge: the line became active or inactive."""
-        happened: list[LineChange] = []
+        changes: list[LineChange] = []
         expected = seq if self._seq is None else (self._seq + 1) % _SEQ
         if seq != expected:
-            happened.append(EdgesLost((seq - expected) % _SEQ, self._received_us))
+            changes.append(EdgesLost((seq - expected) % _SEQ, self._received_us))
             self._forget()
         self._seq = seq
         t_us = max(t_us, self._received_us)
         self._received_us = t_us
         self.edges += 1
-        happened += self._count(t_us)
+        changes += self._count(t_us)
         if self._raw == active:
-            happened += self._same_direction(t_us, active)
+            changes += self._same_direction(t_us, active)
         else:
-            happened += self._settle(t_us)
+            changes += self._settle(t_us)
             self.bounces += self._raw is not None and self._raw != self.stable
-            self._raw, self._raw_us, self._raw_sure = active, t_us, True
+            self._raw, self._raw_us, self._raw_exact = active, t_us, True
         self._seen_us = t_us
-        self._doubt_us = None
-        return happened + self._settle(t_us)
+        self._contradicted_us = None
+        return changes + self._settle(t_us)
 
     def level(self, t_us: int, active: bool) -> list[LineChange]:
         """Handle the level that a read of the line returned."""
         self._requested_us = None
         if t_us < self._received_us:
             return []
-        happened: list[LineChange] = []
+        changes: list[LineChange] = []
         if self._raw is None:
-            self._raw, self._raw_us, self._raw_sure = active, t_us, False
+            self._raw, self._raw_us, self._raw_exact = active, t_us, False
             self._seen_us = t_us
         elif self._raw == active:
-            self._doubt_us = None
+            self._contradicted_us = None
             self._seen_us = t_us
-        elif self._doubt_us is None:
-            self._doubt_us = t_us
+        elif self._contradicted_us is None:
+            self._contradicted_us = t_us
             return []
-        elif t_us - self._doubt_us >= READ_AGAIN_US:
-            happened.append(EdgeMissed(active, t_us))
-            self._raw, self._raw_us, self._raw_sure = active, t_us, False
+        elif t_us - self._contradicted_us >= READ_AGAIN_US:
+            changes.append(EdgeMissed(active, t_us))
+            self._raw, self._raw_us, self._raw_exact = active, t_us, False
             self._seen_us = t_us
-            self._doubt_us = None
+            self._contradicted_us = None
         else:
             return []
-        return happened + self._settle(t_us)
+        return changes + self._settle(t_us)
 
     def tick(self, now_us: int) -> list[LineChange]:
         """Handle the passing of time; the only possible change is Calm."""
-        if self.babbling and now_us - self._loud_us >= CALM_US:
+        if self.babbling and now_us - self._babble_us >= CALM_US:
             self.babbling = False
             self._recent.clear()
             self._forget()  # the line may have changed while it was ignored
@@ -171,8 +171,8 @@ class InputLine:
         """Return when the line's level should be read; None if it need not be."""
         if self._raw is None:
             due = 0
-        elif self._doubt_us is not None:
-            due = self._doubt_us + READ_AGAIN_US
+        elif self._contradicted_us is not None:
+            due = self._contradicted_us + READ_AGAIN_US
         elif self._raw != self.stable:
             due = self._raw_us + self._debounce_us
         else:
@@ -187,28 +187,28 @@ class InputLine:
     @property
     def calm_us(self) -> int | None:
         """Return when a babbling line may count as calm; None if it is not babbling."""
-        return self._loud_us + CALM_US if self.babbling else None
+        return self._babble_us + CALM_US if self.babbling else None
 
     def _same_direction(self, t_us: int, active: bool) -> list[LineChange]:
         """Handle a second edge in the same direction: the edge between the two was missed."""
         self.bounces += 1
         if self.stable != active:
-            self._raw_us, self._raw_sure = t_us, True
+            self._raw_us, self._raw_exact = t_us, True
             return []
         hidden_us = t_us - self._seen_us
-        if hidden_us >= HIDDEN_US:
+        if hidden_us >= HIDDEN_PULSE_US:
             return [EdgeMissed(active, t_us)]
-        return [Hidden(t_us)] if hidden_us >= self._debounce_us else []
+        return [HiddenPulse(t_us)] if hidden_us >= self._debounce_us else []
 
     def _forget(self) -> None:
-        self.stable = self._raw = self._doubt_us = None
+        self.stable = self._raw = self._contradicted_us = None
 
     def _count(self, t_us: int) -> list[LineChange]:
         recent = self._recent
         recent.append(t_us)
         if len(recent) != recent.maxlen or t_us - recent[0] >= CALM_US:
             return []
-        self._loud_us = t_us
+        self._babble_us = t_us
         if self.babbling:
             return []
         self.babbling = True
@@ -219,4 +219,4 @@ class InputLine:
             return []
         known = self.stable is not None
         self.stable, self.since_us = self._raw, self._raw_us
-        return [LevelChange(self._raw, self._raw_us, known and self._raw_sure)]
+        return [LevelChange(self._raw, self._raw_us, known and self._raw_exact)]

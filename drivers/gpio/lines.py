@@ -1,30 +1,30 @@
-"""The base of both GPIO devices: handles edges and levels, rereads lines, and finds faults."""
+"""The base of both GPIO devices: handles edges and levels, reads lines again, and detects faults."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Protocol
 
 from controller.model.readings import AnyReading
-from drivers.device import Edge, LineEvents, LineOrders, ReadLevel, Rest, Set
+from drivers.device import Edge, LineEvents, LineOrders, Mute, ReadLevel, Set
 from drivers.gpio.input_line import (
     Babbling,
     Calm,
     EdgeMissed,
     EdgesLost,
-    Hidden,
+    HiddenPulse,
     InputLine,
     LevelChange,
     LineChange,
 )
-from drivers.health import AGAIN_US, LINK, Cause, Change, Health, PortReopening, readings_of
+from drivers.health import LINK, REPEAT_US, Cause, Change, Health, PortReopening, build_readings
 
 _OPEN = "when the lines open"
-_LATER = "a second after the last one"
+_AFTER_A_SECOND = "a second after the last one"
 
-GPIO_TROUBLES: dict[str, Cause] = {
+GPIO_FAULTS: dict[str, Cause] = {
     "starting": Cause(
         "the table has just started, or its lines have just been opened",
-        "wait two seconds; if it stays, restart the controller: systemctl restart table",
+        "wait two seconds; if that does not help, restart the controller: systemctl restart table",
         "when every line's level is known",
     ),
     "no_library": Cause(
@@ -66,12 +66,12 @@ GPIO_TROUBLES: dict[str, Cause] = {
     "lost_edges": Cause(
         "more edges than the kernel can buffer, or the controller was busy",
         "check the controller's load, and look for an oscillating line; the lost edges were not counted",
-        _LATER,
+        _AFTER_A_SECOND,
     ),
     "missed_edge": Cause(
         "an edge too short for the hardware, or interference",
         "check the pull, the shield and the length of the wire",
-        _LATER,
+        _AFTER_A_SECOND,
     ),
     "babbling": Cause(
         "a loose contact, a missing pull, a misaligned beam, or interference",
@@ -84,7 +84,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "when the input is released",
     ),
     "direction_unclear": Cause(
-        "one of the two index sensors is dead or dirty, or the rotor reversed under them",
+        "one of the two index sensors has failed or is dirty, or the rotor reversed under them",
         "turn the rotor slowly by hand: both sensors must detect the mark, one after the other",
         "when both sensors have detected the mark in turn",
     ),
@@ -92,12 +92,12 @@ GPIO_TROUBLES: dict[str, Cause] = {
 """The faults of a GPIO device by code."""
 
 
-ROUND_US = 1_000_000
+READ_ALL_US = 1_000_000
 """Every line is read this often, so that a missed edge can't leave its state wrong for long."""
 SILENT_US = 2_000_000
 MOMENTARY_US = 1_000_000
 """A momentary fault stays active for this long."""
-REST_US = 200_000
+MUTE_US = 200_000
 """A babbling line is ignored for this long at a time."""
 
 
@@ -140,17 +140,17 @@ class GpioDevice(ABC):
         self._names = {setup.line: key for key, setup in inputs.items()}
         self._is_open = False
         self._unreported: set[str] = set()
-        self._round_us = 0
+        self._read_all_us = 0
         self._received_us = 0
-        self._rested_us = dict.fromkeys(inputs, 0)
-        self._output: list[ReadLevel | Set | Rest] = []
+        self._muted_until_us = dict.fromkeys(inputs, 0)
+        self._output: list[ReadLevel | Set | Mute] = []
         self._reopening = PortReopening()
 
     @abstractmethod
-    def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
+    def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
         """Handle a change of the input with this name."""
 
-    def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
+    def on_gap(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
         """Handle a gap: until its next change, what is known about this input is incomplete."""
 
     def start(self, now_us: int) -> list[AnyReading]:
@@ -161,12 +161,12 @@ class GpioDevice(ABC):
         """Handle the opening of the lines; the device is down until every line has been read."""
         self._is_open = True
         self._received_us = now_us
-        self._round_us = now_us + ROUND_US
+        self._read_all_us = now_us + READ_ALL_US
         self._output.clear()
         self._unreported = set(self.lines)
         for name, line in self.lines.items():
             line.opened()
-            self.broken(name)
+            self.on_gap(name)
         return [] if self.lines else self._report_up(now_us, "open")
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
@@ -174,7 +174,7 @@ class GpioDevice(ABC):
         self._is_open = False
         self._output.clear()
         for name in self.lines:
-            self.broken(name)
+            self.on_gap(name)
         return self._report_down(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
@@ -193,36 +193,36 @@ class GpioDevice(ABC):
             name = self._names[event.line]
             line = self.lines[name]
             if isinstance(event, Edge):
-                happened = line.edge(event.t_us, event.active, event.seq)
+                changes = line.edge(event.t_us, event.active, event.seq)
             else:
                 self._received_us = now_us
                 self._unreported.discard(name)
-                happened = line.level(event.t_us, event.active)
-            readings += self._report_changes(now_us, name, happened)
-        self._settle(now_us)
-        if self._is_open and self._is_down and not self._unreported:
+                changes = line.level(event.t_us, event.active)
+            readings += self._report_changes(now_us, name, changes)
+        self._mute_babbling(now_us)
+        if self._is_open and self._any_down and not self._unreported:
             readings += self._report_up(now_us, "every line's level is known")
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:
         """Handle what is due by now."""
-        changes = self._ended(now_us)
+        changes = self._end_faults(now_us)
         if not self._is_open:
             return changes
         for name, line in self.lines.items():
             changes += self._report_changes(now_us, name, line.tick(now_us))
             changes += self._check_stuck(now_us, name)
-        all_due = now_us >= self._round_us
-        if all_due:
-            self._round_us = now_us + ROUND_US
+        read_all = now_us >= self._read_all_us
+        if read_all:
+            self._read_all_us = now_us + READ_ALL_US
         for name, line in self.lines.items():
             due_us = _read_due_us(line)
-            if all_due or (due_us is not None and due_us <= now_us):
+            if read_all or (due_us is not None and due_us <= now_us):
                 line.read_requested(now_us)
                 self._output.append(ReadLevel(self._inputs[name].line))
         if self.lines and now_us - self._received_us >= SILENT_US:
             self._received_us = now_us
-            self._reopening.request_at_once()
+            self._reopening.request_now()
             changes += self.closed(now_us, "silent", f"no level was reported for {SILENT_US / 1e6:g} s")
         return changes
 
@@ -230,12 +230,12 @@ class GpioDevice(ABC):
         """Return when `tick` is due next, in table microseconds."""
         due = [health.next_deadline() for health in self._health.values()]
         if self._is_open:
-            due.append(self._round_us)
+            due.append(self._read_all_us)
             for name, line in self.lines.items():
-                due += [_read_due_us(line), line.calm_us, self._stuck_at(name)]
+                due += [_read_due_us(line), line.calm_us, self._stuck_at_us(name)]
         return min((at for at in due if at is not None), default=None)
 
-    def order(self, order: ReadLevel | Set | Rest) -> None:
+    def order(self, order: ReadLevel | Set | Mute) -> None:
         """Pass an order to the port, if it is open."""
         if self._is_open:
             self._output.append(order)
@@ -254,7 +254,7 @@ class GpioDevice(ABC):
         """Return each line's state and its counts of edges and bounces."""
         return {
             "open": self._is_open,
-            "troubles": [trouble for health in self._health.values() for trouble in health.troubles],
+            "troubles": [label for health in self._health.values() for label in health.fault_labels],
             "lines": {
                 name: {
                     "line": self._inputs[name].line,
@@ -268,12 +268,12 @@ class GpioDevice(ABC):
             },
         }
 
-    def fault(
+    def report_fault(
         self, now_us: int, name: str, code: str, seen: str, *, since_us: int, momentary: bool = False
     ) -> list[AnyReading]:
         """Report a fault of one input; `momentary` faults end by themselves."""
         where = f"{name} (GPIO{self._inputs[name].line}) {seen}"
-        changes = self._health[self._devices[name]].trouble(
+        changes = self._health[self._devices[name]].record(
             now_us,
             code,
             where,
@@ -281,18 +281,18 @@ class GpioDevice(ABC):
             source=name,
             since_us=since_us,
             clears_us=now_us + MOMENTARY_US if momentary else None,
-            again_us=AGAIN_US if momentary else None,
+            repeat_us=REPEAT_US if momentary else None,
         )
         return self._readings(now_us, self._devices[name], changes)
 
-    def clear(self, now_us: int, name: str, code: str) -> list[AnyReading]:
+    def clear_fault(self, now_us: int, name: str, code: str) -> list[AnyReading]:
         """End a fault of one input."""
         dev = self._devices[name]
         changes = self._health[dev].clear(now_us, code, source=name, seen=f"{name} works again")
         return self._readings(now_us, dev, changes)
 
     @property
-    def _is_down(self) -> bool:
+    def _any_down(self) -> bool:
         return any(LINK in health for health in self._health.values())
 
     def _report_down(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
@@ -300,7 +300,7 @@ class GpioDevice(ABC):
         readings: list[AnyReading] = []
         for dev, health in self._health.items():
             health.forget()
-            readings += self._readings(now_us, dev, health.closed(now_us, code, seen))
+            readings += self._readings(now_us, dev, health.record_closed(now_us, code, seen))
         return readings
 
     def _report_up(self, now_us: int, seen: str) -> list[AnyReading]:
@@ -311,7 +311,7 @@ class GpioDevice(ABC):
             for reading in self._readings(now_us, dev, health.clear(now_us, LINK, seen=seen))
         ]
 
-    def _ended(self, now_us: int) -> list[AnyReading]:
+    def _end_faults(self, now_us: int) -> list[AnyReading]:
         return [
             reading
             for dev, health in self._health.items()
@@ -319,59 +319,61 @@ class GpioDevice(ABC):
         ]
 
     def _readings(self, now_us: int, dev: str, changes: list[Change]) -> list[AnyReading]:
-        return readings_of(changes, [dev], now_us, causes=GPIO_TROUBLES)
+        return build_readings(changes, [dev], now_us, causes=GPIO_FAULTS)
 
     def _report_changes(
-        self, now_us: int, name: str, happened: list[LineChange], how_much: str | None = None
+        self, now_us: int, name: str, changes: list[LineChange], amount: str | None = None
     ) -> list[AnyReading]:
         readings: list[AnyReading] = []
-        for event in happened:
+        for event in changes:
             match event:
                 case LevelChange():
-                    readings += self.clear(now_us, name, "stuck")
-                    readings += self.changed(now_us, name, event)
+                    readings += self.clear_fault(now_us, name, "stuck")
+                    readings += self.on_change(now_us, name, event)
                 case EdgesLost():
-                    self.broken(name)
-                    seen = f"lost {how_much or f'{event.edges} edges'}"
-                    readings += self.fault(
+                    self.on_gap(name)
+                    seen = f"lost {amount or f'{event.edges} edges'}"
+                    readings += self.report_fault(
                         now_us, name, "lost_edges", seen, since_us=event.since_us + 1, momentary=True
                     )
                 case EdgeMissed():
-                    self.broken(name)
+                    self.on_gap(name)
                     is_now = "active" if event.active else "inactive"
                     seen = f"is {is_now} without an edge"
-                    readings += self.fault(now_us, name, "missed_edge", seen, since_us=now_us, momentary=True)
-                case Hidden():
-                    self.broken(name)
+                    readings += self.report_fault(
+                        now_us, name, "missed_edge", seen, since_us=now_us, momentary=True
+                    )
+                case HiddenPulse():
+                    self.on_gap(name)
                 case Babbling():
-                    self.broken(name)
+                    self.on_gap(name)
                     seen = f"changes {event.edges_per_s} times a second"
-                    readings += self.fault(now_us, name, "babbling", seen, since_us=event.t_us)
+                    readings += self.report_fault(now_us, name, "babbling", seen, since_us=event.t_us)
                 case Calm():
-                    readings += self.clear(now_us, name, "babbling")
+                    readings += self.clear_fault(now_us, name, "babbling")
         return readings
 
-    def _settle(self, now_us: int) -> None:
+    def _mute_babbling(self, now_us: int) -> None:
         """Order babbling lines to be ignored for a while, so that they do not crowd out the others."""
         for name, line in self.lines.items():
-            if line.babbling and now_us >= self._rested_us[name]:
-                self._rested_us[name] = now_us + REST_US
-                self.order(Rest(self._inputs[name].line, REST_US))
+            if line.babbling and now_us >= self._muted_until_us[name]:
+                self._muted_until_us[name] = now_us + MUTE_US
+                self.order(Mute(self._inputs[name].line, MUTE_US))
 
-    def _stuck_at(self, name: str) -> int | None:
+    def _stuck_at_us(self, name: str) -> int | None:
         line, stuck_us = self.lines[name], self._stuck_us.get(name, 0)
         if not stuck_us or not line.stable or self._health[self._devices[name]].is_active("stuck", name):
             return None
         return line.since_us + stuck_us
 
     def _check_stuck(self, now_us: int, name: str) -> list[AnyReading]:
-        at_us = self._stuck_at(name)
+        at_us = self._stuck_at_us(name)
         if at_us is None or now_us < at_us:
             return []
         held_s = (now_us - self.lines[name].since_us) / 1e6
         limit_s = self._stuck_us[name] / 1e6
         seen = f"has been active for {held_s:.1f} s, expected {limit_s:g} s at most"
-        return self.fault(now_us, name, "stuck", seen, since_us=now_us)
+        return self.report_fault(now_us, name, "stuck", seen, since_us=now_us)
 
 
 def _read_due_us(line: InputLine) -> int | None:

@@ -6,9 +6,9 @@ from controller.model.readings import AnyReading, Switch
 from controller.model.tables import ReportedDevice
 from drivers.device import DeviceType, PanelLines, RandomBytes, Set
 from drivers.gpio.input_line import LevelChange
-from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
+from drivers.gpio.lines import GPIO_FAULTS, GpioDevice
 from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
-from drivers.readings import reading_of
+from drivers.readings import build_reading
 
 
 class PanelDevice(GpioDevice):
@@ -37,10 +37,10 @@ class PanelDevice(GpioDevice):
             self._send(name)
         return readings
 
-    def changed(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
+    def on_change(self, now_us: int, name: str, change: LevelChange) -> list[AnyReading]:
         """Handle a change of a button or switch.
 
-        A button press counts only if its edge was seen. A switch's position counts however it was found.
+        A button press counts only if its edge was seen. A switch's position counts even without an edge.
         """
         read = self._reads[name]
         if read.kind == "switch":
@@ -50,10 +50,10 @@ class PanelDevice(GpioDevice):
             self._reported_open[name] = is_open
             t_us = change.t_us
             return [Switch(t=t_us, dev=self.name, name=read.name, open=is_open, arrived=now_us)]
-        if not change.active or not change.sure or self.lines[name].babbling:
+        if not change.active or not change.exact or self.lines[name].babbling:
             return []
         fields = {"name": read.name, "by": read.by, **read.fields}
-        return [reading_of("input", fields, self.name, change.t_us, now_us)]
+        return [build_reading("input", fields, self.name, change.t_us, now_us)]
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
         """Show a lamp's value on every output that follows it."""
@@ -116,6 +116,6 @@ TYPE = DeviceType(
     make=_make,
     address=_address,
     reported_devices=_reported_devices,
-    causes=GPIO_TROUBLES,
+    causes=GPIO_FAULTS,
 )
 """The device type for the registry."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from drivers.readings import ReadingError, reading_of
+from drivers.readings import ReadingError, build_reading
 
 Pull = Literal["up", "down", "none"]
 ChipLabel = Literal["pinctrl-rp1", "pinctrl-bcm2711"]
@@ -88,7 +88,7 @@ class TimedInput:
     stuck_us: int | None = None
     """An input active for longer than this is a fault; 0: never. None: the kind's default."""
     max_edges_per_s: int = 200
-    """More edges than this are babble; a ball causes 10 at most."""
+    """More edges than this count as babbling; a ball causes at most 10."""
 
     @property
     def limits(self) -> TimedLimits:
@@ -107,7 +107,7 @@ class BeamsSettings:
 
     def __post_init__(self) -> None:
         """Refuse settings that can't work. Raises ValueError with every mistake."""
-        _refuse([*_line_mistakes(self.chip, self.inputs), *_beam_mistakes(self)])
+        _raise_mistakes([*_line_mistakes(self.chip, self.inputs), *_beam_mistakes(self)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,10 +163,10 @@ class PanelSettings:
 
     def __post_init__(self) -> None:
         """Refuse settings that can't work. Raises ValueError with every mistake."""
-        _refuse([*_line_mistakes(self.chip, self.inputs, self.outputs), *_panel_mistakes(self)])
+        _raise_mistakes([*_line_mistakes(self.chip, self.inputs, self.outputs), *_panel_mistakes(self)])
 
 
-def _refuse(mistakes: list[str]) -> None:
+def _raise_mistakes(mistakes: list[str]) -> None:
     if mistakes:
         raise ValueError("\n".join(mistakes))
 
@@ -179,10 +179,10 @@ def _line_mistakes(
     if chip not in get_args(ChipLabel):
         yield (
             f"chip: found {chip!r}, expected pinctrl-rp1 (Raspberry Pi 5) or pinctrl-bcm2711 (Pi 4); "
-            "a chip's number changes with the kernel, its label does not"
+            "a chip's number depends on the kernel, its label does not"
         )
     if not inputs and not outputs:
-        yield "inputs: found none, expected at least one line; or delete the device"
+        yield "inputs: found no line, expected at least one; list one, or delete the device"
     taken: dict[int, str] = {}
     sections = {"inputs": inputs, "outputs": outputs or {}}
     for place, used in (
@@ -217,11 +217,11 @@ def _beam_mistakes(settings: BeamsSettings) -> Iterator[str]:
             yield f"inputs: found {found} of kind {kind}, expected one; define a device for each wheel"
     if "rotor_index" in kinds and "rotor_phase" not in kinds:
         yield (
-            "inputs: found a rotor_index without a rotor_phase, expected both: one sensor can't tell which "
-            "way the rotor turns; mount a second one beside it"
+            "inputs: found a rotor_index without a rotor_phase, expected both: one sensor can't show "
+            "the rotor's direction; mount a second one next to it"
         )
     if "rotor_phase" in kinds and settings.phase_first not in ("cw", "ccw"):
-        yield "phase_first: found nothing, expected cw or ccw: turn the rotor and see which fires first"
+        yield "phase_first: missing, expected cw or ccw; turn the rotor to see which sensor reacts first"
     for key, timed in settings.inputs.items():
         yield from _timed_mistakes(f"inputs.{key}", timed)
 
@@ -250,7 +250,7 @@ def _timed_mistakes(place: str, timed: TimedInput) -> Iterator[str]:
         yield f"{place}.fields: found direction, expected none because it is measured; delete it"
         return
     try:
-        reading_of(timed.kind, {**timed.fields, **own}, "dev", 0, 0)
+        build_reading(timed.kind, {**timed.fields, **own}, "dev", 0, 0)
     except ReadingError as error:
         yield f"{place}.fields: found {dict(timed.fields)}, {error}"
 
@@ -263,7 +263,7 @@ def _panel_mistakes(settings: PanelSettings) -> Iterator[str]:
         yield from _panel_input_mistakes(f"inputs.{key}", read)
     for key, output in settings.outputs.items():
         if not output.lamp:
-            yield f"outputs.{key}.lamp: found nothing, expected the lamp it follows, such as no_more_bets"
+            yield f"outputs.{key}.lamp: missing, expected the lamp that it follows, such as no_more_bets"
         if output.for_ms < 0:
             yield f"outputs.{key}.for_ms: found {output.for_ms}, expected milliseconds, or 0"
 
@@ -283,7 +283,7 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
         )
     kind: str = read.kind
     if not read.name:
-        yield f"{place}.name: found nothing, expected the name of its {kind}"
+        yield f"{place}.name: missing, expected the name of its {kind}"
     if kind == "switch":
         if read.open_when not in ("active", "inactive"):
             yield (
@@ -294,11 +294,11 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
             yield f"{place}: found by or fields, expected neither for a switch"
     elif kind == "input":
         if read.open_when is not None:
-            yield f"{place}.open_when: found {read.open_when!r}, expected nothing for an input"
+            yield f"{place}.open_when: found {read.open_when!r}, expected no value for an input"
         if not read.by:
-            yield f"{place}.by: found nothing, expected the role of the person who presses it, such as dealer"
+            yield f"{place}.by: missing, expected the role of the person who presses it, such as dealer"
         try:
-            reading_of("input", {"name": read.name, "by": read.by, **read.fields}, "dev", 0, 0)
+            build_reading("input", {"name": read.name, "by": read.by, **read.fields}, "dev", 0, 0)
         except ReadingError as error:
             yield f"{place}.fields: found {dict(read.fields)}, {error}"
     else:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from drivers.device import Edge, InputSetup, Level, LineEvents, LineOrders, ReadLevel, Rest
+from drivers.device import Edge, InputSetup, Level, LineEvents, LineOrders, Mute, ReadLevel
 from drivers.link.link import PortError
 
 
@@ -51,7 +51,7 @@ def line_busy_error(chip: Chip, line: int, name: str, holder: Holder) -> PortErr
     return PortError("line_busy", f"{name}: GPIO{line} of {chip.path} is in use by {user}")
 
 
-def trouble_code(error: OSError) -> str:
+def fault_code(error: OSError) -> str:
     """Return the fault code for an operating-system error."""
     match error.errno:
         case errno.EBUSY:
@@ -129,7 +129,7 @@ class EdgePort:
         self._poll = select.poll()
         self._lines: dict[int, LineRequest] = {}
         self._by_fd: dict[int, int] = {}
-        self._resting_ns: dict[int, int] = {}
+        self._muted_until_ns: dict[int, int] = {}
         self._answers: list[Edge | Level] = []
 
     def open(self) -> str:
@@ -155,7 +155,7 @@ class EdgePort:
             if self._waker in ready:
                 with suppress(BlockingIOError):
                     os.eventfd_read(self._waker)
-            self._end_rests()
+            self._end_mutes()
             self._answers += self._edges([self._by_fd[fd] for fd in ready if fd in self._by_fd])
         events = tuple(self._answers)
         self._answers.clear()
@@ -163,7 +163,7 @@ class EdgePort:
 
     def write(self, orders: LineOrders) -> None:
         """Carry out orders to read lines or to ignore them for a while. Raises PortError."""
-        to_read = [o.line for o in orders if isinstance(o, ReadLevel) and o.line not in self._resting_ns]
+        to_read = [o.line for o in orders if isinstance(o, ReadLevel) and o.line not in self._muted_until_ns]
         if to_read:
             # Edges first: a level must never be reported before the edge that caused it.
             ready = [self._by_fd[fd] for fd, _ in self._poll.poll(0) if fd in self._by_fd]
@@ -172,8 +172,8 @@ class EdgePort:
                 active = self._as_port_error(self._lines[line].is_active)
                 self._answers.append(Level(line, active, self._table_us(self._clock_ns())))
         for order in orders:
-            if isinstance(order, Rest) and order.line not in self._resting_ns:
-                self._resting_ns[order.line] = self._clock_ns() + order.for_us * 1000
+            if isinstance(order, Mute) and order.line not in self._muted_until_ns:
+                self._muted_until_ns[order.line] = self._clock_ns() + order.duration_us * 1000
                 self._poll.unregister(self._lines[order.line].fileno())
 
     def wake(self) -> None:
@@ -186,7 +186,7 @@ class EdgePort:
         lines = list(self._lines.values())
         self._lines.clear()
         self._by_fd.clear()
-        self._resting_ns.clear()
+        self._muted_until_ns.clear()
         self._answers.clear()
         for line in lines:
             with suppress(OSError):
@@ -212,7 +212,7 @@ class EdgePort:
         except ValueError as error:
             raise PortError("no_line", f"{name}: GPIO{line} of {chip.path}: {error}") from error
         except OSError as error:
-            code = trouble_code(error)
+            code = fault_code(error)
             if code == "line_busy":
                 raise line_busy_error(chip, line, name, self._holder) from error
             raise PortError(code, f"{name}: GPIO{line} of {chip.path}: {error.strerror}") from error
@@ -234,14 +234,14 @@ class EdgePort:
             raise PortError("port_fault", f"{self._label}: {error.strerror}") from error
 
     def _wait_ms(self) -> float | None:
-        if not self._resting_ns:
+        if not self._muted_until_ns:
             return None
-        return max(0.0, (min(self._resting_ns.values()) - self._clock_ns()) / 1e6)
+        return max(0.0, (min(self._muted_until_ns.values()) - self._clock_ns()) / 1e6)
 
-    def _end_rests(self) -> None:
-        if not self._resting_ns:
+    def _end_mutes(self) -> None:
+        if not self._muted_until_ns:
             return
         now_ns = self._clock_ns()
-        for line in [line for line, until_ns in self._resting_ns.items() if until_ns <= now_ns]:
-            del self._resting_ns[line]
+        for line in [line for line, until_ns in self._muted_until_ns.items() if until_ns <= now_ns]:
+            del self._muted_until_ns[line]
             self._poll.register(self._lines[line].fileno(), select.POLLIN)

@@ -7,7 +7,7 @@ import gpiod
 from gpiod.line import Bias, Clock, Direction, Edge, Value
 
 from drivers.device import InputSetup
-from drivers.link.gpio_edges import Chip, KernelEdge, trouble_code
+from drivers.link.gpio_edges import Chip, KernelEdge, fault_code
 from drivers.link.link import PortError
 
 CONSUMER = "table-controller"
@@ -17,7 +17,7 @@ _LEVEL = {True: Value.ACTIVE, False: Value.INACTIVE}
 _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
 
-def chips_of_machine() -> list[Chip]:
+def list_chips() -> list[Chip]:
     """Return the machine's chips, each only once even if several names refer to it.
 
     Raises:
@@ -32,11 +32,11 @@ def chips_of_machine() -> list[Chip]:
         except OSError as error:
             refused = error
     if refused is not None and not found:
-        raise PortError(trouble_code(refused), f"/dev/gpiochip*: {refused.strerror}") from refused
+        raise PortError(fault_code(refused), f"/dev/gpiochip*: {refused.strerror}") from refused
     return found
 
 
-def holder_of(chip: Chip, line: int) -> str:
+def find_holder(chip: Chip, line: int) -> str:
     """Return the kernel's name for a line's consumer; empty if the line is free or can't be read."""
     try:
         with gpiod.Chip(chip.path) as opened:

@@ -121,7 +121,7 @@ class Backoff:
         """Start with the first delay.
 
         Each delay is drawn from the upper half of its range by `random_fraction`, which returns a number from
-        0 up to 1.
+        0 to less than 1.
         """
         self._random_fraction = random_fraction
         self._first_s = first_s
@@ -172,8 +172,8 @@ class Waker:
 
 
 MAX_WAITING = 16_384
-"""Limit of the bytes, or of the orders to GPIO lines, that wait to be written."""
-JOIN_S = 2.0
+"""Maximum number of bytes, or of orders to GPIO lines, that wait to be written."""
+JOIN_TIMEOUT_S = 2.0
 
 
 class PortError(Exception):
@@ -266,7 +266,7 @@ class Link:
         """End the thread, then close the port; return False if the thread does not end in time."""
         self._stopping.set()
         self._port.wake()
-        self._thread.join(JOIN_S)
+        self._thread.join(JOIN_TIMEOUT_S)
         if self._thread.is_alive():
             return False
         self._port.dispose()

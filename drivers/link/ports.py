@@ -48,7 +48,7 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
     if not name.startswith("/"):
         raise PortNameError(repr(name), "an absolute path", "such as /dev/serial/by-id/usb-...")
     if _PLUG_ORDER.fullmatch(name):
-        hint = f"it names whatever was plugged in first; {_suggestion(name, root)}"
+        hint = f"it names the device that was plugged in first; {_suggestion(name, root)}"
         raise PortNameError(name, STABLE_NAME, hint)
     if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
         instead = _suggestion(name, root, by_id=False)
@@ -125,9 +125,9 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
             return EdgePort(
                 address.chip,
                 address.inputs,
-                chips=kernel.chips_of_machine,
+                chips=kernel.list_chips,
                 request=kernel.request_line,
-                holder=kernel.holder_of,
+                holder=kernel.find_holder,
                 table_us=table_us,
                 clock_ns=time.monotonic_ns,
             )
@@ -138,10 +138,10 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
         address.chip,
         address.inputs,
         address.outputs,
-        chips=kernel.chips_of_machine,
+        chips=kernel.list_chips,
         request=kernel.request_line,
         request_output=kernel.request_output,
-        holder=kernel.holder_of,
+        holder=kernel.find_holder,
         table_us=table_us,
         clock_ns=time.monotonic_ns,
     )

@@ -14,28 +14,28 @@ import serial
 from drivers.link.link import PortError, Waker
 
 BLOCK = 65_536
-READ_S = 1.0
-WRITE_S = 0.5
+READ_TIMEOUT_S = 1.0
+WRITE_TIMEOUT_S = 0.5
 
 _FAILURES = (OSError, termios.error)
 """The exceptions that pyserial raises: its own, which is an OSError, and those that it does not catch."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
-_HUPCL_AT = 2
+_CFLAG_INDEX = 2
 
 
 class SerialPort:
     """A serial port, named by its path in /dev: 8 data bits, no parity, 1 stop bit, no flow control."""
 
-    def __init__(self, name: str, baud: int, *, write_s: float = WRITE_S) -> None:
+    def __init__(self, name: str, baud: int, *, write_timeout_s: float = WRITE_TIMEOUT_S) -> None:
         """Store the name of the port; nothing is opened yet."""
         self.name = name
         self._baud = baud
-        self._write_s = write_s
+        self._write_timeout_s = write_timeout_s
         self._serial: serial.Serial | None = None
         self._attributes: list[object] = []
-        self._waker = Waker(READ_S)
+        self._waker = Waker(READ_TIMEOUT_S)
 
     def open(self) -> str:
         """Open the port for this process alone.
@@ -49,19 +49,19 @@ class SerialPort:
         port = serial.Serial()
         port.port = self.name
         port.baudrate = self._baud
-        port.write_timeout = self._write_s
+        port.write_timeout = self._write_timeout_s
         port.exclusive = True
         try:
             port.open()
             fcntl.ioctl(port.fd, termios.TIOCEXCL)
             attributes = termios.tcgetattr(port.fd)
-            attributes[_HUPCL_AT] &= ~termios.HUPCL
+            attributes[_CFLAG_INDEX] &= ~termios.HUPCL
             termios.tcsetattr(port.fd, termios.TCSANOW, attributes)
             self._attributes = termios.tcgetattr(port.fd)
             found = os.path.realpath(self.name)
         except _FAILURES as error:
             _close(port)
-            raise PortError(_code(error), f"{self.name}: {_text(error)}") from error
+            raise PortError(_code(error), f"{self.name}: {_describe(error)}") from error
         self._serial = port
         return found
 
@@ -78,7 +78,9 @@ class SerialPort:
             data = os.read(port.fd, BLOCK) if self._waker.wait_for(port.fd) else None
             changed = termios.tcgetattr(port.fd) != self._attributes
         except _FAILURES as error:
-            raise PortError("unplugged", f"{self.name} disappeared while reading: {_text(error)}") from error
+            raise PortError(
+                "unplugged", f"{self.name} disappeared while reading: {_describe(error)}"
+            ) from error
         if data == b"":
             raise PortError("unplugged", f"{self.name} hung up")
         if changed:
@@ -97,10 +99,12 @@ class SerialPort:
             port.write(data)
         except serial.SerialTimeoutException as error:
             raise PortError(
-                "stuck_writer", f"{self.name} accepted no bytes for {self._write_s:g} s"
+                "stuck_writer", f"{self.name} accepted no bytes for {self._write_timeout_s:g} s"
             ) from error
         except _FAILURES as error:
-            raise PortError("unplugged", f"{self.name} disappeared while writing: {_text(error)}") from error
+            raise PortError(
+                "unplugged", f"{self.name} disappeared while writing: {_describe(error)}"
+            ) from error
 
     def wake(self) -> None:
         """Make a waiting `read` return, from any thread."""
@@ -144,6 +148,6 @@ def _code(error: Exception) -> str:
     return "no_permission" if number in _FORBIDDEN else "port_fault"
 
 
-def _text(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     number = _number(error)
     return os.strerror(number) if number is not None else str(error)

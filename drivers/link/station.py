@@ -39,7 +39,7 @@ class Hub:
         """Store the devices; a device's name is the source of its arrivals."""
         self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
         self._due: dict[str, int] = {}
-        self.strays = 0
+        self.unknown_arrivals = 0
         """The number of arrivals from sources that are not devices."""
 
     def start(self, now_us: int) -> list[AnyReading]:
@@ -49,9 +49,9 @@ class Hub:
     def take(self, arrival: Arrival) -> list[AnyReading]:
         """Handle one arrival; return the readings that result."""
         if arrival.source not in self._devices:
-            self.strays += 1
+            self.unknown_arrivals += 1
             return []
-        return self._with(arrival.source, _readings_of, arrival)
+        return self._with(arrival.source, _handle_arrival, arrival)
 
     def run_on(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
         """Run `work` on a device, such as sending it a command.
@@ -60,7 +60,7 @@ class Hub:
             KeyError: If there is no such device.
         """
         work(self._devices[name][0], now_us)
-        return self._with(name, _nothing, now_us)
+        return self._with(name, _no_readings, now_us)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is due next, in table microseconds."""
@@ -100,11 +100,11 @@ def _tick(device: AnyDevice, now_us: int) -> list[AnyReading]:
     return device.tick(now_us)
 
 
-def _nothing(_device: AnyDevice, _now_us: int) -> list[AnyReading]:
+def _no_readings(_device: AnyDevice, _now_us: int) -> list[AnyReading]:
     return []
 
 
-def _readings_of(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
+def _handle_arrival(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
     match arrival.event:
         case bytes() | tuple() as data:
             return device.receive(arrival.t_us, data)
@@ -117,9 +117,9 @@ def _readings_of(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
 
 
 MAX_WAIT_S = 0.5
-MAX_AT_ONCE = 256
-"""How many arrivals are handled before due work is checked."""
-_NOBODY = ""
+MAX_BATCH = 256
+"""Maximum number of arrivals that are handled before due work is checked."""
+_NO_DEVICE = ""
 """The source of arrivals that only wake the thread; also the name for work that concerns all devices."""
 
 OnReading = Callable[[AnyReading], object]
@@ -137,7 +137,8 @@ class Station:
     ) -> None:
         """Create a link for each device's port; nothing is opened yet.
 
-        `random_fraction` returns a number from 0 up to 1, which spreads the times at which ports are retried.
+        `random_fraction` returns a number from 0 to less than 1. It spreads the times at which ports are
+        retried.
         """
         self.turns = 0
         """The number of passes through the thread's loop; it increases while the thread is alive."""
@@ -185,7 +186,7 @@ class Station:
         return Link(name, port, self._inlet.post, now_us=self._now_us, backoff=Backoff(random_fraction))
 
     def _wake(self) -> None:
-        self._inlet.post(_NOBODY, self._now_us(), b"")
+        self._inlet.post(_NO_DEVICE, self._now_us(), b"")
 
     def _run(self) -> None:
         self._pass_on(self._hub.start(self._now_us()))
@@ -195,17 +196,17 @@ class Station:
             self.turns += 1
             self._handle(self._inlet.take(self._wait_s()))
             self._run_requests()
-            self._guard(_NOBODY, lambda: self._hub.tick(self._now_us()))
+            self._guard(_NO_DEVICE, lambda: self._hub.tick(self._now_us()))
 
     def _wait_s(self) -> float:
         due = self._hub.next_deadline()
         return MAX_WAIT_S if due is None else min(MAX_WAIT_S, max(0.0, (due - self._now_us()) / 1e6))
 
     def _handle(self, arrival: Arrival | None) -> None:
-        for _ in range(MAX_AT_ONCE):
+        for _ in range(MAX_BATCH):
             if arrival is None:
                 return
-            if arrival.source != _NOBODY:
+            if arrival.source != _NO_DEVICE:
                 self._guard(arrival.source, partial(self._hub.take, arrival))
             arrival = self._inlet.take(0)
 
@@ -218,13 +219,13 @@ class Station:
             self._guard(name, partial(self._hub.run_on, name, work, self._now_us()))
 
     def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
-        """Run `work` and pass on its readings; a defect in one device takes down only that device."""
+        """Run `work` and pass on its readings; a bug in one device takes down only that device."""
         try:
             self._pass_on(work())
         except Exception as error:  # noqa: BLE001 - the other devices must keep running
             now_us = self._now_us()
             reason = reason_for("defect", f"{type(error).__name__}: {error}")
-            for dev in [name] if name != _NOBODY else list(self._devices):
+            for dev in [name] if name != _NO_DEVICE else list(self._devices):
                 self._pass_on([DeviceDown(t=now_us, dev=dev, reason=reason, code="defect", arrived=now_us)])
                 self._links[dev].reopen()
 

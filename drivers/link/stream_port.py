@@ -9,8 +9,8 @@ from pathlib import Path
 from drivers.link.link import PortError, Waker
 
 BLOCK = 65_536
-WAIT_S = 1.0
-WRITE_S = 0.5
+WAIT_TIMEOUT_S = 1.0
+WRITE_TIMEOUT_S = 0.5
 
 
 class SocketPort:
@@ -19,7 +19,7 @@ class SocketPort:
     def __init__(self, path: str) -> None:
         """Store the socket's path; its folder must exist."""
         self.path = path
-        self._waker = Waker(WAIT_S)
+        self._waker = Waker(WAIT_TIMEOUT_S)
         self._listener: socket.socket | None = None
         self._peer: socket.socket | None = None
 
@@ -29,7 +29,7 @@ class SocketPort:
         if not self._waker.wait_for(listener.fileno()):
             raise PortError("no_port", f"no program has connected to {self.path}")
         self._peer, _ = listener.accept()
-        self._peer.settimeout(WRITE_S)
+        self._peer.settimeout(WRITE_TIMEOUT_S)
         return self.path
 
     def read(self) -> bytes:
@@ -53,7 +53,9 @@ class SocketPort:
         try:
             peer.sendall(data)
         except TimeoutError as error:
-            raise PortError("stuck_writer", f"{self.path} accepted no bytes for {WRITE_S:g} s") from error
+            raise PortError(
+                "stuck_writer", f"{self.path} accepted no bytes for {WRITE_TIMEOUT_S:g} s"
+            ) from error
         except OSError as error:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 
@@ -80,7 +82,7 @@ class SocketPort:
     def _listen(self) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
-            self._remove_old()
+            self._remove_stale()
             listener.bind(self.path)
             Path(self.path).chmod(0o660)
             listener.listen(1)
@@ -93,7 +95,7 @@ class SocketPort:
         self._listener = listener
         return listener
 
-    def _remove_old(self) -> None:
+    def _remove_stale(self) -> None:
         """Remove a socket that no program listens on. Raises PortError if a program does."""
         path = Path(self.path)
         if not path.is_socket():
@@ -113,7 +115,7 @@ class PipePort:
     def __init__(self, path: str) -> None:
         """Store the pipe's path; its folder must exist."""
         self.path = path
-        self._waker = Waker(WAIT_S)
+        self._waker = Waker(WAIT_TIMEOUT_S)
         self._fd: int | None = None
 
     def open(self) -> str:

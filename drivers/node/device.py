@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, fields, replace
 from controller.model.readings import AnyReading, WallImpact
 from controller.model.tables import Claim, ReportedDevice
 from drivers.device import DeviceType, Neighbours, RandomBytes, StreamAddress, wall_of
-from drivers.health import Recovered, Trouble, readings_of
+from drivers.health import Fault, Recovered, build_readings
 from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, NodeReading
 from drivers.node.table_end import TableEnd
-from drivers.readings import ReadingError, reading_of
+from drivers.readings import ReadingError, build_reading
 
 MAX_RESULTS = 64
 UNUSABLE_KEY_BYTES = 32
@@ -80,12 +80,12 @@ class NodeDevice:
             max_per_s=settings.max_per_s,
         )
         self._devices = tuple(dict.fromkeys((name, *(c.dev for c in settings.channels.values()))))
-        self._lacks: tuple[str, ...] = ()
-        self._runs = ""
+        self._missing: tuple[str, ...] = ()
+        self._firmware = ""
         self._soft_impacts = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
-        """Start the device, which is down until the node answers."""
+        """Start the device, which is down until the node responds."""
         return self._readings(self._end.start(now_us), now_us)
 
     def opened(self, now_us: int) -> list[AnyReading]:
@@ -130,7 +130,7 @@ class NodeDevice:
         return self._end.command(now_us, verb, fields)
 
     def rekey(self, key: str, flaw: str = "") -> None:
-        """Change the key (hexadecimal digits) at once.
+        """Change the key (hexadecimal digits) immediately.
 
         If `key` is empty, no node is accepted; `flaw` is the reason, for the fault.
         """
@@ -161,22 +161,24 @@ class NodeDevice:
         for message in messages:
             match message:
                 case NodeReading():
-                    readings += self._seen(message, now_us)
-                case Trouble():
-                    readings += readings_of([message], self._devices, now_us)
+                    readings += self._handle_reading(message, now_us)
+                case Fault():
+                    readings += build_readings([message], self._devices, now_us)
                 case Recovered():
-                    readings += readings_of([message, *self._lacking(now_us)], self._devices, now_us)
+                    readings += build_readings(
+                        [message, *self._identity_faults(now_us)], self._devices, now_us
+                    )
                 case Hello():
-                    self._lacks = self._lacked(message)
-                    self._runs = message.firmware
+                    self._missing = self._missing_kinds(message)
+                    self._firmware = message.firmware
                 case CommandResult():
                     self.results.append(message)
         return readings
 
-    def _seen(self, seen: NodeReading, now_us: int) -> list[AnyReading]:
+    def _handle_reading(self, seen: NodeReading, now_us: int) -> list[AnyReading]:
         channel = self._settings.channels.get(seen.channel)
         if channel is None and (self._settings.channels or seen.channel) and seen.kind not in _HEALTH:
-            return self._refused(
+            return self._refuse(
                 now_us,
                 f"found {seen.kind} of channel {seen.channel}, expected a channel listed in the table's file",
             )
@@ -184,35 +186,37 @@ class NodeDevice:
         if seen.kind in _HEALTH:
             fixed = {}  # a reading about the device's health has no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
-            return self._refused(
+            return self._refuse(
                 now_us, f"found {seen.kind} of channel {seen.channel} with {seen.fields}, expected {fixed}"
             )
         try:
-            reading = reading_of(seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us, texts=True)
+            reading = build_reading(
+                seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us, text_values=True
+            )
         except ReadingError as error:
-            return self._refused(now_us, str(error))
-        least = self._settings.least_peak if channel is None else channel.least_peak
-        if isinstance(reading, WallImpact) and reading.peak < least:
+            return self._refuse(now_us, str(error))
+        min_peak = self._settings.least_peak if channel is None else channel.least_peak
+        if isinstance(reading, WallImpact) and reading.peak < min_peak:
             self._soft_impacts += 1
             return []
         return [reading]
 
-    def _refused(self, now_us: int, seen: str) -> list[AnyReading]:
+    def _refuse(self, now_us: int, seen: str) -> list[AnyReading]:
         return self._readings(self._end.refuse(now_us, seen), now_us)
 
-    def _lacked(self, hello: Hello) -> tuple[str, ...]:
+    def _missing_kinds(self, hello: Hello) -> tuple[str, ...]:
         known = {kind for kinds in hello.reads.values() for kind in kinds}
         return tuple(kind for kind in self._settings.reads if kind not in known)
 
-    def _lacking(self, now_us: int) -> list[Trouble]:
-        node, troubles = self._settings.node, []
-        if self._settings.firmware and self._runs not in self._settings.firmware:
-            seen = f"node {node} runs {self._runs}, expected {' or '.join(self._settings.firmware)}"
-            troubles.append(Trouble("wrong_firmware", seen, True, now_us))
-        if self._lacks:
-            seen = f"node {node} can't send {', '.join(self._lacks)}"
-            troubles.append(Trouble("lacks", seen, True, now_us))
-        return troubles
+    def _identity_faults(self, now_us: int) -> list[Fault]:
+        node, faults = self._settings.node, []
+        if self._settings.firmware and self._firmware not in self._settings.firmware:
+            seen = f"node {node} runs {self._firmware}, expected {' or '.join(self._settings.firmware)}"
+            faults.append(Fault("wrong_firmware", seen, True, now_us))
+        if self._missing:
+            seen = f"node {node} can't send {', '.join(self._missing)}"
+            faults.append(Fault("lacks", seen, True, now_us))
+        return faults
 
 
 _HEALTH = ("device_up", "device_down", "device_fault")

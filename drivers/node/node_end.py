@@ -40,7 +40,7 @@ class NodeEnd:
         """Create the node's end.
 
         `salt` is 16 digits 0-9 A-F. Both `salt` and `hello.boot` must be fresh at each start. Each session
-        adds 1 to the salt, so that no two sessions are sealed alike.
+        adds 1 to the salt, so that no two sessions use the same seals.
         """
         if not NONCE.fullmatch(salt):
             raise ValueError(f"salt {salt!r}: expected 16 digits 0-9 A-F")
@@ -104,25 +104,25 @@ class NodeEnd:
         """Handle bytes from the table; return the new commands."""
         commands = []
         for line in self._wire.lines(data):
-            heard = self._wire.read(line)
-            if heard is not None:
-                commands += self._handle(heard, now_us)
+            received = self._wire.read(line)
+            if received is not None:
+                commands += self._handle(received, now_us)
         return commands
 
-    def acknowledge(self, now_us: int, number: int, *, ok: bool = True, says: str = "") -> None:
+    def acknowledge(self, now_us: int, number: int, *, ok: bool = True, message: str = "") -> None:
         """Report the result of a command."""
-        self._answers[number] = (ok, says)
+        self._answers[number] = (ok, message)
         fields = {"id": str(number), "ok": "1" if ok else "0"}
-        self._send(now_us, "ack", {**fields, "says": says} if says else fields)
+        self._send(now_us, "ack", {**fields, "says": message} if message else fields)
 
     def _send(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> None:
         self._sent.append((self._seq, self._wire.send(clock_us, verb, fields)))
         self._seq += 1
 
-    def _handle(self, heard: ReceivedSentence, now_us: int) -> list[Command]:
-        sentence, counters = heard.sentence, self._wire.counters
+    def _handle(self, received: ReceivedSentence, now_us: int) -> list[Command]:
+        sentence, counters = received.sentence, self._wire.counters
         if sentence.verb == "hello":
-            self._greeted(heard, now_us)
+            self._handle_hello(received, now_us)
             return []
         if sentence.node != self._hello.node:
             counters.strangers += 1
@@ -130,9 +130,9 @@ class NodeEnd:
         if sentence.session != self._wire.session:
             counters.stale += 1
             return []
-        if not self._wire.genuine(heard) or self._reorder.place(sentence.seq, now_us) != "next":
+        if not self._wire.seal_is_valid(received) or self._reorder.place(sentence.seq, now_us) != "next":
             return []
-        self._reorder.losses(now_us, at_once=True)
+        self._reorder.losses(now_us, give_up_all=True)
         match sentence.verb:
             case "ping":
                 self.pings += 1
@@ -144,14 +144,14 @@ class NodeEnd:
                 return self._command(sentence, now_us)
         return []
 
-    def _greeted(self, heard: ReceivedSentence, now_us: int) -> None:
-        sentence = heard.sentence
+    def _handle_hello(self, received: ReceivedSentence, now_us: int) -> None:
+        sentence = received.sentence
         nonce = sentence.fields.get("nonce", "")
         known = NONCE.fullmatch(nonce) and nonce.startswith(sentence.session)
         if sentence.fields.get("version") != str(VERSION) or not known:
             self._wire.counters.refused += 1
             return
-        if not self._wire.genuine(heard, nonce.encode()):
+        if not self._wire.seal_is_valid(received, nonce.encode()):
             return
         if nonce != self._nonce:
             self._nonce = nonce
@@ -180,9 +180,9 @@ class NodeEnd:
             self._wire.counters.refused += 1
             return []
         if int(number) in self._answers:
-            before = self._answers[int(number)]
-            if before is not None:
-                self.acknowledge(now_us, int(number), ok=before[0], says=before[1])
+            previous = self._answers[int(number)]
+            if previous is not None:
+                self.acknowledge(now_us, int(number), ok=previous[0], message=previous[1])
             return []
         self._answers[int(number)] = None
         fields = {name: value for name, value in sentence.fields.items() if name != "id"}

@@ -10,21 +10,22 @@ from drivers.node.wire import Wire
 MEMORY_US = 30e6
 """Age at which an answer weighs 1/e of a new one: short enough to follow a board as it warms up."""
 MAX_DRIFT = 500e-6
-"""Largest drift that NODE-LINK.md allows: a crystal stays within it, a ceramic resonator (0.5 %) may not."""
+"""Maximum drift that NODE-LINK.md allows: a crystal stays within it; a ceramic resonator (0.5 %) may not."""
 USUAL_DRIFT = 50e-6
 """Standard deviation of the drift assumed before it is measured."""
 MIN_ERROR_US = 30.0
 """Assumed error of the quickest answer."""
 BEST_ROUND_TRIP_DECAY = 20e-6
-"""How fast the quickest round trip is forgotten, 20 us per second, so that one lucky round trip does not
-dominate forever."""
+"""How fast the quickest round trip is forgotten, 20 us per second, so that one exceptionally fast round
+trip does not dominate forever."""
 CONTRADICTION_MARGIN_US = 1000.0
-"""How far an answer may be off the fitted line, beyond half its round trip, before it contradicts it."""
-CONTRADICTIONS = 3
+"""Maximum distance of an answer from the fitted line, beyond half its round trip, without a contradiction."""
+MAX_CONTRADICTIONS = 3
 """This many consecutive answers off the fitted line mean that the node's clock was reset."""
 MIN_ANSWERS = 5
 DRIFT_EVIDENCE_RATIO = 10.0
-"""How far the measurements must outweigh USUAL_DRIFT before an excessive drift is an error."""
+"""Minimum factor by which the measurements must outweigh USUAL_DRIFT for an excessive drift to be an
+error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,11 @@ class ClockAnswer:
 
     sent_us: int
     """When the query was sent, by the table's clock."""
-    got_us: int
+    received_us: int
     """When the node received the query, by its own clock."""
     answered_us: int
     """When the node sent its answer, by its own clock."""
-    back_us: int
+    returned_us: int
     """When the answer arrived, by the table's clock."""
 
 
@@ -85,15 +86,17 @@ class NodeClock:
         Raises:
             ClockStepError: If answers repeatedly contradict the estimate, or if the drift is excessive.
         """
-        round_us = (answer.back_us - answer.sent_us) - (answer.answered_us - answer.got_us) % CLOCK_US
+        round_us = (answer.returned_us - answer.sent_us) - (
+            answer.answered_us - answer.received_us
+        ) % CLOCK_US
         if round_us < 0:
             self._contradict()
             return
-        table = (answer.sent_us + answer.back_us) / 2
+        table = (answer.sent_us + answer.returned_us) / 2
         if not self.answers:
-            self._node = self._newest = float(answer.got_us)
-        got = self._unwrapped(answer.got_us, answer.sent_us + round_us / 2)
-        node = got + ((answer.answered_us - answer.got_us) % CLOCK_US) / 2
+            self._node = self._newest = float(answer.received_us)
+        got = self._unwrap(answer.received_us, answer.sent_us + round_us / 2)
+        node = got + ((answer.answered_us - answer.received_us) % CLOCK_US) / 2
         offset = table - node
         if self.ready and abs(offset - self._offset_at(node)) > round_us / 2 + CONTRADICTION_MARGIN_US:
             self._contradict()
@@ -110,38 +113,38 @@ class NodeClock:
 
     def to_table(self, clock_us: int, now_us: int) -> int:
         """Convert a raw value of the node's clock, read at about `now_us`, to table microseconds."""
-        node = self._unwrapped(clock_us, now_us)
+        node = self._unwrap(clock_us, now_us)
         return round(node + self._offset_at(node))
 
     def _offset_at(self, node: float) -> float:
         return self._offset + (node - self._node) * self.drift
 
-    def _unwrapped(self, clock_us: int, table_us: float) -> float:
+    def _unwrap(self, clock_us: int, table_us: float) -> float:
         """Return the node time nearest to the table's time that has this clock value modulo CLOCK_US."""
-        near = self._newest if not self.answers else table_us - self._offset_at(self._newest)
-        behind = (clock_us - near + CLOCK_US / 2) % CLOCK_US - CLOCK_US / 2
-        return near + behind
+        estimate = self._newest if not self.answers else table_us - self._offset_at(self._newest)
+        difference = (clock_us - estimate + CLOCK_US / 2) % CLOCK_US - CLOCK_US / 2
+        return estimate + difference
 
     def _add(self, node: float, offset: float, error_us: float) -> None:
         if not self.answers:
             self._offset = offset
-        fade = exp(-max(0.0, node - self._newest) / MEMORY_US)
+        decay = exp(-max(0.0, node - self._newest) / MEMORY_US)
         self._newest = max(self._newest, node)
         weight = 1 / error_us**2
-        self._weight = self._weight * fade + weight
-        before = node - self._node
-        share = weight / self._weight
-        self._node += share * before
-        off = offset - self._offset
-        self._offset += share * off
-        self._spread = self._spread * fade + weight * before * (node - self._node)
-        self._slope = self._slope * fade + weight * before * (offset - self._offset)
+        self._weight = self._weight * decay + weight
+        node_delta = node - self._node
+        gain = weight / self._weight
+        self._node += gain * node_delta
+        offset_delta = offset - self._offset
+        self._offset += gain * offset_delta
+        self._spread = self._spread * decay + weight * node_delta * (node - self._node)
+        self._slope = self._slope * decay + weight * node_delta * (offset - self._offset)
 
     def _contradict(self) -> None:
         self.outliers += 1
         self._contradictions += 1
-        if self._contradictions >= CONTRADICTIONS:
-            raise ClockStepError("the node's clock was reset, or the answers are another node's")
+        if self._contradictions >= MAX_CONTRADICTIONS:
+            raise ClockStepError("the node's clock was reset, or the answers came from another node")
 
 
 MAX_TRIES = 4
@@ -152,7 +155,7 @@ EXPIRY_US = 2_000_000
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingCommand:
     verb: str
     fields: dict[str, str]
     queued_us: int
@@ -164,7 +167,7 @@ class Commands:
     """The commands that are waiting to be acknowledged."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, _WaitingCommand] = {}
         self._number = 0
 
     def add(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
@@ -172,7 +175,9 @@ class Commands:
         if len(self._waiting) >= MAX_WAITING:
             raise OverflowError(f"{MAX_WAITING} commands are already waiting for the node")
         self._number += 1
-        self._waiting[self._number] = _Waiting(verb, {"id": str(self._number), **fields}, now_us, now_us)
+        self._waiting[self._number] = _WaitingCommand(
+            verb, {"id": str(self._number), **fields}, now_us, now_us
+        )
         return self._number
 
     def next_deadline(self) -> int | None:
@@ -195,14 +200,14 @@ class Commands:
 
     def expire(self, now_us: int) -> list[CommandResult]:
         """Drop commands that have waited too long for the node to come up, and return their results."""
-        late = [n for n, waiting in self._waiting.items() if now_us >= waiting.queued_us + EXPIRY_US]
-        return [self._end(number, "the node is not up") for number in late]
+        expired = [n for n, waiting in self._waiting.items() if now_us >= waiting.queued_us + EXPIRY_US]
+        return [self._end(number, "the node is not up") for number in expired]
 
-    def expiry(self) -> int | None:
+    def next_expiry(self) -> int | None:
         """Return when the next command that waits for its node to come up is abandoned."""
         return min((waiting.queued_us + EXPIRY_US for waiting in self._waiting.values()), default=None)
 
-    def acknowledged(self, fields: Mapping[str, str]) -> CommandResult | None:
+    def handle_acknowledgement(self, fields: Mapping[str, str]) -> CommandResult | None:
         """Handle an acknowledgement; return the command's result, or None if no such command is waiting."""
         number = fields.get("id", "")
         if not number.isdecimal() or len(number) > 10 or int(number) not in self._waiting:

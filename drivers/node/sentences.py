@@ -15,9 +15,9 @@ SYNC_WITHIN_US = 1_500_000
 SILENT_US = 1_500_000
 """A node sends a beat at least every 500 ms; after three missed beats it counts as silent."""
 PING_EVERY_US = 984_000
-"""Not a whole second, so that pings do not fall into step with anything periodic."""
+"""Not a whole second, so that pings do not synchronize with anything periodic."""
 PING_RETRY_US = 100_000
-DEAF_US = 1_900_000
+NOT_RECEIVING_US = 1_900_000
 """After this long, a ping and nine retries have gone unanswered: a node that still sends is not receiving."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
@@ -66,7 +66,7 @@ class FlawError(ValueError):
 
 
 class Sentence(NamedTuple):
-    """The content of one line. `fields` are texts whose meaning depends on the verb."""
+    """The content of one line. `fields` are strings whose meaning depends on the verb."""
 
     speaker: Speaker
     node: str
@@ -216,9 +216,9 @@ class Hello:
     reset: str = ""
     """Why it started, such as power or watchdog; empty if not reported."""
     error_mm: float | None = None
-    """The largest error of its positions, as measured by the node; None if it has not been measured."""
+    """Maximum error of its positions, as measured by the node; None if it has not been measured."""
     error_us: float | None = None
-    """The largest error of its time stamps, apart from the error of the clock estimate; None as above."""
+    """Maximum error of its time stamps, apart from the error of the clock estimate; None as above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class NodeReading:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The result of a command: done, refused by the node, or never answered."""
+    """The result of a command: completed, refused by the node, or never acknowledged."""
 
     command: int
     ok: bool

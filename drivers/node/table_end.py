@@ -11,7 +11,6 @@ from drivers.framing import NOISY_LINES, NoiseCounter, RateLimit
 from drivers.health import LINK, Health, PortReopening
 from drivers.node.requests import ClockQueries, ClockStepError, Commands, NodeClock, number_in
 from drivers.node.sentences import (
-    DEAF_US,
     FIRST_PING_US,
     FIRST_PINGS,
     HELLO_EVERY_US,
@@ -20,6 +19,7 @@ from drivers.node.sentences import (
     MAX_AHEAD_US,
     NO_SESSION,
     NONCE,
+    NOT_RECEIVING_US,
     PING_EVERY_US,
     PING_RETRY_US,
     SILENT_US,
@@ -68,11 +68,11 @@ class TableEnd:
         self.health = Health()
         self.phase = Phase.OFF
         self.reopening = PortReopening()
-        self._draw = nonce
+        self._new_nonce = nonce
         self._sealed = key is not None
-        self._key_news = ""
-        """What happened to the key since the last tick; empty if nothing."""
-        self._key_flaw = ""
+        self._key_change = ""
+        """A description of the change of the key since the last tick; empty if it has not changed."""
+        self._key_fault = ""
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
         self._reorder = ReorderBuffer(self._wire.counters)
@@ -98,13 +98,13 @@ class TableEnd:
         return self._wire.counters
 
     def start(self, now_us: int) -> Sequence[Message]:
-        """Start the link; the node is down until it answers."""
-        return self.health.trouble(now_us, "starting", "nothing received yet", down=True)
+        """Start the link; the node is down until it responds."""
+        return self.health.record(now_us, "starting", "nothing received yet", down=True)
 
     def opened(self, now_us: int) -> Sequence[Message]:
         """Handle the opening of the port: greet the node."""
         self._wire.disconnect()
-        messages = self.health.trouble(now_us, "starting", "greeting the node", down=True)
+        messages = self.health.record(now_us, "starting", "greeting the node", down=True)
         messages += self.health.clear(now_us, LINK, seen="the port is open")
         self._greet(now_us)
         return messages
@@ -113,11 +113,11 @@ class TableEnd:
         """Handle the loss of the port: the fault's code, and what was seen."""
         self.phase = Phase.OFF
         self._wire.disconnect()
-        return self.health.closed(now_us, code, seen)
+        return self.health.record_closed(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
         """Handle the loss of bytes that were discarded because the table was busy."""
-        return self.health.lost(
+        return self.health.record_loss(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes discarded: the table was busy"
         )
 
@@ -140,8 +140,8 @@ class TableEnd:
         If the key's file can't be used, `flaw` is the reason and `key` is a random key that no node has.
         """
         self._sealed = True
-        self._key_flaw = flaw
-        self._key_news = flaw or "the table's key for this node was changed"
+        self._key_fault = flaw
+        self._key_change = flaw or "the table's key for this node was changed"
         self._wire.rekey(key)
         if self.phase is not Phase.OFF:
             # Nothing sealed with the old key may be accepted, even before the next tick.
@@ -161,35 +161,35 @@ class TableEnd:
         for line in wire.lines(data):
             if not self._budget.spend(now_us):
                 wire.counters.babble += 1
-                messages += self.health.lost(
+                messages += self.health.record_loss(
                     now_us,
                     self._received_us,
                     "babbling",
                     f"more than {self._budget.per_s} sentences a second",
                 )
                 continue
-            heard = wire.read(line)
-            if heard is not None:
+            received = wire.read(line)
+            if received is not None:
                 self._line_bytes = len(line) + 1
-                messages += self._handle(heard, now_us)
+                messages += self._handle(received, now_us)
         if wire.counters.flawed != flawed and self._noise.count(wire.counters.flawed - flawed, now_us):
-            messages += self.health.fault(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
+            messages += self.health.record_minor(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
         return messages
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is due next, in table microseconds."""
-        if self._key_news:
+        if self._key_change:
             return 0
         due = [self.health.next_deadline()]
         if self.phase is Phase.GREETING:
-            due += [self._next_hello_us, self.reopening.due_us, self._commands.expiry()]
+            due += [self._next_hello_us, self.reopening.due_us, self._commands.next_expiry()]
             if not self._greeting_reported():
                 due.append(self._since_us + HELLO_WITHIN_US)
         elif self.phase is not Phase.OFF:
-            due += [self._received_us + SILENT_US, self._deaf_at_us()]
+            due += [self._received_us + SILENT_US, self._not_receiving_at_us()]
             due += [self._next_ping_us, self._reorder.next_deadline()]
             if self.phase is Phase.SYNCING:
-                due += [self._since_us + SYNC_WITHIN_US, self._commands.expiry()]
+                due += [self._since_us + SYNC_WITHIN_US, self._commands.next_expiry()]
             else:
                 due.append(self._commands.next_deadline())
         return min((at for at in due if at is not None), default=None)
@@ -197,8 +197,8 @@ class TableEnd:
     def tick(self, now_us: int) -> Sequence[Message]:
         """Handle what is due by now."""
         messages: list[Message] = [*self.health.tick(now_us)]
-        if self._key_news:
-            messages += self._begin_under_new_key(now_us)
+        if self._key_change:
+            messages += self._restart_with_new_key(now_us)
         if self.phase is not Phase.UP:
             messages += self._commands.expire(now_us)
         if self.phase is Phase.GREETING:
@@ -207,11 +207,11 @@ class TableEnd:
             messages += self._tick_session(now_us)
         return messages
 
-    def _begin_under_new_key(self, now_us: int) -> Sequence[Message]:
-        news, self._key_news = self._key_news, ""
+    def _restart_with_new_key(self, now_us: int) -> Sequence[Message]:
+        change, self._key_change = self._key_change, ""
         if self.phase is Phase.OFF:
             return []
-        return self._start_over(now_us, "wrong_key", news)
+        return self._start_over(now_us, "wrong_key", change)
 
     def _greet_again(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._next_hello_us:
@@ -220,7 +220,7 @@ class TableEnd:
         if now_us < self._since_us + HELLO_WITHIN_US or self._greeting_reported():
             return []
         seconds = (now_us - self._since_us) / 1e6
-        return self.health.trouble(
+        return self.health.record(
             now_us, "no_hello", f"no hello from node {self.node} for {seconds:.1f} s", down=True
         )
 
@@ -229,14 +229,16 @@ class TableEnd:
 
     def _tick_session(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._received_us + SILENT_US:
-            self.reopening.request_at_once()
+            self.reopening.request_now()
             seconds = (now_us - self._received_us) / 1e6
             return self._start_over(now_us, "silent", f"nothing received for {seconds:.1f} s")
-        deaf_at_us = self._deaf_at_us()
-        if deaf_at_us is not None and now_us >= deaf_at_us:
-            self.reopening.request_at_once()
+        not_receiving_at_us = self._not_receiving_at_us()
+        if not_receiving_at_us is not None and now_us >= not_receiving_at_us:
+            self.reopening.request_now()
             return self._start_over(
-                now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s, although the node is sending"
+                now_us,
+                "deaf",
+                f"no response for {NOT_RECEIVING_US / 1e6:.1f} s, although the node is sending",
             )
         if self.phase is Phase.SYNCING and now_us >= self._since_us + SYNC_WITHIN_US:
             return self._start_over(
@@ -247,22 +249,22 @@ class TableEnd:
             self._ping(now_us)
         messages += self._handle_missing(now_us)
         if self.phase is Phase.UP:
-            given_up = self._commands.send_due(now_us, self._wire)
-            messages += given_up
-            if given_up:
-                messages += self.health.fault(
-                    now_us, "unanswered", f"{len(given_up)} commands without an answer"
+            unanswered = self._commands.send_due(now_us, self._wire)
+            messages += unanswered
+            if unanswered:
+                messages += self.health.record_minor(
+                    now_us, "unanswered", f"{len(unanswered)} commands without an answer"
                 )
         return messages
 
-    def _deaf_at_us(self) -> int | None:
-        """Return when the node counts as deaf; None unless it has sent something since an answer was due."""
+    def _not_receiving_at_us(self) -> int | None:
+        """Return when the node counts as not receiving; None if it was silent when an answer was due."""
         if self.phase is not Phase.UP or not self._queries.ignored(self._received_us):
             return None
-        return self._answered_us + DEAF_US
+        return self._answered_us + NOT_RECEIVING_US
 
     def _greet(self, now_us: int) -> None:
-        self._nonce = self._draw()
+        self._nonce = self._new_nonce()
         if not NONCE.fullmatch(self._nonce) or self._nonce.startswith(NO_SESSION):
             raise ValueError(
                 f"found nonce {self._nonce!r}, expected 16 digits 0-9 A-F that do not begin with 0000"
@@ -280,22 +282,22 @@ class TableEnd:
         self._wire.send(now_us, "hello", {"version": str(VERSION), "nonce": self._nonce})
 
     def _start_over(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        messages = self.health.trouble(now_us, code, seen, down=True)
+        messages = self.health.record(now_us, code, seen, down=True)
         self._greet(now_us)
         return messages
 
-    def _handle(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
-        sentence = heard.sentence
+    def _handle(self, received: ReceivedSentence, now_us: int) -> Sequence[Message]:
+        sentence = received.sentence
         if sentence.verb == "hello":
-            return self._handle_hello(heard, now_us)
+            return self._handle_hello(received, now_us)
         if sentence.node != self.node:
             self.counters.strangers += 1
             return []
         if sentence.session != self._wire.session or self.phase not in (Phase.SYNCING, Phase.UP):
             self.counters.stale += 1
             return []
-        if not self._wire.genuine(heard):
-            return self.health.fault(now_us, "forged", "a sentence with a wrong seal")
+        if not self._wire.seal_is_valid(received):
+            return self.health.record_minor(now_us, "forged", "a sentence with a wrong seal")
         place = self._reorder.place(sentence.seq, now_us)
         if place == "restarted" and not self._sealed:
             return self._start_over(now_us, "restarted", "the node's sequence numbers start from 0 again")
@@ -305,29 +307,29 @@ class TableEnd:
         handle = self._verbs.get(sentence.verb, self._reading)
         return [*self._handle_missing(now_us), *handle(sentence, now_us)]
 
-    def _handle_hello(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
-        sentence = heard.sentence
+    def _handle_hello(self, received: ReceivedSentence, now_us: int) -> Sequence[Message]:
+        sentence = received.sentence
         nonce = sentence.fields.get("nonce", "")
         if sentence.node != self.node:
-            return self._wrong(
+            return self._reject(
                 now_us, "wrong_device", f"found node {sentence.node}, expected node {self.node}"
             )
         if nonce != self._nonce or sentence.session != self._wire.session:
             return self._handle_announcement(sentence, now_us)
         nonces = (self._nonce + sentence.fields.get("salt", "")).encode()
-        genuine = self._wire.genuine(heard, nonces)
+        seal_is_valid = self._wire.seal_is_valid(received, nonces)
         if self.phase is not Phase.GREETING:
-            if genuine:
+            if seal_is_valid:
                 self._reorder.place(sentence.seq, now_us)
             return []
-        if not genuine:
+        if not seal_is_valid:
             seen = f"the hello of node {self.node} has a wrong seal"
-            return self._wrong(now_us, "wrong_key", self._key_flaw or seen)
+            return self._reject(now_us, "wrong_key", self._key_fault or seen)
         try:
             hello = read_hello(sentence)
         except HelloError as error:
-            return self._wrong(now_us, "wrong_version", str(error))
-        self._wire.agree(nonces)
+            return self._reject(now_us, "wrong_version", str(error))
+        self._wire.set_nonces(nonces)
         self._reorder.place(sentence.seq, now_us)
         self.hello = hello
         self.clock = NodeClock()
@@ -349,8 +351,8 @@ class TableEnd:
             return []
         return self._start_over(now_us, "restarted", "the node restarted")
 
-    def _wrong(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
-        messages = self.health.trouble(now_us, code, seen, down=True)
+    def _reject(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
+        messages = self.health.record(now_us, code, seen, down=True)
         if self.phase is not Phase.GREETING:
             self._greet(now_us)
         return messages
@@ -375,11 +377,11 @@ class TableEnd:
         messages: list[Message] = []
         if self.phase is Phase.SYNCING:
             self.phase = Phase.UP
-            messages += self.health.clear(now_us, *self._session_troubles(), seen=self._introduction())
+            messages += self.health.clear(now_us, *self._session_faults(), seen=self._introduction())
             messages += self._commands.send_due(now_us, self._wire)
-        return [*messages, *self._judge_speed(now_us)]
+        return [*messages, *self._check_speed(now_us)]
 
-    def _session_troubles(self) -> tuple[str, ...]:
+    def _session_faults(self) -> tuple[str, ...]:
         kept = ("forged", "noisy_line", "slow_link", "unanswered")
         return tuple(code for code in self.health.codes if code not in kept)
 
@@ -389,20 +391,20 @@ class TableEnd:
         started = f", started by {self.hello.reset}" if self.hello.reset else ""
         return f"node {self.node}, firmware {self.hello.firmware}{started}, clock within {error_ms:.2f} ms"
 
-    def _judge_speed(self, now_us: int) -> Sequence[Message]:
+    def _check_speed(self, now_us: int) -> Sequence[Message]:
         best_us = self.clock.best_us
         if best_us > SLOW_US:
-            return self.health.trouble(
+            return self.health.record(
                 now_us, "slow_link", f"{best_us / 1000:.1f} ms for the quickest answer", down=False
             )
         return self.health.clear(now_us, "slow_link", seen=f"answers within {best_us / 1000:.1f} ms again")
 
     def _ack(self, sentence: Sentence, _now_us: int) -> Sequence[Message]:
-        answered = self._commands.acknowledged(sentence.fields)
-        if answered is None:
+        result = self._commands.handle_acknowledgement(sentence.fields)
+        if result is None:
             self.counters.repeated += 1
             return []
-        return [answered]
+        return [result]
 
     def _reading(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
         if self.phase is not Phase.UP:
@@ -417,7 +419,7 @@ class TableEnd:
         if not now_us - MAX_AGE_US <= t_us <= now_us + MAX_AHEAD_US:
             self.counters.refused += 1
             off = (t_us - now_us) / 1e6
-            return self.health.lost(
+            return self.health.record_loss(
                 now_us, now_us, "bad_clock", f"{sentence.verb} stamped {off:+.3f} s from its arrival"
             )
         fields = {name: value for name, value in sentence.fields.items() if name != "ch"}
@@ -426,15 +428,17 @@ class TableEnd:
     def refuse(self, now_us: int, seen: str) -> Sequence[Message]:
         """Report that a reading was invalid and is therefore missing."""
         self.counters.refused += 1
-        return self.health.lost(now_us, now_us, "bad_reading", seen)
+        return self.health.record_loss(now_us, now_us, "bad_reading", seen)
 
     def _handle_missing(self, now_us: int) -> Sequence[Message]:
         """Request missing sentences; report those that are overdue or can't be requested."""
         can_request = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
-        loss = self._reorder.losses(now_us, at_once=not can_request)
+        loss = self._reorder.losses(now_us, give_up_all=not can_request)
         missing = self._reorder.to_request(now_us)
         if missing is not None:
             self._wire.send(now_us, "resend", {"first": str(missing[0]), "last": str(missing[1])})
         if loss is None:
             return []
-        return self.health.lost(now_us, loss.since_us, "sentences_lost", f"{loss.sentences} sentences lost")
+        return self.health.record_loss(
+            now_us, loss.since_us, "sentences_lost", f"{loss.sentences} sentences lost"
+        )

@@ -78,12 +78,12 @@ class Counters:
 
 
 MAX_MISSING = 64
-"""How many missing sentences are tracked. In a longer gap, the oldest count as lost at once."""
+"""Maximum number of missing sentences tracked. In a longer gap, the oldest count as lost immediately."""
 
 RESTART_GAP = 256
 """A sequence number this far back is not a repetition: the other end has restarted its numbering."""
 
-Place = Literal["next", "recovered", "repeated", "reordered", "restarted"]
+Placement = Literal["next", "recovered", "repeated", "reordered", "restarted"]
 
 
 class Loss(NamedTuple):
@@ -108,16 +108,16 @@ class ReorderBuffer:
         self._last: int | None = None
         self._last_us = 0
         self._request_us = 0
-        self._too_many: Loss | None = None
+        self._forgotten_loss: Loss | None = None
 
     def begin(self) -> None:
-        """Start afresh: the next sentence may have any number."""
+        """Start over: the next sentence may have any number."""
         self._missing.clear()
         self._given_up.clear()
         self._last = None
-        self._too_many = None
+        self._forgotten_loss = None
 
-    def place(self, seq: int, now_us: int) -> Place:
+    def place(self, seq: int, now_us: int) -> Placement:
         """Record a sequence number and return how it fits; numbers that it skips become missing."""
         place = self._place(seq, now_us)
         self._last_us = now_us
@@ -138,26 +138,26 @@ class ReorderBuffer:
         self._request_us = now_us + RESEND_RETRY_US
         return min(self._missing), max(self._missing)
 
-    def losses(self, now_us: int, *, at_once: bool = False) -> Loss | None:
-        """Return the loss of sentences missing for too long (all, if `at_once`); None if there are none."""
-        late = [n for n, m in self._missing.items() if at_once or now_us >= m.noticed_us + GIVE_UP_US]
-        lost = [Loss(1, self._missing.pop(number).since_us) for number in late]
-        self._given_up.extend(late)
-        if self._too_many is not None:
-            lost.append(self._too_many)
-            self._too_many = None
+    def losses(self, now_us: int, *, give_up_all: bool = False) -> Loss | None:
+        """Return the loss of overdue sentences (of all missing ones if `give_up_all`), or None."""
+        overdue = [n for n, m in self._missing.items() if give_up_all or now_us >= m.noticed_us + GIVE_UP_US]
+        lost = [Loss(1, self._missing.pop(number).since_us) for number in overdue]
+        self._given_up.extend(overdue)
+        if self._forgotten_loss is not None:
+            lost.append(self._forgotten_loss)
+            self._forgotten_loss = None
         if not lost:
             return None
         loss = Loss(sum(one.sentences for one in lost), min(one.since_us for one in lost))
         self._counters.lost += loss.sentences
         return loss
 
-    def _place(self, seq: int, now_us: int) -> Place:
+    def _place(self, seq: int, now_us: int) -> Placement:
         if self._last is None or seq == self._last + 1:
             self._last = seq
             return "next"
         if seq > self._last:
-            self._note_missing(seq, now_us)
+            self._record_missing(seq, now_us)
             self._last = seq
             return "next"
         if self._missing.pop(seq, None) is not None:
@@ -169,7 +169,7 @@ class ReorderBuffer:
         self._counters.repeated += 1
         return "restarted" if seq < self._last - RESTART_GAP else "repeated"
 
-    def _note_missing(self, seq: int, now_us: int) -> None:
+    def _record_missing(self, seq: int, now_us: int) -> None:
         assert self._last is not None
         if not self._missing:
             self._request_us = now_us
@@ -183,12 +183,12 @@ class ReorderBuffer:
             self._forget(1, self._missing.pop(next(iter(self._missing))).since_us)
 
     def _forget(self, sentences: int, since_us: int) -> None:
-        before = self._too_many or Loss(0, since_us)
-        self._too_many = Loss(before.sentences + sentences, min(before.since_us, since_us))
+        before = self._forgotten_loss or Loss(0, since_us)
+        self._forgotten_loss = Loss(before.sentences + sentences, min(before.since_us, since_us))
 
 
 SEAL_BYTES = 8
-"""HMAC-SHA-256 truncated to 8 bytes: a forger's chance is 1 in 2^64 per try."""
+"""HMAC-SHA-256 truncated to 8 bytes: a forged seal is accepted with a probability of 1 in 2^64 per try."""
 
 
 class Wire:
@@ -224,7 +224,7 @@ class Wire:
         self._nonces = nonces
         self._seq = 0
 
-    def agree(self, nonces: bytes) -> None:
+    def set_nonces(self, nonces: bytes) -> None:
         """Continue the session with seals that cover both ends' nonces."""
         self._nonces = nonces
 
@@ -266,7 +266,7 @@ class Wire:
         return lines
 
     def read(self, line: bytes) -> ReceivedSentence | None:
-        """Return the other end's sentence at the end of a line; None, and a count, if there is none."""
+        """Return the other end's sentence at the end of a line, or count the line and return None."""
         counters = self.counters
         start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))
         if start < 0:
@@ -276,19 +276,19 @@ class Wire:
             return None
         counters.noise_bytes += start
         try:
-            heard = decode(line[start:])
+            received = decode(line[start:])
         except FlawError as error:
             self._count(error.flaw)
             return None
-        if heard.sentence.speaker == self._speaker:
+        if received.sentence.speaker == self._speaker:
             counters.echoes += 1
             return None
         counters.sentences += 1
-        return heard
+        return received
 
-    def genuine(self, heard: ReceivedSentence, nonces: bytes | None = None) -> bool:
-        """Return whether the seal is right for these nonces (default: the session's); count a wrong one."""
-        if self._key is None or hmac.compare_digest(self._seal(heard.body, nonces), heard.seal):
+    def seal_is_valid(self, received: ReceivedSentence, nonces: bytes | None = None) -> bool:
+        """Return whether the seal fits these nonces (default: the session's); count one that does not."""
+        if self._key is None or hmac.compare_digest(self._seal(received.body, nonces), received.seal):
             return True
         self.counters.forged += 1
         return False

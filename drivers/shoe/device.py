@@ -19,7 +19,7 @@ from controller.model.readings import AnyReading, Card, Switch
 from controller.model.tables import ReportedDevice
 from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import LineSplitter
-from drivers.health import LINK, Change, Health, PortReopening, readings_of
+from drivers.health import LINK, Change, Health, PortReopening, build_readings
 
 MAX_CODE = 32
 """Maximum length of a code in bytes."""
@@ -45,7 +45,7 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class CardOut:
-    """A card left the shoe: its face, None if the shoe could not read it, and its recipient, if known."""
+    """A card left the shoe: its face, None if the shoe could not read it, and its recipient, if table."""
 
     face: str | None
     to: str | None
@@ -101,49 +101,53 @@ class ShoeProtocol:
         for line in self._lines.feed(data):
             code = line.text.decode("ascii", "replace").strip(_FRAMING)
             if line.maybe_cut:
-                events += self._first(code, whole=not line.dropped)
+                events += self._handle_first_text(code, whole=not line.dropped)
             elif line.dropped or not code.isascii() or not (code.isprintable() or not code):
                 self.unreadable += 1
-                events.append(self._doubt("a line that is not a code"))
+                events.append(self._record_doubt("a line that is not a code"))
             elif code:
                 events += self._handle(now_us, code)
         return events
 
-    def _first(self, end: str, *, whole: bool) -> list[Event]:
+    def _handle_first_text(self, end: str, *, whole: bool) -> list[Event]:
         """Handle the text before the first line end: a code, or the end of one."""
         if not end:
             return []
-        known = self._codes
-        harmless = {code for code, word in known.words.items() if word == "alive"}
-        every = {*known.cards, *known.positions, *known.words}
-        may_be = {code for code in every if code.endswith(end)}
-        if whole and may_be and may_be <= harmless:
+        table = self._codes
+        harmless = {code for code, word in table.words.items() if word == "alive"}
+        all_codes = {*table.cards, *table.positions, *table.words}
+        candidates = {code for code in all_codes if code.endswith(end)}
+        if whole and candidates and candidates <= harmless:
             return [Alive()]
-        return [self._doubt("text that may be the end of a code: reception began in the middle of a line")]
+        return [
+            self._record_doubt("text that may be the end of a code: reception began in the middle of a line")
+        ]
 
     def _handle(self, now_us: int, code: str) -> list[Event]:
-        known = self._codes
-        if code in known.cards or code in known.words or code in known.positions:
+        table = self._codes
+        if code in table.cards or code in table.words or code in table.positions:
             self.unreadable = 0
-        if code in known.words and known.words[code] != "unread":
-            return [_WORDS[known.words[code]]]
-        if code in known.positions:
-            self._to, self._last = known.positions[code], ""
+        if code in table.words and table.words[code] != "unread":
+            return [_WORDS[table.words[code]]]
+        if code in table.positions:
+            self._to, self._last = table.positions[code], ""
             return [Alive()]
-        if code not in known.cards and code not in known.words:
+        if code not in table.cards and code not in table.words:
             self.unreadable += 1
-            return [self._doubt("a code that is not in the shoe's code table")]
-        again_us = now_us - self._last_us if code == self._last else None
+            return [self._record_doubt("a code that is not in the shoe's code table")]
+        interval_us = now_us - self._last_us if code == self._last else None
         self._last, self._last_us = code, now_us
-        if again_us is None or again_us >= 2 * self._repeats_us:
+        if interval_us is None or interval_us >= 2 * self._repeats_us:
             self.cards += 1
-            return [CardOut(known.cards.get(code), self._to)]
-        if again_us <= self._repeats_us:
+            return [CardOut(table.cards.get(code), self._to)]
+        if interval_us <= self._repeats_us:
             self.repeats += 1
             return []
-        return [self._doubt(f"the same code again after {again_us / 1000:.0f} ms: a repeat, or a card")]
+        return [
+            self._record_doubt(f"the same code again after {interval_us / 1000:.0f} ms: a repeat, or a card")
+        ]
 
-    def _doubt(self, seen: str) -> Doubt:
+    def _record_doubt(self, seen: str) -> Doubt:
         # The doubtful code may have named the recipient of the next cards.
         self._to = None
         self.doubts += 1
@@ -164,12 +168,12 @@ class ShoeSpeaker:
         self._times = times
 
     def card(self, face: str, to: str | None = None) -> bytes:
-        """Return the bytes for a card that leaves the shoe, preceded by those for its recipient if known."""
+        """Return the bytes for a card that leaves the shoe, preceded by those for its recipient if table."""
         position = _line(self._by_position[to]) if to is not None else b""
         return position + _line(self._by_card[face]) * self._times
 
     def word(self, word: Word) -> bytes:
-        """Return the bytes for another word."""
+        """Return the bytes for any other word."""
         return _line(self._by_word[word])
 
 
@@ -217,11 +221,13 @@ class ShoeSettings:
     def __post_init__(self) -> None:
         """Raise ValueError for settings that can't work; the message says what was expected."""
         words = (*self.unread, *self.lid_open, *self.lid_closed, *self.alive)
-        every = Counter((*self.cards, *self.positions, *words))
-        twice = sorted(code for code, times in every.items() if times > 1)
-        if twice:
-            raise ValueError(f"found code {twice[0]!r} twice, expected one meaning for each code")
-        for code in every:
+        counts = Counter((*self.cards, *self.positions, *words))
+        duplicates = sorted(code for code, times in counts.items() if times > 1)
+        if duplicates:
+            raise ValueError(
+                f"found code {duplicates[0]!r} more than once, expected one meaning for each code"
+            )
+        for code in counts:
             if not code or code != code.strip() or not (code.isascii() and code.isprintable()):
                 raise ValueError(
                     f"found code {code!r}, expected printable ASCII without blanks before or after it"
@@ -236,8 +242,7 @@ class ShoeSettings:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 600")
         if self.silent_s is not None and not self.alive:
             raise ValueError(
-                "silent_s: found no code under `alive`, expected the code that the shoe sends regularly while"
-                " it is idle"
+                "silent_s: no code is listed under `alive`; list the code that the shoe sends while idle"
             )
 
     @property
@@ -271,11 +276,11 @@ class Shoe:
     def start(self, now_us: int) -> list[AnyReading]:
         """Start the device, which is down until its port is open."""
         return self._readings(
-            now_us, self._health.trouble(now_us, "starting", "nothing received yet", down=True)
+            now_us, self._health.record(now_us, "starting", "nothing received yet", down=True)
         )
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the port. A shoe that does not send `alive` regularly is up at once."""
+        """Handle the opening of the port. A shoe that does not send `alive` regularly is up immediately."""
         self._protocol.connect()
         self._open = True
         self._received_us = now_us
@@ -283,19 +288,19 @@ class Shoe:
             return self._readings(
                 now_us, self._health.clear(now_us, "starting", LINK, seen="its port is open")
             )
-        changes = self._health.trouble(now_us, "starting", "waiting for its first code", down=True)
+        changes = self._health.record(now_us, "starting", "waiting for its first code", down=True)
         return self._readings(now_us, changes + self._health.clear(now_us, LINK, seen="its port is open"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the loss of the port."""
         self._open = False
-        return self._readings(now_us, self._health.closed(now_us, code, seen))
+        return self._readings(now_us, self._health.record_closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Handle the loss of bytes that were discarded because the table was busy: cards may be missing."""
         self._protocol.connect()
         seen = f"{lost} bytes discarded: the table was busy"
-        return self._readings(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))
+        return self._readings(now_us, self._health.record_loss(now_us, now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Handle bytes that arrived at `now_us`."""
@@ -312,7 +317,7 @@ class Shoe:
         silent_at_us = self._silent_at_us()
         if silent_at_us is not None and now_us >= silent_at_us:
             seconds = (now_us - self._received_us) / 1e6
-            changes += self._health.trouble(
+            changes += self._health.record(
                 now_us, "silent", f"nothing received for {seconds:.1f} s", down=True
             )
         if self._open and "silent" in self._health:
@@ -353,10 +358,10 @@ class Shoe:
         if isinstance(event, Doubt) and (consecutive := self._protocol.unreadable) >= MAX_UNREADABLE:
             self._reopening.request(now_us)
             seen = f"{consecutive} consecutive lines that are not codes"
-            return self._readings(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
+            return self._readings(now_us, self._health.record_loss(now_us, now_us, "noisy_line", seen))
         if isinstance(event, Doubt):
             return self._readings(
-                now_us, self._health.lost(now_us, now_us, "bad_reading", f"received {event.seen}")
+                now_us, self._health.record_loss(now_us, now_us, "bad_reading", f"received {event.seen}")
             )
         self._received_us = now_us
         up = self._readings(
@@ -371,14 +376,14 @@ class Shoe:
             case Lid() | Alive():
                 return up
 
-    def _card(self, now_us: int, out: CardOut) -> Card:
+    def _card(self, now_us: int, card: CardOut) -> Card:
         """Return the card's reading; cards that arrive together are stamped a microsecond apart, in order."""
         self._last_card_us = t_us = max(now_us, self._last_card_us + 1)
-        rank, suit = FACES[out.face] if out.face else (None, None)
-        return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=out.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table
+        rank, suit = FACES[card.face] if card.face else (None, None)
+        return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=card.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table
 
     def _readings(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
-        return readings_of(changes, [self.name], now_us)
+        return build_readings(changes, [self.name], now_us)
 
 
 def _address(settings: ShoeSettings) -> StreamAddress:

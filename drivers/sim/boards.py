@@ -13,7 +13,7 @@ from controller.model.homography import Homography
 from controller.model.readings import AnyReading, Card, DieAt, DieReleased, DieRest, Switch, kind_of
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import CLOCK_US, FIRST_PINGS, Hello
-from drivers.readings import COMMON, texts_of
+from drivers.readings import COMMON, to_texts
 from drivers.shoe.device import LID_SWITCH, ShoeSettings, ShoeSpeaker
 
 MAX_KEPT = 16
@@ -151,7 +151,7 @@ class Board:
             if command.verb == "lamp":
                 self.lamps[command.fields.get("name", "")] = command.fields.get("shows", "")
             says = "all well" if command.verb == "selftest" else ("" if known else f"no {command.verb}")
-            self._end.acknowledge(clock_us, command.number, ok=known, says=says)
+            self._end.acknowledge(clock_us, command.number, ok=known, message=says)
         self._send_switches(now_us)
 
     def _send_switches(self, now_us: int) -> None:
@@ -168,7 +168,7 @@ class Board:
             self._switches[reading.dev, reading.name] = reading
         if self.hung:
             return
-        kind, fields = texts_of(reading)
+        kind, fields = to_texts(reading)
         channel, sensor = self._sensor_of(reading.dev)
         written = {name: text for name, text in fields.items() if name not in sensor.fixed_fields}
         self.say(now_us, kind, written, seen_us=reading.t, channel=channel)

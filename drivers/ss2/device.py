@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from controller.model.readings import AnyReading, WheelStatus
 from controller.model.tables import ReportedDevice
 from drivers.device import DeviceType, RandomBytes, StreamAddress
-from drivers.health import LINK, Change, Health, PortReopening, Trouble, readings_of
+from drivers.health import LINK, Change, Fault, Health, PortReopening, build_readings
 from drivers.ss2.protocol import (
     BAUD,
     LAST_SPIN,
@@ -32,14 +32,14 @@ from drivers.ss2.protocol import (
     games_between,
     read_parameter,
 )
-from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, TROUBLES_OF_WHEEL
+from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, WHEEL_FAULTS
 
 MAX_RPM_X10 = 300
 """A rotor turns at 10 to 25 rpm; a higher speed than this means a faulty encoder, drive or setting."""
 _IN_PLAY = frozenset({State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER})
-_MANY_GAMES = LAST_SPIN // 2
+_MAX_FORWARD_GAMES = LAST_SPIN // 2
 _LASTING = frozenset({COMPONENT, ROTOR_SPEED})
-"""Faults that last until the wheel's frames show that they are over."""
+"""Faults that remain active until the wheel's frames show that they are over."""
 
 
 def is_speed(rotor_rpm_x10: int) -> bool:
@@ -48,7 +48,7 @@ def is_speed(rotor_rpm_x10: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class WheelFault:
     """A fault's code, and what was seen."""
 
     code: str
@@ -61,56 +61,56 @@ class GameMonitor:
     def __init__(self, *, state_7: bool) -> None:
         """Start without a frame.
 
-        `state_7` is whether the wheel is set to report state 7: the ball is not detected in the track.
+        `state_7` tells whether the wheel is set to report state 7, "the ball is not detected in the track".
         """
         self._state_7 = state_7
         self._last: Status | None = None
         self._reported: set[str] = set()
 
-    def see(self, status: Status) -> Iterator[Fault]:
+    def check(self, status: Status) -> Iterator[WheelFault]:
         """Check the next frame; return the faults not yet reported in this game."""
         last, self._last = self._last, status
         if last is not None and last.spin != status.spin:
             self._reported.clear()
-        faults = [*self._of_frame(status), *(self._of_change(last, status) if last is not None else ())]
+        faults = [*self._check_frame(status), *(self._check_change(last, status) if last is not None else ())]
         for fault in faults:
             if fault.code not in self._reported:
                 self._reported.add(fault.code)
                 yield fault
 
-    def _of_frame(self, status: Status) -> Iterator[Fault]:
+    def _check_frame(self, status: Status) -> Iterator[WheelFault]:
         if status.flags & Flag.COMPONENT_FAULT:
-            yield Fault(COMPONENT, "a sensor, the motor or the encoder failed (flag 4)")
+            yield WheelFault(COMPONENT, "a sensor, the motor or the encoder failed (flag 4)")
         if status.state in _IN_PLAY and not is_speed(status.rotor_rpm_x10):
             rpm = status.rotor_rpm_x10 / 10
-            yield Fault(ROTOR_SPEED, f"the rotor turns at {rpm:g} rpm in play")
+            yield WheelFault(ROTOR_SPEED, f"the rotor turns at {rpm:g} rpm in play")
         if status.state == State.BALL_NOT_DETECTED and not self._state_7:
-            yield Fault("unknown_state", "found state 7, which this wheel is not set to report")
+            yield WheelFault("unknown_state", "found state 7, which this wheel is not set to report")
 
-    def _of_change(self, last: Status, status: Status) -> Iterator[Fault]:
+    def _check_change(self, last: Status, status: Status) -> Iterator[WheelFault]:
         games = games_between(last.spin, status.spin)
-        if games > _MANY_GAMES or (status.number is None and last.number is not None):
+        if games > _MAX_FORWARD_GAMES or (status.number is None and last.number is not None):
             seen = f"spin number {last.spin:03} went back to {status.spin:03}: the wheel was powered off"
-            yield Fault(POWER_CYCLE, seen)
+            yield WheelFault(POWER_CYCLE, seen)
         elif games > 1 or (games == 1 and last.state != State.WINNING_NUMBER):
             change = f"state {last.state} of game {last.spin:03} to state {status.state} of {status.spin:03}"
-            yield Fault(
+            yield WheelFault(
                 "missed_games", f"{change} without a change to state 5; the wheel shows {status.number}"
             )
         if games == 0 and last.state == status.state == State.WINNING_NUMBER and last.number != status.number:
             seen = f"the winning number changed from {last.number} to {status.number} while it was shown"
-            yield Fault("number_changed", seen)
+            yield WheelFault("number_changed", seen)
 
 
 STALE_US = 1_500_000
 """After three periods without a status frame, changes of state may have been missed."""
 SILENT_US = 5_000_000
 """The wheel counts as silent after this long without a status frame."""
-POLL_EVERY_US = 500_000
+POLL_PERIOD_US = 500_000
 """The wheel's own reporting period; it must not be polled more often than every 100 ms."""
-POLL_AGAIN_US = 2_000_000
-"""A question is repeated after this long: a wheel answers BUSY while its rotor is slowing down."""
-_LICENCE_ENDS = 999
+QUESTION_RETRY_US = 2_000_000
+"""A question is repeated after this long: a wheel replies BUSY while its rotor is slowing down."""
+_LICENCE_ENDED = 999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class Ss2Wheel:
         self._settings = settings
         self._requests = Requests()
         self._approval = ApprovedSettings(settings.approved, settings.approved_mode)
-        self._watch = GameMonitor(state_7=settings.state_7)
+        self._monitor = GameMonitor(state_7=settings.state_7)
         self._readings: list[AnyReading] = []
         self._last_stamp_us = -1
         self._received_us: int | None = None
@@ -154,7 +154,7 @@ class Ss2Wheel:
         self._announced: str | None = None
         self._last_line = ""
         self._health = Health()
-        self._health.trouble(0, "starting", "nothing received yet", down=True)
+        self._health.record(0, "starting", "nothing received yet", down=True)
         self._reopening = PortReopening()
         self._bytes_lost = False
         self._check_at_us: int | None = None
@@ -172,7 +172,7 @@ class Ss2Wheel:
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start the device, which is down until a status frame has been received."""
-        self._lose(now_us, "starting", "no status frame received yet")
+        self._report_down(now_us, "starting", "no status frame received yet")
         return self._take_readings()
 
     def opened(self, now_us: int) -> list[AnyReading]:
@@ -186,7 +186,7 @@ class Ss2Wheel:
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._poll_at_us = self._announced = None
-        self._report(now_us, self._health.closed(now_us, code, seen))
+        self._report(now_us, self._health.record_closed(now_us, code, seen))
         return self._take_readings()
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
@@ -194,7 +194,7 @@ class Ss2Wheel:
         self.decoder.join()
         self._bytes_lost = True
         seen = f"{lost} bytes discarded: the table was busy"
-        self._fault(now_us, Fault("sentences_lost", seen))
+        self._fault(now_us, WheelFault("sentences_lost", seen))
         return self._take_readings()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -214,16 +214,16 @@ class Ss2Wheel:
         """Handle what is due by now."""
         answer = self._requests.tick(now_us)
         if answer is not None:
-            self._answered(now_us, answer)
+            self._handle_answer(now_us, answer)
         silent_at_us = self._silent_at_us()
         if silent_at_us is not None and now_us >= silent_at_us:
             seen = f"no status frame for {SILENT_US / 1e6:g} s"
-            self._lose(now_us, "silent", seen)
+            self._report_down(now_us, "silent", seen)
             self._reopening.request(now_us)
         if self._check_at_us is not None and now_us >= self._check_at_us:
-            self._ask_settings(now_us)
+            self._request_settings(now_us)
         if self._poll_at_us is not None and now_us >= self._poll_at_us:
-            self._poll_at_us = now_us + POLL_EVERY_US
+            self._poll_at_us = now_us + POLL_PERIOD_US
             if self._requests.idle:
                 self._requests.send(READ_STATUS)
         return self._take_readings()
@@ -248,7 +248,7 @@ class Ss2Wheel:
         }
 
     def void_game(self, now_us: int) -> None:
-        """Acknowledge a void game so that the wheel launches again; report a fault if it does not answer."""
+        """Acknowledge a void game so that the wheel launches again; report a fault if it does not respond."""
         self._send_question(now_us, Question("void", VOID_GAME, "R"))
 
     def _open(self, now_us: int) -> None:
@@ -261,7 +261,7 @@ class Ss2Wheel:
     def _handle(self, now_us: int, message: Message) -> None:
         match message:
             case Status():
-                self._status(now_us, message)
+                self._handle_status(now_us, message)
             case BareNumber():
                 self._announced = message.number
             case DiscardedLine():
@@ -269,23 +269,23 @@ class Ss2Wheel:
             case Reply():
                 answer = self._requests.handle_reply(now_us, message)
                 if answer is not None:
-                    self._answered(now_us, answer)
+                    self._handle_answer(now_us, answer)
             case SelfTestCode():
-                self._self_tested(now_us, message)
+                self._handle_self_test_code(now_us, message)
             case Bonus() if message.licence_days is not None:
-                ended = "has ended" if message.value == _LICENCE_ENDS else "ends"
+                ended = "has ended" if message.value == _LICENCE_ENDED else "ends"
                 seen = f"the bonus licence {ended}: {message.licence_days} days left"
-                self._fault(now_us, Fault("licence", seen))
+                self._fault(now_us, WheelFault("licence", seen))
             case _:
                 pass
 
-    def _status(self, now_us: int, status: Status) -> None:
+    def _handle_status(self, now_us: int, status: Status) -> None:
         silent_us = 0 if self._received_us is None else now_us - self._received_us
         silence = silent_us > STALE_US or self._bytes_lost
         self._bytes_lost = False
         self._received_us = now_us
         self.frames += 1
-        self._end(now_us, "starting", LINK, "silent")
+        self._clear(now_us, "starting", LINK, "silent")
         self._readings.append(
             WheelStatus(
                 t=self._stamp(now_us),
@@ -301,7 +301,7 @@ class Ss2Wheel:
             )
         )
         self._announced = None
-        for fault in self._watch.see(status):
+        for fault in self._monitor.check(status):
             if fault.code in _LASTING:
                 self._lasting_fault(now_us, fault)
             else:
@@ -320,32 +320,32 @@ class Ss2Wheel:
                 now_us, self._health.clear(now_us, ROTOR_SPEED, seen="its rotor's speed is right again")
             )
 
-    def _self_tested(self, now_us: int, found: SelfTestCode) -> None:
+    def _handle_self_test_code(self, now_us: int, found: SelfTestCode) -> None:
         """Keep a self-test's fault active until a self-test finds none or the wheel is power-cycled."""
         if not found.code:
             self._end_self_test(now_us)
             return
         code = f"{SELF_TEST}_{found.code}"
-        known = code if code in TROUBLES_OF_WHEEL else SELF_TEST
-        self._lasting_fault(now_us, Fault(known, f"self-test: {found.meaning}"))
+        known = code if code in WHEEL_FAULTS else SELF_TEST
+        self._lasting_fault(now_us, WheelFault(known, f"self-test: {found.meaning}"))
 
     def _end_self_test(self, now_us: int) -> None:
         codes = [code for code in self._health.codes if code.startswith(SELF_TEST)]
         if codes:
-            self._end(now_us, *codes, seen="its self-test finds no more faults")
+            self._clear(now_us, *codes, seen="its self-test finds no more faults")
 
-    def _answered(self, now_us: int, answer: StatusAnswer) -> None:
+    def _handle_answer(self, now_us: int, answer: StatusAnswer) -> None:
         if answer.name == "void":
             if answer.outcome != "ok":
-                seen = f"the wheel did not acknowledge the void game ({answer.outcome}); it may play on"
-                self._fault(now_us, Fault("void_refused", seen))
+                seen = f"the wheel did not acknowledge the void game ({answer.outcome}); it may still play"
+                self._fault(now_us, WheelFault("void_refused", seen))
             return
         self._approval.handle_answer(answer)
         if self._approval.verified:
             self._check_at_us = None
-            self._end(now_us, "unchecked", "configuration")
+            self._clear(now_us, "unchecked", "configuration")
         elif self._approval.differences and self._requests.idle:
-            self._lose(now_us, "configuration", "; ".join(self._approval.differences))
+            self._report_down(now_us, "configuration", "; ".join(self._approval.differences))
 
     # --- settings ---
 
@@ -354,18 +354,18 @@ class Ss2Wheel:
         if self._settings.listen_only or self._approval.verified:
             return
         self._health.forget("configuration")
-        self._lose(now_us, "unchecked", "its settings have not been read back yet")
-        self._ask_settings(now_us)
+        self._report_down(now_us, "unchecked", "its settings have not been read back yet")
+        self._request_settings(now_us)
 
-    def _ask_settings(self, now_us: int) -> None:
+    def _request_settings(self, now_us: int) -> None:
         questions = list(self._approval.questions())
         for question in questions:
             self._send_question(now_us, question)
-        self._check_at_us = now_us + POLL_AGAIN_US * len(questions) if questions else None
+        self._check_at_us = now_us + QUESTION_RETRY_US * len(questions) if questions else None
 
     def _send_question(self, now_us: int, question: Question) -> None:
         if not self._settings.listen_only:
-            self._requests.ask(now_us, question.name, question.command, question.letters)
+            self._requests.add(now_us, question.name, question.command, question.letters)
 
     # --- health ---
 
@@ -376,25 +376,23 @@ class Ss2Wheel:
             return self._reopening.due_us
         return max(self._opened_us, self._received_us or 0) + SILENT_US
 
-    def _lose(self, now_us: int, code: str, seen: str) -> None:
+    def _report_down(self, now_us: int, code: str, seen: str) -> None:
         """Report a fault that keeps the wheel down; report it again whenever `seen` changes."""
-        self._report(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
+        self._report(now_us, self._health.record(now_us, code, seen, down=True, on_change=True))
 
-    def _end(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
+    def _clear(self, now_us: int, *codes: str, seen: str = "it reports its state") -> None:
         self._report(now_us, self._health.clear(now_us, *codes, seen=seen))
 
-    def _fault(self, now_us: int, fault: Fault) -> None:
+    def _fault(self, now_us: int, fault: WheelFault) -> None:
         """Report a momentary fault, which is over as soon as it is seen."""
-        self._report(now_us, [Trouble(fault.code, fault.seen, False, now_us)])
+        self._report(now_us, [Fault(fault.code, fault.seen, False, now_us)])
 
-    def _lasting_fault(self, now_us: int, fault: Fault) -> None:
+    def _lasting_fault(self, now_us: int, fault: WheelFault) -> None:
         """Report a lasting fault each time it is seen."""
-        self._report(now_us, self._health.trouble(now_us, fault.code, fault.seen, down=False, again_us=0))
+        self._report(now_us, self._health.record(now_us, fault.code, fault.seen, down=False, repeat_us=0))
 
     def _report(self, now_us: int, changes: list[Change]) -> None:
-        self._readings += readings_of(
-            changes, [self.name], now_us, causes=TROUBLES_OF_WHEEL, stamp=self._stamp
-        )
+        self._readings += build_readings(changes, [self.name], now_us, causes=WHEEL_FAULTS, stamp=self._stamp)
 
     def _stamp(self, now_us: int) -> int:
         """Return the time of the next reading; no two readings share one, so a burst keeps its order."""
@@ -421,6 +419,6 @@ TYPE = DeviceType(
     make=Ss2Wheel,
     address=_address,
     reported_devices=_reported_devices,
-    causes=TROUBLES_OF_WHEEL,
+    causes=WHEEL_FAULTS,
 )
 """The device type for the registry."""

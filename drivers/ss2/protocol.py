@@ -5,8 +5,8 @@ number. The wheel ends its lines with CR LF; either character alone is accepted.
 short runs into the next one, so the decoder starts again at the last `*` of a bad line and counts the part
 that it discards.
 
-Requests are sent one at a time. A wheel's OK proves nothing: wheels have been seen to acknowledge a setting
-but keep the old value, and a wrong setting can look like a broken sensor. Therefore every value is read back
+Requests are sent one at a time. A wheel's OK is not sufficient: some wheels acknowledge a setting but keep
+the old value, and a wrong setting can look like a broken sensor. Therefore every value is read back
 before the table opens.
 """
 
@@ -172,10 +172,10 @@ _PAGE = re.compile(rb"(?:\*s r [0-9]+ )?([!-~]{256})([0-9A-Fa-f]{2})")
 _REPLY = re.compile(rb"\*([ -)+-WZ-~])(?: ([ -)+-~]*))?")
 _LINE_ENDS = b"\r\n"
 _NUMBERS = {" 0": "0", "00": "00", "38": "000", "39": "0000"}
-_SHOWN = 40
+_MAX_SHOWN = 40
 
 
-def number_of(text: str) -> str | None:
+def decode_number(text: str) -> str | None:
     """Return the winning number that two characters encode; None if both are blank.
 
     ` 0` is zero and `00` is double zero; 38 and 39 are triple and quadruple zero. A number that no wheel has
@@ -186,7 +186,7 @@ def number_of(text: str) -> str | None:
     return _NUMBERS.get(text) or text.removeprefix(" ")
 
 
-def with_its_blank(line: bytes) -> bytes:
+def restore_blank(line: bytes) -> bytes:
     """Return a line with the leading blank that a recorder stripped from a bare one-digit number."""
     return b" " + line if len(line) == 1 and line.isdigit() else line
 
@@ -227,24 +227,24 @@ class Decoder:
         self.lines += 1
         if whole.maybe_cut:
             self.discarded += 1
-            yield DiscardedLine(_shown(line))
+            yield DiscardedLine(_printable(line))
             return
-        message = None if overlong else _parsed(line)
+        message = None if overlong else _parse(line)
         if message is not None:
             yield message
             return
         self.discarded += 1
-        yield DiscardedLine(_shown(line))
-        again = _parsed(line[line.rfind(b"*") :]) if b"*" in line[1:] or overlong else None
-        if again is not None:
-            yield again
+        yield DiscardedLine(_printable(line))
+        tail = _parse(line[line.rfind(b"*") :]) if b"*" in line[1:] or overlong else None
+        if tail is not None:
+            yield tail
 
 
-def _parsed(line: bytes) -> Message | None:
+def _parse(line: bytes) -> Message | None:
     if match := _STATUS.fullmatch(line):
         return _status([part.decode() for part in match.groups()])
     if _BARE.fullmatch(line):
-        number = number_of(line.decode())
+        number = decode_number(line.decode())
         return None if number is None else BareNumber(number)
     if match := _BONUS.fullmatch(line):
         return Bonus(int(match[1]), int(match[2]), int(match[3]) if match[3] else None)
@@ -260,17 +260,17 @@ def _parsed(line: bytes) -> Message | None:
 
 
 def _status(fields: list[str]) -> Status | None:
-    state, spin, number, flags, rpm, turning = fields
+    state, spin, number, flags, rpm, direction = fields
     spins, speed = spin.lstrip(), rpm.lstrip()
     if not (spins.isdigit() and speed.isdigit()) or (number[1] == " " and number != "  "):
         return None
     return Status(
         state=int(state),
         spin=int(spins),
-        number=number_of(number),
+        number=decode_number(number),
         flags=int(flags, 16),
         rotor_rpm_x10=int(speed),
-        direction="ccw" if turning == "1" else "cw",
+        direction="ccw" if direction == "1" else "cw",
     )
 
 
@@ -289,8 +289,8 @@ def _log_page(data: bytes, checksum: int) -> LogPage | None:
     return LogPage(tuple(entries))
 
 
-def _shown(line: bytes) -> str:
-    return line[:_SHOWN].decode("ascii", "backslashreplace")
+def _printable(line: bytes) -> str:
+    return line[:_MAX_SHOWN].decode("ascii", "backslashreplace")
 
 
 # --- commands ---
@@ -314,8 +314,8 @@ def _letter(letter: str) -> str:
     return letter
 
 
-ANSWER_WITHIN_US = 1_500_000
-"""The wheel answers within a few hundred milliseconds, or not at all."""
+ANSWER_TIMEOUT_US = 1_500_000
+"""The wheel replies within a few hundred milliseconds, or not at all."""
 
 Outcome = Literal["ok", "busy", "refused", "value", "no_answer"]
 
@@ -354,7 +354,7 @@ class Requests:
         """Whether no request is waiting to be sent or answered."""
         return self._pending is None and not self._waiting
 
-    def ask(self, now_us: int, name: str, command: bytes, letters: str = "") -> None:
+    def add(self, now_us: int, name: str, command: bytes, letters: str = "") -> None:
         """Send a request once all earlier ones have been answered.
 
         `letters` are those that the reply may have, by default the command's own. Some replies do not have
@@ -405,7 +405,7 @@ class Requests:
     def _send_next(self, now_us: int) -> None:
         if self._pending is None and self._waiting:
             self._pending = self._waiting.popleft()
-            self._due_us = now_us + ANSWER_WITHIN_US
+            self._due_us = now_us + ANSWER_TIMEOUT_US
             self._output += self._pending.command
 
 
@@ -435,28 +435,28 @@ class ApprovedSettings:
         Raises:
             ValueError: If a parameter is unknown.
         """
-        self._wanted: dict[str, tuple[float, ...]] = dict(parameters)
+        self._approved: dict[str, tuple[float, ...]] = dict(parameters)
         self._commands = {letter: read_parameter(letter) for letter in parameters}
         if mode is not None:
-            self._wanted[_MODE] = (float(mode),)
+            self._approved[_MODE] = (float(mode),)
             self._commands[_MODE] = READ_STATE_AND_MODE
-        self._wrong: dict[str, str] = {}
-        self._unread = set(self._wanted)
+        self._differences: dict[str, str] = {}
+        self._unread = set(self._approved)
 
     @property
     def verified(self) -> bool:
         """Whether every value has been read back and is the approved one."""
-        return not self._unread and not self._wrong
+        return not self._unread and not self._differences
 
     @property
     def differences(self) -> tuple[str, ...]:
         """For each value that differs, what was found and what is approved."""
-        return tuple(self._wrong[name] for name in sorted(self._wrong))
+        return tuple(self._differences[name] for name in sorted(self._differences))
 
     def begin(self) -> None:
         """Discard all values read: the wheel was off and may have lost settings that were not saved."""
-        self._unread = set(self._wanted)
-        self._wrong.clear()
+        self._unread = set(self._approved)
+        self._differences.clear()
 
     def questions(self) -> Iterator[Question]:
         """Yield a question for each value that has not been read back yet."""
@@ -465,19 +465,19 @@ class ApprovedSettings:
 
     def handle_answer(self, answer: StatusAnswer) -> None:
         """Handle an answer to one of the questions; if it contains no value, the question stays open."""
-        wanted = self._wanted.get(answer.name)
+        approved = self._approved.get(answer.name)
         values = _values(answer)
-        if wanted is None or not values:
+        if approved is None or not values:
             return
         if answer.name == _MODE:
             values = values[-1:]
         self._unread.discard(answer.name)
-        self._wrong.pop(answer.name, None)
-        if len(values) != len(wanted) or any(
-            abs(found - right) > _TOLERANCE for found, right in zip(values, wanted, strict=True)
+        self._differences.pop(answer.name, None)
+        if len(values) != len(approved) or any(
+            abs(found - value) > _TOLERANCE for found, value in zip(values, approved, strict=True)
         ):
             what = _MODE if answer.name == _MODE else f"parameter {answer.name}"
-            self._wrong[answer.name] = f"{what}: found {_text(values)}, expected {_text(wanted)}"
+            self._differences[answer.name] = f"{what}: found {_text(values)}, expected {_text(approved)}"
 
 
 def _values(answer: StatusAnswer) -> tuple[float, ...]:

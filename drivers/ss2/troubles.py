@@ -5,7 +5,7 @@ docs/devices/ss2.md lists the same codes.
 
 from collections.abc import Iterator
 
-from drivers.health import TROUBLES, Cause
+from drivers.health import DEVICE_FAULTS, Cause
 
 COMPONENT = "component"
 POWER_CYCLE = "power_cycle"
@@ -19,20 +19,20 @@ _APPROVED = "when the wheel restarts, or a person approves it"
 _APPROVE = "then: tablectl approve device"
 
 
-def _part(likely: str, do: str) -> Cause:
+def _locking_cause(likely: str, do: str) -> Cause:
     """Build the cause of a fault that locks the table until a person has checked the wheel."""
     return Cause(likely, f"{do}; {_APPROVE}", _APPROVED)
 
 
 def _ball_sensors(first: int, likely: str, do: str) -> Iterator[tuple[str, Cause]]:
     for sensor in range(1, 4):
-        yield f"{SELF_TEST}_{first + sensor}", _part(likely, do.format(sensor=sensor))
+        yield f"{SELF_TEST}_{first + sensor}", _locking_cause(likely, do.format(sensor=sensor))
 
 
-TROUBLES_OF_WHEEL: dict[str, Cause] = {
-    **TROUBLES,
+WHEEL_FAULTS: dict[str, Cause] = {
+    **DEVICE_FAULTS,
     "starting": Cause(
-        "the wheel has just been switched on, and sends nothing for some seconds",
+        "the wheel has just been switched on, and sends nothing for a few seconds",
         "wait ten seconds; then check that the wheel is on and that its cable is a null-modem cable",
         "with the first status frame",
     ),
@@ -49,11 +49,11 @@ TROUBLES_OF_WHEEL: dict[str, Cause] = {
     ),
     "configuration": Cause(
         "somebody changed a parameter, or the wheel was replaced",
-        "set what is named here to the approved value with the maker's tool, save it with that tool, and"
-        " power-cycle the wheel",
+        "set what is named here to the approved value with the manufacturer's tool, save it with that tool,"
+        " and power-cycle the wheel",
         _READ_BACK,
     ),
-    COMPONENT: _part(
+    COMPONENT: _locking_cause(
         "a stuck sensor, the motor or the encoder",
         "run the wheel's self-test (*F) when it is idle, and replace the part that it names",
     ),
@@ -62,32 +62,36 @@ TROUBLES_OF_WHEEL: dict[str, Cause] = {
         "compare its parameter m with the approved value; if they are equal, check its encoder",
         "when the speed is right again in play",
     ),
-    f"{SELF_TEST}_1": _part(
+    f"{SELF_TEST}_1": _locking_cause(
         "the wheel's own electronics",
-        "switch the wheel off and on and run its self-test again; if it fails again, contact the maker",
+        "switch the wheel off and on and run its self-test again; if it fails again, contact the"
+        " manufacturer",
     ),
-    f"{SELF_TEST}_2": _part("there is no ball in the wheel", "put the ball in and run its self-test again"),
-    f"{SELF_TEST}_3": _part(
+    f"{SELF_TEST}_2": _locking_cause(
+        "there is no ball in the wheel", "put the ball in and run its self-test again"
+    ),
+    f"{SELF_TEST}_3": _locking_cause(
         "the ball is not in a pocket, or the pocket sensor is dirty",
-        "see where the ball is, clean the pocket sensor, and run its self-test again",
+        "look where the ball is, clean the pocket sensor, and run its self-test again",
     ),
-    f"{SELF_TEST}_4": _part(
+    f"{SELF_TEST}_4": _locking_cause(
         "the plugs of two ball sensors are swapped, or the ball was launched in the wrong direction",
         "check the plugs of the ball sensors, and run its self-test again",
     ),
-    f"{SELF_TEST}_5": _part(
+    f"{SELF_TEST}_5": _locking_cause(
         "the motor, its plug or its fuse, or something that blocks the rotor",
         "switch the wheel off and turn the rotor by hand: free it, or check the motor's plug and fuse",
     ),
-    f"{SELF_TEST}_6": _part(
+    f"{SELF_TEST}_6": _locking_cause(
         "the encoder is not calibrated, or it failed",
-        "calibrate it with the maker's tool and the ball fixed in pocket 0; replace it if it fails again",
+        "calibrate it with the manufacturer's tool and the ball fixed in pocket 0; replace it if it fails"
+        " again",
     ),
-    f"{SELF_TEST}_7": _part(
+    f"{SELF_TEST}_7": _locking_cause(
         "the launcher or the drive works in one direction only",
         "check the air jet and the drive for clockwise games, and run its self-test again",
     ),
-    f"{SELF_TEST}_8": _part(
+    f"{SELF_TEST}_8": _locking_cause(
         "the launcher or the drive works in one direction only",
         "check the air jet and the drive for anti-clockwise games, and run its self-test again",
     ),
@@ -105,22 +109,22 @@ TROUBLES_OF_WHEEL: dict[str, Cause] = {
             "clean ball sensor {sensor} and push its plug fully in; replace it if it stays blind",
         )
     ),
-    f"{SELF_TEST}_100": _part(
+    f"{SELF_TEST}_100": _locking_cause(
         "the ball could not be launched or did not come to rest within the test's time",
         "check the ball, the rim and the air jet, and run its self-test again",
     ),
-    SELF_TEST: _part(
+    SELF_TEST: _locking_cause(
         "a wheel newer than this release",
-        "look up the code in the maker's guide and repair the part that it names",
+        "look up the code in the manufacturer's guide and repair the part that it names",
     ),
     "number_changed": Cause(
         "the ball was moved in its pocket, or the pocket sensor read twice",
-        "see where the ball is and rule on the review; clean the pocket sensor if it happens again",
+        "look where the ball is and rule on the review; clean the pocket sensor if it happens again",
         _AT_ONCE,
     ),
     "missed_games": Cause(
         "the wheel kept playing while it was disconnected or the controller was down",
-        "see what the wheel shows and rule on the review; if no cable was unplugged, check the plugs",
+        "look at what the wheel shows and rule on the review; if no cable was unplugged, check the plugs",
         _AT_ONCE,
     ),
     POWER_CYCLE: Cause(
@@ -140,7 +144,7 @@ TROUBLES_OF_WHEEL: dict[str, Cause] = {
     ),
     "licence": Cause(
         "the licence for its bonus numbers is running out; play does not need them",
-        "have the maker renew it, or clear the bonus numbers' bit (32768) in the wheel's mode word",
+        "have the manufacturer renew it, or clear the bonus numbers' bit (32768) in the wheel's mode word",
         _AT_ONCE,
     ),
 }

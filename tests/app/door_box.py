@@ -7,7 +7,7 @@ from controller.model.readings import AnyReading, Switch
 from controller.model.tables import ReportedDevice
 from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import LineSplitter
-from drivers.health import LINK, Health, readings_of
+from drivers.health import LINK, Health, build_readings
 
 MAX_LINE = 32
 
@@ -35,19 +35,19 @@ class DoorBox:
         self._health = Health()
 
     def start(self, now_us: int) -> list[AnyReading]:
-        changes = self._health.trouble(now_us, "starting", "nothing received yet", down=True)
-        return readings_of(changes, [self.name], now_us)
+        changes = self._health.record(now_us, "starting", "nothing received yet", down=True)
+        return build_readings(changes, [self.name], now_us)
 
     def opened(self, now_us: int) -> list[AnyReading]:
         changes = self._health.clear(now_us, "starting", LINK, seen="its port is open")
-        return readings_of(changes, [self.name], now_us)
+        return build_readings(changes, [self.name], now_us)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        return readings_of(self._health.closed(now_us, code, seen), [self.name], now_us)
+        return build_readings(self._health.record_closed(now_us, code, seen), [self.name], now_us)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        changes = self._health.lost(now_us, now_us, "sentences_lost", f"{lost} bytes discarded")
-        return readings_of(changes, [self.name], now_us)
+        changes = self._health.record_loss(now_us, now_us, "sentences_lost", f"{lost} bytes discarded")
+        return build_readings(changes, [self.name], now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         found: list[AnyReading] = []
@@ -57,12 +57,12 @@ class DoorBox:
                 is_open = state == "open"
                 found.append(Switch(t=now_us, dev=self.name, name=door, open=is_open, arrived=now_us))
             else:
-                changes = self._health.lost(now_us, now_us, "bad_reading", f"found {line.text!r}")
-                found += readings_of(changes, [self.name], now_us)
+                changes = self._health.record_loss(now_us, now_us, "bad_reading", f"found {line.text!r}")
+                found += build_readings(changes, [self.name], now_us)
         return found
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        return readings_of(self._health.tick(now_us), [self.name], now_us)
+        return build_readings(self._health.tick(now_us), [self.name], now_us)
 
     def next_deadline(self) -> int | None:
         return self._health.next_deadline()
@@ -74,7 +74,7 @@ class DoorBox:
         return False
 
     def status(self) -> Mapping[str, object]:
-        return {"troubles": self._health.troubles}
+        return {"troubles": self._health.fault_labels}
 
 
 def _address(settings: DoorBoxSettings) -> StreamAddress:

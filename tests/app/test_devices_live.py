@@ -14,7 +14,7 @@ from controller.cli import main as cli
 from controller.model.outcomes import TableEvent
 from controller.model.readings import AnyReading, Input
 from controller.replay.log import open_log
-from drivers.health import TROUBLES
+from drivers.health import DEVICE_FAULTS
 from drivers.sim.boards import Board
 from tests.app.devices_rig import Evening
 from tests.app.house import live_of
@@ -29,7 +29,7 @@ PLAYED_BY = {
     "craps": [("unplug", "cam"), ("garbage", "wall-left"), ("restart", "wall-right")],
     "roulette": [("unplug", "wheel"), ("garbage", "wheel"), ("restart", "wheel")],
 }
-WHAT_TO_DO = tuple(TROUBLES[code].do for code in ("unplugged", "no_port"))
+WHAT_TO_DO = tuple(DEVICE_FAULTS[code].do for code in ("unplugged", "no_port"))
 LAST_WORD_US = 12_000_000
 """An attempt's call or review is published within this time after its end."""
 OWN = "max_lateness_ms: 150\n"

@@ -17,7 +17,7 @@ from controller.machines.setup import Setup
 from controller.model.readings import DeviceDown
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
 from controller.settings.rulesets import load_ruleset
-from drivers.health import TROUBLES, reason_for
+from drivers.health import DEVICE_FAULTS, reason_for
 
 APP = Path(controller.app.__path__[0])
 DOCS = APP.parents[1] / "docs"
@@ -119,6 +119,6 @@ def test_a_device_that_is_away_is_reported_with_its_own_cause_and_remedy() -> No
     devices.note(DeviceDown(t=1, dev="cam", code="unplugged", reason=reason))
     (fault,) = faults.present
     assert fault.found == "its port went away"
-    assert fault.kind.next_step == TROUBLES["unplugged"].do
-    assert fault.kind.cause == TROUBLES["unplugged"].likely
+    assert fault.kind.next_step == DEVICE_FAULTS["unplugged"].do
+    assert fault.kind.cause == DEVICE_FAULTS["unplugged"].likely
     assert fault.kind.what == CATALOGUE["device_down"].what

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import drivers
-from drivers.gpio.lines import GPIO_TROUBLES
-from drivers.health import TROUBLES, Cause, reason_for
+from drivers.gpio.lines import GPIO_FAULTS
+from drivers.health import DEVICE_FAULTS, Cause, reason_for
 from drivers.registry import device_type
-from drivers.ss2.troubles import TROUBLES_OF_WHEEL
+from drivers.ss2.troubles import WHEEL_FAULTS
 
 DOCS = Path(drivers.__file__).parent.parent / "docs" / "devices"
 RESTART = re.compile(r"restart the (?:service|controller)")
@@ -19,7 +19,7 @@ READ_AT_THE_START = {"no_permission"}
 """The unit's DeviceAllow is resolved when the service starts."""
 
 
-@pytest.mark.parametrize("code", sorted(TROUBLES))
+@pytest.mark.parametrize("code", sorted(DEVICE_FAULTS))
 def test_every_device_fault_is_on_a_page(code: str) -> None:
     assert any(f"| `{code}` |" in (DOCS / page).read_text() for page in ("serial.md", "node.md"))
 
@@ -34,12 +34,12 @@ def test_every_setting_is_on_its_devices_page(name: str) -> None:
 @pytest.mark.parametrize("family", ["node", "shoe", "cameras"])
 def test_every_code_that_a_device_reports_is_in_the_catalogue(family: str) -> None:
     told = re.compile(
-        r'(?:\.(?:trouble|fault|lost)|_start_over|_wrong|Trouble|_lost)\(\s*(?:now_us,\s*)*"(\w+)"'
+        r'(?:\.(?:record|record_minor|record_loss|fault)|_start_over|_reject|Fault|_record_loss)\(\s*(?:now_us,\s*)*"(\w+)"'
     )
     sources = (Path(drivers.__file__).parent / family).glob("*.py")
     codes = {code for source in sources for code in told.findall(source.read_text())}
     assert codes
-    assert codes <= set(TROUBLES)
+    assert codes <= set(DEVICE_FAULTS)
 
 
 def test_a_reason_states_what_was_seen_and_what_to_do() -> None:
@@ -50,9 +50,7 @@ def test_a_reason_states_what_was_seen_and_what_to_do() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "troubles", [TROUBLES, GPIO_TROUBLES, TROUBLES_OF_WHEEL], ids=["ports", "gpio", "ss2"]
-)
+@pytest.mark.parametrize("troubles", [DEVICE_FAULTS, GPIO_FAULTS, WHEEL_FAULTS], ids=["ports", "gpio", "ss2"])
 def test_a_fault_that_ends_by_itself_asks_for_a_restart_only_if_it_did_not_end(
     troubles: dict[str, Cause],
 ) -> None:

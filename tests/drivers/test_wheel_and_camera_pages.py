@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from drivers.cameras import jevois
-from drivers.health import TROUBLES
+from drivers.health import DEVICE_FAULTS
 from drivers.registry import device_type
 from drivers.ss2 import device as ss2
-from drivers.ss2.troubles import TROUBLES_OF_WHEEL
+from drivers.ss2.troubles import WHEEL_FAULTS
 
 DOCS = Path(__file__).parents[2] / "docs" / "devices"
 
@@ -32,7 +32,7 @@ def test_every_fault_code_is_on_the_page(module: object) -> None:
     source = Path(str(getattr(module, "__file__", ""))).read_text()
     page = (DOCS / ("jevois.md" if module is jevois else "ss2.md")).read_text()
     codes = set(re.findall(r'(?:Fault\(|_lose\(now_us, |\.trouble\(now_us, )"(\w+)"', source)) - {"link"}
-    own = set(TROUBLES_OF_WHEEL) - set(TROUBLES)
+    own = set(WHEEL_FAULTS) - set(DEVICE_FAULTS)
     codes |= {code for code in own if not code.startswith("self_test_")} if module is ss2 else set()
     assert codes
     assert [code for code in sorted(codes) if f"`{code}`" not in page] == []

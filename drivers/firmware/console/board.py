@@ -27,8 +27,8 @@ class Contact:
                 self.since_us = at_us if self.level == self.active else self.since_us
             self.level = active
 
-    def settled(self, now_us: int) -> bool:
-        """Return whether the state has changed since the last call; `since_us` is when it changed."""
+    def take_change(self, now_us: int) -> bool:
+        """Return whether the debounced state has changed since the last call (at `since_us`)."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level
@@ -54,7 +54,7 @@ class Console(Board):
         self.lamps = Lamps(hardware, settings.get("lamps", []))
         self.buzzer = settings.get("buzzer")
         self.contacts = {}  # type: dict[int, Contact]
-        self.quiet_us = 0
+        self.buzz_until_us = 0
         self.buzzing = False
         for one in self.keys + self.switches:
             hardware.watch(one["pin"])
@@ -62,13 +62,13 @@ class Console(Board):
         if self.buzzer is not None:
             hardware.output(self.buzzer, False)
 
-    def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+    def initial_readings(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Return the state of each switch."""
-        return [self.reading(one, now_us) for one in self.switches]
+        return [self.switch_reading(one, now_us) for one in self.switches]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Return the readings of pressed keys and changed switches."""
-        if self.buzzing and now_us >= self.quiet_us:
+        if self.buzzing and now_us >= self.buzz_until_us:
             self.buzzing = False
             self.hardware.output(self.buzzer, False)
         for pin, level, at_us in self.hardware.edges():
@@ -79,17 +79,17 @@ class Console(Board):
         seen = []
         for one in self.keys:
             contact = self.contacts[one["pin"]]
-            if contact.settled(now_us) and contact.active:
+            if contact.take_change(now_us) and contact.active:
                 fields = [("name", one["name"]), ("by", one["by"])]
                 fields += sorted(one.get("fields", {}).items())
                 seen.append(("input", fields, contact.since_us))
         for one in self.switches:
             contact = self.contacts[one["pin"]]
-            if contact.settled(now_us):
-                seen.append(self.reading(one, contact.since_us))
+            if contact.take_change(now_us):
+                seen.append(self.switch_reading(one, contact.since_us))
         return seen
 
-    def reading(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
+    def switch_reading(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
         """Return a switch's reading; a broken connection to ground counts as open."""
         is_open = not self.contacts[one["pin"]].active
         return "switch", [("name", one["name"]), ("open", "1" if is_open else "0")], at_us
@@ -114,7 +114,7 @@ class Console(Board):
         if not 0 < ms <= MAX_BUZZ_MS:
             return False, "ms: expected 1 to " + str(MAX_BUZZ_MS)
         self.buzzing = True
-        self.quiet_us = now_us + ms * 1000
+        self.buzz_until_us = now_us + ms * 1000
         self.hardware.output(self.buzzer, True)
         return True, ""
 
@@ -123,9 +123,9 @@ class Console(Board):
         stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
         return not stuck, ("held: " + ",".join(stuck)) if stuck else "no key is held"
 
-    def safe(self) -> None:
+    def make_safe(self) -> None:
         """Switch lamps and buzzer off."""
-        self.lamps.dark()
+        self.lamps.switch_off()
         if self.buzzer is not None:
             self.hardware.output(self.buzzer, False)
         self.buzzing = False

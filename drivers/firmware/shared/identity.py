@@ -36,7 +36,7 @@ def files_below(folder: str, inside: str = "") -> list[str]:
     return sorted(found)
 
 
-def hash_of(folder: str) -> str:
+def hash_files(folder: str) -> str:
     """Return the SHA-256, in hex digits, of a folder's Python files: their paths, lengths and contents."""
     digest = hashlib.sha256()
     for path in files_below(folder):
@@ -47,6 +47,6 @@ def hash_of(folder: str) -> str:
     return binascii.hexlify(digest.digest()).decode()
 
 
-def firmware_of(board: str, version: str, whole_hash: str) -> str:
+def format_firmware_id(board: str, version: str, whole_hash: str) -> str:
     """Return the firmware id for a board's hello, such as `wall-1.0+0123456789abcdef`."""
     return board + "-" + version + "+" + whole_hash[:HASH_DIGITS]

@@ -12,7 +12,7 @@ class Lamps:
         """Set up the pins, with every lamp off."""
         self.hardware = hardware
         self.lamps = lamps
-        self.dark()
+        self.switch_off()
 
     def show(self, fields: dict[str, str]) -> None:
         """Set the lamps that show this table lamp; there may be none on this board."""
@@ -25,7 +25,7 @@ class Lamps:
                     lit = shows in one.get("lit_when", ["on"])
                 self.hardware.output(one["pin"], lit)
 
-    def dark(self) -> None:
+    def switch_off(self) -> None:
         """Switch every lamp off."""
         for one in self.lamps:
             self.hardware.output(one["pin"], False)

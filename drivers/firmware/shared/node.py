@@ -1,4 +1,4 @@
-"""A sensor node's end of the link: heartbeat, clock answers, commands, retransmission.
+"""A sensor node's end of the link: heartbeats, answers to clock queries, commands, retransmission.
 
 It runs on CPython and MicroPython. A subclass implements `clock`, `write` and `command`.
 """
@@ -44,17 +44,17 @@ def hmac_sha256(key: bytes, data: bytes) -> bytes:
     return hashlib.sha256(bytes([b ^ 0x5C for b in key]) + inner).digest()
 
 
-def hex_of(data: bytes) -> str:
-    """Return upper-case hexadecimal digits."""
+def to_hex(data: bytes) -> str:
+    """Return bytes as upper-case hexadecimal digits."""
     return "".join([f"{byte:02X}" for byte in data])
 
 
-def escaped(value: str) -> str:
+def percent_encode(value: str) -> str:
     """Percent-encode every byte that is not in PLAIN."""
     return "".join([chr(b) if chr(b) in PLAIN else f"%{b:02X}" for b in value.encode()])
 
 
-def number(text: str) -> int:
+def parse_number(text: str) -> int:
     """Return a whole number, or -1 if the text is not one."""
     try:
         return int(text)
@@ -90,7 +90,7 @@ class Node:
         self.last_seq = -1
         self.rest = b""
         self.kept = []  # type: list[tuple[int, bytes]]
-        self.done = {}  # type: dict[int, tuple[bool, str]]
+        self.results = {}  # type: dict[int, tuple[bool, str]]
         self.next_us = 0
         self.received_us = 0
         self.hello = [
@@ -119,7 +119,7 @@ class Node:
         self.send_sentence("hello", self.hello, self.clock())
         self.next_us = self.clock() + ANNOUNCE_US
 
-    def leave(self) -> None:
+    def end_session(self) -> None:
         """End the session because the table has been silent, and announce the board again."""
         self.session = NO_SESSION
         self.nonces = b""
@@ -170,20 +170,24 @@ class Node:
             return
         fields = {word.split("=", 1)[0]: word.split("=", 1)[1] for word in words[5:] if "=" in word}
         if words[4] == "hello":
-            self.greeted(words, fields, body, seal)
-        elif words[0][1:] == self.name and words[1] == self.session and self.sealed(self.nonces, body, seal):
-            seq = number(words[2])
+            self.handle_hello(words, fields, body, seal)
+        elif (
+            words[0][1:] == self.name
+            and words[1] == self.session
+            and self.has_valid_seal(self.nonces, body, seal)
+        ):
+            seq = parse_number(words[2])
             if seq > self.last_seq:
                 self.last_seq = seq
                 self.received_us = got_us
-                self.obey(words[4], fields, got_us)
+                self.handle_sentence(words[4], fields, got_us)
 
-    def greeted(self, words: list[str], fields: dict[str, str], body: bytes, seal: str) -> None:
+    def handle_hello(self, words: list[str], fields: dict[str, str], body: bytes, seal: str) -> None:
         """Handle the table's hello: start a session, or repeat the hello of the current one."""
         nonce = fields.get("nonce", "")
         if fields.get("version") != "1" or len(nonce) != 16 or nonce[:4] != words[1]:
             return
-        if not self.sealed(nonce.encode(), body, seal):
+        if not self.has_valid_seal(nonce.encode(), body, seal):
             return
         if nonce != self.nonce:
             self.nonce = nonce
@@ -193,10 +197,10 @@ class Node:
             self.seq = 0
             self.last_seq = -1
             self.kept = []
-            self.done = {}
-        if number(words[2]) <= self.last_seq:
+            self.results = {}
+        if parse_number(words[2]) <= self.last_seq:
             return
-        self.last_seq = number(words[2])
+        self.last_seq = parse_number(words[2])
         self.received_us = self.clock()
         answer = list(self.hello)
         answer.append(("nonce", nonce))
@@ -204,48 +208,48 @@ class Node:
         self.send_sentence("hello", answer, self.clock())
         self.next_us = self.clock() + BEAT_US
 
-    def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
+    def handle_sentence(self, verb: str, fields: dict[str, str], got_us: int) -> None:
         """Handle a sentence of the session."""
         if verb == "ping":
             got = str(got_us % WRAP_US)
             self.send_sentence("pong", [("id", fields.get("id", "")), ("got", got)], self.clock())
         elif verb == "resend":
-            first, last = number(fields.get("first", "")), number(fields.get("last", ""))
+            first, last = parse_number(fields.get("first", "")), parse_number(fields.get("last", ""))
             for seq, line in self.kept:
                 if first <= seq <= last:
                     self.write(line)
         else:
-            which = number(fields.get("id", ""))
-            if which not in self.done:
-                self.done[which] = self.command(verb, fields)
-                if len(self.done) > MAX_KEPT:
-                    del self.done[min(self.done)]
-            ok, says = self.done[which]
+            which = parse_number(fields.get("id", ""))
+            if which not in self.results:
+                self.results[which] = self.command(verb, fields)
+                if len(self.results) > MAX_KEPT:
+                    del self.results[min(self.results)]
+            ok, message = self.results[which]
             answer = [("id", str(which)), ("ok", "1" if ok else "0")]
-            if says:
-                answer.append(("says", says))
+            if message:
+                answer.append(("says", message))
             self.send_sentence("ack", answer, self.clock())
 
     def send_sentence(self, verb: str, fields: list[tuple[str, str]], clock_us: int) -> None:
         """Send one sentence and keep it for retransmission."""
         body = f"${self.name} {self.session} {self.seq} {clock_us % WRAP_US} {verb}"
         for name, value in fields:
-            body += f" {name}={escaped(value)}"
+            body += f" {name}={percent_encode(value)}"
         line = body.encode()
         if self.key:
-            line += b" ~" + hex_of(hmac_sha256(self.key, self.nonces + line)[:8]).encode()
+            line += b" ~" + to_hex(hmac_sha256(self.key, self.nonces + line)[:8]).encode()
         line += f"*{crc16(line):04X}\n".encode()
         self.kept = self.kept[1 - MAX_KEPT :]
         self.kept.append((self.seq, line))
         self.seq += 1
         self.write(line)
 
-    def sealed(self, nonces: bytes, body: bytes, seal: str) -> bool:
-        """Return whether the seal is right. The comparison takes constant time."""
+    def has_valid_seal(self, nonces: bytes, body: bytes, seal: str) -> bool:
+        """Return whether the seal is valid. The comparison takes constant time."""
         if not self.key:
             return True
-        right = hex_of(hmac_sha256(self.key, nonces + body)[:8])
-        wrong = len(right) ^ len(seal)
-        for index in range(min(len(right), len(seal))):
-            wrong |= ord(right[index]) ^ ord(seal[index])
-        return wrong == 0
+        expected = to_hex(hmac_sha256(self.key, nonces + body)[:8])
+        difference = len(expected) ^ len(seal)
+        for index in range(min(len(expected), len(seal))):
+            difference |= ord(expected[index]) ^ ord(seal[index])
+        return difference == 0

@@ -12,7 +12,7 @@ import rp2
 from drivers.firmware.shared.falls import COUNTS_HZ, falls
 
 EDGES = 256
-"""How many edges are buffered between two passes of the loop; any more are counted as lost."""
+"""Maximum number of edges buffered between two passes of the loop; any more are counted as lost."""
 READ_BYTES = 256
 WATCHDOG_MS = 5000
 """A pass of the loop takes milliseconds; a port that accepts no bytes delays it by at most half a second."""
@@ -25,7 +25,7 @@ CLEAR = 0x3000
 ENABLE = 1 << 30
 PIO0_CTRL = 0x50200000
 PIO0_START = 0xF0F
-"""Starts all four state machines at once with their clock dividers in step."""
+"""Starts all four state machines simultaneously with their clock dividers in step."""
 COUNT_WRAP = 1 << 32
 DISCHARGE_US = 200
 """Six time constants of 100 nF discharging through 330 ohms."""
@@ -98,12 +98,12 @@ class Pico:
         base = RP2350_WATCHDOG if is_rp2350() else RP2040_WATCHDOG
         machine.mem32[base + CLEAR] = ENABLE
 
-    def interruptible(self, may: bool) -> None:
+    def set_interruptible(self, enabled: bool) -> None:
         """Set whether Ctrl-C stops the program.
 
         It may do so only while no table is connected; otherwise noise could stop the program during play.
         """
-        micropython.kbd_intr(3 if may else -1)
+        micropython.kbd_intr(3 if enabled else -1)
 
     def read(self) -> bytes:
         """Return the bytes received from the table; empty if none have arrived."""
@@ -145,7 +145,7 @@ class Pico:
         """Return (pin, level, clock in microseconds) for every edge since the last call."""
         now = self.clock()
         raw = self.raw
-        found = self.stamped(now)
+        found = self.take_stamped_edges(now)
         while self.taken != self.put:
             at = self.taken
             stamp = now - time.ticks_diff(raw, self.stamps[at])
@@ -153,7 +153,7 @@ class Pico:
             self.taken = (at + 1) % EDGES
         return found
 
-    def stamp(self, numbers: list) -> None:
+    def stamp_falling_edges(self, numbers: list) -> None:
         """Enable the pull-ups of up to four pins and stamp their falling edges in the PIO.
 
         The stamps of different pins agree to within 1 us.
@@ -167,7 +167,7 @@ class Pico:
         self.armed_us = self.clock()
         machine.mem32[PIO0_CTRL] = PIO0_START
 
-    def stamped(self, now: int) -> list:
+    def take_stamped_edges(self, now: int) -> list:
         """Return the falling edges that the PIO stamped since the last call, in time order.
 
         The PIO buffers at most 8 per pin.
@@ -180,7 +180,7 @@ class Pico:
         found.sort(key=lambda edge: edge[2])
         return found
 
-    def hold(self, peak: int, discharge: int) -> None:
+    def set_up_peak_detector(self, peak: int, discharge: int) -> None:
         """Set up a peak detector on an ADC pin, and the pin that discharges it."""
         self.adc = machine.ADC(machine.Pin(peak))
         self.discharge = machine.Pin(discharge, machine.Pin.OUT, value=0)
@@ -193,7 +193,7 @@ class Pico:
         self.discharge.value(0)
         return found
 
-    def lost(self) -> int:
+    def lost_edges(self) -> int:
         """Return how many edges have been lost since the start because the buffer was full."""
         return self.missed
 

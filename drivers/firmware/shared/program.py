@@ -1,11 +1,11 @@
 """A board's program: its end of the link, its sensors, and a safe state while the table is silent."""
 
-from drivers.firmware.shared.node import NO_SESSION, Node, hex_of
+from drivers.firmware.shared.node import NO_SESSION, Node, to_hex
 
 VERSION = "1.0"
 SILENT_US = 3000000
 """The table queries the clock every 984 ms. After three missed queries it counts as disconnected, and the
-outputs go to a safe state.
+outputs are put into a safe state.
 """
 FIRST_PINGS = 8
 """The table accepts readings after this many clock queries; the states of switches are sent then."""
@@ -28,10 +28,10 @@ class Board:
         return self.READS
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the hello's fields for the measured errors; empty before they are measured."""
+        """Return the hello's fields for the measured errors; empty until they are measured."""
         return []
 
-    def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+    def initial_readings(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Return the readings to send once a table has connected, such as the states of switches."""
         return []
 
@@ -49,7 +49,7 @@ class Board:
         """Run the automatic self-test; return whether it passed, and a short message."""
         return True, "nothing to test"
 
-    def safe(self) -> None:
+    def make_safe(self) -> None:
         """Put every output into a safe state because the table is silent."""
 
 
@@ -61,8 +61,8 @@ class Program(Node):
         super().__init__(
             str(settings["name"]),
             board.reads(),
-            boot=hex_of(hardware.random(8)),
-            salt=hex_of(hardware.random(8)),
+            boot=to_hex(hardware.random(8)),
+            salt=to_hex(hardware.random(8)),
             does=board.DOES,
             firmware=firmware,
             key=bytes.fromhex(str(settings.get("key", ""))),
@@ -72,7 +72,7 @@ class Program(Node):
         self.hardware = hardware
         self.board = board
         self.pings = 0
-        board.safe()
+        board.make_safe()
 
     def clock(self) -> int:
         """Return the board's clock in microseconds."""
@@ -86,21 +86,21 @@ class Program(Node):
         """Pass a command to the board."""
         return self.board.command(verb, fields, self.clock())
 
-    def greeted(self, words: list[str], fields: dict[str, str], body: bytes, seal: str) -> None:
+    def handle_hello(self, words: list[str], fields: dict[str, str], body: bytes, seal: str) -> None:
         """Handle the table's hello; the answer includes the errors measured so far."""
         before = self.nonce
         self.hello = self.introduction + self.board.measured_errors()
-        super().greeted(words, fields, body, seal)
+        super().handle_hello(words, fields, body, seal)
         if self.nonce != before:
             self.pings = 0
 
-    def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
+    def handle_sentence(self, verb: str, fields: dict[str, str], got_us: int) -> None:
         """Handle a sentence of the session, and count the clock queries."""
-        super().obey(verb, fields, got_us)
+        super().handle_sentence(verb, fields, got_us)
         if verb == "ping" and self.pings < FIRST_PINGS:
             self.pings += 1
 
-    def turn(self) -> None:
+    def run_once(self) -> None:
         """Run one pass of the loop: the table first, because its clock queries must not wait."""
         self.hardware.feed()
         data = self.hardware.read()
@@ -108,11 +108,11 @@ class Program(Node):
             self.receive(data)
         now_us = self.clock()
         if self.session != NO_SESSION and now_us - self.received_us > SILENT_US:
-            self.board.safe()
-            self.leave()
+            self.board.make_safe()
+            self.end_session()
         if self.pings == FIRST_PINGS:
             self.pings += 1
-            self.send(self.board.greeted(now_us))
+            self.send(self.board.initial_readings(now_us))
         self.send(self.board.poll(now_us))
         self.tick()
 

@@ -1,7 +1,7 @@
 """Starts a board: main.py calls `run`, which runs the board that the settings name."""
 
 from drivers.firmware.console.board import Console
-from drivers.firmware.shared.identity import SETTINGS, firmware_of, hash_of, load
+from drivers.firmware.shared.identity import SETTINGS, format_firmware_id, hash_files, load
 from drivers.firmware.shared.node import NO_SESSION
 from drivers.firmware.shared.program import VERSION, Program
 from drivers.firmware.wall.board import Wall
@@ -10,22 +10,22 @@ from drivers.firmware.wheel.board import Wheel
 BOARDS = {"console": Console, "wall": Wall, "wheel": Wheel}
 
 
-def program_on(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]
+def build_program(hardware, root: str) -> Program:  # type: ignore[no-untyped-def]
     """Return the program for the board whose files and settings are below `root`."""
     settings = load(root + SETTINGS)
     board = BOARDS[str(settings["board"])](hardware, settings)
-    firmware = firmware_of(board.NAME, VERSION, hash_of(root))
+    firmware = format_firmware_id(board.NAME, VERSION, hash_files(root))
     return Program(hardware, board, settings, firmware)
 
 
 def run(hardware, root: str = "/") -> None:  # type: ignore[no-untyped-def]
     """Run the board until Ctrl-C is pressed, which works only while no table is connected."""
-    program = program_on(hardware, root)
+    program = build_program(hardware, root)
     program.announce()
     try:
         while True:
-            hardware.interruptible(program.session == NO_SESSION)
-            program.turn()
+            hardware.set_interruptible(program.session == NO_SESSION)
+            program.run_once()
     except KeyboardInterrupt:
         hardware.release()
-        program.board.safe()
+        program.board.make_safe()

@@ -16,7 +16,8 @@ WEIGHTS = (4, 4, 2, 1)
 edge.
 """
 MISFIT_UM = 60000
-"""How far an arrival may deviate from the located impact, as the distance that the wave covers meanwhile."""
+"""Maximum deviation of an arrival from the located impact, as the distance that the wave covers in that
+time."""
 MIN_SENSORS = 2
 END_UM = 14000
 """An impact this close to the first or last sensor is reported at the sensor. A die that strikes above or
@@ -33,7 +34,7 @@ class Place:
         Args:
             pos_um: Its position along the wall.
             at_us: Its time.
-            misfit_um: The largest deviation of an arrival, as a distance.
+            misfit_um: The maximum deviation of an arrival, as a distance.
             count: The number of arrivals.
         """
         self.pos_um = pos_um
@@ -132,9 +133,10 @@ QUIET_US = 3000
 MAX_RINGING_US = 40000
 """No suitable panel rings for longer than this; later edges are another impact, or a fault."""
 PULSE_US = 200
-PULSE_HEARD_US = 20000
-SPEED_OFF = 20
-"""The speed may be off by one part in 20; 5 % shifts an impact between sensors 350 mm apart by 9 mm."""
+PULSE_DETECT_US = 20000
+SPEED_TOLERANCE = 20
+"""The speed may be off by one part in 20; an error of 5 % shifts an impact between sensors 350 mm apart by 9
+mm."""
 MAX_ERROR_MM = 25
 """The error of an impact's position that the table assumes (`impact_position_mm`)."""
 
@@ -158,15 +160,15 @@ class Wall(Board):
         self.last_us = 0
         self.ringing = False
         self.error_mm = -1
-        hardware.stamp(self.sensors)
+        hardware.stamp_falling_edges(self.sensors)
         if "peak" in settings:
-            hardware.hold(settings["peak"], settings["discharge"])
+            hardware.set_up_peak_detector(settings["peak"], settings["discharge"])
         if "pulse" in settings:
             hardware.output(settings["pulse"], False)
             self.selftest()
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the largest error of its positions, once measured."""
+        """Return the maximum error of its positions, once measured."""
         return [] if self.error_mm < 0 else [("error_mm", str(self.error_mm))]
 
     def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
@@ -188,8 +190,8 @@ class Wall(Board):
         """Handle an edge of a comparator, which pulls its pin low while the signal is above its threshold."""
         if self.ringing:
             started_us = self.blanked_until_us - RINGS_US
-            over = at_us >= self.blanked_until_us and at_us - self.last_us >= QUIET_US
-            if not over and at_us - started_us < MAX_RINGING_US:
+            ringing_over = at_us >= self.blanked_until_us and at_us - self.last_us >= QUIET_US
+            if not ringing_over and at_us - started_us < MAX_RINGING_US:
                 self.last_us = max(self.last_us, at_us)
                 return
             self.ringing = False
@@ -238,7 +240,7 @@ class Wall(Board):
         last_us = began_us
         done = False
         while not done:
-            done = self.hardware.clock() - began_us >= PULSE_HEARD_US
+            done = self.hardware.clock() - began_us >= PULSE_DETECT_US
             for pin, level, at_us in self.hardware.edges():
                 last_us = max(last_us, at_us)
                 if not level and pin in self.sensors[1:] and self.sensors.index(pin) not in first:
@@ -247,9 +249,9 @@ class Wall(Board):
         silent = [str(sensor) for sensor in range(1, len(self.sensors)) if sensor not in first]
         if silent:
             return False, "sensors that did not detect the pulse (numbered from 0): " + ",".join(silent)
-        return self.measured(first, last_us - began_us)
+        return self.evaluate_pulse(first, last_us - began_us)
 
-    def measured(self, first: dict[int, int], rang_us: int) -> tuple[bool, str]:
+    def evaluate_pulse(self, first: dict[int, int], ringing_us: int) -> tuple[bool, str]:
         """Evaluate the pulse's arrivals at all sensors except the first, which sent it."""
         far = len(self.sensors) - 1
         distance_um, took_us = self.at_um[far] - self.at_um[1], max(1, first[far] - first[1])
@@ -258,16 +260,16 @@ class Wall(Board):
         for sensor in range(1, far):
             distance = self.at_um[sensor] - self.at_um[1]
             off_um = max(off_um, abs(distance - (first[sensor] - first[1]) * speed))
-        apart_um = max(self.at_um[n + 1] - self.at_um[n] for n in range(far))
-        error_um = off_um // 2 + apart_um // 2 * abs(speed - self.speed) // self.speed
+        spacing_um = max(self.at_um[n + 1] - self.at_um[n] for n in range(far))
+        error_um = off_um // 2 + spacing_um // 2 * abs(speed - self.speed) // self.speed
         edge_um = max(self.at_um[0], self.settings["length_mm"] * 1000 - self.at_um[far])
         error_mm = (max(error_um, edge_um) + 999) // 1000
         message = "wave speed " + str(speed) + " m/s; positions within " + str(error_mm) + " mm"
-        if abs(speed - self.speed) * SPEED_OFF > self.speed:
+        if abs(speed - self.speed) * SPEED_TOLERANCE > self.speed:
             return False, message + "; speed_m_s is " + str(self.speed)
         if error_mm > MAX_ERROR_MM:
             return False, message + ", expected at most " + str(MAX_ERROR_MM)
-        if rang_us >= MAX_RINGING_US // 2:
-            return False, message + "; the panel still rings after " + str(rang_us // 1000) + " ms"
+        if ringing_us >= MAX_RINGING_US // 2:
+            return False, message + "; the panel still rings after " + str(ringing_us // 1000) + " ms"
         self.error_mm = error_mm
-        return True, message + "; rang for " + str(rang_us // 1000) + " ms"
+        return True, message + "; ringing lasted " + str(ringing_us // 1000) + " ms"

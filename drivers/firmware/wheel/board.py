@@ -17,7 +17,7 @@ rotor has stopped.
 LOOPS = 32
 """The number of edges in the loopback test."""
 MAX_ERROR_US = 1000
-"""The largest error of a time stamp that the table accepts (design: node time within 1 ms)."""
+"""Maximum error of a time stamp that the table accepts (design: node time within 1 ms)."""
 
 
 class Wheel(Board):
@@ -81,10 +81,10 @@ class Wheel(Board):
             elif pin == self.pocket:
                 seen.append(("pocket_ball", [], at_us))
             else:
-                seen += self.passed(pin, at_us)
-        return seen + self.missed(now_us)
+                seen += self.handle_mark(pin, at_us)
+        return seen + self.report_lost_edges(now_us)
 
-    def passed(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+    def handle_mark(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Handle the mark at one index sensor.
 
         At the second sensor of the pair, return a reading stamped with the time at `index`.
@@ -100,9 +100,9 @@ class Wheel(Board):
             return [("rotor_index", [("direction", "cw")], first[1])]
         return [("rotor_index", [("direction", "ccw")], at_us)]
 
-    def missed(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+    def report_lost_edges(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Report lost edges with device_down and device_up, so that no wrong count is used."""
-        lost = self.hardware.lost()
+        lost = self.hardware.lost_edges()
         if lost == self.lost:
             return []
         seen = str(lost - self.lost) + " edges lost"
@@ -118,12 +118,12 @@ class Wheel(Board):
         return super().command(verb, fields, now_us)
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the largest error of its time stamps, once measured."""
+        """Return the maximum error of its time stamps, once measured."""
         return [] if self.error_us < 0 else [("error_us", str(self.error_us))]
 
-    def safe(self) -> None:
+    def make_safe(self) -> None:
         """Switch the lamps off."""
-        self.lamps.dark()
+        self.lamps.switch_off()
 
     def selftest(self) -> tuple[bool, str]:
         """Measure the error of time stamps through a wire from `loop_out` to `loop_in`; fail without it."""
@@ -134,9 +134,9 @@ class Wheel(Board):
         self.hardware.output(out, True)
         self.hardware.edges()
         worst = 0
-        for turn in range(LOOPS):
+        for count in range(LOOPS):
             at_us = self.hardware.clock()
-            self.hardware.output(out, turn % 2 == 1)
+            self.hardware.output(out, count % 2 == 1)
             found = [edge for edge in self.hardware.edges() if edge[0] == back]
             if len(found) != 1:
                 return False, "found " + str(len(found)) + " edges, expected 1: is loop_out wired to loop_in?"

@@ -158,7 +158,7 @@ def test_a_die_that_is_hidden_is_lost_and_found_again_beside_the_other() -> None
 def test_objects_that_are_not_dice_are_counted_and_not_reported() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     assert health(watch(still(3, (1000.0, 300.0, "chip:99")), camera)) == ["up"]
-    assert camera.strangers == 3
+    assert camera.unknown_objects == 3
 
 
 def test_a_frame_with_a_damaged_line_is_dropped_completely() -> None:
@@ -166,13 +166,13 @@ def test_a_frame_with_a_damaged_line_is_dropped_completely() -> None:
     damaged = frame([LEFT, RIGHT]).replace(b"N2 die4", b"N2 d\xffe4")
     watch(still(3, LEFT, RIGHT), camera)
     assert camera.receive(3 * FRAME_US, damaged) == []
-    assert (camera.frames, camera.spoilt) == (3, 1)
+    assert (camera.frames, camera.spoilt_frames) == (3, 1)
 
 
 def test_a_frame_whose_start_was_not_received_is_dropped() -> None:
     camera = JevoisCamera("cam", SETTINGS)
     assert camera.receive(0, frame([LEFT]).removeprefix(b"MARK START\n")) == []
-    assert (camera.frames, camera.spoilt) == (0, 1)
+    assert (camera.frames, camera.spoilt_frames) == (0, 1)
 
 
 def test_frames_read_in_one_burst_are_spread_over_their_period() -> None:

@@ -45,7 +45,7 @@ def test_a_line_that_is_not_an_object_is_a_complaint_and_the_next_line_is_read(l
     first, second = read(line + b"\n" + ALIVE)
     if why:
         assert isinstance(first, BadLine)
-        assert why in first.why
+        assert why in first.reason
     assert second == {"kind": "alive"}
 
 

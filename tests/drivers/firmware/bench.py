@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import drivers
 from controller.model.readings import AnyReading, DeviceUp
-from drivers.firmware.shared.identity import firmware_of, hash_of
+from drivers.firmware.shared.identity import format_firmware_id, hash_files
 from drivers.firmware.shared.program import VERSION
 from drivers.link.serial_port import SerialPort
 from drivers.link.station import Station
@@ -69,7 +69,7 @@ class HostedBoard:
     def firmware(self) -> str:
         """Return the firmware that its hello must report."""
         board = json.loads((self.root / "board.json").read_text())["board"]
-        return firmware_of(board, VERSION, hash_of(str(self.root)))
+        return format_firmware_id(board, VERSION, hash_files(str(self.root)))
 
     def order(self, line: str) -> None:
         """Return one of the order lines of hosted.py."""

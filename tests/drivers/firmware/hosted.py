@@ -19,7 +19,7 @@ import time
 
 from drivers.firmware.shared.identity import SETTINGS, load
 from drivers.firmware.shared.program import Board
-from drivers.firmware.shared.start import BOARDS, program_on
+from drivers.firmware.shared.start import BOARDS, build_program
 
 PULSE = 19
 ECHO_US = 500
@@ -149,11 +149,11 @@ class Hosted:
     def watch(self, pin):
         self.levels.setdefault(pin, True)
 
-    def stamp(self, pins):
+    def stamp_falling_edges(self, pins):
         for pin in pins:
             self.watch(pin)
 
-    def hold(self, peak, discharge):
+    def set_up_peak_detector(self, peak, discharge):
         pass
 
     def peak(self):
@@ -169,7 +169,7 @@ class Hosted:
         seen, self.seen = self.seen, []
         return seen
 
-    def lost(self):
+    def lost_edges(self):
         return 0
 
     def output(self, pin, on):
@@ -194,10 +194,10 @@ def main(words):
     BOARDS["cam"] = Camera
     echo = load(words[1] + SETTINGS).get("echo", [])
     hardware = Hosted(words[0], int(words[2]), int(words[3]), echo)
-    program = program_on(hardware, words[1])
+    program = build_program(hardware, words[1])
     program.announce()
     while not hardware.ended:
-        program.turn()
+        program.run_once()
 
 
 main(sys.argv[1:])

@@ -14,7 +14,7 @@ pytest.importorskip("numpy", reason="numpy comes with the extra `vision`")
 
 from controller.model.outcomes import RollCalled
 from controller.model.readings import Input, WallImpact
-from drivers.readings import texts_of
+from drivers.readings import to_texts
 from drivers.sim import dice
 from drivers.sim.scenes import Feed
 from tests.app.rig import until
@@ -91,7 +91,7 @@ def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
                     (at_us, f"{COLLECTED} 0"), (at_us + PRESSED_US, f"{COLLECTED} 1"),
                 ]  # fmt: skip
             case _:
-                kind, fields = texts_of(reading)
+                kind, fields = to_texts(reading)
                 words = " ".join(f"{name}={value}" for name, value in fields.items())
                 told["cam"].append((arrived_us - start_us, f"say {kind} {at_us} {{at}} {words}"))
     return told

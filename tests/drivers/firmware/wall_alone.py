@@ -24,7 +24,7 @@ class Alone:
     def clock(self):
         return self.now_us
 
-    def stamp(self, pins):
+    def stamp_falling_edges(self, pins):
         pass
 
     def edges(self):

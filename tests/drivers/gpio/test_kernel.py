@@ -77,8 +77,8 @@ def test_a_line_is_requested_with_both_edges_the_monotonic_clock_and_the_largest
 def test_a_machine_without_chips_has_none_and_no_line_has_a_holder() -> None:
     if glob("/dev/gpiochip*"):
         pytest.skip("this machine has GPIO chips")
-    assert gpio_kernel.chips_of_machine() == []
-    assert gpio_kernel.holder_of(CHIP, 17) == ""
+    assert gpio_kernel.list_chips() == []
+    assert gpio_kernel.find_holder(CHIP, 17) == ""
 
 
 def test_two_names_of_one_chip_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_two_names_of_one_chip_count_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(gpiod, "Chip", Known)
     monkeypatch.setattr("drivers.link.gpio_kernel.glob", lambda _: ["/dev/gpiochip0", "/dev/gpiochip4"])
     monkeypatch.setattr("os.path.realpath", lambda _: "/dev/gpiochip0")
-    assert gpio_kernel.chips_of_machine() == [CHIP]
+    assert gpio_kernel.list_chips() == [CHIP]
 
 
 def test_a_chip_that_may_not_be_opened_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,5 +99,5 @@ def test_a_chip_that_may_not_be_opened_is_reported(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(gpiod, "Chip", refuse)
     monkeypatch.setattr("drivers.link.gpio_kernel.glob", lambda _: ["/dev/gpiochip0"])
     with pytest.raises(PortError) as refused:
-        gpio_kernel.chips_of_machine()
+        gpio_kernel.list_chips()
     assert refused.value.code == "no_permission"

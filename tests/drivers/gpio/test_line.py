@@ -6,8 +6,8 @@ from drivers.gpio.input_line import EdgeMissed, InputLine, LevelChange, LineChan
 def known(debounce_us: int = 200) -> InputLine:
     """Return a line that is known to be inactive since 1000."""
     line = InputLine(debounce_us, 200)
-    happened = [*line.level(1000, False), *line.level(1000 + debounce_us, False)]
-    assert happened == [LevelChange(False, 1000, False)]
+    changes = [*line.level(1000, False), *line.level(1000 + debounce_us, False)]
+    assert changes == [LevelChange(False, 1000, False)]
     return line
 
 
@@ -37,10 +37,10 @@ def test_two_polls_that_contradict_the_edges_must_be_apart() -> None:
 def test_a_poll_older_than_an_edge_proves_nothing() -> None:
     line = known(debounce_us=0)
     line.edge(50_000, True, 1)
-    happened: list[LineChange] = []
+    changes: list[LineChange] = []
     for t_us in (10_000, 30_000):
-        happened += line.level(t_us, False)
-    assert happened == []
+        changes += line.level(t_us, False)
+    assert changes == []
     assert line.stable
 
 

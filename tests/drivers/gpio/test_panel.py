@@ -50,10 +50,10 @@ class PanelBench(Bench):
         self.kernel.drive(self.inputs[name].line, active, self.time.us)
         self.turn()
 
-    def press(self, name: str, for_us: int = 80_000) -> int:
+    def press(self, name: str, duration_us: int = 80_000) -> int:
         pressed_us = self.time.us
         self.drive(name, active=True)
-        self.after(for_us)
+        self.after(duration_us)
         self.drive(name, active=False)
         self.after(30_000)
         return pressed_us

@@ -9,7 +9,7 @@ import yaml
 from pydantic import TypeAdapter
 
 from drivers.device import Device, DeviceType, EdgeLines, PanelLines
-from drivers.gpio.lines import GPIO_TROUBLES
+from drivers.gpio.lines import GPIO_FAULTS
 from drivers.gpio.settings import TIMED, BeamsSettings, PanelSettings, TimedKind
 from drivers.health import reason_for
 from drivers.link.gpio_edges import EdgePort
@@ -24,7 +24,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "devices"
     ("settings", "says"),
     [
         ({"chip": "gpiochip0"}, r"chip: found 'gpiochip0', expected pinctrl-rp1"),
-        ({"inputs": {}}, "inputs: found none, expected at least one line"),
+        ({"inputs": {}}, "inputs: found no line, expected at least one"),
         (
             {"inputs": {"a": timed(5, "ball_drop"), "b": timed(5, "ball_out")}},
             "inputs.b.line: found 5, which inputs.a uses; expected another line",
@@ -61,7 +61,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "devices"
         ({"inputs": {"a": timed(5, "rotor_index")}}, "a rotor_index without a rotor_phase"),
         (
             {"inputs": {"a": timed(5, "rotor_index"), "b": timed(6, "rotor_phase")}},
-            "phase_first: found nothing, expected cw or ccw",
+            "phase_first: missing, expected cw or ccw",
         ),
         (
             {
@@ -94,7 +94,7 @@ def test_a_mistake_in_timed_inputs_is_reported(settings: dict[str, object], says
     [
         ({"factory": "rpigpio"}, "factory: found 'rpigpio', expected gpiod"),
         ({"chip": "4"}, "chip: found '4'"),
-        ({"inputs": {}}, "inputs: found none"),
+        ({"inputs": {}}, "inputs: found no line"),
         ({"inputs": {"a": button(5, debounce_us=0)}}, "a.debounce_us: found 0, expected 1000 to 25000"),
         (
             {"inputs": {"a": button(5, debounce_us=200_000)}},
@@ -108,14 +108,14 @@ def test_a_mistake_in_timed_inputs_is_reported(settings: dict[str, object], says
             {"inputs": {"a": button(5, stuck_us=40_000)}},
             "a.stuck_us: found 40000, expected 0, or at least 5000000",
         ),
-        ({"inputs": {"a": button(5, by="")}}, "a.by: found nothing, expected the role"),
-        ({"inputs": {"a": button(5, name="")}}, "a.name: found nothing, expected the name of its input"),
+        ({"inputs": {"a": button(5, by="")}}, "a.by: missing, expected the role"),
+        ({"inputs": {"a": button(5, name="")}}, "a.name: missing, expected the name of its input"),
         ({"inputs": {"a": button(5, fields={"seet": "1"})}}, "a.fields: found {'seet': '1'}"),
-        ({"inputs": {"a": button(5, open_when="active")}}, "a.open_when: found 'active', expected nothing"),
+        ({"inputs": {"a": button(5, open_when="active")}}, "a.open_when: found 'active', expected no value"),
         ({"inputs": {"a": door(5, open_when=None)}}, "a.open_when: found None, expected active or inactive"),
         ({"inputs": {"a": door(5, by="dealer")}}, "a: found by or fields, expected neither"),
         ({"inputs": {"a": button(5, kind="lever")}}, "a.kind: found 'lever', expected input or switch"),
-        ({"outputs": {"z": lamp(5, "")}}, "outputs.z.lamp: found nothing"),
+        ({"outputs": {"z": lamp(5, "")}}, "outputs.z.lamp: missing"),
         ({"outputs": {"z": lamp(5, "lock", for_ms=-1)}}, "outputs.z.for_ms: found -1"),
         (
             {"outputs": {"z": lamp(17, "lock")}},
@@ -177,7 +177,7 @@ def test_the_port_of_a_panel_has_outputs() -> None:
 def test_a_missing_chip_does_not_prevent_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gpiod")
     pytest.importorskip("drivers.link.gpio_panel", exc_type=ImportError)
-    monkeypatch.setattr("drivers.link.gpio_kernel.chips_of_machine", list)
+    monkeypatch.setattr("drivers.link.gpio_kernel.list_chips", list)
     for address in (EdgeLines(LABEL, beams(1)), PanelLines(LABEL, {"a": button(5)})):
         check_hardware(address)
         with pytest.raises(PortError, match="expected one chip with the label pinctrl-rp1") as refused:
@@ -192,14 +192,14 @@ def test_without_its_library_a_device_says_what_to_install(monkeypatch: pytest.M
     with pytest.raises(PortError, match="gpiod") as refused:
         port_at(EdgeLines(LABEL, beams(1)))
     assert refused.value.code == "no_library"
-    assert "pip install" in reason_for(refused.value.code, refused.value.seen, GPIO_TROUBLES)
+    assert "pip install" in reason_for(refused.value.code, refused.value.seen, GPIO_FAULTS)
 
 
 @pytest.mark.parametrize("page", ["gpio-beams.md", "gpio-panel.md"])
 def test_the_page_lists_every_fault(page: str) -> None:
     text = (PAGES / page).read_text("utf-8")
     only_beams = {"direction_unclear"}
-    missing = [code for code in GPIO_TROUBLES if f"`{code}`" not in text]
+    missing = [code for code in GPIO_FAULTS if f"`{code}`" not in text]
     assert set(missing) <= (only_beams if page == "gpio-panel.md" else set())
 
 

@@ -105,5 +105,5 @@ def test_a_request_to_a_device_is_sent_at_once_and_its_answer_awaited() -> None:
 def test_arrivals_for_no_device_are_counted() -> None:
     hub, _ = table()
     assert hub.take(Arrival("stranger", 0, b"x")) == []
-    assert hub.strays == 1
+    assert hub.unknown_arrivals == 1
     assert Hub([]).next_deadline() is None

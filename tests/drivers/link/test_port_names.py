@@ -46,13 +46,16 @@ def test_a_name_that_stays_the_same_is_accepted(machine: Path, name: str) -> Non
     [
         (
             "/dev/ttyUSB0",
-            f"whatever was plugged in first; write /dev/serial/by-id/{FTDI}, which is this port",
+            f"the device that was plugged in first; write /dev/serial/by-id/{FTDI}, which is this port",
         ),
         (
             "/dev/ttyUSB1",
-            f"whatever was plugged in first; write /dev/serial/by-path/{PATH}, which is this port",
+            f"the device that was plugged in first; write /dev/serial/by-path/{PATH}, which is this port",
         ),
-        ("/dev/ttyACM7", "whatever was plugged in first; write its name under /dev/serial/by-id or /dev/"),
+        (
+            "/dev/ttyACM7",
+            "the device that was plugged in first; write its name under /dev/serial/by-id or /dev/",
+        ),
         (f"/dev/serial/by-id/{CH340}", f"no serial number.*write /dev/serial/by-path/{PATH}"),
         (
             "/dev/serial/by-id/usb-1a86_USB2.0-Serial-if00-port0",

@@ -34,7 +34,7 @@ def ear() -> Ear:
 
 @pytest.fixture
 def link(plug: Plug, ear: Ear) -> Iterator[Link]:
-    link = link_to(SerialPort(str(plug.name), 921_600, write_s=PATIENCE_S), ear.inlet)
+    link = link_to(SerialPort(str(plug.name), 921_600, write_timeout_s=PATIENCE_S), ear.inlet)
     yield link
     assert link.stop()
 
@@ -246,7 +246,7 @@ class TestTheLink:
         assert ear.data(4) == b"13\r\n"
 
     def test_a_device_that_reads_nothing_is_a_stuck_writer(self, plug: Plug, ear: Ear) -> None:
-        link = link_to(SerialPort(str(plug.name), 921_600, write_s=0.05), ear.inlet)
+        link = link_to(SerialPort(str(plug.name), 921_600, write_timeout_s=0.05), ear.inlet)
         plug.plug()
         link.start()
         ear.up()

@@ -21,7 +21,7 @@ def ear() -> Ear:
 
 @pytest.fixture
 def link(tmp_path: Path, ear: Ear, monkeypatch: pytest.MonkeyPatch) -> Iterator[Link]:
-    monkeypatch.setattr(stream_port, "WAIT_S", 0.01)
+    monkeypatch.setattr(stream_port, "WAIT_TIMEOUT_S", 0.01)
     link = link_to(SocketPort(str(tmp_path / "cam.sock")), ear.inlet, "cam")
     link.start()
     ear.down("no_port")
@@ -95,7 +95,7 @@ class TestASocket:
     def test_whose_program_reads_nothing_is_a_stuck_writer(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(stream_port, "WRITE_S", 0.02)
+        monkeypatch.setattr(stream_port, "WRITE_TIMEOUT_S", 0.02)
         port = SocketPort(str(tmp_path / "cam.sock"))
         port._listen()
         with connected(tmp_path):

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from drivers.health import Recovered, Trouble
+from drivers.health import Fault, Recovered
 from drivers.node.node_end import Command, NodeEnd
 from drivers.node.sentences import (
     CLOCK_US,
@@ -190,8 +190,8 @@ class World:
 
     def _health(self, since_us: int) -> Iterator[tuple[int, str]]:
         for at, message in self.told:
-            if at > since_us and isinstance(message, Trouble | Recovered):
-                yield at, message.code if isinstance(message, Trouble) else "well"
+            if at > since_us and isinstance(message, Fault | Recovered):
+                yield at, message.code if isinstance(message, Fault) else "well"
 
     def _tell(self, messages: Sequence[Message]) -> None:
         self.told += [(self.now_us, message) for message in messages]
@@ -218,7 +218,7 @@ class World:
             elif self.node_alive:
                 for command in self.node.receive(self.node_clock(), piece):
                     self.commands.append(command)
-                    self.node.acknowledge(self.node_clock(), command.number, says="done")
+                    self.node.acknowledge(self.node_clock(), command.number, message="done")
 
 
 WRAP_SOON = CLOCK_US - 600_000_000

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from drivers.node.requests import CONTRADICTIONS, ClockAnswer, ClockStepError, NodeClock
+from drivers.node.requests import MAX_CONTRADICTIONS, ClockAnswer, ClockStepError, NodeClock
 from drivers.node.sentences import CLOCK_US, FIRST_PING_US, PING_EVERY_US
 
 Delay = Callable[[Random], float]
@@ -23,10 +23,10 @@ class Board:
         return int(self.start_us + table_us * (1 + self.drift)) % CLOCK_US
 
 
-def ask(clock: NodeClock, board: Board, at_us: float, there_us: float, back_us: float) -> None:
+def ask(clock: NodeClock, board: Board, at_us: float, there_us: float, returned_us: float) -> None:
     got = at_us + there_us
     said = got + 150
-    clock.learn(ClockAnswer(int(at_us), board.at(got), board.at(said), int(said + back_us)))
+    clock.learn(ClockAnswer(int(at_us), board.at(got), board.at(said), int(said + returned_us)))
 
 
 def errors_of(
@@ -115,7 +115,7 @@ def test_a_clock_that_was_set_is_noticed_after_three_answers() -> None:
     board = Board(5_000_000, 20e-6)
     clock, now = settled(board)
     stepped = Board(board.start_us + 50_000, 20e-6)
-    for _ in range(CONTRADICTIONS - 1):
+    for _ in range(MAX_CONTRADICTIONS - 1):
         ask(clock, stepped, now, 300, 300)
         now += PING_EVERY_US
     with pytest.raises(ClockStepError, match="clock was reset"):
@@ -129,7 +129,7 @@ def test_a_clock_with_an_impossible_rate_is_refused() -> None:
 
 def test_an_answer_dated_before_its_query_is_ignored() -> None:
     clock = NodeClock()
-    clock.learn(ClockAnswer(sent_us=1000, got_us=0, answered_us=5000, back_us=2000))
+    clock.learn(ClockAnswer(sent_us=1000, received_us=0, answered_us=5000, returned_us=2000))
     assert (clock.answers, clock.outliers) == (0, 1)
 
 

@@ -21,11 +21,11 @@ from controller.model.readings import (
     WallImpact,
 )
 from drivers.device import Device
-from drivers.health import TROUBLES
+from drivers.health import DEVICE_FAULTS
 from drivers.node.device import ChannelSettings, NodeDevice, NodeSettings
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import Hello
-from drivers.readings import ReadingError, reading_of, texts_of
+from drivers.readings import ReadingError, build_reading, to_texts
 
 STEP_US = 5_000
 WALLS = {
@@ -136,7 +136,7 @@ def test_an_impossible_reading_is_reported_as_missed_with_the_reason(
     kind: str, fields: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(ReadingError, match=complaint):
-        reading_of(kind, fields, "cam", 0, 0, texts=True)
+        build_reading(kind, fields, "cam", 0, 0, text_values=True)
     wired = Wired().up()
     wired.board.reading(wired.now_us, kind, fields)
     (told,) = wired.after(STEP_US)
@@ -213,12 +213,12 @@ def _fits(value: object, hint: object) -> bool:
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(examples())
 def test_every_kind_of_reading_survives_conversion_to_text_and_back(reading: Reading) -> None:
-    kind, texts = texts_of(reading)
-    assert reading_of(kind, texts, "cam", 5, 9, texts=True) == reading
+    kind, texts = to_texts(reading)
+    assert build_reading(kind, texts, "cam", 5, 9, text_values=True) == reading
 
 
 def test_a_ruling_may_name_its_attempt_by_a_number() -> None:
-    made = reading_of("input", {"name": "void", "by": "dealer", "what": 3}, "box", 5, 9)
+    made = build_reading("input", {"name": "void", "by": "dealer", "what": 3}, "box", 5, 9)
     assert made == Input(t=5, dev="box", arrived=9, name="void", by="dealer", what="3")
 
 
@@ -249,7 +249,7 @@ def test_a_lost_port_takes_all_its_devices_down() -> None:
     assert [reading.dev for reading in down] == ["cam", "wall-left", "wall-right"]
     assert all(isinstance(r, DeviceDown) and r.code == "unplugged" for r in down)
     assert isinstance(down[0], DeviceDown)
-    assert down[0].reason == "/dev/x went away; " + TROUBLES["unplugged"].do
+    assert down[0].reason == "/dev/x went away; " + DEVICE_FAULTS["unplugged"].do
 
 
 def test_a_silent_node_has_its_port_reopened_once() -> None:

@@ -96,7 +96,7 @@ class PlayedEnd:
     def hear(self, at: int, line: bytes) -> list[str]:
         for command in self.node.receive(at, line):
             known = command.verb == "lamp"
-            self.node.acknowledge(at, command.number, ok=known, says="" if known else f"no {command.verb}")
+            self.node.acknowledge(at, command.number, ok=known, message="" if known else f"no {command.verb}")
         return self.node.take_output().decode().splitlines()
 
     def idle(self, at: int) -> list[str]:
@@ -129,7 +129,7 @@ def test_a_node_sends_exactly_the_sentences_of_the_page(name: str, made: Callabl
 def test_each_sentence_of_the_page_has_the_meaning_given_below_it() -> None:
     lines = block("sentences")
     for line, meaning in zip(lines[::2], lines[1::2], strict=True):
-        sentence, _, seal = heard = decode(line.encode())
+        sentence, _, seal = received = decode(line.encode())
         assert json.loads(meaning) == {
             "from": "node" if sentence.speaker is Speaker.NODE else "table",
             "node": sentence.node,
@@ -140,7 +140,7 @@ def test_each_sentence_of_the_page_has_the_meaning_given_below_it() -> None:
             "fields": dict(sentence.fields),
             "seal": seal.decode(),
         }
-        assert finish(encode(sentence), heard.seal).decode() == line + "\n"
+        assert finish(encode(sentence), received.seal).decode() == line + "\n"
 
 
 def test_the_sentence_that_the_page_explains_is_valid() -> None:
@@ -183,7 +183,7 @@ def test_the_reference_nodes_own_arithmetic_matches_the_standards() -> None:
         ),
         (r"then sends one every (\d+) ms while", sentences.BEAT_US // 1000),
         (r"After (1\.5) s without a valid sentence", sentences.SILENT_US / 1e6),
-        (r"does not answer for (1\.9) s", sentences.DEAF_US / 1e6),
+        (r"does not answer for (1\.9) s", sentences.NOT_RECEIVING_US / 1e6),
         (r"the next one follows after (\d+) ms", sentences.PING_RETRY_US // 1000),
         (r"more than (\d+) s old", sentences.MAX_AGE_US // 1_000_000),
         (r"requests them again every (\d+) ms", sentences.RESEND_RETRY_US // 1000),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from drivers.health import BACKDATE_US, CLEAN_US, Trouble
+from drivers.health import BACKDATE_US, LOSS_CLEARS_US, Fault
 from drivers.node.sentences import GIVE_UP_US, Hello, NodeReading, crc_of
 from drivers.node.table_end import Phase
 from tests.drivers.node.node_world import (
@@ -109,10 +109,10 @@ class TestLoss:
         self.lose_one(world)
         world.after(5000)
         trouble = world.told[-2][1]
-        assert isinstance(trouble, Trouble)
+        assert isinstance(trouble, Fault)
         assert (trouble.code, trouble.seen, trouble.down) == ("sentences_lost", "1 sentences lost", True)
         assert before - 5000 <= trouble.since_us <= before
-        world.after(CLEAN_US)
+        world.after(LOSS_CLEARS_US)
         assert world.health()[-1][1] == "well"
         assert world.table.counters.lost == 1
 
@@ -121,7 +121,7 @@ class TestLoss:
         world.after(300_000)
         self.lose_one(world)
         world.after(5000)
-        lost = [(at, m) for at, m in world.told if isinstance(m, Trouble) and m.code == "sentences_lost"]
+        lost = [(at, m) for at, m in world.told if isinstance(m, Fault) and m.code == "sentences_lost"]
         assert [(at - m.since_us) for at, m in lost] == [BACKDATE_US]
 
     def test_a_sentence_that_is_not_repeated_is_reported_lost_in_time(self) -> None:
@@ -168,7 +168,7 @@ class TestLoss:
         world = World().up()
         world._tell(world.table.overflowed(world.now_us, 4096))
         assert world.health()[-1][1] == "sentences_lost"
-        world.after(CLEAN_US + 1000)
+        world.after(LOSS_CLEARS_US + 1000)
         assert world.health()[-1][1] == "well"
 
     @SEALED
@@ -225,7 +225,7 @@ class TestTooMuch:
             world.inject(b"\xff\x00 spikes\n")
             world.after(100_000)
         trouble = world.told[-1][1]
-        assert isinstance(trouble, Trouble)
+        assert isinstance(trouble, Fault)
         assert (trouble.code, trouble.down) == ("noisy_line", False)
         world.after(11 * SECOND_US)
         assert world.health()[-1][1] == "well"

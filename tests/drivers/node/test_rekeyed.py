@@ -3,7 +3,7 @@
 import pytest
 
 from drivers.device import RandomBytes
-from drivers.health import Trouble
+from drivers.health import Fault
 from drivers.node.device import NodeDevice, NodeSettings
 from drivers.node.sentences import Message, NodeReading
 from drivers.node.table_end import Phase
@@ -12,8 +12,8 @@ from tests.drivers.node.node_world import KEY, SECOND_US, World
 NEW = bytes(range(100, 132))
 
 
-def last_trouble(messages: list[tuple[int, Message]]) -> Trouble:
-    return [message for _, message in messages if isinstance(message, Trouble)][-1]
+def last_trouble(messages: list[tuple[int, Message]]) -> Fault:
+    return [message for _, message in messages if isinstance(message, Fault)][-1]
 
 
 def test_a_board_with_the_old_key_is_refused_from_the_change_on() -> None:
@@ -68,7 +68,7 @@ def test_before_the_port_is_open_a_new_key_is_used_silently() -> None:
     before = len(world.told)
     world.table.rekey(NEW)
     world._tell(world.table.tick(world.now_us))
-    assert [one for _, one in world.told[before:] if isinstance(one, Trouble | NodeReading)] == []
+    assert [one for _, one in world.told[before:] if isinstance(one, Fault | NodeReading)] == []
     world._tell(world.table.opened(world.now_us))
     world.up()
 

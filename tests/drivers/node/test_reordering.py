@@ -43,7 +43,7 @@ def test_a_number_that_does_not_arrive_is_lost_since_the_last_one_before_it() ->
 
 def test_without_repetition_a_missing_number_is_lost_at_once() -> None:
     order, _, _ = order_of(0, 2)
-    assert order.losses(1000, at_once=True) == Loss(1, since_us=0)
+    assert order.losses(1000, give_up_all=True) == Loss(1, since_us=0)
 
 
 def test_of_a_long_gap_only_the_last_are_remembered() -> None:

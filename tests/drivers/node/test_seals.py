@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.health import Trouble
+from drivers.health import Fault
 from drivers.node.sentences import Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase
 from tests.drivers.node.node_world import (
@@ -29,7 +29,7 @@ class TestSeals:
         world = World(key=KEY).up()
         world.inject(sentence_of(world, "wall_impact", 500, wall="left", pos_mm="1", peak="1"))
         trouble = world.told[-1][1]
-        assert isinstance(trouble, Trouble)
+        assert isinstance(trouble, Fault)
         assert (world.seen, trouble.code, trouble.down) == ([], "forged", False)
         world.knock()
         world.after(5000)

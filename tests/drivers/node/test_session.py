@@ -2,7 +2,7 @@
 
 import pytest
 
-from drivers.health import REOPEN_US, Recovered, Trouble
+from drivers.health import REOPEN_US, Fault, Recovered
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import HELLO_WITHIN_US, SILENT_US, Hello, Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase, TableEnd
@@ -61,7 +61,7 @@ class TestMeeting:
     def test_another_node_on_the_port_is_named(self) -> None:
         world = World(hello=Hello("w2", "1.0", "", {}, (), 0))
         world.after(SECOND_US)
-        troubles = [message for _, message in world.told if isinstance(message, Trouble)]
+        troubles = [message for _, message in world.told if isinstance(message, Fault)]
         assert [(t.code, t.seen, t.down) for t in troubles[1:]] == [
             ("wrong_device", "found node w2, expected node w1", True)
         ]
@@ -80,7 +80,7 @@ class TestMeeting:
         world = World(node_alive=False)
         nonce = world.table._nonce
         world.inject(sentence_of(world, "hello", 0, version="2", nonce=nonce))
-        assert world.told[-1][1] == Trouble(
+        assert world.told[-1][1] == Fault(
             "wrong_version", "node w1 uses version 2 of the link, expected 1", True, 0
         )
 
@@ -267,7 +267,7 @@ class TestLosingEachOther:
     def test_a_lost_port_takes_the_node_down(self) -> None:
         world = World().up()
         world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
-        assert world.told[-1][1] == Trouble("unplugged", "pulled", True, world.now_us)
+        assert world.told[-1][1] == Fault("unplugged", "pulled", True, world.now_us)
         assert world.table.receive(world.now_us, b"$w1") == []
         assert world.table.next_deadline() is None
 

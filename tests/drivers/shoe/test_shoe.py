@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Switch
 from drivers.device import Device, StreamAddress
-from drivers.health import CLEAN_US
+from drivers.health import LOSS_CLEARS_US
 from drivers.shoe.device import PLAIN_CODES, TYPE, CardOut, Shoe, ShoeProtocol, ShoeSettings, ShoeSpeaker
 
 MS = 1000
@@ -107,8 +107,8 @@ def test_an_unknown_code_is_a_fault_that_may_have_hidden_a_card(noise: bytes) ->
     readings = heard(device, (SECOND_US, noise))
     assert faces(readings) == []
     assert [type(r) for r in readings] == [DeviceDown]
-    assert device.next_deadline() == SECOND_US + CLEAN_US
-    assert [type(r) for r in device.tick(SECOND_US + CLEAN_US)] == [DeviceUp]
+    assert device.next_deadline() == SECOND_US + LOSS_CLEARS_US
+    assert [type(r) for r in device.tick(SECOND_US + LOSS_CLEARS_US)] == [DeviceUp]
 
 
 def test_after_a_doubt_cards_have_no_known_position() -> None:
@@ -192,12 +192,12 @@ def test_dropped_bytes_may_have_been_cards() -> None:
     ("change", "fault"),
     [
         ({"cards": {"A": "Qh", "B": "1h"}}, "found '1h' for code 'B'"),
-        ({"cards": {"A": "Qh"}, "unread": ("A",)}, "found code 'A' twice"),
+        ({"cards": {"A": "Qh"}, "unread": ("A",)}, "found code 'A' more than once"),
         ({"cards": {" A": "Qh"}}, "without blanks"),
         ({"cards": {"": "Qh"}}, "expected printable"),
         ({"cards": {"Ä": "Qh"}}, "expected printable"),
         ({"repeats_ms": 0}, "repeats_ms: found 0"),
-        ({"silent_s": 5.0}, "no code under `alive`"),
+        ({"silent_s": 5.0}, "no code is listed under `alive`"),
         ({"silent_s": 0.0, "alive": ("OK",)}, "silent_s: found 0"),
     ],
 )

@@ -18,10 +18,10 @@ from drivers.ss2.protocol import (
     SelfTestCode,
     SensorEvent,
     Status,
+    decode_number,
     games_between,
-    number_of,
     read_parameter,
-    with_its_blank,
+    restore_blank,
 )
 
 steady = settings(derandomize=True, max_examples=60, deadline=None)
@@ -168,7 +168,7 @@ def test_a_page_of_the_wheels_log_is_read_if_its_checksum_is_right() -> None:
 
 
 def test_numbers_are_distinguished_only_by_their_padding() -> None:
-    assert [number_of(text) for text in (" 0", "00", "38", "39", "  ", "36", "37")] == [
+    assert [decode_number(text) for text in (" 0", "00", "38", "39", "  ", "36", "37")] == [
         "0",
         "00",
         "000",
@@ -200,7 +200,7 @@ def test_a_parameter_that_the_wheel_does_not_have_is_refused(letter: str) -> Non
 
 
 def test_blanks_stripped_by_a_recorder_are_tolerated_for_one_digit_only() -> None:
-    assert [with_its_blank(line) for line in (b"8", b"00", b"18", b"x", b"*u OK")] == [
+    assert [restore_blank(line) for line in (b"8", b"00", b"18", b"x", b"*u OK")] == [
         b" 8",
         b"00",
         b"18",
