@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from tests.lab import kernel, root
+from tests.lab import kernel, results, root
 from tests.lab.cache import CannotBuild
 from tests.lab.machine import Machine
 from tests.lab.report import Report
@@ -20,6 +20,7 @@ TEST_S = 900
 MakeMachine = Callable[..., Machine]
 FIGURES = "lab"
 REPORT = pytest.StashKey[Report]()
+PASSED = pytest.StashKey[bool]()
 _LONG = ("day", "debian", "upgrade", "cuts", "blocks", "units", "wheel")
 LONGEST_FIRST = tuple(f"test_{what}" for what in _LONG)
 """Guests run beside each other: what takes long begins first, so that no core waits for it at the end.
@@ -111,6 +112,34 @@ def built() -> tuple[Path, Path]:
         return program.result(), disk.result()
     except CannotBuild as why:
         pytest.skip(f"the lab cannot be built here: {why}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Note on a test whether it passed, for `_unless_kept`."""
+    outcome = yield
+    if call.when == "call":
+        item.stash[PASSED] = outcome.passed
+    return outcome
+
+
+@pytest.fixture(autouse=True)
+def _unless_kept(request: pytest.FixtureRequest, report: Report) -> Iterator[None]:
+    """Skip a long test that passed with the same files, and show its values; LAB_AGAIN=1 runs it again."""
+    test: pytest.Item = request.node
+    if test.get_closest_marker("long") is None:
+        yield
+        return
+    result = None if os.environ.get("LAB_AGAIN") else results.kept(test.name)
+    if result is not None:
+        report.notes += [f"{note} ({result.passed_at})" for note in result.notes]
+        pytest.skip(f"passed with these same files at {result.passed_at}; LAB_AGAIN=1 runs it again")
+    before = len(report.notes)
+    yield
+    if test.stash.get(PASSED, False):
+        results.keep(test.name, report.notes[before:])
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
-"""A resource shared by the lab's processes is held by one at a time; this needs no machine."""
+"""What the lab keeps between runs: shared by its processes one at a time; this needs no machine."""
 
 import fcntl
 from pathlib import Path
 
 import pytest
 
+from tests.lab import results
 from tests.lab.cache import alone
 
 
@@ -16,3 +17,19 @@ def test_a_root_in_use_by_a_test_is_held_by_that_test_only(tmp_path: Path) -> No
 
     with (tmp_path / "root.lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_long_test_is_repeated_once_a_file_that_it_tests_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path))
+    monkeypatch.setattr(results, "sources", lambda: "before")
+    results.keep("a_day", ["24 hours"])
+    kept = results.kept("a_day")
+    assert kept is not None
+    assert kept.notes == ["24 hours"]
+
+    monkeypatch.setattr(results, "sources", lambda: "after")
+
+    assert results.kept("a_day") is None
+    assert results.kept("another") is None

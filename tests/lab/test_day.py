@@ -16,14 +16,18 @@ WARM_HOURS = 4
 GROWTH_KIB = 4096
 """More in the rest of the day is growth. Caches fill over some 220 spins, by 3.3 MB from the twentieth on,
 and stay so: 400 spins at full speed show it."""
-PATIENCE_S = 3600
+PATIENCE_S = 7200
 
 
+@pytest.mark.long
 @pytest.mark.timeout(PATIENCE_S + 300, func_only=True)
-def test_a_day_of_play_increases_neither_memory_nor_descriptors(machine: MakeMachine, report: Report) -> None:
+@pytest.mark.parametrize("hours_played", [HOURS])
+def test_a_day_of_play_increases_neither_memory_nor_descriptors(
+    machine: MakeMachine, report: Report, hours_played: int
+) -> None:
     table = machine(arguments=[VIRTUAL_TIME], patience_s=PATIENCE_S)
 
-    found = table.call(day.play_day, HOURS, SPINS_AN_HOUR, seed=8)
+    found = table.call(day.play_day, hours_played, SPINS_AN_HOUR, seed=8)
 
     hours = found.hours
     warm, last = hours[min(WARM_HOURS, len(hours)) - 1], hours[-1]

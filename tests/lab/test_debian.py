@@ -56,6 +56,7 @@ def _tests(root: Path, *folders: str) -> str:
     return TRIXIE.run(root, pytest_, folder=SOURCES, timeout_s=TESTS_S)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
 def test_a_throw_and_a_spin_sensed_by_boards_under_micropython_are_settled(
     trixie: Path, report: Report
@@ -69,6 +70,7 @@ def test_a_throw_and_a_spin_sensed_by_boards_under_micropython_are_settled(
     assert PASSED.search(said)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(TESTS_S + INSTALL_S, func_only=True)
 def test_debian_13_runs_the_tests(trixie: Path, report: Report) -> None:
     said = _tests(trixie, *SUITE)
@@ -94,6 +96,7 @@ def arm64() -> Iterator[Path]:
         yield root
 
 
+@pytest.mark.long
 @pytest.mark.timeout(TESTS_S, func_only=True)
 def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, report: Report) -> None:
     logs = sorted((CHECKOUT / "tests/logs").glob("*.jsonl.gz"))
@@ -113,6 +116,7 @@ def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, rep
     assert checks
 
 
+@pytest.mark.long
 @pytest.mark.timeout(TESTS_S, func_only=True)
 def test_an_evening_on_arm64_equals_the_evening_here(arm64: Path, report: Report) -> None:
     there = ARM64.run(arm64, f"{TABLECTL} {EVENING}", timeout_s=TESTS_S)
