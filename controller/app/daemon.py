@@ -389,7 +389,7 @@ class Daemon:
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
     def _check_release(self) -> None:
-        """Compare the program's files with its maker's signed list if this machine trusts a release key."""
+        """Compare the program's files with the manufacturer's signed list, if a release key is trusted."""
         key = self.options.release_key
         if key is None or not os.path.lexists(key):
             return

@@ -48,7 +48,8 @@ _OWN: Mapping[str, FaultKind] = {
     "core_failed": FaultKind(
         "the core stopped because of a defect in the controller",
         "a defect in the controller",
-        "run `tablectl doctor --bundle FILE` and send the file to the maker; systemd restarts the service",
+        "run `tablectl doctor --bundle FILE` and send the file to the manufacturer; systemd restarts the"
+        " service",
         "when the controller restarts",
     ),
     "core_halted": FaultKind(

@@ -1,8 +1,8 @@
 """A release's signed list of its files: created where the release is built, verified where it is installed.
 
 The list (`release.json`) contains the name and SHA-256 of each file of the program, its configuration and its
-units, signed with the maker's release key. With the public key, a changed, added or missing file is detected.
-The list does not contain other projects' packages.
+units, signed with the manufacturer's release key. With the public key, a changed, added or missing file is
+detected. The list does not contain other projects' packages.
 
 Nor does it contain compiled copies (`__pycache__`), which each machine's Python creates itself. However,
 Python runs a compiled copy without reading the source if the copy's header matches, so verified sources alone

@@ -99,27 +99,27 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_row_missing": JournalFaultKind(
         "a row was deleted from the file",
-        f"{_KEEP}; call the regulator's contact",
+        f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_row_changed": JournalFaultKind(
         "a row was edited in the file",
-        f"{_KEEP}; call the regulator's contact",
+        f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_row_moved": JournalFaultKind(
         "rows were reordered, or one was replaced together with its digest",
-        f"{_KEEP}; call the regulator's contact",
+        f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_bad_signature": JournalFaultKind(
         "the chain was recomputed by somebody without the table's key",
-        f"{_KEEP}; call the regulator's contact",
+        f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_outbox_differs": JournalFaultKind(
         "the list of outcomes not yet acknowledged was edited",
-        f"{_KEEP}; call the regulator's contact",
+        f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_cut_short": JournalFaultKind(
@@ -149,13 +149,14 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_head_forged": JournalFaultKind(
         "somebody without the table's key wrote the head file, or it is older than the key",
-        f"{_KEEP}; restore the true head file; if it is lost, call the regulator's contact, then {_ACCEPT}",
+        f"{_KEEP}; restore the true head file; if it is lost, call your contact at the regulator,"
+        f" then {_ACCEPT}",
         _AFTER_REOPENING,
     ),
     "journal_head_unsigned": JournalFaultKind(
         "a release before 0.2 wrote the head file, or somebody without the table's key did",
-        "if this is not the first start after an upgrade, keep the files and call the regulator's contact;"
-        " otherwise have a person who knows the table accept it: " + _ACCEPT,
+        "if this is not the first start after an upgrade, keep the files and call your contact at the"
+        " regulator; otherwise have a person who knows the table accept it: " + _ACCEPT,
         _AFTER_REOPENING,
     ),
     "journal_old_layout": JournalFaultKind(
@@ -164,22 +165,22 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         + _ACCEPT
         + "; after that the old"
         " release can't open the journal. If this table's journal was accepted before, an older copy was"
-        " restored: keep the files and call the regulator's contact",
+        " restored: keep the files and call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_downgraded": JournalFaultKind(
         "the file's header was changed so that unsigned rows would be accepted",
-        f"{_KEEP}; call the regulator's contact",
+        f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_end_unsigned": JournalFaultKind(
         "rows were added at the end by somebody without the table's key",
-        f"{_KEEP}; call the regulator's contact",
+        f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_schema_changed": JournalFaultKind(
         "a trigger, index, table or view was added, changed or dropped",
-        f"{_KEEP}; call the regulator's contact",
+        f"{_KEEP}; call your contact at the regulator",
         _AFTER_REOPENING,
     ),
     "journal_disk_full": JournalFaultKind(

@@ -26,10 +26,10 @@ BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
 """The wheel's flags."""
 MISSING_FOR_US = 5_000_000
-"""The maker's figure: a ball that is not sensed for less than this is tolerated."""
+"""The manufacturer's value: a ball that is not sensed for less than this is tolerated."""
 LAUNCH_AGAIN_US = 3_000_000
-"""The maker's figure: for this long after the ball is in the rim, the wheel may still report that its launch
-failed."""
+"""The manufacturer's value: for this long after the ball is in the rim, the wheel may still report that its
+launch failed."""
 NO_NUMBER_US = 90_000_000
 """A wheel gives up after 75 s by itself; one that reports nothing new for longer will not report a number."""
 FASTEST_RPM_X10 = 300

@@ -26,7 +26,7 @@ from controller.rules.wheel.rotor import Place, PocketCount, PocketRead, Rotor, 
 from controller.rules.wheel.story import NOT_COMPUTED, Lap, Pass, Story
 
 DROP_SENSOR_DELAY_US = 120_000
-"""The drop sensor is below the track and fires this long after the ball left it (the maker's figure)."""
+"""The drop sensor is below the track and fires this long after the ball left it (manufacturer's value)."""
 LIES_AFTER_US = 8_000_000
 """A ball is at rest this long after its drop: it settles in 0.5 to 2.5 s, then may hop for a turn or two."""
 _LATE_FOR_A_DROP_US = 500_000
