@@ -26,7 +26,7 @@ from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
 from controller.rules.cards.deal import judge_deal
 from controller.rules.dice.judge import judge_on
-from controller.rules.doubt import doubted, objected
+from controller.rules.doubt import with_doubt, with_objection
 from controller.rules.wheel import Learned, SpinWatch
 from controller.rules.wheel.judge import after_late_close, after_relaunch
 from controller.rules.wheel.watch import CheckedWatch
@@ -131,8 +131,8 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
         return None
     if basis.doubt:
         attempts = throw or spin or deal
-        verdict = doubted(verdict, basis.doubt, attempts.causes if attempts else {})
-    verdict = objected(verdict, basis.objection)
+        verdict = with_doubt(verdict, basis.doubt, attempts.causes if attempts else {})
+    verdict = with_objection(verdict, basis.objection)
     return Judgement(verdict, differences(evidence.verdict, verdict))
 
 

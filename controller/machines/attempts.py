@@ -25,7 +25,7 @@ from controller.model.outcomes import Awaited, Data, Grade, Outcome
 from controller.model.readings import Input
 from controller.model.rulesets import Calls
 from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
-from controller.rules.doubt import doubted, objected
+from controller.rules.doubt import with_doubt, with_objection
 
 _table_of = cache(life_cycle)
 
@@ -130,8 +130,8 @@ class Attempts(Generic[Value, V]):
             return
         self._doubt = self._doubt or doubt
         if self._doubt:
-            verdict = doubted(verdict, self._doubt, self._causes)
-        verdict = objected(verdict, self._objection)
+            verdict = with_doubt(verdict, self._doubt, self._causes)
+        verdict = with_objection(verdict, self._objection)
         self._agenda.stop_timer("hold")
         self._verdict = verdict
         self._open_reasons = verdict.reasons

@@ -28,7 +28,7 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import Calls, ThrowRules
 from controller.model.verdicts import Reason, ThrowVerdict
-from controller.rules.dice.in_motion import Motion, motion_of
+from controller.rules.dice.in_motion import Motion, find_motion
 from controller.rules.dice.judge import judge_and_learn
 from controller.rules.dice.scene import THROWN_MM_PER_S
 
@@ -255,7 +255,7 @@ class Throws:
     @property
     def motion(self) -> Motion:
         """The times at which the dice of the current throw were seen to move."""
-        return motion_of(self._readings)
+        return find_motion(self._readings)
 
     def readings(self) -> tuple[Reading, ...]:
         """Return every reading of the current throw."""

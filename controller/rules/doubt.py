@@ -1,4 +1,4 @@
-"""Readings that arrive too late to count: if they would change a verdict, a person decides.
+"""Readings that arrive too late to count: if they would change a verdict, the attempt goes to a person.
 
 A verdict that rests on the absence of a reading is only as reliable as the delivery of the readings. A
 reading that arrives after the watermark has passed it never changes what was published, but it is not ignored
@@ -33,25 +33,25 @@ def judge_with_late(
         with_late = judge(sorted((*readings, *basis.late), key=lambda reading: reading.t))
         if _meaning(with_late) == _meaning(verdict):
             return verdict
-    return doubted(verdict, _came_late(basis.late), causes)
+    return with_doubt(verdict, _describe_late(basis.late), causes)
 
 
-def doubted(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
-    """Turn a verdict into a review, listing this doubt before the reasons of a verdict that already was
-    one."""
-    return _reviewed(
+def with_doubt(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
+    """Turn a verdict into a review. This doubt is listed before the reasons of a verdict that was already a
+    review."""
+    return _turn_into_review(
         verdict, Reason(code="missing_reading", rule=causes.get("missing_reading", ""), seen=seen)
     )
 
 
-def objected(verdict: V, objection: Reason | None) -> V:
+def with_objection(verdict: V, objection: Reason | None) -> V:
     """Turn a valid verdict into a review if there is an objection to it."""
     if objection is None or verdict.ruling is not Ruling.VALID:
         return verdict
-    return _reviewed(verdict, objection)
+    return _turn_into_review(verdict, objection)
 
 
-def _reviewed(verdict: V, reason: Reason) -> V:
+def _turn_into_review(verdict: V, reason: Reason) -> V:
     others = verdict.reasons if verdict.ruling is Ruling.REVIEW else ()
     rule = f" ({reason.rule})" if reason.rule else ""
     further = f". {verdict.sentence.removeprefix('Review: ')}" if others else ""
@@ -76,7 +76,7 @@ def _meaning(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object,
     return verdict.ruling, called, frozenset(reason.code for reason in verdict.reasons)
 
 
-def _came_late(late: Sequence[Reading]) -> str:
+def _describe_late(late: Sequence[Reading]) -> str:
     kinds = sorted({f"{kind_of(reading)} from {reading.dev}" for reading in late})
     count = "a reading" if len(late) == 1 else f"{len(late)} readings"
     return f"{count} came too late to count ({', '.join(kinds)})"

@@ -9,10 +9,10 @@ from controller.model.effects import Judged
 from controller.model.geometry import DiceTable, Point
 from controller.model.readings import DieRest, WallImpact
 from controller.model.rulesets import ThrowRules
-from controller.rules.dice.hits import Encounter, Hit, WallEncounters, meet_walls
-from controller.rules.dice.paths import Path, path_of
-from controller.rules.dice.scene import DieSeen, Scene, scene_of
-from controller.rules.dice.stories import rings
+from controller.rules.dice.hits import Encounter, Hit, WallEncounters, find_encounters
+from controller.rules.dice.paths import Path, build_path
+from controller.rules.dice.scene import DieSeen, Scene, build_scene
+from controller.rules.dice.stories import may_be_ringing
 from controller.rules.dice.wording import RankedStory, rank_stories
 from controller.technician.drawing import (
     DIE_COLOURS,
@@ -95,12 +95,12 @@ class ThrowSeen:
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
     """Return what the judge of this throw saw, from the readings that were its evidence."""
     basis = judged.basis
-    scene = scene_of(
+    scene = build_scene(
         judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us, learned=basis.learned
     )
     # If No Roll was called while a die was still moving, the judge reports nothing about the walls.
     whole = all(die.ended and die.seen for die in scene.dice)
-    met = meet_walls(scene, rules) if basis.called is None or whole else _without_walls(scene)
+    met = find_encounters(scene, rules) if basis.called is None or whole else _without_walls(scene)
     one, two = (_shown(scene, met, label) for label in (0, 1))
     stories = () if met.account is None else rank_stories(scene, met.account)
     return ThrowSeen(table, (one, two), _impacts(scene, met), met.far, stories)
@@ -108,7 +108,7 @@ def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen
 
 def _without_walls(scene: Scene) -> WallEncounters:
     one, two = scene.dice
-    return WallEncounters((path_of(scene, one), path_of(scene, two)), ([], []), None, (), None)
+    return WallEncounters((build_path(scene, one), build_path(scene, two)), ([], []), None, (), None)
 
 
 def _impacts(scene: Scene, met: WallEncounters) -> tuple[DrawnImpact, ...]:
@@ -119,7 +119,7 @@ def _impacts(scene: Scene, met: WallEncounters) -> tuple[DrawnImpact, ...]:
                 owners.setdefault(encounter.impact, []).append(label + 1)
     impacts: list[DrawnImpact] = []
     for i, impact in enumerate(scene.impacts):
-        first = next((hit for hit in owners if i not in owners and rings(scene, hit, i)), None)
+        first = next((hit for hit in owners if i not in owners and may_be_ringing(scene, hit, i)), None)
         seconds = scene.ms(impact.t) / 1000.0
         impacts.append(
             DrawnImpact(

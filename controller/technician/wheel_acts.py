@@ -7,7 +7,7 @@ from statistics import median
 
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, WheelStatus
-from controller.rules.wheel.rotor import BORDER, PocketRead, Rotor, place_read
+from controller.rules.wheel.rotor import BORDER_FRACTION, PocketRead, Rotor, place_read
 from controller.technician.acts import SensorFinding, finding, not_seen
 
 DOUBLED_US = 100_000
@@ -207,7 +207,7 @@ class BallInPocket:
         numbers = list(dict.fromkeys(read.number for read in self.reads))
         pocket_deg = 360 / len(self.wheel.pockets_clockwise)
         off_deg = pocket_deg * median(read.off_centre for read in self.reads)
-        limit_deg = pocket_deg * BORDER
+        limit_deg = pocket_deg * BORDER_FRACTION
         says = (
             f"{len(self.reads)} reads in pocket {', '.join(map(str, numbers))},"
             f" {off_deg:+.1f} deg from its middle (limit {limit_deg:.1f})"

@@ -33,7 +33,7 @@ from controller.model.outcomes import (
 from controller.model.readings import Input
 from controller.model.verdicts import Reason
 from controller.people.register import PUBLIC_FILE
-from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff
+from controller.rules.high_roller.rolls import BoughtCard, CardRoll, RollOff
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from drivers.sim import ss2_wheel
@@ -288,7 +288,7 @@ def test_every_practised_high_roller_roll_has_one_right_end(kind: str) -> None:
 GAME = HighRollerState(stage="roll_off", seats=(1, 2, 3, 4), button="1")
 TWICE = RollOff(turns=(BoughtCard("c1", "2", 8), BoughtCard("c2", "2", 8), BoughtCard("c3", "4", 8)))
 ONCE = RollOff(turns=(BoughtCard("c1", "2", 8), BoughtCard("c3", "4", 8)))
-ROLLED = RollOff(turns=ONCE.turns, done=(Rolled(8, BoughtCard("c0", "2", 8)),))
+ROLLED = RollOff(turns=ONCE.turns, done=(CardRoll(8, BoughtCard("c0", "2", 8)),))
 
 
 def asks(state: HighRollerState) -> set[str]:

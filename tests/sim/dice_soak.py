@@ -241,7 +241,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--tells-error", action="store_true", help="the camera reports the error of its points"
     )
-    parser.add_argument("--exchanges", type=float, default=0.25, help="share of meetings that exchange names")
+    parser.add_argument("--exchanges", type=float, default=0.25, help="share of meetings that swap names")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="only these kinds")
     parser.add_argument("--physics", choices=("mujoco", "own"), default="mujoco")
     parser.add_argument("--save", metavar="FILE", help="keep the flights in this file")

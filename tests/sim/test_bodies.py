@@ -120,7 +120,7 @@ def test_a_hard_impact_is_detected_with_its_place_and_time(rightward: bool) -> N
         )
 
 
-def test_names_are_exchanged_only_while_the_dice_are_within_25_mm() -> None:
+def test_names_are_swapped_only_while_the_dice_are_within_25_mm() -> None:
     always = Conditions(noise_mm=0.0, drops=0.0, hides=0.0, exchanges=1.0)
     for number in range(6):
         thrown = flight("together", f"x{number}")

@@ -24,7 +24,7 @@ from controller.model.outcomes import (
 )
 from controller.model.rulesets import HighRollerRules
 from controller.model.verdicts import Notice, Reason
-from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate, policy_of, split
+from controller.rules.high_roller.rolls import BoughtCard, CardRoll, RollOff, build_policy, eliminate, split
 
 Publication = tuple[str, Data]
 """An outcome to publish: its type and data."""
@@ -41,7 +41,7 @@ class RollEffect(NamedTuple):
 
 def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
     """Return the state after buying: the button throws, or the next player with cards (!H-16)."""
-    thrower = state.holders[0] if policy_of(rules).button_needs_cards else None
+    thrower = state.holders[0] if build_policy(rules).button_needs_cards else None
     return state.replace(stage="elimination", bonus_take=bonus_take, thrower=thrower)
 
 
@@ -85,7 +85,7 @@ def effect_of(state: HighRollerState, total: int, rules: HighRollerRules) -> Rol
     """Return the effect of a legal roll with this total."""
     if state.roll_off is not None:
         return _roll_off_effect(state, state.roll_off.roll(total), rules)
-    found = eliminate(state.bought, total, state.clockwise, policy_of(rules))
+    found = eliminate(state.bought, total, state.clockwise, build_policy(rules))
     match found:
         case None if rules.no_match == "void_game":
             seen = f"nobody has a card that matches {total}"
@@ -120,8 +120,8 @@ def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | Non
     return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
 
 
-def _roll_off_effect(state: HighRollerState, found: RollOff | Rolled, rules: HighRollerRules) -> RollEffect:
-    if isinstance(found, Rolled):
+def _roll_off_effect(state: HighRollerState, found: RollOff | CardRoll, rules: HighRollerRules) -> RollEffect:
+    if isinstance(found, CardRoll):
         won = _won(state, found.card.player, found.total, rules)
         return RollEffect("roll_off", "win", won.state, won.outcomes)
     after = state.replace(roll_off=found)

@@ -23,12 +23,12 @@ from controller.rules.cards.deal import (
     CARDS_EACH,
     Act,
     Layout,
+    build_layout,
     fill,
     judge_deal,
-    layout_of,
     left_to_right,
     opens_shoe,
-    position_of,
+    position_name,
 )
 
 ACTING_ROLES = frozenset({"player", "guest"})
@@ -172,7 +172,7 @@ class Deals:
         if attempts.state in ("called", "settled"):
             if entered.by in ACTING_ROLES:
                 raise InputRefused("has_acted")
-            if entered.name == "fold" and position_of(entered.seat) in self._stood_played:
+            if entered.name == "fold" and position_name(entered.seat) in self._stood_played:
                 raise InputRefused("played")
             attempts.set_result(entered)
             return
@@ -215,13 +215,13 @@ class Deals:
         self._nonces.add(entered.what)
         folded = self._folded
         for seat in entered.seats or ():
-            position = position_of(seat)
+            position = position_name(seat)
             if position is not None and position not in folded:
                 self._play_asked[position] = entered.t
 
     def played(self, entered: Input) -> None:
         """Record the positions with Play; if the dealer has folded one since, the deal goes to review."""
-        positions = [name for seat in entered.seats or () if (name := position_of(seat)) is not None]
+        positions = [name for seat in entered.seats or () if (name := position_name(seat)) is not None]
         self._played.update(positions)
         folded = self._folded
         both = [position for position in positions if position in folded]
@@ -310,13 +310,13 @@ class Deals:
 
     def _advance(self, t: int, verdict: DealVerdict, *, new_card: bool) -> None:
         layout = self._layout()
-        if layout.all_out:
+        if layout.all_dealt:
             self._game.cards_out()
-        if layout.all_out and layout.all_acted:
+        if layout.all_dealt and layout.all_acted:
             self._game.all_acted()
             self._decide(t, verdict)
-        elif new_card or layout.all_out:
-            wait_s = self._rules.act_timeout_s if layout.all_out else self._rules.deal_timeout_s
+        elif new_card or layout.all_dealt:
+            wait_s = self._rules.act_timeout_s if layout.all_dealt else self._rules.deal_timeout_s
             self._agenda.set_timer("deal", t + round(wait_s * SECOND_US))
 
     def _decide(self, t: int, verdict: DealVerdict) -> None:
@@ -338,7 +338,7 @@ class Deals:
     # --- the layout of the deal ---
 
     def _layout(self, readings: Sequence[Reading] | None = None) -> Layout:
-        return layout_of(self._readings if readings is None else readings, self._seats, self._rules.order)
+        return build_layout(self._readings if readings is None else readings, self._seats, self._rules.order)
 
     def _judge(
         self, t: int, readings: Sequence[Reading] | None = None, *, called: Reason | None = None
@@ -353,7 +353,7 @@ class Deals:
         )
 
     def _position_in(self, layout: Layout, entered: Input) -> str:
-        position = position_of(entered.seat)
+        position = position_name(entered.seat)
         if position not in layout.seats:
             seats = ", ".join(layout.seats) or "none yet"
             raise InputRefused(
@@ -388,7 +388,7 @@ class Deals:
         """
         del t
         layout = self._layout()
-        return self.attempts.open or (layout.all_out and layout.all_acted)
+        return self.attempts.open or (layout.all_dealt and layout.all_acted)
 
     def acts(self) -> Iterator[str]:
         """Yield `play` and `fold` if any position can still do so, or be ruled to have done so."""
@@ -428,7 +428,9 @@ class Deals:
         ]
         new = [reason for reason in self._found if reason not in kept]
         layout = self._layout()
-        lacks, entered = (layout.lacking, layout.entered) if awaited.state == "review" else ((), ())
+        lacks, entered = (
+            (layout.positions_lacking_card, layout.entered) if awaited.state == "review" else ((), ())
+        )
         return msgspec.structs.replace(awaited, reasons=(*kept, *new), lacks=lacks, entered=entered)
 
     def judge(self, t: int, called: Reason | None) -> DealVerdict:
@@ -461,7 +463,7 @@ class Deals:
             self._stood_played = frozenset(self._played)
         if decided in ("void", "lapsed"):
             cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
-            self._runs_on_from_us = cards[-1] if cards and not self._layout().all_out else None
+            self._runs_on_from_us = cards[-1] if cards and not self._layout().all_dealt else None
 
 
 SET_CARD_NEEDS = (

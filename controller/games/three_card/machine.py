@@ -26,7 +26,7 @@ from controller.model.outcomes import (
 from controller.model.readings import AnyReading, Card, Input, Reading
 from controller.model.rulesets import Calls, DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Notice
-from controller.rules.cards.deal import DEALER, left_to_right, position_of
+from controller.rules.cards.deal import DEALER, left_to_right, position_name
 from controller.rules.cards.hands import Card as Face
 from controller.rules.cards.hands import announcement, card, compare, strength
 
@@ -408,7 +408,7 @@ class ThreeCard(PlaysAttempts):
         """Record the positions dealt in, or (with `what`) the two that one player plays (T-DEAL-1d)."""
         if self.open_attempt:
             raise InputRefused("under_way")
-        named = [position_of(seat) for seat in entered.seats or ()]
+        named = [position_name(seat) for seat in entered.seats or ()]
         positions = left_to_right(seat for seat in named if seat is not None)
         if not positions or DEALER in positions or len(positions) != len(named) or "" in positions:
             raise InputRefused(

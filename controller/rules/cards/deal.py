@@ -13,7 +13,7 @@ from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Read
 from controller.model.readings import Card as CardReading
 from controller.model.rulesets import DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling
-from controller.rules.cards.hands import face_of, written
+from controller.rules.cards.hands import read_face, written
 
 CARDS_EACH = 3
 DEALER = "dealer"
@@ -41,8 +41,9 @@ class Layout:
     acts: dict[str, Act] = field(default_factory=dict)
     directed: bool = False
     """Whether the shoe reports the position that each card goes to."""
-    beyond: int = 0
-    """The number of cards that left the shoe after everybody had three, if the shoe reports no positions."""
+    extra_cards: int = 0
+    """The number of cards that left the shoe after every position had three, if the shoe reports no
+    positions."""
     out_of_order: str = ""
     """A description of the first position that the shoe dealt to out of turn (T-DEAL-3); empty if there is
     none."""
@@ -55,19 +56,19 @@ class Layout:
         return (*self.seats, DEALER)
 
     @property
-    def wrong(self) -> dict[str, int]:
+    def wrong_counts(self) -> dict[str, int]:
         """Positions that do not have three cards, and how many they have."""
         return {p: len(self.hands[p]) for p in self.positions if len(self.hands[p]) != CARDS_EACH}
 
     @property
     def too_many(self) -> dict[str, int]:
         """Positions with more than three cards, and how many they have."""
-        return {position: count for position, count in self.wrong.items() if count > CARDS_EACH}
+        return {position: count for position, count in self.wrong_counts.items() if count > CARDS_EACH}
 
     @property
-    def all_out(self) -> bool:
-        """Whether everybody has exactly three cards."""
-        return bool(self.seats) and not self.wrong and not self.beyond
+    def all_dealt(self) -> bool:
+        """Whether every position has exactly three cards."""
+        return bool(self.seats) and not self.wrong_counts and not self.extra_cards
 
     @property
     def all_acted(self) -> bool:
@@ -80,13 +81,16 @@ class Layout:
         return tuple(p for p in self.positions if any(held.face is None for held in self.hands[p]))
 
     @property
-    def lacking(self) -> tuple[str, ...]:
-        """The positions where a card can be entered without replacing one: it was unread, or never counted.
+    def positions_lacking_card(self) -> tuple[str, ...]:
+        """The positions where a card can be entered without replacing one: a card there was unread, or never
+        counted.
 
         If the shoe reports no positions, a card that was not counted shifted all cards after it, so only
         unread cards are listed.
         """
-        short = {position for position, count in self.wrong.items() if count < CARDS_EACH and self.directed}
+        short = {
+            position for position, count in self.wrong_counts.items() if count < CARDS_EACH and self.directed
+        }
         return tuple(p for p in self.positions if p in short or p in self.unread)
 
     @property
@@ -112,7 +116,7 @@ class Layout:
         return len(set(faces)) < len(faces)
 
 
-def position_of(seat: str | int | None) -> str | None:
+def position_name(seat: str | int | None) -> str | None:
     """Return a position's name as used in `Layout.hands`; `dealer`, `d` and 0 stand for the dealer."""
     if seat is None:
         return None
@@ -125,7 +129,7 @@ def left_to_right(seats: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(seats), key=lambda seat: (not seat.isdecimal(), len(seat), seat)))
 
 
-def layout_of(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> Layout:
+def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> Layout:
     """Lay out a deal from its cards and people's inputs (`set_card`, `play`, `fold`), in time order.
 
     `seats` are the positions dealt in. If it is empty, they are the positions that the shoe deals to.
@@ -144,7 +148,7 @@ def layout_of(readings: Sequence[Reading], seats: Sequence[str], order: Order) -
     after_all_acted = False
     for reading in readings:
         if isinstance(reading, Input):
-            _apply(layout, reading)
+            _apply_input(layout, reading)
         elif isinstance(reading, CardReading) and layout.all_acted:
             after_all_acted = True
     if after_all_acted and not layout.directed:
@@ -161,7 +165,7 @@ def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, 
     none, completes a short hand. Without a seat, it replaces the only unread card of the deal.
     """
     face = written(entered.card)
-    position = position_of(entered.seat)
+    position = position_name(entered.seat)
     if position is None:
         unread = [name for name, hand in hands.items() if any(held.face is None for held in hand)]
         position = unread[0] if len(unread) == 1 else None
@@ -180,14 +184,14 @@ def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, 
 
 def _dealt_to(cards: Iterable[CardReading]) -> Iterator[str]:
     for card in cards:
-        position = position_of(card.to)
+        position = position_name(card.to)
         if position not in (None, DEALER):
             yield str(position)
 
 
 def _lay_directed(layout: Layout, cards: Sequence[CardReading]) -> None:
     for number, card in enumerate(cards, 1):
-        position = position_of(card.to)
+        position = position_name(card.to)
         if position is None:
             layout.doubts.append(
                 f"the shoe reported no position for card {number} of the deal, but it did for other cards"
@@ -197,17 +201,17 @@ def _lay_directed(layout: Layout, cards: Sequence[CardReading]) -> None:
                 f"card {number} of the deal went to position {position}, which is not dealt in"
             )
         else:
-            layout.hands[position].append(HandCard(face_of(card)))
+            layout.hands[position].append(HandCard(read_face(card)))
 
 
 def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) -> None:
     positions = layout.positions
     for number, card in enumerate(cards):
         if number >= CARDS_EACH * len(positions):
-            layout.beyond += 1
+            layout.extra_cards += 1
             continue
         place = number % len(positions) if order == "rotation" else number // CARDS_EACH
-        layout.hands[positions[place]].append(HandCard(face_of(card)))
+        layout.hands[positions[place]].append(HandCard(read_face(card)))
     if len({card.t for card in cards}) < len(cards):
         layout.doubts.append("two cards left the shoe at the same moment, so their order is unknown")
 
@@ -217,15 +221,15 @@ def _first_out_of_turn(layout: Layout, cards: Sequence[CardReading]) -> str:
 
     The dealer's left is first, the dealer last.
     """
-    dealt = [name for name in dict.fromkeys(position_of(card.to) for card in cards) if name in layout.hands]
+    dealt = [name for name in dict.fromkeys(position_name(card.to) for card in cards) if name in layout.hands]
     due = [position for position in layout.positions if position in dealt]
     return next(
         (f"{found} before {first}" for found, first in zip(dealt, due, strict=True) if found != first), ""
     )
 
 
-def _apply(layout: Layout, entered: Input) -> None:
-    position = position_of(entered.seat)
+def _apply_input(layout: Layout, entered: Input) -> None:
+    position = position_name(entered.seat)
     if entered.name == "set_card":
         filled = fill(layout.hands, entered)
         if filled is not None:
@@ -264,31 +268,31 @@ def judge_deal(
     send. With `called`, a person's call, the deal is void for that cause and for any others already proven. A
     short hand voids the deal once every position has acted and no card has come for `deal_timeout_s`.
     """
-    layout = layout_of(readings, seats, rules.order)
+    layout = build_layout(readings, seats, rules.order)
     last_card_us = max((reading.t for reading in readings if isinstance(reading, Card)), default=0)
     timed_out = decided_at_us - last_card_us >= rules.deal_timeout_s * 1_000_000
-    troubles = list(_troubles(readings, sources))
+    faults = list(_find_faults(readings, sources))
     void = [
         Reason(code=code, rule=rules.causes.get(code, ""), seen=seen)
-        for code, seen in _void(
-            readings, layout, count_trusted=not troubles, complete=timed_out and layout.all_acted
+        for code, seen in _find_voids(
+            readings, layout, count_trusted=not faults, complete=timed_out and layout.all_acted
         )
     ]
     if called is not None:
         void.insert(0, called)
     review = [
         Reason(code=code, rule=rules.causes.get(code, ""), seen=seen)
-        for code, seen in (*troubles, *_doubts(layout, void=bool(void)))
+        for code, seen in (*faults, *_find_doubts(layout, void=bool(void)))
     ]
-    dealt = _dealt(layout)
+    dealt = _build_dealt(layout)
     evidence = _evidence(readings, face_up=layout.all_acted)
     if void:
-        sentence = f"Void: {_listed(void)}"
+        sentence = f"Void: {_join_reasons(void)}"
         return DealVerdict(
             ruling=Ruling.VOID, sentence=sentence, seats=tuple(seats), reasons=tuple(void), evidence=evidence
         )
     if review or dealt is None:
-        sentence = f"Review: {_listed(review)}"
+        sentence = f"Review: {_join_reasons(review)}"
         return DealVerdict(
             ruling=Ruling.REVIEW,
             sentence=sentence,
@@ -314,46 +318,51 @@ def _notices(layout: Layout) -> Iterator[Notice]:
         yield Notice(code="dealt_out_of_order", seen=seen, rule="T-DEAL-3")
 
 
-def _troubles(
+def _find_faults(
     readings: Sequence[Reading], sources: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[str, str]]:
     shoes = {dev for dev, kinds in sources.items() if "card" in kinds}
     shoes.update(reading.dev for reading in readings if isinstance(reading, Card))
-    troubles = {
+    faults = {
         (reading.dev, "was down" if isinstance(reading, DeviceDown) else "was faulty")
         for reading in readings
         if isinstance(reading, DeviceDown | DeviceFault) and reading.dev in shoes
     }
-    for dev, how in sorted(troubles):
+    for dev, how in sorted(faults):
         yield "missing_reading", f"{dev} {how} during the deal: a card may have been missed"
 
 
-def _void(
+def _find_voids(
     readings: Sequence[Reading], layout: Layout, *, count_trusted: bool, complete: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield the causes that void a deal. `count_trusted` is False if the shoe was faulty."""
     if count_trusted:
-        wrong = layout.wrong if complete else layout.too_many
-        for position, count in wrong.items():
+        wrong_counts = layout.wrong_counts if complete else layout.too_many
+        for position, count in wrong_counts.items():
             yield "wrong_count", f"{_named(position)} has {count} cards, not {CARDS_EACH}"
-        if layout.beyond:
-            yield "wrong_count", f"{layout.beyond} more cards left the shoe than {CARDS_EACH} per position"
+        if layout.extra_cards:
+            yield (
+                "wrong_count",
+                f"{layout.extra_cards} more cards left the shoe than {CARDS_EACH} per position",
+            )
         if layout.repeats(entered=False):
             yield "card_twice", "the same card was dealt twice from one deck"
     if any(map(opens_shoe, readings)):
         yield "shoe_opened", "the shoe was opened during the deal"
 
 
-def _doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
+def _find_doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
     if void:
         return
     for doubt in layout.doubts:
         yield "conflict", doubt
-    if layout.seats and (layout.wrong or layout.beyond):
-        counts = ", ".join(f"{_named(position)} has {count}" for position, count in layout.wrong.items())
+    if layout.seats and (layout.wrong_counts or layout.extra_cards):
+        counts = ", ".join(
+            f"{_named(position)} has {count}" for position, count in layout.wrong_counts.items()
+        )
         yield (
             "wrong_count",
-            f"not every position has {CARDS_EACH} cards: {counts or f'{layout.beyond} too many'}",
+            f"not every position has {CARDS_EACH} cards: {counts or f'{layout.extra_cards} too many'}",
         )
     for position in layout.unread:
         yield "unread_card", f"a card of {_named(position)} could not be read"
@@ -364,10 +373,10 @@ def _doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
         yield "missing_reading", f"position {waiting} has neither played nor folded"
 
 
-def _dealt(layout: Layout) -> Dealt | None:
+def _build_dealt(layout: Layout) -> Dealt | None:
     """Return the complete deal if nothing about it is in doubt except the order of dealing; otherwise
     None."""
-    if not layout.all_out or not layout.all_acted or layout.unread or layout.repeats(entered=True):
+    if not layout.all_dealt or not layout.all_acted or layout.unread or layout.repeats(entered=True):
         return None
     if layout.doubts:
         return None
@@ -389,5 +398,5 @@ def _named(position: str) -> str:
     return "the dealer" if position == DEALER else f"position {position}"
 
 
-def _listed(reasons: Sequence[Reason]) -> str:
+def _join_reasons(reasons: Sequence[Reason]) -> str:
     return "; ".join(reason.seen for reason in reasons) or "nothing was seen"

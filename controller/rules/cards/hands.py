@@ -47,7 +47,7 @@ def written(text: str | None) -> str | None:
     return tidy if card(tidy) else None
 
 
-def face_of(reading: CardReading) -> str | None:
+def read_face(reading: CardReading) -> str | None:
     """Return the card that a shoe read, such as `Qh`; None if it was not read or is not one of the 52
     cards."""
     if reading.rank is None or reading.suit is None:

@@ -1,4 +1,4 @@
-"""The physical limits that explanations of a throw are compared with, and the prices of their assumptions.
+"""The physical limits with which explanations of a throw are compared, and the prices of their assumptions.
 
 Every explanation has a price: the sum of the squared deviations, in standard deviations, between it and what
 the cameras and wall sensors reported, and of -2 ln(p) for each event of probability p that it assumes. Prices
@@ -23,77 +23,77 @@ FLAT_EDGES = sqrt(2.0) / 2.0
 """Largest distance, in edges, for a die that lies flat and touches: an upright edge touches, half a face
 diagonal from the centre."""
 MISS_EDGES = 0.6
-"""Smallest distance, in edges, for a die that did not touch: in one of twenty orientations a die reaches no
+"""Minimum distance, in edges, for a die that did not touch: in one of twenty orientations a die reaches no
 further."""
 
 KNOCK = 2.0 * log(10.0)
-"""Price of something else knocking on the wall at the place and time of a turn: assumes a hand that knocks at
-one in ten of a die's turns."""
+"""Price of a knock on the wall, by something else, at the place and time of a turn: assumes that a hand
+knocks at one in ten of a die's turns."""
 CAUSELESS = 6.0
 """Price of a turn that nothing on the table explains: one die in twenty meets an obstacle that was not
 seen."""
 PUSHED = 2.0 * log(2.0)
 """Price of a turn away from the wall caused by the other die, which was in reach and nearer the wall: half of
 the dice that turn there are turned by the other die, the rest by the wall."""
-ABOVE = 2.0 * log(10.0)
+OVERLAP = 2.0 * log(10.0)
 """Price of a push by a die so far above or below the other that they seem to overlap: in one of ten pairs
 that meet at a wall, the centres are less than an edge apart as seen from above."""
 BETWEEN_FRAMES = 2.0 * log(1.5)
 """Price of a push between two frames that is inferred from the dice's positions in the first of them: two in
 three such inferences are right."""
-BESIDE = 9.0
-"""Added to MARGIN for a story in which one die threw the other back into the wall beside it: all of this
+THROWN_BACK_MARGIN = 9.0
+"""Added to MARGIN for a story in which one die threw the other back into the wall next to it: all of this
 happens within one frame, where no track shows it. In 168 simulated observations of two such throws, at 60 to
 120 frames/s and 2 mm, the price of the true story exceeded the lowest price by at most 17.1."""
-SHOVED = 2.0 * log(3.0)
-"""Price of a die that is pushed in this way striking the wall again within the frame: one in three dice that
-are struck this near to the wall does so."""
-SHOVED_MS = 36.0
-"""Longest time from the die's own touch to that second strike: three frames at 90 frames/s, in which the die
+SHOVE = 2.0 * log(3.0)
+"""Price of a die that is thrown back in this way and strikes the wall again within the frame: one in three
+dice that are struck so near the wall does so."""
+SHOVE_MS = 36.0
+"""Maximum time from the die's own touch to that second strike: three frames at 90 frames/s, in which the die
 moves no further than a few edges from the wall, plus the uncertainty of the sensor's delay. In 16,080
 simulated observations the longest time that mattered was 31 ms."""
 BROKEN = CAUSELESS + MARGIN
 """Price of a touch shown by the incoming path alone, because something else changed the outgoing path before
 the next frame. It is high enough that the touch is ruled out if the other die made the sound. If nothing else
 made the sound, the touch remains in doubt; it is never proven."""
-ALONE = 2.0
+LONE_DIE = 2.0
 """Added to the price of no touch within the contact band while the other die was out of reach: only chips can
 then have turned the die, and they do so in one turn of fifty. Farther out, chips are as likely a cause as the
 wall, and a knock may be heard at the same time."""
-ALONE_HARD = 5.0
-"""The same for a turn larger than any landing causes: chips give way to such a die, so they cause only one
-such turn in 250. Of 7,571 such turns in 12,060 simulated observations, eight were not touches: in six the
+LONE_DIE_HARD = 5.0
+"""The same for a turn larger than any that a landing causes: chips give way to such a die, so they cause only
+one such turn in 250. Of 7,571 such turns in 12,060 simulated observations, eight were not touches: in six the
 dice had met, and the other two are observations of one throw."""
-ALONE_ERRORS = 2.5
-"""For a turn larger than any landing causes, ALONE_HARD also applies within this many errors outside the
-band, because obstacles are just as rare there. If it were 3, nine instead of five of 100 turns 7.5 mm outside
-the band would be called hits if somebody knocked at that place and moment, and five fewer of 12,060 simulated
-observations would need a person."""
+LONE_DIE_ERRORS = 2.5
+"""For a turn larger than any that a landing causes, ALONE_HARD also applies within this many errors outside
+the band, because obstacles are just as rare there. If it were 3, nine instead of five of 100 turns 7.5 mm
+outside the band would be called hits if somebody knocked at that place and moment, and five fewer of 12,060
+simulated observations would need a person."""
 HARD_ERRORS = 1.0
 """A change of speed is reduced by this many of its own errors: in five of six cases the true change was no
 smaller."""
-CAUSELESS_M_PER_S = 0.6
-"""Largest loss of speed that felt causes in a tumbling die between two frames; a smaller loss needs no other
+MAX_CAUSELESS_M_PER_S = 0.6
+"""Maximum loss of speed that felt causes in a tumbling die between two frames; a smaller loss needs no other
 cause."""
-THUMPS = 1.0
+THUMP = 1.0
 """Price of a soft impact at a turn being the sound of a landing in which the die's spin turned it: landings
 are often heard."""
-STEEP = 2.0 * log(3.0)
+STEEP_LANDING = 2.0 * log(3.0)
 """Price of a landing so steep that friction stops the die before taking its full effect; such a landing may
-be loud for its turn. One in three dice that fell for a long time comes down this steeply."""
-LANDED_M_PER_S = 4.0
-"""Largest turn that a landing causes: a die thrown down from a metre strikes felt at 5 m/s and leaves it at
-up to 3 m/s; a friction coefficient of 0.5 turns the die by half of that change of 8 m/s. In 1,558 landings
-beside walls the maximum was 3.6 m/s."""
-SOFT_SHARE_FAR = 0.5
-"""A sound softer than this share of the sound that such a turn makes at the wall may be a landing: at a
+sound loud for its turn. One in three dice that have fallen for a long time comes down this steeply."""
+MAX_LANDING_M_PER_S = 4.0
+"""Maximum change of speed along the table that a landing causes: a die thrown down from a metre strikes felt
+at 5 m/s and leaves it at up to 3 m/s; a friction coefficient of 0.5 turns the die by half of that change of 8
+m/s. In 1,558 landings beside walls the maximum was 3.6 m/s."""
+SOFT_FRACTION_FAR = 0.5
+"""A sound softer than this fraction of the sound that such a turn makes at the wall may be a landing: at a
 distance of a centimetre, felt transmits a sixteenth of a landing's blow, and that blow is 2 to 4.5 times the
 turn that friction (coefficients 0.5 to 0.22) causes. Loudness varies by a factor of 1.7 with the place."""
-SOFT_SHARE = 0.25
-"""The same share with medium friction and at a medium place, for a die so near that it would have touched in
-most orientations."""
+SOFT_FRACTION = 0.25
+"""The same fraction with medium friction and at a typical place, for a die so near that it would have touched
+in most orientations."""
 SOFT_SPREAD = 0.28
-"""The spread of loudness (its logarithm) beyond those shares. It comes from the two places, each with a
+"""The spread of loudness (of its logarithm) beyond those fractions. It comes from the two places, each with a
 factor of 0.75 to 1.3, and from the part of the turn that the die's hardest blow caused."""
 LANDING_M_PER_S = 1.0
 """A landing is no louder than a hit in which the wall changes a die's speed by this: beside the wall, felt
@@ -104,42 +104,43 @@ SOFT_ERRORS = 2.0
 known more precisely."""
 UNHEARD = 4.0
 """Price of a touch that a working sensor did not hear: one in seven is softer than the sensor's threshold."""
-RINGS = 1.0
+RINGING = 1.0
 """Price of an impact being the ringing of an earlier one: low, because one hit in four rings."""
-RATTLES = 2.0 * log(20.0)
+RATTLE = 2.0 * log(20.0)
 """Price of a second impact of one touch that is too loud to be ringing: of 7,751 dice that struck a wall, one
 in forty made one within a frame; walls differ."""
-AT_ONCE_MS = 3.0
-AT_ONCE = 2.0 * log(100.0)
+SIMULTANEOUS_MS = 3.0
+SIMULTANEOUS = 2.0 * log(100.0)
 """Price of a second impact within AT_ONCE_MS. That is less than the spread of the impacts' delays, and less
 than a wall needs to fall silent; none of those 7,751 dice made such an impact. Two such sounds come from two
 dice."""
-SHARED = 0.0
+SHARED_IMPACT = 0.0
 """Price of two dice making one impact together: none, because both are known to have turned at that place and
 time."""
 
-RING_SHARE = 0.6
-"""The peak of ringing is below this share of the peak of its hit."""
+RING_FRACTION = 0.6
+"""The peak of ringing is below this fraction of the peak of its hit."""
 PLACE_ERRORS = 4.0
-"""Largest distance along the wall, in standard deviations, between an impact and a die that may have made
+"""Maximum distance along the wall, in standard deviations, between an impact and a die that may have made
 it."""
-THERE = 2.0 * log(2.0 * PLACE_ERRORS / sqrt(2.0 * pi))
-"""Added, less the squared errors of the knock's position, to the price of a knock heard right at a die: a
-knock may be anywhere within PLACE_ERRORS, whereas two in three of a die's own sounds are within one error."""
-PLACE_FREE = 2.0
+KNOCK_AT_DIE = 2.0 * log(2.0 * PLACE_ERRORS / sqrt(2.0 * pi))
+"""Added, less the squared errors of the knock's position, to the price of a knock that is heard exactly where
+a die is: a knock may be anywhere within PLACE_ERRORS, whereas two in three of a die's own sounds are within
+one error."""
+PLACE_TOLERANCE = 2.0
 """An impact's position within this many standard deviations is no evidence against the die."""
-CLOCKS_MS = 1.0
+CLOCK_MARGIN_MS = 1.0
 """Margin, in ms, around an impact's minimum and maximum delay: clocks agree to within a millisecond."""
 
 BOUNCE_MM_PER_MS = 0.25
 """Growth of a die's position error for each millisecond since it was last seen: a bounce on the felt, at any
 time between two frames, changes its speed by up to 0.5 m/s."""
-LANDING_SHARE = 0.15
-"""Largest share of its striking speed that a die may lose by landing after it leaves a wall, during a lost
+LANDING_FRACTION = 0.15
+"""Maximum fraction of its striking speed that a die may lose by landing after it leaves a wall, during a lost
 frame: rubber throws it up at a fifth of that speed, and felt with a friction coefficient of 0.5 takes half of
 (1 + 0.5) times that."""
 OWN_TURN_M_PER_S = 0.2
-"""Smallest change of speed towards the wall in a turn that a sensor can hear."""
+"""Minimum change of speed towards the wall in a turn that a sensor can hear."""
 OWN_TURN_ERRORS = 3.0
 """A change of speed within this many of its own errors is not such a turn either."""
 BACK_M_PER_S = 0.15

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from controller.model.readings import Reading
 from controller.rules.dice import bands
 from controller.rules.dice.loudness import Heard
-from controller.rules.dice.motion import FEW, Turn, line, line_until
+from controller.rules.dice.motion import FEW_POINTS, Turn, line, line_until
 from controller.rules.dice.paths import (
     SPEED_POINTS,
     THROWN_M_PER_S,
@@ -82,18 +82,19 @@ class Contact:
     """The certainty, from 0 to 1, that the turn had a cause."""
     change: float = 0.0
     """The change of the die's speed towards the wall, in m/s."""
-    least_change: float = 0.0
+    min_change: float = 0.0
     """`change` reduced by the errors of both speeds."""
     cause: float = 0.0
     """The part of `miss` and `landed` that is the price of the turn's cause."""
     sd: float = 0.0
     """The standard error of the position at which the die turned, in mm."""
     reach: float = 0.0
-    """The price of the die's orientation leaving it short of the wall at the position where it turned."""
+    """The price of an orientation in which the die did not reach the wall from the position where it
+    turned."""
     proof: float = 0.0
     """The minimum price of no touch if an impact at this moment can only have been a knock."""
     clear: bool = False
-    """Whether the turn is more than the noise of its track."""
+    """Whether the turn exceeds the noise of the track."""
     hidden: bool = False
     rests: bool = False
     """Whether the die came to rest there: an earlier touch of this wall may then have lasted until now."""
@@ -102,85 +103,88 @@ class Contact:
 
     @property
     def doubtful(self) -> bool:
-        """Return whether a touch that no sensor heard remains possible beside no touch."""
+        """Return whether a touch that no sensor heard remains possible, as well as no touch."""
         return self.touch - self.miss <= bands.MARGIN
 
 
 class _Heard(NamedTuple):
     """An impact that a die may have made.
 
-    `impact` is its number, `there` its distance from the die in squared errors, and `broken` the price from
-    `_broken`.
+    `impact` is its number, `errors` its distance from the die in squared errors, and `interrupted` the price
+    from `_interrupted_price`.
     """
 
     impact: int
-    there: float
-    broken: float
+    errors: float
+    interrupted: float
 
 
-def contacts_with(scene: Scene, path: Path, wall: str) -> list[Contact]:
-    """Return a die's contacts with a wall; a die that never came near has one contact, without a touch."""
+def find_contacts(scene: Scene, path: Path, wall: str) -> list[Contact]:
+    """Return a die's contacts with a wall; a die that never came near the wall has one contact, without a
+    touch."""
     if len(path.times) < 2:
         why = "has no track" if not path.times else "has only one track point"
-        return [_unseen(wall, 0.0, f"die {path.die.number} {why}")]
-    way = approach_to(scene, path, wall)
-    nearest = min(way.gaps)
+        return [_open_contact(wall, 0.0, f"die {path.die.number} {why}")]
+    approach = approach_to(scene, path, wall)
+    nearest = min(approach.gaps)
     found: list[Contact] = []
-    if nearest <= _fastest(scene, path) * path.longest_ms + way.close:
-        for span in spans_near(way):
-            found += _look(way, span)
+    if nearest <= _fastest(scene, path) * path.longest_ms + approach.close:
+        for span in spans_near(approach):
+            found += _contacts_in_span(approach, span)
     if not found:
-        found.append(_never_near(way, way.gaps.index(nearest)))
-    found += filter(None, (_unseen_start(way), _lost_tail(way)))
+        found.append(_no_touch(approach, approach.gaps.index(nearest)))
+    found += filter(None, (_unseen_start_contact(approach), _lost_track_contact(approach)))
     return found
 
 
 def _fastest(scene: Scene, path: Path) -> float:
-    """Return the highest speed of a die, in m/s, seen or possible while it was hidden."""
+    """Return the highest speed of a die, in m/s, whether seen or possible while the die was hidden."""
     unknown = any(speed_unknown(scene, path, i) for i in range(min(SPEED_POINTS, len(path.times)) - 1))
     return max(path.fastest, THROWN_M_PER_S) if unknown else path.fastest
 
 
-def _look(way: Approach, span: Span) -> list[Contact]:
+def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
     """Return the contacts in one span near the wall: turns that were heard, and turns that only the track
     shows."""
-    found = list(_heard(way, span))
-    beyond = _beyond(way, span)
+    found = list(_heard_contacts(approach, span))
+    beyond = _seen_beyond(approach, span)
     if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.MARGIN for contact in found):
         return found
-    hidden = hidden_step(way, span)
-    alone = [_rested(way, span), _fell_back(way, span)]
+    hidden = hidden_step(approach, span)
+    track_only = [_rested(approach, span), _fell_back(approach, span)]
     if hidden is None:
-        alone += _turns(way, span)
+        track_only += _silent_turns(approach, span)
     elif not found:
-        alone.append(_hidden(way, hidden))
+        track_only.append(_hidden_contact(approach, hidden))
     unmatched = [
         contact
-        for contact in alone
-        if contact is not None and not any(_is_same_turn(own, contact) for own in found)
+        for contact in track_only
+        if contact is not None and not any(_is_same_turn(heard_contact, contact) for heard_contact in found)
     ]
     for turn in [contact for contact in unmatched if contact.change]:
-        heard = [own for own in found if abs(turn.t - own.t) <= SAME_TURN_MS]
+        heard = [heard_contact for heard_contact in found if abs(turn.t - heard_contact.t) <= SAME_TURN_MS]
         if heard:
             unmatched.remove(turn)
-            _assign_turn(min(heard, key=lambda own: abs(turn.t - own.t)), turn, heard)
+            _assign_turn(min(heard, key=lambda heard_contact: abs(turn.t - heard_contact.t)), turn, heard)
     found += unmatched
     if beyond is not None:
         found.append(beyond)
     if not found:
-        gaps = way.gaps[span.first : span.last + 1]
+        gaps = approach.gaps[span.first : span.last + 1]
         m = span.first + gaps.index(min(gaps))
-        found.append(_seen_at_wall(way, m) if gaps[m - span.first] < way.close else _never_near(way, m))
+        found.append(
+            _seen_at_wall(approach, m) if gaps[m - span.first] < approach.close else _no_touch(approach, m)
+        )
     return sorted(found, key=lambda contact: contact.t)
 
 
-def _assign_turn(heard: Contact, turn: Contact, others: list[Contact]) -> None:
+def _assign_turn(heard: Contact, turn: Contact, candidates: list[Contact]) -> None:
     """Assign a turn that only the track shows to the nearest of the contacts whose sounds fit no turn."""
-    for contact in others:
+    for contact in candidates:
         contact.miss = contact.landed = contact.cause = contact.hard = 0.0
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause
     heard.cause, heard.hard, heard.gap_mm = turn.cause, turn.hard, turn.gap_mm
-    heard.change, heard.least_change = turn.change, turn.least_change
+    heard.change, heard.min_change = turn.change, turn.min_change
     heard.sd, heard.reach = turn.sd, turn.reach
 
 
@@ -193,91 +197,103 @@ def _is_same_turn(heard: Contact, contact: Contact) -> bool:
 # --- turns that were heard ---
 
 
-def _heard(way: Approach, span: Span) -> Iterator[Contact]:
+def _heard_contacts(approach: Approach, span: Span) -> Iterator[Contact]:
     """Find the impacts that this die may have made, each with the turn at the moment it was made."""
-    scene, times = way.scene, way.path.times
-    least, most = scene.errors.impact_delay_ms
-    spare = 0.5 * (most - least) + bands.CLOCKS_MS
+    scene, times = approach.scene, approach.path.times
+    min_delay, max_delay = scene.errors.impact_delay_ms
+    spare_ms = 0.5 * (max_delay - min_delay) + bands.CLOCK_MARGIN_MS
     contacts: list[Contact] = []
     for i, impact in enumerate(scene.impacts):
-        t = scene.ms(impact.t) - 0.5 * (least + most)
-        if impact.wall != way.wall or not times[span.first] <= t <= times[span.last] + scene.errors.frame_ms:
+        t = scene.ms(impact.t) - 0.5 * (min_delay + max_delay)
+        if (
+            impact.wall != approach.wall
+            or not times[span.first] <= t <= times[span.last] + scene.errors.frame_ms
+        ):
             continue
         k = min(max(bisect_right(times, t) - 1, span.first), span.last - 1)
-        there = place_errors(way, impact, t, k)
-        if there is None:
+        errors = place_errors(approach, impact, t, k)
+        if errors is None:
             continue
-        turn = turn_after(way, k, t - spare, t + spare)
-        contact = _turned(way, turn, k, _Heard(i, there, _broken(way, k, t + spare)))
+        turn = turn_after(approach, k, t - spare_ms, t + spare_ms)
+        contact = _price_turn(
+            approach, turn, k, _Heard(i, errors, _interrupted_price(approach, k, t + spare_ms))
+        )
         if contact is None:
             continue
         last = contacts[-1] if contacts else None
-        if last is not None and _repeats_turn(way, k, last, contact):
+        if last is not None and _repeats_turn(approach, k, last, contact):
             contact.miss = contact.landed = contact.cause = contact.hard = 0.0
         if last is not None and contact.t - last.t <= SAME_TURN_MS:
-            _join(last, contact)
+            _merge(last, contact)
         else:
             contacts.append(contact)
     yield from contacts
 
 
-def _repeats_turn(way: Approach, k: int, earlier: Contact, later: Contact) -> bool:
+def _repeats_turn(approach: Approach, k: int, earlier: Contact, later: Contact) -> bool:
     """Return whether the later contact repeats the earlier turn: its incoming path starts before that
     turn."""
-    first = way.path.times[max(k - FEW + 1, 0)]
+    first = approach.path.times[max(k - FEW_POINTS + 1, 0)]
     return earlier.misfit <= bands.MARGIN < later.misfit and first < earlier.t
 
 
-def _broken(way: Approach, k: int, latest: float) -> float:
+def _interrupted_price(approach: Approach, k: int, latest: float) -> float:
     """Return the price of a touch shown by the incoming path alone, right before something turned the die.
 
     The die met the other die, an obstacle or the wall again before it was next seen, so its outgoing path is
     no evidence of the touch.
     """
-    times = way.path.times
-    if times[k + 1] - times[k] > way.scene.hidden_ms:
+    times = approach.path.times
+    if times[k + 1] - times[k] > approach.scene.hidden_ms:
         return inf
-    before = line_until(times, way.gaps, k, way.noise(k - 2, k))
-    short = max(before.at(latest) - bands.contact_most(way.scene.table), 0.0)
-    return bands.BROKEN + short * short / before.variance_at(latest)
+    before = line_until(times, approach.gaps, k, approach.noise(k - 2, k))
+    gap = max(before.at(latest) - bands.contact_most(approach.scene.table), 0.0)
+    return bands.BROKEN + gap * gap / before.variance_at(latest)
 
 
-def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
+def _price_turn(approach: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     """Price a turn that may have made an impact; return None if the die made no such turn."""
-    own = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
+    turned = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
     still = abs(turn.speed_in) < 0.05 and abs(turn.speed_out) < 0.05
-    if still or (turn.speed_in > 0.1 and not own):
+    if still or (turn.speed_in > 0.1 and not turned):
         return None
-    outside, inside = _from_band(way, turn)
+    outside, inside = _band_errors(approach, turn)
     # Without a touch the die turned where its paths meet, not at the time of an unrelated impact.
-    inside = min(inside, _from_band(way, turn_after(way, k, way.path.times[k], way.path.times[k + 1]))[1])
-    room = _room(way, turn)
+    inside = min(
+        inside,
+        _band_errors(approach, turn_after(approach, k, approach.path.times[k], approach.path.times[k + 1]))[
+            1
+        ],
+    )
+    room = _room_errors(approach, turn)
     price = turn.misfit + outside
-    if heard.broken < price:
+    if heard.interrupted < price:
         # Here the intersection of the two paths does not show how near the wall the die was.
-        price, inside, room = heard.broken, 0.0, 0.0
-    price += place_price(heard.there)
+        price, inside, room = heard.interrupted, 0.0, 0.0
+    price += place_price(heard.errors)
     if price > bands.KNOCK + 4.0 * bands.MARGIN:
         return None
-    step = way.path.times[k + 1] - way.path.times[k]
-    hidden = step > way.scene.hidden_ms
-    contact = _contact(way, turn, k)
-    contact.clear = own
-    contact.heard[heard.impact] = price if own else price + _unseen_turn(way.scene, heard.impact, turn)
-    contact.placed[heard.impact] = 0.0 if hidden else max(bands.THERE - heard.there, 0.0)
+    step = approach.path.times[k + 1] - approach.path.times[k]
+    hidden = step > approach.scene.hidden_ms
+    contact = _contact(approach, turn, k)
+    contact.clear = turned
+    contact.heard[heard.impact] = (
+        price if turned else price + _unseen_turn_price(approach.scene, heard.impact, turn)
+    )
+    contact.placed[heard.impact] = 0.0 if hidden else max(bands.KNOCK_AT_DIE - heard.errors, 0.0)
     contact.misfit = price
-    contact.hard = _hard(turn) if own else 0.0
+    contact.hard = _cause_certainty(turn) if turned else 0.0
     contact.cause = contact.hard * bands.CAUSELESS
     contact.miss = contact.cause + contact.hard * inside
     contact.landed = contact.cause + contact.hard * room * room
-    contact.touch = _unheard_price(way, turn) + outside
+    contact.touch = _unheard_price(approach, turn) + outside
     if hidden:
-        contact.knock = max(bands.KNOCK - 2.0 * log(step / way.scene.hidden_ms), 0.0)
+        contact.knock = max(bands.KNOCK - 2.0 * log(step / approach.scene.hidden_ms), 0.0)
         contact.hidden = True
     return contact
 
 
-def _unseen_turn(scene: Scene, impact: int, turn: Turn) -> float:
+def _unseen_turn_price(scene: Scene, impact: int, turn: Turn) -> float:
     """Return the price of a sound at a turn within the track's noise: a soft impact needs no larger turn."""
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
     heard = Heard(wall, peak, turn.change, turn.change_sd)
@@ -285,113 +301,114 @@ def _unseen_turn(scene: Scene, impact: int, turn: Turn) -> float:
     return min(price, bands.CAUSELESS)
 
 
-def _join(first: Contact, later: Contact) -> None:
+def _merge(first: Contact, later: Contact) -> None:
     """Merge two contacts into one turn with several possible impacts, such as a hit and its ringing."""
     heard = {**later.heard, **first.heard}
     first.placed = {**later.placed, **first.placed}
     if later.misfit < first.misfit:
         first.t, first.gap_mm, first.misfit, first.clear = later.t, later.gap_mm, later.misfit, later.clear
         first.miss, first.landed, first.cause = later.miss, later.landed, later.cause
-        first.hard, first.change, first.least_change = later.hard, later.change, later.least_change
+        first.hard, first.change, first.min_change = later.hard, later.change, later.min_change
         first.sd, first.reach, first.touch = later.sd, later.reach, later.touch
     first.heard = heard
 
 
-def _room(way: Approach, turn: Turn) -> float:
+def _room_errors(approach: Approach, turn: Turn) -> float:
     """Return by how many errors a die turned nearer to the wall than a die that only landed there."""
-    return max(bands.MISS_EDGES * way.scene.table.die_mm - turn.place, 0.0) / turn.sd
+    return max(bands.MISS_EDGES * approach.scene.table.die_mm - turn.place, 0.0) / turn.sd
 
 
-def _from_band(way: Approach, turn: Turn) -> tuple[float, float]:
+def _band_errors(approach: Approach, turn: Turn) -> tuple[float, float]:
     """Return how far a turn is outside the contact band, and how far inside it, in squared errors.
 
     No position is too near the wall for a touch: pads give way, and a die seen well behind the wall's base is
     reported as a conflict.
     """
-    within = max(bands.contact_most(way.scene.table) - turn.place, 0.0) / turn.sd
-    return out_of_band(way, turn), within * within
+    within = max(bands.contact_most(approach.scene.table) - turn.place, 0.0) / turn.sd
+    return out_of_band(approach, turn), within * within
 
 
-def _hard(turn: Turn) -> float:
+def _cause_certainty(turn: Turn) -> float:
     """Return the certainty, from 0 to 1, that a turn had a cause other than being slowed by the felt."""
-    surely = turn.change - bands.HARD_ERRORS * turn.change_sd
-    return min(max(surely, 0.0) / bands.CAUSELESS_M_PER_S, 1.0)
+    min_change = turn.change - bands.HARD_ERRORS * turn.change_sd
+    return min(max(min_change, 0.0) / bands.MAX_CAUSELESS_M_PER_S, 1.0)
 
 
-def _contact(way: Approach, turn: Turn, k: int) -> Contact:
+def _contact(approach: Approach, turn: Turn, k: int) -> Contact:
     return Contact(
-        wall=way.wall,
+        wall=approach.wall,
         t=turn.t,
-        gap_mm=turn.place - 0.5 * way.scene.table.die_mm,
+        gap_mm=turn.place - 0.5 * approach.scene.table.die_mm,
         did="turned back",
         sd=turn.sd,
-        reach=bands.reach_price(turn.place / way.scene.table.die_mm),
+        reach=bands.reach_price(turn.place / approach.scene.table.die_mm),
         touch=inf,
         miss=0.0,
         change=turn.change,
-        least_change=turn.change - bands.HARD_ERRORS * turn.change_sd,
-        points=points_around(way, k, k + 1),
+        min_change=turn.change - bands.HARD_ERRORS * turn.change_sd,
+        points=points_around(approach, k, k + 1),
     )
 
 
 # --- turns that only the track shows ---
 
 
-def _turns(way: Approach, span: Span) -> list[Contact | None]:
+def _silent_turns(approach: Approach, span: Span) -> list[Contact | None]:
     """Return a span's sharpest turn, by the track alone, and others near the wall that may be touches."""
-    times, gaps = way.path.times, way.gaps
-    last = len(times) - (2 if way.path.rests else 1)
-    most = bands.contact_most(way.scene.table)
+    times, gaps = approach.path.times, approach.gaps
+    last = len(times) - (2 if approach.path.rests else 1)
+    max_contact = bands.contact_most(approach.scene.table)
     turns: list[tuple[Turn, int]] = []
     for k in range(max(span.first, 1), min(span.last, last - 1)):
-        if gaps[k + 1] - gaps[k] < gaps[k] - gaps[k - 1] + way.noise(k, k):
+        if gaps[k + 1] - gaps[k] < gaps[k] - gaps[k - 1] + approach.noise(k, k):
             continue
-        turn = turn_after(way, k, times[k], times[k + 1])
-        back = turn.speed_out > bands.BACK_M_PER_S or turn.change > bands.CAUSELESS_M_PER_S
-        if turn.speed_in < 0.0 and back and turn.change > bands.OWN_TURN_ERRORS * turn.change_sd:
+        turn = turn_after(approach, k, times[k], times[k + 1])
+        bounced = turn.speed_out > bands.BACK_M_PER_S or turn.change > bands.MAX_CAUSELESS_M_PER_S
+        if turn.speed_in < 0.0 and bounced and turn.change > bands.OWN_TURN_ERRORS * turn.change_sd:
             turns.append((turn, k))
     if not turns:
         return []
     sharpest = max(turns, key=lambda found: found[0].change - found[0].misfit)
-    found = [_unheard(way, *sharpest)]
+    found = [_silent_turn(approach, *sharpest)]
     for turn, k in turns:
-        near = turn.place - most < 3.0 * turn.sd and turn.misfit < bands.MARGIN
-        if near and abs(turn.t - sharpest[0].t) > SAME_TURN_MS:
-            found.append(_unheard(way, turn, k))
+        near_wall = turn.place - max_contact < 3.0 * turn.sd and turn.misfit < bands.MARGIN
+        if near_wall and abs(turn.t - sharpest[0].t) > SAME_TURN_MS:
+            found.append(_silent_turn(approach, turn, k))
     return [*found]
 
 
-def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
+def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
     """Price a turn without a matching impact: near the wall it may be a touch, but never a certain one."""
-    contact = _contact(way, turn, k)
-    outside, inside = _from_band(way, turn)
-    unheard = _unheard_price(way, turn)
+    contact = _contact(approach, turn, k)
+    outside, inside = _band_errors(approach, turn)
+    unheard = _unheard_price(approach, turn)
     contact.touch = unheard + outside
-    contact.hard = _hard(turn)
+    contact.hard = _cause_certainty(turn)
     contact.cause = contact.hard * bands.CAUSELESS
     contact.miss = min(contact.cause + contact.hard * inside, unheard + bands.MARGIN - 1.0)
-    contact.landed = min(contact.cause + contact.hard * _room(way, turn) ** 2, contact.miss)
-    contact.code, heard = _silence(way, turn.t)
+    contact.landed = min(contact.cause + contact.hard * _room_errors(approach, turn) ** 2, contact.miss)
+    contact.code, heard = _silence(approach, turn.t)
     within = max(2.0 * turn.sd, 1.0)
     contact.seen = (
-        f"die {way.path.die.number} turned at the {way.wall} wall (within {within:.0f} mm), but {heard}"
+        f"die {approach.path.die.number} turned at the {approach.wall} wall"
+        f" (within {within:.0f} mm), but {heard}"
     )
     return contact
 
 
-def _unheard_price(way: Approach, turn: Turn) -> float:
+def _unheard_price(approach: Approach, turn: Turn) -> float:
     """Return the price of a touch that caused this turn and that no sensor heard."""
-    if not way.scene.hears(way.wall, way.scene.start_us + int(turn.t * 1000.0)):
+    if not approach.scene.hears(approach.wall, approach.scene.start_us + int(turn.t * 1000.0)):
         return bands.UNHEARD
-    price = way.scene.loudness.unheard_price(
-        way.wall, turn.change, turn.change_sd, way.scene.errors.hit_counts_per_m_s
+    price = approach.scene.loudness.unheard_price(
+        approach.wall, turn.change, turn.change_sd, approach.scene.errors.hit_counts_per_m_s
     )
     return max(price, bands.UNHEARD)
 
 
-def _silence(way: Approach, t: float) -> tuple[str, str]:
+def _silence(approach: Approach, t: float) -> tuple[str, str]:
     """Return the review code for a touch that was not heard, and the reason in words."""
-    if way.scene.hears(way.wall, way.scene.start_us + int(t * 1000.0)):
+    if approach.scene.hears(approach.wall, approach.scene.start_us + int(t * 1000.0)):
         return "wall_unclear", "no matching impact was heard"
     return "missing_reading", "no working sensor was listening there"
 
@@ -465,79 +482,79 @@ def _fell_back(way: Approach, span: Span) -> Contact | None:
     return contact
 
 
-def _hidden(way: Approach, k: int) -> Contact:
+def _hidden_contact(approach: Approach, k: int) -> Contact:
     """Return an open contact for a die that was hidden where it may have reached the wall."""
-    times = way.path.times
+    times = approach.path.times
     hidden = times[k + 1] - times[k]
-    seen = f"die {way.path.die.number} was hidden for {hidden:.0f} ms near the {way.wall} wall"
-    contact = _unseen(way.wall, 0.5 * (times[k] + times[k + 1]), seen)
-    contact.points = points_around(way, k, k + 1)
+    seen = f"die {approach.path.die.number} was hidden for {hidden:.0f} ms near the {approach.wall} wall"
+    contact = _open_contact(approach.wall, 0.5 * (times[k] + times[k + 1]), seen)
+    contact.points = points_around(approach, k, k + 1)
     return contact
 
 
-def _seen_at_wall(way: Approach, m: int) -> Contact:
+def _seen_at_wall(approach: Approach, m: int) -> Contact:
     """Price a die that was seen at the wall without a turn or a rest there: it may have slid along it."""
-    contact = _never_near(way, m)
-    off = max(way.gaps[m] - bands.contact_most(way.scene.table), 0.0) / way.noise(m, m)
-    contact.touch = bands.UNHEARD + off * off
-    contact.code, heard = _silence(way, contact.t)
-    contact.seen = f"die {way.path.die.number} was seen at the {way.wall} wall, but {heard}"
+    contact = _no_touch(approach, m)
+    outside = max(approach.gaps[m] - bands.contact_most(approach.scene.table), 0.0) / approach.noise(m, m)
+    contact.touch = bands.UNHEARD + outside * outside
+    contact.code, heard = _silence(approach, contact.t)
+    contact.seen = f"die {approach.path.die.number} was seen at the {approach.wall} wall, but {heard}"
     return contact
 
 
-def _unseen(wall: str, t: float, seen: str) -> Contact:
+def _open_contact(wall: str, t: float, seen: str) -> Contact:
     return Contact(
         wall=wall, t=t, gap_mm=0.0, did="turned back", touch=0.0, miss=0.0, code="missing_reading", seen=seen
     )
 
 
-def _beyond(way: Approach, span: Span) -> Contact | None:
+def _seen_beyond(approach: Approach, span: Span) -> Contact | None:
     """Return a conflict for a die that was seen behind a wall, where no die of a valid throw can be."""
-    gaps = way.gaps[span.first : span.last + 1]
+    gaps = approach.gaps[span.first : span.last + 1]
     m = span.first + gaps.index(min(gaps))
-    behind = bands.contact_least(way.scene.table) - way.gaps[m]
-    if behind <= BEYOND_ERRORS * way.noise(m, m):
+    behind = bands.contact_least(approach.scene.table) - approach.gaps[m]
+    if behind <= BEYOND_ERRORS * approach.noise(m, m):
         return None
-    face = 0.5 * way.scene.table.die_mm - way.gaps[m]
-    seen = f"die {way.path.die.number} was seen {face:.0f} mm beyond the {way.wall} wall"
-    contact = _unseen(way.wall, way.path.times[m], seen)
-    contact.code, contact.beyond, contact.points = "conflict", True, points_around(way, m, m)
+    face = 0.5 * approach.scene.table.die_mm - approach.gaps[m]
+    seen = f"die {approach.path.die.number} was seen {face:.0f} mm beyond the {approach.wall} wall"
+    contact = _open_contact(approach.wall, approach.path.times[m], seen)
+    contact.code, contact.beyond, contact.points = "conflict", True, points_around(approach, m, m)
     return contact
 
 
-def _never_near(way: Approach, m: int) -> Contact:
+def _no_touch(approach: Approach, m: int) -> Contact:
     """Return a contact without a touch, with the distance at which the die stopped or turned back."""
-    gaps = way.gaps
-    stopped = way.path.rests and gaps[-1] - gaps[m] <= STAYED_MM
+    gaps = approach.gaps
+    stopped = approach.path.rests and gaps[-1] - gaps[m] <= STAYED_MM
     return Contact(
-        wall=way.wall,
-        t=way.path.times[m],
-        gap_mm=gaps[m] - 0.5 * way.scene.table.die_mm,
+        wall=approach.wall,
+        t=approach.path.times[m],
+        gap_mm=gaps[m] - 0.5 * approach.scene.table.die_mm,
         did="stopped" if stopped else "turned back",
         touch=inf,
         miss=0.0,
-        points=points_around(way, m, m),
+        points=points_around(approach, m, m),
     )
 
 
-def _unseen_start(way: Approach) -> Contact | None:
+def _unseen_start_contact(approach: Approach) -> Contact | None:
     """Return an open contact for a die whose release was not seen: its path before that is unknown."""
-    if way.path.die.releases:
+    if approach.path.die.releases:
         return None
-    seen = f"the path of die {way.path.die.number} before it was first seen is unknown"
-    return _unseen(way.wall, way.path.times[0], seen)
+    seen = f"the path of die {approach.path.die.number} before it was first seen is unknown"
+    return _open_contact(approach.wall, approach.path.times[0], seen)
 
 
-def _lost_tail(way: Approach) -> Contact | None:
+def _lost_track_contact(approach: Approach) -> Contact | None:
     """Return an open contact for a die whose track ends in motion: it may have reached the wall later."""
-    path = way.path
+    path = approach.path
     if path.rests or path.die.gone:
         return None
-    last = len(way.gaps) - 1
-    if path.die.rest is not None and speed_between(way, max(last - 4, 0), last) < AT_REST_M_PER_S:
+    last = len(approach.gaps) - 1
+    if path.die.rest is not None and speed_between(approach, max(last - 4, 0), last) < AT_REST_M_PER_S:
         return None
-    face = way.gaps[last] - 0.5 * way.scene.table.die_mm
-    seen = f"the track of die {path.die.number} ends {face:.0f} mm from the {way.wall} wall"
-    contact = _unseen(way.wall, path.times[last], seen)
-    contact.points = points_around(way, last, last)
+    face = approach.gaps[last] - 0.5 * approach.scene.table.die_mm
+    seen = f"the track of die {path.die.number} ends {face:.0f} mm from the {approach.wall} wall"
+    contact = _open_contact(approach.wall, path.times[last], seen)
+    contact.points = points_around(approach, last, last)
     return contact

@@ -10,9 +10,9 @@ from math import hypot, log, sqrt
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
-from controller.rules.dice.paths import LEAST_NOISE_MM, Path, approach_to
+from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.turns import heard_there
+from controller.rules.dice.turns import heard_place_price
 
 FALL_MS = 620.0
 """How long a die must fall for its landing to be as loud as a hit that turns a die by 1 m/s. Felt transmits a
@@ -23,14 +23,14 @@ LANDING_HEARD_MM = 150.0
 """A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a hundredth
 at this distance."""
 HAND_POINTS = 2
-"""This many points at the start of a track may be in the hand."""
-MET_MS = 12.0
-"""A turn within this time, about a frame, of meeting the other die is due to the meeting and does not show
+"""At this many points at the start of a track, the die may be in the hand."""
+MEETING_MS = 12.0
+"""A turn within this time, about a frame, of meeting the other die is due to the meeting. It does not show
 that the die was not falling."""
-LEAST_POINTS = 6
-"""Fewest points from which the straightness of a path can be judged."""
+MIN_POINTS = 6
+"""Minimum number of points from which the straightness of a path can be judged."""
 STRAIGHT_ERRORS = 4.5
-"""Largest deviation of points from a straight path, in standard deviations: exceeded once in ten thousand."""
+"""Maximum deviation of points from a straight path, in standard deviations: exceeded once in ten thousand."""
 
 
 def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_per_s: float) -> bool:
@@ -40,8 +40,8 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_p
         if len(path.times) < 2:
             return True
         near = _gap_mm(scene, path, impact, t) <= LANDING_HEARD_MM
-        there = near and heard_there(scene, path, impact, t) is not None
-        if there and _can_have_fallen(scene, path, other, t, FALL_MS * hit_m_per_s):
+        heard_near = near and heard_place_price(scene, path, impact, t) is not None
+        if heard_near and _can_have_fallen(scene, path, other, t, FALL_MS * hit_m_per_s):
             return True
     return False
 
@@ -55,14 +55,14 @@ def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
 
 def thump_price(scene: Scene, turned: Contact, hit_m_per_s: float) -> float:
     """Return the price of a landing that caused a turn and sounded as loud as a hit at this speed."""
-    far = _far(scene, turned)
-    share = bands.SOFT_SHARE + far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
-    softer = max(turned.change, bands.CAUSELESS_M_PER_S) * share
+    certainty = _far_certainty(scene, turned)
+    fraction = bands.SOFT_FRACTION + certainty * (bands.SOFT_FRACTION_FAR - bands.SOFT_FRACTION)
+    softer = max(turned.change, bands.MAX_CAUSELESS_M_PER_S) * fraction
     louder = log(hit_m_per_s / softer) / bands.SOFT_SPREAD if hit_m_per_s > softer else 0.0
-    return bands.THUMPS + louder * louder
+    return bands.THUMP + louder * louder
 
 
-def _far(scene: Scene, turned: Contact) -> float:
+def _far_certainty(scene: Scene, turned: Contact) -> float:
     """Return the certainty, from 0 to 1, that a die turned further from the wall than a cube's mean reach."""
     table, unsure_mm = scene.table, bands.SOFT_ERRORS * scene.errors.track_noise_mm
     past_mean_mm = turned.gap_mm + (bands.LEAST_EDGES - bands.MEAN_EDGES) * table.die_mm
@@ -75,11 +75,13 @@ def _can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: f
     It has not if its path was bent or slowed in between by anything other than the other die.
     """
     since = max(t - fall_ms, path.times[min(HAND_POINTS, len(path.times) - 1)])
-    first, end = bisect_left(path.times, since), bisect_left(path.times, t - bands.CLOCKS_MS)
-    return all(_is_straight(scene, path, part) for part in _apart(scene, path, other, range(first, end)))
+    first, end = bisect_left(path.times, since), bisect_left(path.times, t - bands.CLOCK_MARGIN_MS)
+    return all(
+        _is_straight(scene, path, part) for part in _parts_apart(scene, path, other, range(first, end))
+    )
 
 
-def _apart(scene: Scene, path: Path, other: Path, points: range) -> Iterator[range]:
+def _parts_apart(scene: Scene, path: Path, other: Path, points: range) -> Iterator[range]:
     """Yield the parts of a range of points in which the other die was out of reach."""
     reach_mm = 2.0 * bands.contact_most(scene.table) + 2.0 * scene.errors.track_noise_mm
     begin = points.start
@@ -97,14 +99,14 @@ def _distance_mm(path: Path, other: Path, i: int) -> float:
     have been anywhere.
     """
     t, x, y = path.times[i], path.xs[i], path.ys[i]
-    near = range(bisect_left(other.times, t - MET_MS), bisect_left(other.times, t + MET_MS))
+    near = range(bisect_left(other.times, t - MEETING_MS), bisect_left(other.times, t + MEETING_MS))
     if not near and other.rests and len(other.times) > 1 and t >= other.times[-2]:
         near = range(len(other.times) - 1, len(other.times))
     return min((hypot(x - other.xs[j], y - other.ys[j]) for j in near), default=0.0)
 
 
 def _is_straight(scene: Scene, path: Path, points: range) -> bool:
-    if len(points) < LEAST_POINTS:
+    if len(points) < MIN_POINTS:
         return True
     times = [path.times[i] for i in points]
     missed = bent = 0.0
@@ -121,21 +123,21 @@ def _noise_mm(scene: Scene, places: Sequence[float]) -> float:
         places[i] - 3.0 * places[i + 1] + 3.0 * places[i + 2] - places[i + 3] for i in range(len(places) - 3)
     ]
     scatter = sqrt(sum(third * third for third in thirds) / (20.0 * len(thirds)))
-    return max(scene.errors.track_noise_mm, LEAST_NOISE_MM, scatter)
+    return max(scene.errors.track_noise_mm, MIN_NOISE_MM, scatter)
 
 
 def _misses(times: Sequence[float], places: Sequence[float], noise: float) -> tuple[float, float]:
     """Return how far points deviate from a straight line, and how far they bend, both in squared errors."""
     n = len(times)
     middle, mean = sum(times) / n, sum(places) / n
-    aways = [t - middle for t in times]
-    spread = sum(away * away for away in aways)
-    speed = sum(away * (place - mean) for away, place in zip(aways, places, strict=True)) / spread
-    left = [place - mean - speed * away for away, place in zip(aways, places, strict=True)]
+    offsets = [t - middle for t in times]
+    spread = sum(offset * offset for offset in offsets)
+    speed = sum(offset * (place - mean) for offset, place in zip(offsets, places, strict=True)) / spread
+    residuals = [place - mean - speed * offset for offset, place in zip(offsets, places, strict=True)]
     # The part of a parabola that is orthogonal to every straight line.
-    skew = sum(away**3 for away in aways) / spread
-    curve = [away * away - spread / n - skew * away for away in aways]
-    curved = sum(own * own for own in curve)
-    bent = sum(own * miss for own, miss in zip(curve, left, strict=True))
+    skew = sum(offset**3 for offset in offsets) / spread
+    curve = [offset * offset - spread / n - skew * offset for offset in offsets]
+    curved = sum(basis * basis for basis in curve)
+    bent = sum(basis * residual for basis, residual in zip(curve, residuals, strict=True))
     variance = noise * noise
-    return sum(miss * miss for miss in left) / variance, bent * bent / (curved * variance)
+    return sum(residual * residual for residual in residuals) / variance, bent * bent / (curved * variance)

@@ -16,23 +16,23 @@ from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.loudness import SureHit
-from controller.rules.dice.meetings import untangled
-from controller.rules.dice.paths import Path, path_of
+from controller.rules.dice.meetings import untangle_names
+from controller.rules.dice.paths import Path, build_path
 from controller.rules.dice.scene import DieSeen, Scene
-from controller.rules.dice.stories import Account, End, account_of, rings
+from controller.rules.dice.stories import Account, End, build_account, may_be_ringing
 from controller.rules.dice.wording import wall_words
 
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
-STANDING = frozenset({"stands", "warned"})
+COUNTING = frozenset({"stands", "warned"})
 """The meanings for which a throw counts."""
-MIDDLE_SHARE = 0.1
-"""A release within this share of the table's length from its middle does not show the far end; the direction
-of flight does."""
+MIDDLE_FRACTION = 0.1
+"""A release within this fraction of the table's length from its middle does not show which end is the far
+end; the direction of flight does."""
 
 _EVERY_END: frozenset[End] = frozenset({(False, False), (False, True), (True, False), (True, True)})
 FIRST_POINTS = 4
-"""A die's direction of flight is clear of the noise after this many points."""
+"""After this many points, a die's direction of flight stands out from the noise."""
 
 
 class Hit(IntEnum):
@@ -47,9 +47,9 @@ class Hit(IntEnum):
 class Encounter:
     """What a die did near a wall, including nothing.
 
-    `t` is in milliseconds from the throw's start. `gap_mm` is the distance from the die's face to the wall's
-    tips when the die turned or stopped. `code` is the cause of a review if the hit is unclear, and `impact`
-    the number of the impact that the hit made.
+    `t` is the time in milliseconds from the throw's start. `gap_mm` is the distance from the die's face to
+    the wall's tips when the die turned or stopped. `code` is the cause of a review if the hit is unclear, and
+    `impact` the number of the impact that the hit made.
     """
 
     wall: str
@@ -82,14 +82,14 @@ def far_end(scene: Scene) -> str | None:
     thrown = [die for die in scene.dice if die.releases]
     for die in thrown:
         off_middle = die.releases[0].x - length / 2.0
-        if not die.releases[0].in_flight and abs(off_middle) > MIDDLE_SHARE * length:
+        if not die.releases[0].in_flight and abs(off_middle) > MIDDLE_FRACTION * length:
             return "right" if off_middle < 0.0 else "left"
-    ways = {
+    directions = {
         "right" if die.track[FIRST_POINTS].x > die.track[0].x else "left"
         for die in thrown
         if len(die.track) > FIRST_POINTS and (die.came_in_flight or not die.releases[0].in_flight)
     }
-    return ways.pop() if len(ways) == 1 else None
+    return directions.pop() if len(directions) == 1 else None
 
 
 def _needs_far(rules: ThrowRules) -> bool:
@@ -113,7 +113,7 @@ class WallEncounters:
         return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
 
 
-def meet_walls(scene: Scene, rules: ThrowRules) -> WallEncounters:
+def find_encounters(scene: Scene, rules: ThrowRules) -> WallEncounters:
     """Find what each die did at each wall that counts, and which die made each impact."""
     far = far_end(scene)
     walls = WALLS[rules.wall]
@@ -121,15 +121,15 @@ def meet_walls(scene: Scene, rules: ThrowRules) -> WallEncounters:
         walls = (far,) if far is not None else walls
     ordered = sorted(walls, key=lambda wall: wall != far and wall in {"left", "right"})
     ordered.sort(key=lambda wall: wall in {"front", "back"})
-    paths = untangled(scene, (path_of(scene, scene.dice[0]), path_of(scene, scene.dice[1])))
-    account = account_of(scene, paths, ordered)
+    paths = untangle_names(scene, (build_path(scene, scene.dice[0]), build_path(scene, scene.dice[1])))
+    account = build_account(scene, paths, ordered)
     encounters = (_encounters(scene, account, 0), _encounters(scene, account, 1))
     return WallEncounters(paths, encounters, account, walls, far)
 
 
 def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallFindings:
     """Judge whether the dice hit the walls they must, and what it means if they did not."""
-    met = meet_walls(scene, rules)
+    met = find_encounters(scene, rules)
     if met.far is None and _needs_far(rules):
         # While the far end is unknown, neither a hit nor a miss of either end decides.
         seen = "the far end is unknown: neither a hand nor a direction of flight was seen"
@@ -141,20 +141,22 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
 
 def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
     """Return a die's contacts as encounters, judged by the stories that keep the camera's names."""
-    answers = {end[label] for end in account.own_ends}
-    touched = [story for end, story in account.own.items() if end[label]]
+    outcomes = {end[label] for end in account.own_name_ends}
+    touched = [story for end, story in account.own_stories.items() if end[label]]
     made = min(touched).made[label]
     die = label + 1
-    if answers == {True}:
+    if outcomes == {True}:
         hits = [
-            _hit(scene, contact, die, impact)
+            _hit_encounter(scene, contact, die, impact)
             for contact in account.contacts[label]
             for impact in _sounds(scene, contact, made)
         ]
-        return hits or [_unclear(scene, contact, die) for contact in account.contacts[label]]
-    unclear = True in answers
+        return hits or [_unclear_encounter(scene, contact, die) for contact in account.contacts[label]]
+    unclear = True in outcomes
     return [
-        _unclear(scene, contact, die) if unclear and _open(contact) else _short(contact, die)
+        _unclear_encounter(scene, contact, die)
+        if unclear and _is_open(contact)
+        else _miss_encounter(contact, die)
         for contact in account.contacts[label]
     ]
 
@@ -162,36 +164,36 @@ def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
 def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
     """Return the impacts of a contact, without any that are an earlier one's ringing."""
     own = sorted(made & contact.heard.keys())
-    return [i for i in own if not any(rings(scene, first, i) for first in own if first < i)]
+    return [i for i in own if not any(may_be_ringing(scene, first, i) for first in own if first < i)]
 
 
 def _sure_hits(scene: Scene, met: WallEncounters) -> Iterator[SureHit]:
     """Yield the hits that one die alone certainly made, in a turn that is precisely known.
 
-    A turn larger than any landing causes counts however soft it sounds, so that a sensor that has become less
-    sensitive is learned again.
+    A turn larger than any that a landing causes counts however soft it sounds, so that the loudness is
+    learned again if the sensor has become less sensitive.
     """
     account = met.account
     if account is None or any(path.jumps for path in met.paths):
         return
-    best = min(account.own.values())
+    best = min(account.own_stories.values())
     for label, contacts in enumerate(account.contacts):
-        certain = account.surely_hit(label)
+        certain = account.certainly_hit(label)
         made = best.made[label] - best.made[1 - label]
         others = {i for contact in account.contacts[1 - label] for i in contact.heard}
         for contact in contacts:
-            least = bands.CAUSELESS_M_PER_S if certain else bands.LANDED_M_PER_S
+            min_change = bands.MAX_CAUSELESS_M_PER_S if certain else bands.MAX_LANDING_M_PER_S
             own = _sounds(scene, contact, made if certain else frozenset(contact.heard.keys() - others))
             known = contact.misfit <= bands.MARGIN and not contact.hidden
-            if len(own) == 1 and known and contact.least_change >= least:
+            if len(own) == 1 and known and contact.min_change >= min_change:
                 yield SureHit(contact.wall, scene.impacts[own[0]].peak, contact.change)
 
 
-def _open(contact: Contact) -> bool:
+def _is_open(contact: Contact) -> bool:
     return bool(contact.heard) or contact.doubtful
 
 
-def _hit(scene: Scene, contact: Contact, die: int, number: int) -> Encounter:
+def _hit_encounter(scene: Scene, contact: Contact, die: int, number: int) -> Encounter:
     impact = scene.impacts[number]
     return Encounter(
         wall=contact.wall,
@@ -204,28 +206,28 @@ def _hit(scene: Scene, contact: Contact, die: int, number: int) -> Encounter:
     )
 
 
-def _short(contact: Contact, die: int) -> Encounter:
+def _miss_encounter(contact: Contact, die: int) -> Encounter:
     return Encounter(
         wall=contact.wall,
         hit=Hit.NO,
         t=contact.t,
         gap_mm=contact.gap_mm,
-        seen=_short_of(contact, die),
+        seen=_miss_in_words(contact, die),
         points=contact.points,
     )
 
 
-def _short_of(contact: Contact, die: int) -> str:
+def _miss_in_words(contact: Contact, die: int) -> str:
     short = max(contact.gap_mm, 0.0)
     return f"die {die} {contact.did} {short:.0f} mm short of the {contact.wall} wall"
 
 
-def _unclear(scene: Scene, contact: Contact, die: int) -> Encounter:
+def _unclear_encounter(scene: Scene, contact: Contact, die: int) -> Encounter:
     code, seen = contact.code, contact.seen
     if contact.heard:
         impact = scene.impacts[min(contact.heard)]
         code = "missing_reading" if contact.hidden else "wall_unclear"
-        seen = f"{_short_of(contact, die)}, yet an impact was heard there at {impact.pos_mm:.0f} mm"
+        seen = f"{_miss_in_words(contact, die)}, yet an impact was heard there at {impact.pos_mm:.0f} mm"
     return Encounter(
         wall=contact.wall,
         hit=Hit.UNCLEAR,
@@ -249,30 +251,30 @@ class _WallJudgement:
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
         account = self.met.account
         assert account is not None
-        ends = _EVERY_END if self._jumped else account.ends
+        ends = _EVERY_END if self._jumped_paths else account.ends
         meanings = {self._meaning(end, judged, warnings) for end in ends}
-        own = {self._meaning(end, judged, warnings) for end in account.own_ends}
+        own_meanings = {self._meaning(end, judged, warnings) for end in account.own_name_ends}
         self._note_near_end()
-        # A missed wall may be forgiven, but if the camera followed something else, the rest may be that
-        # object's too.
-        astray = meanings <= STANDING and (self._jumped or self._beyond)
-        # Exchanged names alone decide nothing: what is open under the camera's own names goes to a person.
-        agreed = meanings | own <= STANDING or meanings == own
-        if not astray and len(meanings) == 1 and agreed:
+        # A missed wall may be forgiven, but if the camera followed something else, the resting place may be
+        # that object's too.
+        untrusted = meanings <= COUNTING and (self._jumped_paths or self._beyond_walls)
+        # Swapped names alone decide nothing: what is open under the camera's own names goes to a person.
+        agreed = meanings | own_meanings <= COUNTING or meanings == own_meanings
+        if not untrusted and len(meanings) == 1 and agreed:
             return self._report(meanings.pop(), judged)
-        if not astray and meanings <= STANDING and agreed:
+        if not untrusted and meanings <= COUNTING and agreed:
             return self._report("stands", judged)
-        if not (self._jumped or self._beyond) and len(own) > 1:
+        if not (self._jumped_paths or self._beyond_walls) and len(own_meanings) > 1:
             return self._report("unclear", judged)
         self._report_conflict()
         return WallFindings()
 
     @property
-    def _jumped(self) -> list[Path]:
+    def _jumped_paths(self) -> list[Path]:
         return [path for path in self.met.paths if path.jump_mm]
 
     @property
-    def _beyond(self) -> list[tuple[int, str]]:
+    def _beyond_walls(self) -> list[tuple[int, str]]:
         """Return each die that was seen behind a wall, with its description."""
         account = self.met.account
         assert account is not None
@@ -285,13 +287,13 @@ class _WallJudgement:
         return list(seen.items())
 
     def _report_conflict(self) -> None:
-        for path in self._jumped:
+        for path in self._jumped_paths:
             seen = f"the track of die {path.die.number} jumps by {path.jump_mm:.0f} mm"
             self.found.add_review("conflict", seen, die=path.die.number)
-        for die, seen in self._beyond:
+        for die, seen in self._beyond_walls:
             self.found.add_review("conflict", seen, die=die)
-        if not (self._jumped or self._beyond):
-            close = "the dice's tracks came so close that the camera may have exchanged the dice"
+        if not (self._jumped_paths or self._beyond_walls):
+            close = "the dice's tracks came so close that the camera may have swapped the dice"
             self.found.add_review("conflict", f"{close}: either both hit a wall, or only one did")
 
     def _meaning(self, end: End, judged: list[DieSeen], warnings: int) -> str:

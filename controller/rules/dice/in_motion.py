@@ -18,8 +18,7 @@ class Motion:
     until_us: int | None
     """The last time at which both dice were certainly in motion; None if there is none."""
     over: bool
-    """Whether a die is, or may be, at rest or gone: later readings then cannot move `until_us` any
-    further."""
+    """Whether a die is, or may be, at rest or gone: no later reading can then change `until_us`."""
 
 
 @dataclass(slots=True)
@@ -40,7 +39,7 @@ class _Die:
             self.until_us, self.at = before.t, point
 
 
-def motion_of(readings: Iterable[Reading]) -> Motion:
+def find_motion(readings: Iterable[Reading]) -> Motion:
     """Return the time until which both dice were in motion, from a throw's readings in time order.
 
     A die that came to rest, was lost, or may have been at rest for a moment counts as at rest from then on:

@@ -12,7 +12,7 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.hits import WallFindings, judge_hits
 from controller.rules.dice.release import judge_release
 from controller.rules.dice.resting import judge_contacts, judge_rests
-from controller.rules.dice.scene import NOTHING, Scene, scene_of
+from controller.rules.dice.scene import NOTHING, Scene, build_scene
 from controller.rules.dice.solid import judge_solid
 from controller.rules.dice.unwatched import judge_unwatched
 from controller.rules.dice.wording import no_roll_line, review_line, roll_line
@@ -78,7 +78,7 @@ def judge_and_learn(
 
 def _judge(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> Learned:
     called, decided_at_us = basis.called, basis.decided_at_us
-    scene = scene_of(readings, table, rules.sensors, basis.sources, decided_at_us, learned=basis.learned)
+    scene = build_scene(readings, table, rules.sensors, basis.sources, decided_at_us, learned=basis.learned)
     found = Findings(rules.causes)
     timed_out = decided_at_us - scene.start_us >= rules.settle_timeout_s * 1_000_000
     judge_release(scene, rules, found, over=called is None or timed_out)
@@ -90,7 +90,7 @@ def _judge(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, bas
     walls = WallFindings()
     if called is None or (at_rest and all(die.seen for die in scene.dice)):
         walls = judge_hits(scene, rules, found, warnings=basis.warnings)
-    _judge_absurd(scene, found)
+    _judge_implausible(scene, found)
     if called is not None:
         found.void.insert(0, called)
     peaks = [(impact.wall, impact.peak) for impact in scene.impacts]
@@ -98,10 +98,10 @@ def _judge(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, bas
     return Learned(_verdict(found, faces, walls), learned.figures())
 
 
-def _judge_absurd(scene: Scene, found: Findings) -> None:
-    if scene.absurd:
-        dev = scene.absurd[0].dev
-        found.add_review("conflict", f"{dev} reported a die far away from the table")
+def _judge_implausible(scene: Scene, found: Findings) -> None:
+    if scene.implausible:
+        dev = scene.implausible[0].dev
+        found.add_review("conflict", f"{dev} reported a die far outside the table")
 
 
 def _verdict(found: Findings, faces: tuple[int, int] | None, walls: WallFindings) -> ThrowVerdict:

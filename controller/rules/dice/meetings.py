@@ -1,11 +1,11 @@
-"""Meetings so close that the camera may have exchanged the dice's names.
+"""Meetings so close that the camera may have swapped the dice's names.
 
 The names are the numbers 1 and 2 by which the camera tells the dice apart. Two dice never occupy one place,
 so a camera that mistakes one for the other jumps from die to die, by an edge or more. No die moves like that
 unless it was struck between two frames. At each meeting the judge therefore compares how far each die would
-have had to jump if the names stayed, and if they were exchanged.
+have had to jump if the names stayed, and if they were swapped.
 
-If both tracks jump, each onto the other die's path, the names were certainly exchanged: a die that passes the
+If both tracks jump, each onto the other die's path, the names were certainly swapped: a die that passes the
 other at 5 m/s is 55 mm further in the next frame, and no die can jump that far.
 """
 
@@ -16,45 +16,47 @@ from math import hypot, inf
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.paths import LEAST_NOISE_MM, Path, measure
+from controller.rules.dice.paths import MIN_NOISE_MM, Path, measure
 from controller.rules.dice.scene import Scene
 
 MEETING_MS = 30.0
-"""Close steps within this time of each other are one meeting: three frames."""
-AROUND_MS = 50.0
-"""An exchange earlier than this before the first evidence of a wall, or later than this after the last,
-changes nothing but the names."""
-POINTS = 3
-"""Number of steps that a speed is averaged over, where there are as many."""
+"""Steps in which the dice are close belong to one meeting if they are within this time of each other: three
+frames."""
+MARGIN_MS = 50.0
+"""A swap earlier than this before the first evidence of a wall, or later than this after the last, changes
+only the names."""
+SPEED_STEPS = 3
+"""Number of steps over which a speed is averaged, or fewer if there are fewer."""
 SIDEWAYS_M_PER_S = 0.75
-"""Distance, in mm, that a die may deviate from its line for each millisecond in which it is hidden."""
-MOST_MEETINGS = 4
-"""Most meetings considered: one more would make 32 combinations. Later ones are counted with the last."""
-KEPT_AT_MOST = bands.MARGIN - 3.0
-"""Highest price of the camera's own names: the flight of the dice alone never rules them out, since the
+"""Distance, in mm, by which a die may deviate from its line for each millisecond in which it is hidden."""
+MAX_MEETINGS = 4
+"""Maximum number of meetings considered: one more would make 32 combinations. Later ones are counted with the
+last."""
+MAX_KEPT_PRICE = bands.MARGIN - 3.0
+"""Maximum price of the camera's own names: the flight of the dice alone never rules them out, since the
 camera saw more than the judge."""
 
 
 WALL_EDGES = 2.5
 """Distance from a wall, in edges, within which a die may reach it and return between two frames."""
 KNOCKED_M_PER_S = 0.75
-"""A die whose speed changed by less than this may not have collided: three errors of a speed over three
-steps."""
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""If a die's speed changed by less than this, the die may not have collided: three errors of a speed over
+three steps."""
+COLLISION_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Fractions of a step at which a collision is tried."""
 
-MOST_LEAPS = 6
-"""More jumps than this are not exchanges: the camera followed something else."""
-FRAMES = 2.5
+MAX_LEAPS = 6
+"""More jumps than this are not swaps: the camera followed something else."""
+SAME_JUMP_FRAMES = 2.5
 """A jump within this many frames of another is the same jump, found through the speeds around it."""
 
 
 class Meeting(NamedTuple):
-    """A time at which the names may have been exchanged, and the prices of names kept and exchanged."""
+    """A time at which the names may have been swapped, and the prices of names kept and swapped."""
 
     t: float
     kept: float
-    exchanged: float
+    swapped: float
 
 
 class _Step(NamedTuple):
@@ -77,18 +79,18 @@ def meetings(scene: Scene, paths: tuple[Path, Path], wall_times: Sequence[float]
     """Find the meetings around the times that are evidence of a wall, in time order."""
     if len(wall_times) < 2 or any(len(path.times) < 2 for path in paths):
         return []
-    since, until = min(wall_times) - AROUND_MS, max(wall_times) + AROUND_MS
-    noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
-    reach = reach_mm(scene, max(_worst_mm(path) for path in paths))
+    since, until = min(wall_times) - MARGIN_MS, max(wall_times) + MARGIN_MS
+    noise = max(scene.errors.track_noise_mm, MIN_NOISE_MM)
+    reach = reach_mm(scene, max(_max_error_mm(path) for path in paths))
     found: list[Meeting] = []
     for t in _instants(paths, since, until):
         meeting = _meeting(scene, paths, t, reach, noise)
-        if meeting is None or meeting.exchanged > bands.MARGIN:
+        if meeting is None or meeting.swapped > bands.MARGIN:
             continue
         if found and t - found[-1].t <= MEETING_MS and not _between(wall_times, found[-1].t, t):
-            if meeting.exchanged - meeting.kept < found[-1].exchanged - found[-1].kept:
+            if meeting.swapped - meeting.kept < found[-1].swapped - found[-1].kept:
                 found[-1] = meeting
-        elif len(found) < MOST_MEETINGS:
+        elif len(found) < MAX_MEETINGS:
             found.append(meeting)
     return found
 
@@ -96,11 +98,11 @@ def meetings(scene: Scene, paths: tuple[Path, Path], wall_times: Sequence[float]
 def reach_mm(scene: Scene, error_mm: float = 0.0) -> float:
     """Return the distance between centres, in mm, at which dice may touch: corner to corner, and four
     errors."""
-    error = max(scene.errors.track_noise_mm, LEAST_NOISE_MM, error_mm)
+    error = max(scene.errors.track_noise_mm, MIN_NOISE_MM, error_mm)
     return 2.0 * bands.contact_most(scene.table) + 4.0 * error
 
 
-def _worst_mm(path: Path) -> float:
+def _max_error_mm(path: Path) -> float:
     """Return the largest error that the camera reported for a track's points; 0 if it reported none."""
     return max(path.errors, default=0.0) if path.errors is not None else 0.0
 
@@ -131,50 +133,54 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
         return None
     hidden = max(one.hidden, two.hidden)
     noise = max(one.error_mm, two.error_mm, noise)
-    near = reach_mm(scene, noise) + SIDEWAYS_M_PER_S * hidden
-    apart = min(
+    max_distance = reach_mm(scene, noise) + SIDEWAYS_M_PER_S * hidden
+    distance = min(
         hypot(one.x - two.x, one.y - two.y),
         hypot(one.x_after - two.x_after, one.y_after - two.y_after),
         hypot(
             0.5 * (one.x + one.x_after - two.x - two.x_after),
             0.5 * (one.y + one.y_after - two.y - two.y_after),
         ),
-        _apart_on_the_way(one, two),
-        _apart_if_exchanged(one, two),
+        _distance_if_straight(one, two),
+        _distance_if_swapped(one, two),
     )
-    if apart > near:
+    if distance > max_distance:
         return None
     error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
-    kept, exchanged = _prices(scene, one, two, error)
-    if exchanged > kept + bands.MARGIN:
+    kept, swapped = _prices(scene, one, two, error)
+    if swapped > kept + bands.MARGIN:
         # A wall hit right before or after the step must not affect the speeds beside it.
-        kept, exchanged = min(
-            (kept, exchanged), _sharply(scene, paths, t, error), key=lambda own: own[1] - own[0]
+        kept, swapped = min(
+            (kept, swapped),
+            _prices_from_near_steps(scene, paths, t, error),
+            key=lambda prices: prices[1] - prices[0],
         )
-    least = min(kept, exchanged)
-    return Meeting(t, min(kept - least, KEPT_AT_MOST), exchanged - least)
+    cheapest = min(kept, swapped)
+    return Meeting(t, min(kept - cheapest, MAX_KEPT_PRICE), swapped - cheapest)
 
 
-def _sharply(scene: Scene, paths: tuple[Path, Path], t: float, error: float) -> tuple[float, float]:
-    """Return the prices of names kept and exchanged, using only the speeds right beside a step."""
+def _prices_from_near_steps(
+    scene: Scene, paths: tuple[Path, Path], t: float, error: float
+) -> tuple[float, float]:
+    """Return the prices of names kept and swapped, using only the speeds right beside a step."""
     one, two = (_step(scene, path, t, points=1) for path in paths)
     return _prices(scene, one, two, error) if one is not None and two is not None else (0.0, inf)
 
 
 def _prices(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
-    """Return the price of the names kept in a step, and the price of the names exchanged."""
+    """Return the price of the names kept in a step, and the price of the names swapped."""
     kept = _jump(one, one, error) + _jump(two, two, error)
-    exchanged = _jump(one, two, error) + _jump(two, one, error)
+    swapped = _jump(one, two, error) + _jump(two, one, error)
     if not one.hidden and not two.hidden and not _at_wall(scene, one, two):
-        exchanged += _overlap(scene, one, two, error)
-    return kept, exchanged
+        swapped += _no_room_price(scene, one, two, error)
+    return kept, swapped
 
 
-def _apart_on_the_way(one: _Step, two: _Step) -> float:
-    """Return the distance between the dice in the middle of their step if both kept their incoming speed.
+def _distance_if_straight(one: _Step, two: _Step) -> float:
+    """Return the distance between the dice in the middle of their step if both had kept their incoming speed.
 
-    Dice that fly towards each other turn where they collide, so their positions in frames do not show how
-    near they came.
+    Dice that fly towards each other turn where they collide, so their positions in the frames do not show how
+    near they came to each other.
     """
     half = 0.5 * max(min(one.t_after, two.t_after) - max(one.t, two.t), 0.0)
     return hypot(
@@ -183,8 +189,8 @@ def _apart_on_the_way(one: _Step, two: _Step) -> float:
     )
 
 
-def _apart_if_exchanged(one: _Step, two: _Step) -> float:
-    """Return the distance between the dice in the middle of their step if each ends at the other's next
+def _distance_if_swapped(one: _Step, two: _Step) -> float:
+    """Return the distance between the dice in the middle of their step if each moved on to the other's next
     point."""
     return hypot(
         0.5 * (one.x + two.x_after - two.x - one.x_after),
@@ -204,11 +210,11 @@ def _at_wall(scene: Scene, one: _Step, two: _Step) -> bool:
     )
 
 
-def _overlap(scene: Scene, one: _Step, two: _Step, error: float) -> float:
-    """Return the price of a collision that exchanged speeds and names without enough room for it.
+def _no_room_price(scene: Scene, one: _Step, two: _Step, error: float) -> float:
+    """Return the price of a collision that swapped speeds and names without enough room for it.
 
     Dice collide with their centres at least an edge apart; if each then takes the other's speed and name, its
-    track jumps by that distance. An exchange of dice that flew on unchanged needs no collision.
+    track jumps by that distance. A swap of dice that flew on unchanged needs no collision.
     """
     turned = min(
         hypot(one.before[0] - two.after[0], one.before[1] - two.after[1]),
@@ -217,52 +223,53 @@ def _overlap(scene: Scene, one: _Step, two: _Step, error: float) -> float:
     if turned < KNOCKED_M_PER_S:
         return 0.0
     prices = []
-    for share in SHARES:
-        a, a_end = _knocked(one, two, share)
-        b, b_end = _knocked(two, one, share)
-        room = max(scene.table.die_mm - hypot(a[0] - b[0], a[1] - b[1]), 0.0)
+    for fraction in COLLISION_FRACTIONS:
+        a, a_end = _collide(one, two, fraction)
+        b, b_end = _collide(two, one, fraction)
+        overlap = max(scene.table.die_mm - hypot(a[0] - b[0], a[1] - b[1]), 0.0)
         off_one = hypot(a_end[0] - two.x_after, a_end[1] - two.y_after)
         off_two = hypot(b_end[0] - one.x_after, b_end[1] - one.y_after)
-        prices.append(off_one * off_one + off_two * off_two + room * room)
+        prices.append(off_one * off_one + off_two * off_two + overlap * overlap)
     return min(prices) / (error * error)
 
 
-def _knocked(start: _Step, end: _Step, share: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return where a die collides after this share of its step, and where it would be at the step's end."""
-    wait = max(end.t_after - start.t, 0.0)
-    first, then = share * wait, (1.0 - share) * wait
-    at = (start.x + start.before[0] * first, start.y + start.before[1] * first)
-    return at, (at[0] + end.after[0] * then, at[1] + end.after[1] * then)
+def _collide(start: _Step, end: _Step, fraction: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return where a die collides after this fraction of its step, and where it would be at the step's
+    end."""
+    step_time = max(end.t_after - start.t, 0.0)
+    time_before, time_after = fraction * step_time, (1.0 - fraction) * step_time
+    at = (start.x + start.before[0] * time_before, start.y + start.before[1] * time_before)
+    return at, (at[0] + end.after[0] * time_after, at[1] + end.after[1] * time_after)
 
 
 def _may_be_near(paths: tuple[Path, Path], t: float, reach: float) -> bool:
     """Return, by a quick check, whether the dice may be near each other in the step across a moment.
 
-    Dice that fly towards each other pass within a step, and if their names are exchanged there, no point
+    Dice that fly towards each other pass within a step, and if their names are swapped there, no point
     shows them near.
     """
     one, two = paths
     i, j = bisect_left(one.times, t), bisect_left(two.times, t)
     if not (0 < i < len(one.times) and 0 < j < len(two.times)):
         return False
-    wait = max(one.times[i] - one.times[i - 1], two.times[j] - two.times[j - 1])
-    near = reach + SIDEWAYS_M_PER_S * wait
-    passed = near + (one.fastest + two.fastest) * wait
+    step_time = max(one.times[i] - one.times[i - 1], two.times[j] - two.times[j - 1])
+    near = reach + SIDEWAYS_M_PER_S * step_time
+    max_passing = near + (one.fastest + two.fastest) * step_time
     for first, second in ((one.xs, two.xs), (one.ys, two.ys)):
         before, after = first[i - 1] - second[j - 1], first[i] - second[j]
-        if before * after > 0.0 and min(abs(before), abs(after)) > near and abs(before + after) > passed:
+        if before * after > 0.0 and min(abs(before), abs(after)) > near and abs(before + after) > max_passing:
             return False
     return True
 
 
-def _step(scene: Scene, path: Path, t: float, points: int = POINTS) -> _Step | None:
+def _step(scene: Scene, path: Path, t: float, points: int = SPEED_STEPS) -> _Step | None:
     times = path.times
     j = bisect_left(times, t)
     if not 0 < j < len(times):
         return None
     i = j - 1
-    wait = times[j] - times[i]
-    hidden = wait if wait > scene.hidden_ms and not (path.rests and j == len(times) - 1) else 0.0
+    step_time = times[j] - times[i]
+    hidden = step_time if step_time > scene.hidden_ms and not (path.rests and j == len(times) - 1) else 0.0
     return _Step(
         path.xs[i],
         path.ys[i],
@@ -290,10 +297,10 @@ def _jump(start: _Step, end: _Step, error: float) -> float:
     The die kept its incoming speed, had its outgoing speed, stood still, or did some of each: the possible
     steps form the triangle of these three.
     """
-    wait = max(end.t_after - start.t, 0.0)
+    step_time = max(end.t_after - start.t, 0.0)
     x, y = end.x_after - start.x, end.y_after - start.y
-    a = (start.before[0] * wait, start.before[1] * wait)
-    b = (end.after[0] * wait, end.after[1] * wait)
+    a = (start.before[0] * step_time, start.before[1] * step_time)
+    b = (end.after[0] * step_time, end.after[1] * step_time)
     away = _from_triangle((x, y), a, b) / error
     return away * away
 
@@ -313,33 +320,33 @@ def _from_triangle(p: tuple[float, float], a: tuple[float, float], b: tuple[floa
 def _from_line(p: tuple[float, float], a: tuple[float, float], b: tuple[float, float]) -> float:
     dx, dy = b[0] - a[0], b[1] - a[1]
     length = dx * dx + dy * dy
-    share = 0.0 if length == 0.0 else ((p[0] - a[0]) * dx + (p[1] - a[1]) * dy) / length
-    share = min(max(share, 0.0), 1.0)
-    return hypot(p[0] - a[0] - share * dx, p[1] - a[1] - share * dy)
+    fraction = 0.0 if length == 0.0 else ((p[0] - a[0]) * dx + (p[1] - a[1]) * dy) / length
+    fraction = min(max(fraction, 0.0), 1.0)
+    return hypot(p[0] - a[0] - fraction * dx, p[1] - a[1] - fraction * dy)
 
 
-def exchanged_after(paths: tuple[Path, Path], t: float) -> tuple[Path, Path]:
-    """Return the paths with their tails exchanged from a time on, each with the die of its tail."""
+def swap_names_after(paths: tuple[Path, Path], t: float) -> tuple[Path, Path]:
+    """Return the paths with their tails swapped from a time on, each with the die of its tail."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
-    knocked = _turned(one, i) and _turned(two, j)
-    return _spliced(two, j, one, i, knocked=knocked), _spliced(one, i, two, j, knocked=knocked)
+    knocked = _has_turned(one, i) and _has_turned(two, j)
+    return _splice(two, j, one, i, knocked=knocked), _splice(one, i, two, j, knocked=knocked)
 
 
-def _turned(path: Path, j: int) -> bool:
+def _has_turned(path: Path, j: int) -> bool:
     """Return whether a die turned right before point j under its own name; a collision turns both dice."""
     last = len(path.times) - 1
     if not 0 < j <= last:
         return False
-    ways_in = [_speed(path, max(j - 1 - n, 0), j - 1) for n in range(1, POINTS + 1)]
-    ways_out = [_speed(path, j, min(j + n, last)) for n in range(1, POINTS + 1)]
+    speeds_in = [_speed(path, max(j - 1 - n, 0), j - 1) for n in range(1, SPEED_STEPS + 1)]
+    speeds_out = [_speed(path, j, min(j + n, last)) for n in range(1, SPEED_STEPS + 1)]
     return all(
         hypot(after[0] - before[0], after[1] - before[1]) > KNOCKED_M_PER_S
-        for before in ways_in
-        for after in ways_out
+        for before in speeds_in
+        for after in speeds_out
     )
 
 
-def _spliced(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
+def _splice(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
     errors = None
     if head.errors is not None and tail.errors is not None:
         errors = head.errors[:i] + tail.errors[j:]
@@ -361,35 +368,35 @@ def _spliced(head: Path, i: int, tail: Path, j: int, *, knocked: bool) -> Path:
     return path
 
 
-# --- names that were certainly exchanged ---
+# --- names that were certainly swapped ---
 
 
-def untangled(scene: Scene, paths: tuple[Path, Path]) -> tuple[Path, Path]:
-    """Return the paths with their tails exchanged wherever the dice met and the exchange removes a jump."""
-    near_ms = FRAMES * scene.errors.frame_ms
+def untangle_names(scene: Scene, paths: tuple[Path, Path]) -> tuple[Path, Path]:
+    """Return the paths with their tails swapped wherever the dice met and the swap removes a jump."""
+    near_ms = SAME_JUMP_FRAMES * scene.errors.frame_ms
     leaps = sorted({jump.t for path in paths for jump in path.jumps})
-    for t in leaps if len(leaps) <= MOST_LEAPS else ():
-        if not _leaps_near(paths, t, near_ms):
+    for t in leaps if len(leaps) <= MAX_LEAPS else ():
+        if not _has_leap_near(paths, t, near_ms):
             continue
-        exchanged = exchanged_after(paths, t)
-        for path in exchanged:
+        swapped = swap_names_after(paths, t)
+        for path in swapped:
             measure(scene, path)
-        if not _leaps_near(exchanged, t, near_ms) and _passed(exchanged, t) <= reach_mm(scene):
-            paths = exchanged
+        if not _has_leap_near(swapped, t, near_ms) and _passing_distance(swapped, t) <= reach_mm(scene):
+            paths = swapped
     return paths
 
 
-def _leaps_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
+def _has_leap_near(paths: tuple[Path, Path], t: float, near_ms: float) -> bool:
     return any(abs(jump.t - t) <= near_ms for path in paths for jump in path.jumps)
 
 
-def _passed(paths: tuple[Path, Path], t: float) -> float:
+def _passing_distance(paths: tuple[Path, Path], t: float) -> float:
     """Return the smallest distance between the dice in the step across a moment, in mm."""
     (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
     if not (0 < i < len(one.times) and 0 < j < len(two.times)):
         return float("inf")
     x, y = one.xs[i - 1] - two.xs[j - 1], one.ys[i - 1] - two.ys[j - 1]
     dx, dy = one.xs[i] - two.xs[j] - x, one.ys[i] - two.ys[j] - y
-    way = dx * dx + dy * dy
-    share = min(max(-(x * dx + y * dy) / way, 0.0), 1.0) if way > 0.0 else 0.0
-    return hypot(x + share * dx, y + share * dy)
+    length = dx * dx + dy * dy
+    fraction = min(max(-(x * dx + y * dy) / length, 0.0), 1.0) if length > 0.0 else 0.0
+    return hypot(x + fraction * dx, y + fraction * dy)

@@ -1,4 +1,5 @@
-"""A die's motion along one line on both sides of a moment: a straight fit through the few points next to it.
+"""A die's motion along one line before and after a moment: a straight line fitted to the few points next to
+it.
 
 Times are milliseconds, lengths millimetres, speeds millimetres per millisecond (which is metres per second).
 Between two touches a die flies or slides on a nearly straight line, and it touches something every few
@@ -11,27 +12,27 @@ from typing import NamedTuple
 
 from controller.rules.dice.bands import BOUNCE_MM_PER_MS
 
-FEW, MANY = 3, 5
-"""Number of points that a line is fitted to: few for a fast die, whose motion changes with every frame, and
+FEW_POINTS, MANY_POINTS = 3, 5
+"""Number of points to which a line is fitted: few for a fast die, whose motion changes with every frame, and
 more for a slow one."""
 KINK_ERRORS = 3.0 * sqrt(6.0)
-"""Points further back are included in the incoming path if their speed is the same within three deviations:
-the speeds before and after a point, each over two steps, differ by the square root of six errors over the
-time of two steps."""
-BRIDGED = 8
+"""Points further back are included in the incoming path if their speed is the same within three standard
+deviations: the speeds before and after a point, each over two steps, differ by the square root of six errors
+over the time of two steps."""
+HIDDEN_POINTS = 8
 """Number of points for a die that was hidden: extrapolated over a longer time, a speed from few points is too
 inaccurate."""
 FAST_M_PER_S = 1.0
 """A die slower than this rolls to a stop, and spin and felt bend its path; a thrown die is faster."""
-BOUNCES_MS = 11.0
+MAX_BOUNCE_MS = 11.0
 """Time after which the position error of an unseen die grows no further: it has met the felt more than once,
 in varying directions."""
 SLOWING = 0.002
 """The loss of a die's speed on felt, in mm/ms per ms: 2 m/s2, the middle of the range seen in throws."""
 SLOWING_SD = 0.0025
-"""The spread of SLOWING: a die in the air hardly slows, a rolling one loses up to 5 m/s2."""
+"""The spread of SLOWING: a die in the air loses almost no speed, a rolling one up to 5 m/s2."""
 SLOW_M_PER_S = 0.1
-"""Below this speed the expected slowing decreases to 0, since its direction is not known."""
+"""Below this speed, the expected slowing decreases to 0, because the direction of motion is uncertain."""
 
 
 class Line(NamedTuple):
@@ -51,16 +52,18 @@ class Line(NamedTuple):
 
     def at(self, t: float) -> float:
         """Return the position at this time."""
-        away = t - self.origin
-        against = min(max(self.speed / SLOW_M_PER_S, -1.0), 1.0)
-        return self.place + self.speed * away - 0.5 * against * SLOWING * (away * away - self.spread)
+        elapsed = t - self.origin
+        direction = min(max(self.speed / SLOW_M_PER_S, -1.0), 1.0)
+        return (
+            self.place + self.speed * elapsed - 0.5 * direction * SLOWING * (elapsed * elapsed - self.spread)
+        )
 
     def variance_at(self, t: float) -> float:
         """Return the variance of the position at this time."""
-        away, unseen = t - self.origin, abs(t - self.nearest)
-        bounced = self.bounce * min(unseen, BOUNCES_MS)
-        slowed = 0.5 * SLOWING_SD * (away * away - self.spread)
-        return self.place_var + away * away * self.speed_var + bounced * bounced + slowed * slowed
+        elapsed, unseen = t - self.origin, abs(t - self.nearest)
+        bounced = self.bounce * min(unseen, MAX_BOUNCE_MS)
+        slowed = 0.5 * SLOWING_SD * (elapsed * elapsed - self.spread)
+        return self.place_var + elapsed * elapsed * self.speed_var + bounced * bounced + slowed * slowed
 
 
 class Turn(NamedTuple):
@@ -97,8 +100,8 @@ def line_until(
     times: Sequence[float], places: Sequence[float], k: int, noise: float, *, hidden: bool = False
 ) -> Line:
     """Fit the incoming path to the points up to number k, after which the die may have been hidden."""
-    i = max(k - (BRIDGED if hidden else FEW) + 1, 0)
-    further = max(k - MANY + 1, 0)
+    i = max(k - (HIDDEN_POINTS if hidden else FEW_POINTS) + 1, 0)
+    further = max(k - MANY_POINTS + 1, 0)
     if (
         further < i
         and not hidden
@@ -112,18 +115,20 @@ def line_from(
     times: Sequence[float], places: Sequence[float], k: int, noise: float, *, hidden: bool = False
 ) -> Line:
     """Fit the outgoing path to the points from number k on, before which the die may have been hidden."""
-    j = min(k + (BRIDGED if hidden else FEW), len(times))
+    j = min(k + (HIDDEN_POINTS if hidden else FEW_POINTS), len(times))
     if not hidden and j > k + 1 and abs(places[j - 1] - places[k]) < FAST_M_PER_S * (times[j - 1] - times[k]):
-        j = min(k + MANY, len(times))
+        j = min(k + MANY_POINTS, len(times))
     return line(times[k:j], places[k:j], noise, times[k])
 
 
 def _slow_and_straight(times: Sequence[float], places: Sequence[float], noise: float) -> bool:
     """Return whether a die was slow over the last few of these points and had the same speed before them."""
-    bend = len(times) - FEW
-    wait, wait_before = times[-1] - times[bend], times[bend] - times[0]
-    speed, before = (places[-1] - places[bend]) / wait, (places[bend] - places[0]) / wait_before
-    return abs(speed) < FAST_M_PER_S and abs(speed - before) <= KINK_ERRORS * noise / min(wait, wait_before)
+    bend = len(times) - FEW_POINTS
+    duration, duration_before = times[-1] - times[bend], times[bend] - times[0]
+    speed, before = (places[-1] - places[bend]) / duration, (places[bend] - places[0]) / duration_before
+    return abs(speed) < FAST_M_PER_S and abs(speed - before) <= KINK_ERRORS * noise / min(
+        duration, duration_before
+    )
 
 
 def turn_between(before: Line, after: Line, earliest: float, latest: float) -> Turn:

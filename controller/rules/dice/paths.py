@@ -10,25 +10,26 @@ from math import hypot, sqrt
 from typing import NamedTuple
 
 from controller.model.readings import DieAt, Reading
-from controller.rules.dice.bands import LANDED_M_PER_S, contact_most
+from controller.rules.dice.bands import MAX_LANDING_M_PER_S, contact_most
 from controller.rules.dice.motion import KINK_ERRORS
 from controller.rules.dice.scene import DieSeen, Scene
 
-LEAST_NOISE_MM = 0.2
-"""Smallest position error that is assumed of a camera, whatever its table's settings say."""
+MIN_NOISE_MM = 0.2
+"""Minimum position error assumed for a camera, whatever the table's settings say."""
 JUMP_FACTOR = 1.4
 """A step faster than those before and after it by more than this factor was not made by the die."""
 JUMP_ERRORS = 13.0
 """A step is a jump only if it is longer by this many errors: each of its two points may be off, along and
 across the table, by up to 4.6 standard deviations."""
 IMPOSSIBLE_M_PER_S = 15.0
-"""A step faster than this is a jump, whatever the steps beside it: nobody throws a die even half as fast."""
+"""A step faster than this is a jump, whatever the steps beside it: nobody throws a die even half as fast as
+this."""
 
 
 SPEED_POINTS = 3
-"""Fewest points before a die was hidden that show how fast it flew."""
+"""Minimum number of points before a die was hidden that show how fast it flew."""
 THROWN_M_PER_S = 8.0
-"""Highest speed that is assumed if there are fewer: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
+"""Maximum speed assumed if there are fewer points: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
 
 
 class Jump(NamedTuple):
@@ -48,7 +49,7 @@ class Path:
     xs: list[float]
     ys: list[float]
     rests: bool
-    """Whether the last point is the die at rest where its track ended."""
+    """Whether the last point is the die at rest at the end of its track."""
     readings: list[Reading]
     fastest: float = 0.0
     longest_ms: float = 0.0
@@ -57,7 +58,7 @@ class Path:
     errors: list[float] | None = None
     """The error of each point, if the camera reports it; otherwise the table's setting applies to all."""
     knocks: tuple[int, ...] = ()
-    """The points right before which the dice collided and the camera exchanged their names."""
+    """The points right before which the dice collided and the camera swapped their names."""
 
     @property
     def jump_mm(self) -> float:
@@ -65,7 +66,7 @@ class Path:
         return max((jump.length_mm for jump in self.jumps), default=0.0)
 
 
-def path_of(scene: Scene, die: DieSeen) -> Path:
+def build_path(scene: Scene, die: DieSeen) -> Path:
     """Return a die's path: its track points, one for each instant, and its rest."""
     readings: list[DieAt] = die.track
     start = scene.start_us
@@ -113,21 +114,23 @@ def measure(scene: Scene, path: Path) -> None:
     if len(path.times) < 2:
         return
     spare_mm = JUMP_ERRORS * scene.errors.track_noise_mm
-    waits = [b - a for a, b in pairwise(path.times)]
-    ways = [
+    durations = [b - a for a, b in pairwise(path.times)]
+    distances = [
         abs(b - a) + abs(d - c) for (a, b), (c, d) in zip(pairwise(path.xs), pairwise(path.ys), strict=True)
     ]
-    speeds = [way / wait for way, wait in zip(ways, waits, strict=True)]
-    path.longest_ms = max(waits)
+    speeds = [distance / duration for distance, duration in zip(distances, durations, strict=True)]
+    path.longest_ms = max(durations)
     path.fastest = max(speeds)
     if len(speeds) < 3:
         return
-    around = [*map(max, speeds, speeds[2:])]
-    around = [max(speeds[1:3]), *around, max(speeds[-3:-1])]
+    neighbour_speeds = [*map(max, speeds, speeds[2:])]
+    neighbour_speeds = [max(speeds[1:3]), *neighbour_speeds, max(speeds[-3:-1])]
     path.jumps = tuple(
-        Jump(t + 0.5 * wait, way)
-        for t, way, wait, own in zip(path.times, ways, waits, around, strict=False)
-        if way > min(JUMP_FACTOR * own, IMPOSSIBLE_M_PER_S) * wait + spare_mm
+        Jump(t + 0.5 * duration, distance)
+        for t, distance, duration, neighbour_speed in zip(
+            path.times, distances, durations, neighbour_speeds, strict=False
+        )
+        if distance > min(JUMP_FACTOR * neighbour_speed, IMPOSSIBLE_M_PER_S) * duration + spare_mm
     )
     if path.jumps and path.jumps[0].t < path.times[1] and _landed_at_first(scene, path):
         path.jumps = path.jumps[1:]
@@ -150,7 +153,7 @@ def _landed_at_first(scene: Scene, path: Path) -> bool:
         return False
     vx, vy = (path.xs[1] - x) / first, (path.ys[1] - y) / first
     lost = hypot(vx - (path.xs[2] - path.xs[1]) / second, vy - (path.ys[2] - path.ys[1]) / second)
-    return hypot(vx, vy) <= THROWN_M_PER_S and lost <= LANDED_M_PER_S + KINK_ERRORS * error / min(
+    return hypot(vx, vy) <= THROWN_M_PER_S and lost <= MAX_LANDING_M_PER_S + KINK_ERRORS * error / min(
         first, second
     )
 
@@ -179,9 +182,9 @@ class Approach:
         """Return the error of these track points, at least LEAST_NOISE_MM: no camera is free of errors."""
         errors = self.path.errors
         if errors is None:
-            return max(self.scene.errors.track_noise_mm, LEAST_NOISE_MM)
-        some = errors[max(first, 0) : last + 1]
-        return max(sqrt(sum(error * error for error in some) / len(some)), LEAST_NOISE_MM)
+            return max(self.scene.errors.track_noise_mm, MIN_NOISE_MM)
+        errors_here = errors[max(first, 0) : last + 1]
+        return max(sqrt(sum(error * error for error in errors_here) / len(errors_here)), MIN_NOISE_MM)
 
 
 def approach_to(scene: Scene, path: Path, wall: str) -> Approach:
@@ -197,22 +200,22 @@ def approach_to(scene: Scene, path: Path, wall: str) -> Approach:
         end = scene.table.width_mm
         gaps = [end - y for y in path.ys]
     along = path.ys if wall in {"left", "right"} else path.xs
-    close = contact_most(scene.table) + 5.0 * max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
+    close = contact_most(scene.table) + 5.0 * max(scene.errors.track_noise_mm, MIN_NOISE_MM)
     return Approach(scene, path, wall, gaps, along, close)
 
 
-def spans_near(way: Approach) -> list[Span]:
+def spans_near(approach: Approach) -> list[Span]:
     """Return the spans of points between which the die may have reached the wall."""
-    times, gaps = way.path.times, way.gaps
-    fastest = 1.2 * way.path.fastest + 0.3
+    times, gaps = approach.path.times, approach.gaps
+    fastest = 1.2 * approach.path.fastest + 0.3
     spans: list[Span] = []
     for i in range(len(gaps) - 1):
-        to_cover = gaps[i] + gaps[i + 1] - 2.0 * way.close
+        to_cover = gaps[i] + gaps[i + 1] - 2.0 * approach.close
         step = times[i + 1] - times[i]
-        if speed_unknown(way.scene, way.path, i):
+        if speed_unknown(approach.scene, approach.path, i):
             if to_cover > THROWN_M_PER_S * step:
                 continue
-        elif to_cover > fastest * step or (to_cover > 0.0 and to_cover > _local_speed(way, i) * step):
+        elif to_cover > fastest * step or (to_cover > 0.0 and to_cover > _local_speed(approach, i) * step):
             continue
         if spans and i <= spans[-1].last + 1:
             spans[-1] = Span(spans[-1].first, i + 1)
@@ -226,38 +229,38 @@ def speed_unknown(scene: Scene, path: Path, i: int) -> bool:
     return i + 1 < SPEED_POINTS and path.times[i + 1] - path.times[i] > scene.hidden_ms
 
 
-def _local_speed(way: Approach, i: int) -> float:
+def _local_speed(approach: Approach, i: int) -> float:
     """Return the highest speed that the die may have had between points i and i + 1."""
-    if rested_in_place(way, i):
-        return speed_between(way, max(i - 4, 0), i)
-    before = speed_between(way, max(i - 3, 0), i)
-    after = speed_between(way, i + 1, min(i + 4, len(way.gaps) - 1))
-    return 1.2 * max(before, after, speed_between(way, i, i + 1)) + 0.3
+    if waited_at_rest(approach, i):
+        return speed_between(approach, max(i - 4, 0), i)
+    before = speed_between(approach, max(i - 3, 0), i)
+    after = speed_between(approach, i + 1, min(i + 4, len(approach.gaps) - 1))
+    return 1.2 * max(before, after, speed_between(approach, i, i + 1)) + 0.3
 
 
-def rested_in_place(way: Approach, i: int) -> bool:
+def waited_at_rest(approach: Approach, i: int) -> bool:
     """Return whether the gap after point i is only the wait until a stopped die was reported at rest."""
-    path = way.path
+    path = approach.path
     if not path.rests or i != len(path.times) - 2:
         return False
     moved = abs(path.xs[-1] - path.xs[i]) + abs(path.ys[-1] - path.ys[i])
-    return moved <= 7.0 * way.noise(i, i) and speed_between(way, max(i - 4, 0), i) <= 0.5
+    return moved <= 7.0 * approach.noise(i, i) and speed_between(approach, max(i - 4, 0), i) <= 0.5
 
 
-def speed_between(way: Approach, i: int, j: int) -> float:
+def speed_between(approach: Approach, i: int, j: int) -> float:
     """Return the speed towards or from the wall, in m/s, between two of the points."""
-    times, gaps = way.path.times, way.gaps
+    times, gaps = approach.path.times, approach.gaps
     return abs(gaps[j] - gaps[i]) / (times[j] - times[i]) if j > i else 0.0
 
 
-def hidden_step(way: Approach, span: Span) -> int | None:
+def hidden_step(approach: Approach, span: Span) -> int | None:
     """Return the point after which the die was hidden longest within a span; None if it was not hidden."""
-    times = way.path.times
-    steps = [(times[i + 1] - times[i], i) for i in range(*span) if not rested_in_place(way, i)]
+    times = approach.path.times
+    steps = [(times[i + 1] - times[i], i) for i in range(*span) if not waited_at_rest(approach, i)]
     longest, i = max(steps, default=(0.0, 0))
-    return i if longest > way.scene.hidden_ms else None
+    return i if longest > approach.scene.hidden_ms else None
 
 
-def points_around(way: Approach, first: int, last: int) -> tuple[Reading, ...]:
+def points_around(approach: Approach, first: int, last: int) -> tuple[Reading, ...]:
     """Return the readings of some points and up to three on each side of them."""
-    return tuple(way.path.readings[max(first - 3, 0) : last + 4])
+    return tuple(approach.path.readings[max(first - 3, 0) : last + 4])

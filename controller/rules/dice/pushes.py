@@ -13,20 +13,20 @@ from typing import NamedTuple
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
 from controller.rules.dice.motion import line_from, line_until, turn_between
-from controller.rules.dice.paths import LEAST_NOISE_MM, Path, approach_to
+from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to
 from controller.rules.dice.scene import Scene
 
-SHARE = 0.35
-"""Smallest share of a push that must point away from the wall, by the dice's centres: the cosine of 70
-degrees. Faces that meet are tilted by up to 45 degrees from the line between the centres, and a friction
-coefficient of 0.5 adds 25."""
-ERRORS = 1.2
-"""Uncertainty of how much nearer the wall one die is, in errors of a track point: each of the two positions
-is extrapolated over half a frame from three points on one side, or five on both (0.85 errors)."""
-SAME_MS = 6.0
-"""A turn within this time of a moment, half a frame, gives the die's position at that moment."""
-BACK_MS = 8.0
-"""Shortest time in which a die leaves the wall and returns: at 1 m/s it moves 4 mm away in the meantime."""
+MIN_AWAY_FRACTION = 0.35
+"""Minimum fraction of a push that must point away from the wall, measured between the dice's centres: the
+cosine of 70 degrees. Faces that meet are tilted by up to 45 degrees from the line between the centres, and a
+friction coefficient of 0.5 adds 25."""
+GAP_ERRORS = 1.2
+"""Uncertainty of how much nearer to the wall one die is, in errors of a track point: each of the two
+positions is extrapolated over half a frame from three points on one side, or five on both (0.85 errors)."""
+SAME_MOMENT_MS = 6.0
+"""A turn within this time of a moment, half a frame, provides the die's position at that moment."""
+MIN_RETURN_MS = 8.0
+"""Minimum time in which a die leaves the wall and returns: at 1 m/s it moves 4 mm away in the meantime."""
 
 
 Seen = tuple[Path, Sequence[Contact]]
@@ -49,15 +49,15 @@ def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
         return inf
-    noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
-    away = one.gap_mm - two.gap_mm
-    apart = hypot(away, one.along_mm - two.along_mm)
-    if apart > 2.0 * bands.contact_most(scene.table) + 2.0 * noise:
+    noise = max(scene.errors.track_noise_mm, MIN_NOISE_MM)
+    nearer_mm = one.gap_mm - two.gap_mm
+    distance = hypot(nearer_mm, one.along_mm - two.along_mm)
+    if distance > 2.0 * bands.contact_most(scene.table) + 2.0 * noise:
         return inf
     edge = scene.table.die_mm
-    short = max(SHARE * max(apart, edge) - away, 0.0) / (ERRORS * noise)
-    room = max(edge - apart, 0.0) / (ERRORS * noise)
-    return bands.PUSHED + short * short + min(room * room, bands.ABOVE)
+    shortfall = max(MIN_AWAY_FRACTION * max(distance, edge) - nearer_mm, 0.0) / (GAP_ERRORS * noise)
+    overlap_errors = max(edge - distance, 0.0) / (GAP_ERRORS * noise)
+    return bands.PUSHED + shortfall * shortfall + min(overlap_errors * overlap_errors, bands.OVERLAP)
 
 
 def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
@@ -79,8 +79,8 @@ def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
     return any(
         first.wall == second.wall
-        and BACK_MS <= (second.t - first.t) / 1000.0 <= bands.SHOVED_MS
-        and any(_apart_mm(paths, scene.ms(impact.t) - delay_ms) <= near_mm for impact in (first, second))
+        and MIN_RETURN_MS <= (second.t - first.t) / 1000.0 <= bands.SHOVE_MS
+        and any(_distance_mm(paths, scene.ms(impact.t) - delay_ms) <= near_mm for impact in (first, second))
         for first, second in combinations((scene.impacts[i] for i in impacts), 2)
     )
 
@@ -91,38 +91,38 @@ def back_price(scene: Scene, path: Path, wall: str, t: float, fastest: float) ->
     A wall or a collision only slows the dice, so none is faster than `fastest`, the highest speed of the
     throw in m/s.
     """
-    least, most = scene.errors.impact_delay_ms
-    spare = 0.5 * (most - least) + bands.CLOCKS_MS
-    way = approach_to(scene, path, wall)
+    min_delay, max_delay = scene.errors.impact_delay_ms
+    spare_ms = 0.5 * (max_delay - min_delay) + bands.CLOCK_MARGIN_MS
+    approach = approach_to(scene, path, wall)
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
     band = bands.contact_most(scene.table)
-    short = min(
-        max(way.gaps[k] - band - fastest * max(at - path.times[k], 0.0), 0.0)
-        + max(way.gaps[k + 1] - band - fastest * max(path.times[k + 1] - at, 0.0), 0.0)
-        for at in (t - spare, t, t + spare)
+    shortfall = min(
+        max(approach.gaps[k] - band - fastest * max(at - path.times[k], 0.0), 0.0)
+        + max(approach.gaps[k + 1] - band - fastest * max(path.times[k + 1] - at, 0.0), 0.0)
+        for at in (t - spare_ms, t, t + spare_ms)
     )
-    return (short / way.noise(k, k + 1)) ** 2
+    return (shortfall / approach.noise(k, k + 1)) ** 2
 
 
-def seen_before(path: Path, t: float) -> float:
+def last_seen_before(path: Path, t: float) -> float:
     """Return when a die was last seen before a moment, or the moment itself if it was not."""
     j = bisect_left(path.times, t)
     return path.times[j - 1] if j else t
 
 
-def _apart_mm(paths: tuple[Path, Path], t: float) -> float:
+def _distance_mm(paths: tuple[Path, Path], t: float) -> float:
     """Return the distance between the dice's centres at a moment, interpolated between two frames."""
-    (x, y), (u, v) = (_straight_on(path, t) for path in paths)
+    (x, y), (u, v) = (_interpolate(path, t) for path in paths)
     return hypot(x - u, y - v)
 
 
-def _straight_on(path: Path, t: float) -> tuple[float, float]:
+def _interpolate(path: Path, t: float) -> tuple[float, float]:
     j = min(max(bisect_left(path.times, t), 1), len(path.times) - 1)
     if j < 1 or not path.times[j - 1] <= t <= path.times[j]:
         return inf, inf
-    share = (t - path.times[j - 1]) / (path.times[j] - path.times[j - 1])
+    fraction = (t - path.times[j - 1]) / (path.times[j] - path.times[j - 1])
     x, y = path.xs[j - 1], path.ys[j - 1]
-    return x + share * (path.xs[j] - x), y + share * (path.ys[j] - y)
+    return x + fraction * (path.xs[j] - x), y + fraction * (path.ys[j] - y)
 
 
 def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: float) -> Place | None:
@@ -134,27 +134,27 @@ def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: 
     if step > scene.hidden_ms:
         return None
     before, after = _at_point(scene, path, wall, i), _at_point(scene, path, wall, i + 1)
-    share = (t - path.times[i]) / step
-    along_mm = before.along_mm + share * (after.along_mm - before.along_mm)
+    fraction = (t - path.times[i]) / step
+    along_mm = before.along_mm + fraction * (after.along_mm - before.along_mm)
     turns = [
-        own
-        for own in contacts
-        if own.wall == wall and own.misfit <= bands.MARGIN and abs(own.t - t) <= SAME_MS
+        contact
+        for contact in contacts
+        if contact.wall == wall and contact.misfit <= bands.MARGIN and abs(contact.t - t) <= SAME_MOMENT_MS
     ]
-    if turns and 0.0 < share < 1.0:
-        nearest = min(turns, key=lambda own: abs(own.t - t))
+    if turns and 0.0 < fraction < 1.0:
+        nearest = min(turns, key=lambda contact: abs(contact.t - t))
         return Place(nearest.gap_mm + bands.LEAST_EDGES * scene.table.die_mm, along_mm)
-    straight_mm = before.gap_mm + share * (after.gap_mm - before.gap_mm)
-    return Place(_turning(scene, path, wall, i, t) or straight_mm, along_mm)
+    straight_mm = before.gap_mm + fraction * (after.gap_mm - before.gap_mm)
+    return Place(_gap_at_turn(scene, path, wall, i, t) or straight_mm, along_mm)
 
 
-def _turning(scene: Scene, path: Path, wall: str, i: int, t: float) -> float | None:
+def _gap_at_turn(scene: Scene, path: Path, wall: str, i: int, t: float) -> float | None:
     """Return the distance from a wall, in mm, of a die that turned sharply within a step; else None."""
-    way = approach_to(scene, path, wall)
-    before = line_until(path.times, way.gaps, i, way.noise(i - 2, i))
-    after = line_from(path.times, way.gaps, i + 1, way.noise(i + 1, i + 3))
+    approach = approach_to(scene, path, wall)
+    before = line_until(path.times, approach.gaps, i, approach.noise(i - 2, i))
+    after = line_from(path.times, approach.gaps, i + 1, approach.noise(i + 1, i + 3))
     turn = turn_between(before, after, path.times[i], path.times[i + 1])
-    sharply = turn.change - turn.change_sd > bands.CAUSELESS_M_PER_S and before.speed < 0.0
+    sharply = turn.change - turn.change_sd > bands.MAX_CAUSELESS_M_PER_S and before.speed < 0.0
     if not sharply or turn.misfit > bands.MARGIN:
         return None
     return max(before.at(t), after.at(t))

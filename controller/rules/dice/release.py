@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from controller.model.readings import WallImpact
 from controller.model.rulesets import ThrowRules
-from controller.rules.dice.contacts import contacts_with
+from controller.rules.dice.contacts import find_contacts
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.hits import WALLS
-from controller.rules.dice.paths import path_of
+from controller.rules.dice.paths import build_path
 from controller.rules.dice.scene import DieSeen, Scene
-from controller.rules.dice.stories import rings
+from controller.rules.dice.stories import may_be_ringing
 
 SAME_RELEASE_MS = 30.0
 """Two reports of a release within this time are one release."""
@@ -33,23 +33,23 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
     """Judge a throw in which only one die, or none, was seen (CV1-INV-2).
 
     A No Roll for one die thrown requires that working cameras saw that die from the hand to its rest and did
-    not see the other, and that the die that was seen made every impact.
+    not see the other, and that the visible die made every impact.
     """
-    unwell = sorted(dev for dev in scene.cameras() if scene.was_unwell(dev))
+    faulty = sorted(dev for dev in scene.cameras() if scene.was_faulty(dev))
     missing = [die.number for die in scene.dice if not die.seen]
     thrown = [die for die in scene.dice if die.seen]
     if len(missing) == 2:
         found.add_review("missing_reading", "no die was seen")
-    elif unwell:
-        did = "was down" if scene.went_down(unwell[0]) else "had a fault"
+    elif faulty:
+        did = "was down" if scene.went_down(faulty[0]) else "had a fault"
         found.add_review(
-            "missing_reading", f"die {missing[0]} was not seen, and {unwell[0]} {did}", die=missing[0]
+            "missing_reading", f"die {missing[0]} was not seen, and {faulty[0]} {did}", die=missing[0]
         )
     elif foreign := _unexplained_impacts(scene, thrown, WALLS[rules.wall]):
-        heard = foreign[0]
-        not_its = f"die {3 - missing[0]} did not make an impact on the {heard.wall} wall"
-        seen = f"die {missing[0]} was not seen, but {not_its}"
-        found.evidence.append(heard)
+        impact = foreign[0]
+        not_made = f"die {3 - missing[0]} did not make an impact on the {impact.wall} wall"
+        seen = f"die {missing[0]} was not seen, but {not_made}"
+        found.evidence.append(impact)
         found.add_review("missing_reading", seen, die=missing[0])
     elif _came_from_out_of_sight(thrown[0]):
         seen = f"the camera never saw die {missing[0]}, and the hand that threw was out of its view"
@@ -69,11 +69,11 @@ def _judge_repeats(scene: Scene, die: DieSeen, found: Findings) -> None:
     if not die.releases:
         return
     first = scene.ms(die.releases[0].t)
-    again = [scene.ms(r.t) for r in die.releases if scene.ms(r.t) - first > SAME_RELEASE_MS]
-    if again:
+    later_releases = [scene.ms(r.t) for r in die.releases if scene.ms(r.t) - first > SAME_RELEASE_MS]
+    if later_releases:
         found.add_review(
             "conflict",
-            f"die {die.number} left the hand again {again[0] - first:.0f} ms later",
+            f"die {die.number} left the hand again {later_releases[0] - first:.0f} ms later",
             die=die.number,
         )
 
@@ -81,17 +81,17 @@ def _judge_repeats(scene: Scene, die: DieSeen, found: Findings) -> None:
 def _judge_spread(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     """Judge how far apart two seen releases are (C34-INV-2i)."""
     one, two = (die.releases[0] for die in scene.dice)
-    apart = abs(one.t - two.t) / 1000.0
+    delay_ms = abs(one.t - two.t) / 1000.0
     late = 1 if one.t > two.t else 2
-    seen = f"die {late} left the hand {apart:.0f} ms after die {3 - late}"
+    seen = f"die {late} left the hand {delay_ms:.0f} ms after die {3 - late}"
     found.evidence += (one, two)
-    if apart > rules.simultaneous_ms and rules.parted == "no_roll":
+    if delay_ms > rules.simultaneous_ms and rules.parted == "no_roll":
         doubt = _flew_before(scene, scene.dice[late - 1]) or _flew_unseen(scene, rules)
         if doubt is not None:
             found.add_review("missing_reading", f"{seen}, but {doubt}", die=late)
             return
         found.no_roll("not_simultaneous", f"{seen}, more than {rules.simultaneous_ms:.0f} ms", die=late)
-    elif apart >= rules.stagger_notice_ms:
+    elif delay_ms >= rules.stagger_notice_ms:
         found.note("staggered_release", seen, die=late, rule=found.causes.get("not_simultaneous"))
 
 
@@ -133,13 +133,17 @@ def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
 
 def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[str]) -> list[WallImpact]:
     """Return the impacts on these walls that these dice did not make and that are not ringing."""
-    wanted = frozenset(walls)
-    heard = {impact.wall for impact in scene.impacts} & wanted
+    counting_walls = frozenset(walls)
+    heard_walls = {impact.wall for impact in scene.impacts} & counting_walls
     explained: set[int] = set()
-    for die in dice if heard else ():
-        path = path_of(scene, die)
-        for wall in sorted(heard):
-            for contact in contacts_with(scene, path, wall):
+    for die in dice if heard_walls else ():
+        path = build_path(scene, die)
+        for wall in sorted(heard_walls):
+            for contact in find_contacts(scene, path, wall):
                 explained |= {i for i, price in contact.heard.items() if price < contact.miss + contact.knock}
-    explained |= {i for hit in explained for i in range(len(scene.impacts)) if rings(scene, hit, i)}
-    return [impact for i, impact in enumerate(scene.impacts) if impact.wall in wanted and i not in explained]
+    explained |= {i for hit in explained for i in range(len(scene.impacts)) if may_be_ringing(scene, hit, i)}
+    return [
+        impact
+        for i, impact in enumerate(scene.impacts)
+        if impact.wall in counting_walls and i not in explained
+    ]

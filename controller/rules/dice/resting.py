@@ -21,7 +21,7 @@ CARD_SURFACES = frozenset({"felt", "cards"})
 
 
 def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, int] | None:
-    """Judge both dice at rest; return the faces up if both are certain, else None."""
+    """Judge both dice at rest; return the two faces that are up if both are certain, else None."""
     faces = []
     for die in scene.dice:
         if die.gone:
@@ -38,7 +38,7 @@ def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, 
             if face is not None:
                 faces.append(face)
         elif die.seen:
-            _judge_unrested(scene, die, found)
+            _judge_not_seen_at_rest(scene, die, found)
     _judge_pair(scene, rules, found)
     return (faces[0], faces[1]) if len(faces) == 2 else None
 
@@ -49,7 +49,7 @@ def _judge_gone(die: DieSeen, found: Findings) -> None:
     found.no_roll("off_table", f"die {die.number} left the table", die=die.number)
 
 
-def _judge_unrested(scene: Scene, die: DieSeen, found: Findings) -> None:
+def _judge_not_seen_at_rest(scene: Scene, die: DieSeen, found: Findings) -> None:
     blind = sorted(dev for dev in scene.cameras() if scene.went_down(dev))
     why = f": {blind[0]} was down" if blind else ": the camera lost it" if die.losts else ""
     found.add_review("missing_reading", f"die {die.number} was not seen at rest{why}", die=die.number)
@@ -58,9 +58,9 @@ def _judge_unrested(scene: Scene, die: DieSeen, found: Findings) -> None:
 def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
     """Ask for a review if a die that has not moved shows a different face."""
     last = die.rests[-1]
-    near = 4.0 * scene.errors.track_noise_mm
+    tolerance_mm = 4.0 * scene.errors.track_noise_mm
     for earlier in die.rests[:-1]:
-        still = abs(earlier.x - last.x) <= near and abs(earlier.y - last.y) <= near
+        still = abs(earlier.x - last.x) <= tolerance_mm and abs(earlier.y - last.y) <= tolerance_mm
         if still and (earlier.up, set(earlier.resting_sides)) != (last.up, set(last.resting_sides)):
             found.add_review(
                 "conflict",
@@ -135,18 +135,21 @@ def _judge_aslant(code: str, seen: str, die: int, rules: ThrowRules, found: Find
 
 
 def _inside(scene: Scene, rest: DieRest) -> bool:
-    near = 2.0 * scene.errors.track_noise_mm
-    return -near <= rest.x <= scene.table.length_mm + near and -near <= rest.y <= scene.table.width_mm + near
+    tolerance_mm = 2.0 * scene.errors.track_noise_mm
+    return (
+        -tolerance_mm <= rest.x <= scene.table.length_mm + tolerance_mm
+        and -tolerance_mm <= rest.y <= scene.table.width_mm + tolerance_mm
+    )
 
 
 def _surface(scene: Scene, rest: DieRest) -> tuple[str, bool]:
     """Return the surface a die lies on, by the table's zones or the camera, and whether it is certain."""
-    near = 2.0 * scene.errors.track_noise_mm
+    tolerance_mm = 2.0 * scene.errors.track_noise_mm
     for zone in scene.table.zones:
         if zone.kind == rest.on or zone.kind in CARD_SURFACES:
             continue
         inside = _within(zone, rest.x, rest.y)
-        at_edge = _edge_distance(zone.polygon, rest.x, rest.y) <= near
+        at_edge = _edge_distance(zone.polygon, rest.x, rest.y) <= tolerance_mm
         if inside or (at_edge and rest.on == "unknown"):
             return zone.kind, not at_edge
     own = [zone for zone in scene.table.zones if zone.kind == rest.on]
@@ -168,16 +171,16 @@ def _within(zone: Zone, x: float, y: float) -> bool:
 
 
 def _edge_distance(polygon: Sequence[Point], x: float, y: float) -> float:
-    least = float("inf")
+    nearest = float("inf")
     x0, y0 = polygon[-1]
     for x1, y1 in polygon:
         dx, dy = x1 - x0, y1 - y0
         length = dx * dx + dy * dy
         along = 0.0 if length == 0.0 else min(max(((x - x0) * dx + (y - y0) * dy) / length, 0.0), 1.0)
         ex, ey = x - x0 - along * dx, y - y0 - along * dy
-        least = min(least, ex * ex + ey * ey)
+        nearest = min(nearest, ex * ex + ey * ey)
         x0, y0 = x1, y1
-    return sqrt(least)
+    return sqrt(nearest)
 
 
 def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | None:
@@ -190,8 +193,8 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
         found.add_review("low_confidence", seen, die=die)
         return None
     if rest.confidence < rules.min_confidence:
-        believed = f"confidence {rest.confidence:.2f}, below {rules.min_confidence:.2f}"
-        found.add_review("low_confidence", f"the face of die {die} was read with {believed}", die=die)
+        confidence = f"confidence {rest.confidence:.2f}, below {rules.min_confidence:.2f}"
+        found.add_review("low_confidence", f"the face of die {die} was read with {confidence}", die=die)
         return None
     if len(sides) > 1:
         names = " and ".join(str(side) for side in sorted(sides))
@@ -229,23 +232,23 @@ def _judge_pair(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     if one.offs or two.offs:
         return
     rests = [die.rest for die in scene.dice]
-    apart = _apart(rests[0], rests[1])
+    distance_mm = _distance_mm(rests[0], rests[1])
     for die, rest in zip(scene.dice, rests, strict=True):
         if rest is None or rest.on != "die":
             continue
-        if apart is None or apart <= 1.5 * scene.table.die_mm:
+        if distance_mm is None or distance_mm <= 1.5 * scene.table.die_mm:
             seen = f"die {die.number} came to rest on die {3 - die.number}"
             _judge_aslant("stacked", seen, die.number, rules, found)
             return
         found.add_review(
             "conflict",
-            f"die {die.number} is reported on die {3 - die.number}, which lies {apart:.0f} mm away",
+            f"die {die.number} is reported on die {3 - die.number}, which lies {distance_mm:.0f} mm away",
             die=die.number,
         )
         return
 
 
-def _apart(one: DieRest | None, two: DieRest | None) -> float | None:
+def _distance_mm(one: DieRest | None, two: DieRest | None) -> float | None:
     if one is None or two is None:
         return None
     dx, dy = one.x - two.x, one.y - two.y
@@ -262,25 +265,25 @@ CHIPS = frozenset({"chip", "chips"})
 def judge_contacts(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     """Judge what each die touched, reporting each object once."""
     for die in scene.dice:
-        told: set[str] = set()
+        reported: set[str] = set()
         for contact in die.contacts:
-            thing = contact.with_.strip().lower()
-            if thing in told or thing in HARMLESS:
+            touched = contact.with_.strip().lower()
+            if touched in reported or touched in HARMLESS:
                 continue
-            told.add(thing)
+            reported.add(touched)
             found.evidence.append(contact)
             if rules.objects == "cards_only":
-                _judge_foreign(thing, die.number, rules, found)
-            elif thing == "bank":
+                _judge_foreign(touched, die.number, rules, found)
+            elif touched == "bank":
                 found.note(
                     "bank_touched", f"die {die.number} touched the bank", die=die.number, rule="!34-12"
                 )
 
 
-def _judge_foreign(thing: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    if thing in CHIPS:
+def _judge_foreign(touched: str, die: int, rules: ThrowRules, found: Findings) -> None:
+    if touched in CHIPS:
         judge_loose_chips(f"die {die} touched loose chips", die, rules, found)
-    elif thing in {"", "unknown"}:
+    elif touched in {"", "unknown"}:
         found.add_review("missing_reading", f"die {die} touched something that was not identified", die=die)
     else:
-        found.no_roll("foreign_contact", f"die {die} touched the {thing}", die=die)
+        found.no_roll("foreign_contact", f"die {die} touched the {touched}", die=die)

@@ -23,16 +23,16 @@ from controller.model.rulesets import SensorErrors
 from controller.rules.dice.loudness import Loudness
 
 HIDDEN_FRAMES = 2.5
-"""A die whose track has no point for longer than this many frames was hidden; one lost frame is not
-enough."""
-SLOWER = 1.5
-"""Largest factor by which a camera may be slower than its table's settings: a fast die then moves 20 cm in
+"""A die whose track has no point for longer than this many frames was hidden; one lost frame does not
+count."""
+MAX_SLOWER = 1.5
+"""Maximum factor by which a camera may be slower than in its table's settings: a fast die then moves 20 cm in
 two frames."""
-CADENCE = 16
+CADENCE_POINTS = 16
 """Number of points at the start of each track whose median step is the camera's frame time, even with lost
 frames."""
-SENSIBLE_TABLES = 3.0
-"""A die reported farther from the table than this many times its length is an error of the camera."""
+MAX_TABLE_LENGTHS = 3.0
+"""A die reported farther from the table than this many times the table's length is a camera error."""
 HAND_REACH_MM = 1500.0
 """Two dice farther apart than this did not leave the hands of one shooter, who stands in one place."""
 THROWN_MM_PER_S = 1000.0
@@ -54,14 +54,13 @@ class DieSeen:
     offs: list[DieOffTable] = field(default_factory=list)
     losts: list[DieLost] = field(default_factory=list)
     contacts: list[DieContact] = field(default_factory=list)
-    surfaced: list[DieReleased] = field(default_factory=list)
-    """Releases reported where there was no hand: the camera first saw the die there when it was already in
-    flight."""
+    seen_in_flight: list[DieReleased] = field(default_factory=list)
+    """Releases reported where there was no hand: the camera first saw the die there, already in flight."""
 
     @property
     def seen(self) -> bool:
         """Return whether the throw has any reading of this die."""
-        seen = self.releases or self.surfaced or self.track or self.rests or self.offs
+        seen = self.releases or self.seen_in_flight or self.track or self.rests or self.offs
         return bool(seen or self.losts or self.contacts)
 
     @property
@@ -115,9 +114,9 @@ class Scene:
     dice: tuple[DieSeen, DieSeen] = field(default_factory=lambda: (DieSeen(1), DieSeen(2)))
     impacts: list[WallImpact] = field(default_factory=list)
     devices: list[DeviceDown | DeviceUp | DeviceFault] = field(default_factory=list)
-    absurd: list[Reading] = field(default_factory=list)
+    implausible: list[Reading] = field(default_factory=list)
     last_seen: dict[str, int] = field(default_factory=dict)
-    """When each device sent its last reading about dice or walls."""
+    """The time at which each device sent its last reading about dice or walls."""
     frame_ms: float = 0.0
     """The time between frames as the tracks show it, at most SLOWER times the setting."""
 
@@ -135,7 +134,7 @@ class Scene:
         known = {dev for dev, kinds in self.sources.items() if "die_at" in kinds or "die_rest" in kinds}
         return frozenset(known | {reading.dev for die in self.dice for reading in sightings(die)})
 
-    def down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
+    def is_down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
         """Return whether a device was down, or with `faults` also faulty, at this time."""
         down = False
         since = 0
@@ -151,16 +150,16 @@ class Scene:
         """Return whether a device was down at any time of the throw."""
         return any(type(event) is DeviceDown and event.dev == dev for event in self.devices)
 
-    def was_unwell(self, dev: str) -> bool:
+    def was_faulty(self, dev: str) -> bool:
         """Return whether a device was down or faulty at any time of the throw."""
         return any(type(event) is not DeviceUp and event.dev == dev for event in self.devices)
 
     def hears(self, wall: str, t_us: int) -> bool:
         """Return whether a working sensor was listening at this wall at this time."""
         kind = f"wall_impact:{wall}"
-        ears = {dev for dev, kinds in self.sources.items() if kind in kinds}
-        ears.update(impact.dev for impact in self.impacts if impact.wall == wall)
-        return any(not self.down(dev, t_us, faults=True) for dev in ears)
+        sensors = {dev for dev, kinds in self.sources.items() if kind in kinds}
+        sensors.update(impact.dev for impact in self.impacts if impact.wall == wall)
+        return any(not self.is_down(dev, t_us, faults=True) for dev in sensors)
 
 
 def sightings(die: DieSeen) -> Iterator[Reading]:
@@ -173,7 +172,7 @@ def sightings(die: DieSeen) -> Iterator[Reading]:
     yield from die.contacts
 
 
-def scene_of(
+def build_scene(
     readings: Sequence[Reading],
     table: DiceTable,
     errors: SensorErrors,
@@ -186,7 +185,7 @@ def scene_of(
     scene = Scene(table, errors, sources, _start(readings), Loudness.from_figures(learned))
     one, two = scene.dice
     tracks = (one.track, two.track)
-    least_x, most_x = -SENSIBLE_TABLES * table.length_mm, (1 + SENSIBLE_TABLES) * table.length_mm
+    lower, upper = -MAX_TABLE_LENGTHS * table.length_mm, (1 + MAX_TABLE_LENGTHS) * table.length_mm
     last_seen = scene.last_seen
     previous = -1
     ordered = True
@@ -200,37 +199,39 @@ def scene_of(
         kind = type(reading)
         if kind is DieAt:
             assert isinstance(reading, DieAt)
-            if least_x < reading.x < most_x and least_x < reading.y < most_x:
+            if lower < reading.x < upper and lower < reading.y < upper:
                 tracks[reading.die - 1].append(reading)
             else:
-                scene.absurd.append(reading)
+                scene.implausible.append(reading)
             last_seen[reading.dev] = t
         else:
-            _sort_in(scene, reading, least_x, most_x)
+            _sort_reading(scene, reading, lower, upper)
     if not ordered:
         _put_in_order(scene)
-    _doubt_releases(scene)
-    steps_us = sorted(after.t - point.t for track in tracks for point, after in pairwise(track[:CADENCE]))
+    _drop_far_release(scene)
+    steps_us = sorted(
+        after.t - point.t for track in tracks for point, after in pairwise(track[:CADENCE_POINTS])
+    )
     if steps_us:
-        scene.frame_ms = min(steps_us[len(steps_us) // 2] / 1000.0, SLOWER * errors.frame_ms)
+        scene.frame_ms = min(steps_us[len(steps_us) // 2] / 1000.0, MAX_SLOWER * errors.frame_ms)
     return scene
 
 
-def _doubt_releases(scene: Scene) -> None:
+def _drop_far_release(scene: Scene) -> None:
     """Treat the later of two releases that one shooter cannot reach as the first sight of a hidden die."""
     if not all(die.releases for die in scene.dice):
         return
     first, later = sorted(scene.dice, key=lambda die: die.releases[0].t)
     one, two = first.releases[0], later.releases[0]
     if abs(one.x - two.x) + abs(one.y - two.y) > HAND_REACH_MM:
-        later.surfaced, later.releases = later.releases, []
+        later.seen_in_flight, later.releases = later.releases, []
 
 
 def _start(readings: Sequence[Reading]) -> int:
     return next((r.t for r in readings if type(r) in (DieReleased, DieAt)), readings[0].t if readings else 0)
 
 
-def _sort_in(scene: Scene, reading: Reading, least: float, most: float) -> None:
+def _sort_reading(scene: Scene, reading: Reading, lower: float, upper: float) -> None:
     if isinstance(reading, (DeviceDown, DeviceUp, DeviceFault)):
         scene.devices.append(reading)
         return
@@ -238,8 +239,8 @@ def _sort_in(scene: Scene, reading: Reading, least: float, most: float) -> None:
         scene.impacts.append(reading)
     elif isinstance(reading, (DieReleased, DieRest)):
         die = scene.dice[reading.die - 1]
-        if not (least < reading.x < most and least < reading.y < most):
-            scene.absurd.append(reading)
+        if not (lower < reading.x < upper and lower < reading.y < upper):
+            scene.implausible.append(reading)
         elif isinstance(reading, DieReleased):
             die.releases.append(reading)
         else:

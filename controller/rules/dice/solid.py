@@ -15,13 +15,15 @@ from controller.rules.dice.scene import Scene
 CERTAIN = 3.0
 """Number of standard deviations by which a distance must be below an edge for this not to be a measuring
 error."""
-REST_ERROR_SHARE = 0.5
-"""The position error of a die at rest, as a share of the error in flight: it is averaged over many frames."""
+REST_ERROR_FACTOR = 0.5
+"""The position error of a die at rest, as a fraction of the error in flight: it is averaged over many
+frames."""
 ABOVE_MS = 800.0
-"""Longest time for which a die can fly above another: it would rise 80 cm. After that both are on the
+"""Maximum time for which one die can fly above the other: it would rise 80 cm. After that both are on the
 felt."""
-EVERY = 8
-"""The step between the points that are checked first: enough to see that the dice were apart at some time."""
+COARSE_STEP = 8
+"""The step between the points that are checked first, which are enough to see that the dice were apart at
+some time."""
 
 
 def judge_solid(scene: Scene, found: Findings) -> None:
@@ -30,10 +32,12 @@ def judge_solid(scene: Scene, found: Findings) -> None:
     if any(die.offs for die in scene.dice):
         return
     if one is not None and two is not None and _overlap_at_rest(scene, one, two):
-        apart = hypot(one.x - two.x, one.y - two.y)
-        found.add_review("conflict", f"both dice were seen at rest in the same place, {apart:.0f} mm apart")
+        distance = hypot(one.x - two.x, one.y - two.y)
+        found.add_review(
+            "conflict", f"both dice were seen at rest in the same place, {distance:.0f} mm apart"
+        )
         return
-    mean = _apart_all_the_way(scene)
+    mean = _mean_distance_if_close(scene)
     if mean is not None:
         edge = scene.table.die_mm
         found.add_review(
@@ -45,36 +49,36 @@ def judge_solid(scene: Scene, found: Findings) -> None:
 def _overlap_at_rest(scene: Scene, one: DieRest, two: DieRest) -> bool:
     if "die" in {one.on, two.on}:
         return False
-    error = sqrt(2.0) * REST_ERROR_SHARE * scene.errors.track_noise_mm
-    apart = hypot(one.x - two.x, one.y - two.y)
-    return apart < scene.table.die_mm - CERTAIN * error
+    error = sqrt(2.0) * REST_ERROR_FACTOR * scene.errors.track_noise_mm
+    distance = hypot(one.x - two.x, one.y - two.y)
+    return distance < scene.table.die_mm - CERTAIN * error
 
 
-def _apart_all_the_way(scene: Scene) -> float | None:
+def _mean_distance_if_close(scene: Scene) -> float | None:
     """Return the mean distance between the tracks, in mm, if it is too small for two dice; else None."""
     one, two = (die.track for die in scene.dice)
     edge = scene.table.die_mm
-    roughly = list(_distances(one[::EVERY], two, scene.errors.frame_ms))
-    if not roughly or max(roughly) > 2.0 * edge:
+    coarse = list(_distances(one[::COARSE_STEP], two, scene.errors.frame_ms))
+    if not coarse or max(coarse) > 2.0 * edge:
         return None
-    apart = list(_distances(one, two, scene.errors.frame_ms))
+    distances = list(_distances(one, two, scene.errors.frame_ms))
     watched_ms = (min(one[-1].t, two[-1].t) - max(one[0].t, two[0].t)) / 1000.0
-    if watched_ms < ABOVE_MS or len(apart) < ABOVE_MS / (2.0 * scene.errors.frame_ms):
+    if watched_ms < ABOVE_MS or len(distances) < ABOVE_MS / (2.0 * scene.errors.frame_ms):
         return None
     noise = scene.errors.track_noise_mm
     # The errors of two points, each in both directions, add to the mean square.
-    mean = sqrt(max(sum(d * d for d in apart) / len(apart) - 4.0 * noise * noise, 0.0))
-    return mean if mean < edge - CERTAIN * sqrt(2.0 / len(apart)) * noise else None
+    mean = sqrt(max(sum(d * d for d in distances) / len(distances) - 4.0 * noise * noise, 0.0))
+    return mean if mean < edge - CERTAIN * sqrt(2.0 / len(distances)) * noise else None
 
 
 def _distances(one: list[DieAt], two: list[DieAt], frame_ms: float) -> list[float]:
     """Return the distance, in mm, from each point to the other die's point of the same frame."""
     times = [point.t for point in two]
     near_us = 500.0 * frame_ms
-    apart = []
+    distances = []
     for point in one:
         j = bisect_left(times, point.t)
         other = min(two[max(j - 1, 0) : j + 1], key=lambda p: abs(p.t - point.t), default=None)
         if other is not None and abs(other.t - point.t) <= near_us:
-            apart.append(hypot(point.x - other.x, point.y - other.y))
-    return apart
+            distances.append(hypot(point.x - other.x, point.y - other.y))
+    return distances

@@ -1,8 +1,8 @@
 """The possible stories of both dice with their prices, and which of their outcomes are ruled out.
 
-A story states the source of each impact (one die, both, an earlier impact's ringing, or a knock), whether the
-camera exchanged the dice's names at each meeting, and whether each turn at a wall was a touch. Of the stories
-with the same outcome only the cheapest counts.
+A story is one explanation of a throw: it states the source of each impact (one die, both dice, the ringing of
+an earlier impact, or a knock), whether the camera swapped the dice's names at each meeting, and whether each
+turn at a wall was a touch. Of the stories with the same outcome only the cheapest counts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,41 +12,41 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with
+from controller.rules.dice.contacts import SAME_TURN_MS, Contact, find_contacts
 from controller.rules.dice.falls import may_have_fallen, thump_price
 from controller.rules.dice.loudness import Heard
-from controller.rules.dice.meetings import exchanged_after, meetings
+from controller.rules.dice.meetings import meetings, swap_names_after
 from controller.rules.dice.paths import Path
 from controller.rules.dice.pushes import (
     Pair,
     back_price,
+    last_seen_before,
     may_be_thrown_back,
     overlap,
     push_price,
-    seen_before,
 )
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.turns import heard_there
+from controller.rules.dice.turns import heard_place_price
 
 End = tuple[bool, bool]
 """The outcome of a story: whether die 1 and die 2, named as they are at rest, touched a wall that counts."""
 Contacts = tuple[list[Contact], list[Contact]]
 
-MOST_IMPACTS = 6
-"""The maximum number of impacts for which all possible makers are tried. If there are more, the first that
-are not ringing are used, because a die may go on rattling."""
+MAX_IMPACTS = 6
+"""The maximum number of impacts for which every possible source is tried. If there are more, the first
+impacts that are not ringing are used, because a die may go on rattling."""
 NEXT_CORNER_MS = 40.0
 """Longest time until a cube that landed on one corner strikes with the next: a quarter turn at 40 rad/s."""
-SURE = 2.0 * bands.MARGIN
-"""A die whose hit of an end wall is this certain is not checked against the side rails."""
+CERTAIN_MARGIN = 2.0 * bands.MARGIN
+"""If a die's hit of an end wall is at least this certain, the die is not checked against the side rails."""
 
 
 class Story(NamedTuple):
-    """One explanation of a throw: its price, each die's impacts, and the times (ms) of exchanged names."""
+    """One explanation of a throw: its price, each die's impacts, and the times (ms) of swapped names."""
 
     price: float
     made: tuple[frozenset[int], frozenset[int]]
-    exchanges: tuple[float, ...] = ()
+    swaps: tuple[float, ...] = ()
 
 
 class _ThrownBack(NamedTuple):
@@ -61,63 +61,81 @@ class _ThrownBack(NamedTuple):
 class Account:
     """All that may have happened at the walls.
 
-    `contacts` are each die's contacts, and `own` the cheapest story of each outcome with the names that the
-    camera reported. `stories` are the cheapest if names may also have been exchanged at meetings.
+    `contacts` are each die's contacts, and `own_stories` the cheapest story of each outcome with the names
+    that the camera reported. `stories` are the cheapest stories if names may also have been swapped at
+    meetings.
     """
 
     contacts: Contacts
-    own: dict[End, Story]
+    own_stories: dict[End, Story]
     stories: dict[End, Story]
-    own_back: Mapping[End, float] = field(default_factory=dict)
-    back: Mapping[End, float] = field(default_factory=dict)
+    own_thrown_back: Mapping[End, float] = field(default_factory=dict)
+    thrown_back: Mapping[End, float] = field(default_factory=dict)
     """Prices of outcomes in which one die was thrown back into a wall by the other although, in the best
-    story, both dice struck it. They are ruled out only by a margin that is larger by BESIDE."""
+    story, both dice struck it. They are ruled out only by a margin that is larger by `THROWN_BACK_MARGIN`."""
 
     @property
     def ends(self) -> frozenset[End]:
         """Return the outcomes that are not ruled out."""
-        return self._standing(self.stories, self.back)
+        return self._not_ruled_out(self.stories, self.thrown_back)
 
     @property
-    def own_ends(self) -> frozenset[End]:
-        """Return the outcomes that are not ruled out if the camera never exchanged the names."""
-        return self._standing(self.own, self.own_back)
+    def own_name_ends(self) -> frozenset[End]:
+        """Return the outcomes that are not ruled out if the camera never swapped the names."""
+        return self._not_ruled_out(self.own_stories, self.own_thrown_back)
 
-    def surely_hit(self, label: int) -> bool:
-        """Return whether a die's miss is ruled out by a much larger margin (SURE) than required."""
-        told = [(end, story.price) for stories in (self.own, self.stories) for end, story in stories.items()]
-        missed = min(price for end, price in told if not end[label])
-        return missed - min(price for _, price in told) > SURE
+    def certainly_hit(self, label: int) -> bool:
+        """Return whether a die's miss is ruled out by a much larger margin (`CERTAIN_MARGIN`) than
+        required."""
+        prices = [
+            (end, story.price)
+            for stories in (self.own_stories, self.stories)
+            for end, story in stories.items()
+        ]
+        missed = min(price for end, price in prices if not end[label])
+        return missed - min(price for _, price in prices) > CERTAIN_MARGIN
 
-    def _standing(self, stories: dict[End, Story], back: Mapping[End, float]) -> frozenset[End]:
-        most = min(story.price for story in stories.values()) + bands.MARGIN
+    def _not_ruled_out(self, stories: dict[End, Story], thrown_back: Mapping[End, float]) -> frozenset[End]:
+        limit = min(story.price for story in stories.values()) + bands.MARGIN
         return frozenset(
             end
             for end, story in stories.items()
-            if story.price <= most or back.get(end, inf) <= most + bands.BESIDE
+            if story.price <= limit or thrown_back.get(end, inf) <= limit + bands.THROWN_BACK_MARGIN
         )
 
 
-def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
+def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
     """Return the prices of every story of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
-    own, own_back = _stories(scene, paths, contacts, walls)
-    told, back = dict(own), list(own_back)
-    for price, times, exchanged in _exchanges(scene, paths, contacts):
-        others, others_back = own, own_back
+    own_stories, own_thrown_back = _stories(scene, paths, contacts, walls)
+    best_stories, thrown_back = dict(own_stories), list(own_thrown_back)
+    for price, times, swapped in _name_swaps(scene, paths, contacts):
+        other_stories, other_thrown_back = own_stories, own_thrown_back
         if times:
-            others, others_back = _stories(scene, exchanged, _contacts(scene, exchanged, walls), walls)
-        back += [thrown._replace(price=thrown.price + price) for thrown in others_back]
-        for end, story in others.items():
-            dearer = story._replace(price=story.price + price, exchanges=times)
-            if times and dearer.price >= told[end].price:
+            other_stories, other_thrown_back = _stories(
+                scene, swapped, _contacts(scene, swapped, walls), walls
+            )
+        thrown_back += [
+            story_back._replace(price=story_back.price + price) for story_back in other_thrown_back
+        ]
+        for end, story in other_stories.items():
+            dearer = story._replace(price=story.price + price, swaps=times)
+            if times and dearer.price >= best_stories[end].price:
                 continue
-            told[end] = dearer
-    best = min(told.items(), key=lambda item: item[1].price)
-    return Account(contacts, own, told, _doubted(scene, own_back, *best), _doubted(scene, back, *best))
+            best_stories[end] = dearer
+    best = min(best_stories.items(), key=lambda item: item[1].price)
+    return Account(
+        contacts,
+        own_stories,
+        best_stories,
+        _price_thrown_back(scene, own_thrown_back, *best),
+        _price_thrown_back(scene, thrown_back, *best),
+    )
 
 
-def _doubted(scene: Scene, thrown_back: Sequence[_ThrownBack], end: End, best: Story) -> dict[End, float]:
+def _price_thrown_back(
+    scene: Scene, thrown_back: Sequence[_ThrownBack], end: End, best: Story
+) -> dict[End, float]:
     """Return the prices of outcomes in which a die was thrown back although, in the best story, both
     struck."""
     if end != (True, True):
@@ -126,8 +144,8 @@ def _doubted(scene: Scene, thrown_back: Sequence[_ThrownBack], end: End, best: S
     prices: dict[End, float] = {}
     for other, price, pair in thrown_back:
         first, last = (scene.impacts[i].t / 1000.0 for i in pair)
-        since, until = last - bands.SHOVED_MS, first + bands.SHOVED_MS
-        if all(not own or any(since <= t <= until for t in own) for own in struck):
+        first_allowed, last_allowed = last - bands.SHOVE_MS, first + bands.SHOVE_MS
+        if all(not times or any(first_allowed <= t <= last_allowed for t in times) for times in struck):
             prices[other] = min(prices.get(other, inf), price)
     return prices
 
@@ -137,9 +155,9 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
     found: Contacts = ([], [])
     for path, contacts in zip(paths, found, strict=True):
         for wall in walls:
-            if wall in {"front", "back"} and any(_sure(contact) for contact in contacts):
+            if wall in {"front", "back"} and any(_is_certain(contact) for contact in contacts):
                 continue
-            contacts.extend(contacts_with(scene, path, wall))
+            contacts.extend(find_contacts(scene, path, wall))
     for label, contacts in enumerate(found):
         pair = (paths[label], contacts), (paths[1 - label], found[1 - label])
         for contact in contacts:
@@ -152,45 +170,45 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     """Adjust a contact's prices for other causes of its turn: the other die, or something not seen."""
     push = push_price(scene, pair, contact.wall, contact.t)
     if contact.misfit > bands.MARGIN or overlap(scene, pair, contact.wall, contact.t):
-        earlier = seen_before(pair[0][0], contact.t)
+        earlier = last_seen_before(pair[0][0], contact.t)
         push = min(push, push_price(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
-    spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
-    contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
-    contact.cause -= spared
-    if spared or (contact.hard < 1.0 and not contact.heard):
-        # Chips need not be considered where felt alone can have caused a silent turn.
+    reduction = contact.hard * max(bands.CAUSELESS - push, 0.0)
+    contact.miss, contact.landed = contact.miss - reduction, contact.landed - reduction
+    contact.cause -= reduction
+    if reduction or (contact.hard < 1.0 and not contact.heard):
+        # Chips need not be considered where the felt alone may have caused a silent turn.
         return
-    most = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm
-    alone = bands.ALONE
-    if contact.least_change > bands.LANDED_M_PER_S:
-        most += bands.ALONE_ERRORS * contact.sd
-        alone = bands.ALONE_HARD
-    if contact.gap_mm <= most:
-        contact.miss += contact.hard * alone
+    max_gap_mm = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm
+    chips_price = bands.LONE_DIE
+    if contact.min_change > bands.MAX_LANDING_M_PER_S:
+        max_gap_mm += bands.LONE_DIE_ERRORS * contact.sd
+        chips_price = bands.LONE_DIE_HARD
+    if contact.gap_mm <= max_gap_mm:
+        contact.miss += contact.hard * chips_price
         if contact.hard == 1.0:
-            contact.proof = min(contact.miss, contact.landed + bands.ALONE + contact.reach)
+            contact.proof = min(contact.miss, contact.landed + bands.LONE_DIE + contact.reach)
 
 
-def _sure(contact: Contact) -> bool:
-    return bool(contact.heard) and contact.miss + contact.knock > SURE
+def _is_certain(contact: Contact) -> bool:
+    return bool(contact.heard) and contact.miss + contact.knock > CERTAIN_MARGIN
 
 
-def _exchanges(
+def _name_swaps(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[Path, Path]]]:
-    """Yield each combination of exchanged names: its price, its times, and the resulting paths."""
+    """Yield each combination of swapped names: its price, its times, and the resulting paths."""
     found = meetings(scene, paths, _wall_times(scene, contacts))
     if not found:
         return
     for choice in product((False, True), repeat=len(found)):
-        price, made = 0.0, paths
+        price, swapped_paths = 0.0, paths
         times: list[float] = []
-        for meeting, exchanged in zip(found, choice, strict=True):
-            price += meeting.exchanged if exchanged else meeting.kept
-            if exchanged:
-                made = exchanged_after(made, meeting.t)
+        for meeting, swapped in zip(found, choice, strict=True):
+            price += meeting.swapped if swapped else meeting.kept
+            if swapped:
+                swapped_paths = swap_names_after(swapped_paths, meeting.t)
                 times.append(meeting.t)
-        yield price, tuple(times), made
+        yield price, tuple(times), swapped_paths
 
 
 def _wall_times(scene: Scene, contacts: Contacts) -> list[float]:
@@ -212,62 +230,64 @@ def _stories(
 ) -> tuple[dict[End, Story], list[_ThrownBack]]:
     """Return the cheapest story of each outcome with the names of these paths.
 
-    The second value holds the cheapest stories in which one die was thrown back into a wall by the other, for
-    each outcome and pair of impacts.
+    The second value holds the cheapest stories in which one die was thrown back into a wall by the other, by
+    outcome and pair of impacts.
     """
     by_impact: dict[int, list[_Match]] = {}
     for die, own in enumerate(contacts):
         for i, match in _matches(scene, die, own).items():
             by_impact.setdefault(i, []).append(match)
-    _shoved(scene, paths, contacts, by_impact)
-    impacts = sorted(sorted(by_impact, key=lambda i: (_may_ring(scene, i), i))[:MOST_IMPACTS])
-    strange = sum(
-        bands.RINGS if _may_ring(scene, i) else bands.KNOCK
+    _add_shoved_matches(scene, paths, contacts, by_impact)
+    impacts = sorted(sorted(by_impact, key=lambda i: (_may_ring(scene, i), i))[:MAX_IMPACTS])
+    foreign_price = sum(
+        bands.RINGING if _may_ring(scene, i) else bands.KNOCK
         for i, impact in enumerate(scene.impacts)
         if impact.wall in walls and i not in by_impact
     )
-    soft = _soft(scene, paths, contacts, by_impact)
+    soft_impacts = _find_soft_impacts(scene, paths, contacts, by_impact)
     best: dict[End, Story] = {}
-    back: dict[tuple[End, tuple[int, int]], float] = {}
+    back_prices: dict[tuple[End, tuple[int, int]], float] = {}
     thrown_back = [
         pair
         for pair in combinations(impacts, 2)
-        if not rings(scene, *pair) and may_be_thrown_back(scene, paths, pair)
+        if not may_be_ringing(scene, *pair) and may_be_thrown_back(scene, paths, pair)
     ]
-    for choice in product(*(_makers(scene, i, by_impact[i], soft.get(i)) for i in impacts)):
-        price = strange
+    for choice in product(*(_makers(scene, i, by_impact[i], soft_impacts.get(i)) for i in impacts)):
+        price = foreign_price
         heard: tuple[set[int], set[int]] = (set(), set())
         made: tuple[set[int], set[int]] = (set(), set())
-        for i, (makers, asked) in zip(impacts, choice, strict=True):
-            price += asked
+        for i, (makers, maker_price) in zip(impacts, choice, strict=True):
+            price += maker_price
             for match in makers:
                 heard[match.die].add(match.contact)
                 made[match.die].add(i)
-        again, struck = _again(scene, impacts, choice, contacts, heard)
-        price += again + _loudness(scene, impacts, choice, contacts)
-        thumps = [i for i, (makers, _) in zip(impacts, choice, strict=True) if i in soft and not makers]
+        repeat_price, struck = _repeat_price(scene, impacts, choice, contacts, heard)
+        price += repeat_price + _loudness_price(scene, impacts, choice, contacts)
+        thumps = [
+            i for i, (makers, _) in zip(impacts, choice, strict=True) if i in soft_impacts and not makers
+        ]
         landed = {
             (match.die, match.contact) for i in thumps for match in by_impact[i] if match.price < bands.BROKEN
         }
         knocks = {
             i
             for i, (makers, _) in zip(impacts, choice, strict=True)
-            if not makers and i not in soft and not _may_ring(scene, i)
+            if not makers and i not in soft_impacts and not _may_ring(scene, i)
         }
         ends = [
-            _ends(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks)
+            _end_prices(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks)
             for die in (0, 1)
         ]
-        twice = [pair for pair in thrown_back if any(own.issuperset(pair) for own in made)]
+        thrown_back_here = [pair for pair in thrown_back if any(own.issuperset(pair) for own in made)]
         for one in (False, True):
             for two in (False, True):
                 story = Story(price + ends[0][one] + ends[1][two], (frozenset(made[0]), frozenset(made[1])))
                 if (one, two) not in best or story.price < best[one, two].price:
                     best[one, two] = story
-                for pair in twice:
+                for pair in thrown_back_here:
                     key = (one, two), pair
-                    back[key] = min(back.get(key, inf), story.price)
-    return best, [_ThrownBack(end, price, pair) for (end, pair), price in back.items()]
+                    back_prices[key] = min(back_prices.get(key, inf), story.price)
+    return best, [_ThrownBack(end, price, pair) for (end, pair), price in back_prices.items()]
 
 
 class _Match(NamedTuple):
@@ -282,13 +302,13 @@ class _Match(NamedTuple):
     price: float
     knock: float
     shove: float = inf
-    """The price of the other die having knocked this one back into the wall there."""
+    """The price of the other die having knocked this one back into the wall at that place."""
     struck: tuple[int, ...] = ()
     """The contacts of the other die that the same collision may have turned."""
     loudness: float = 0.0
     """How much worse the impact's loudness fits the contact's turn than a knock (`Loudness.hit_price`)."""
     only: bool = False
-    """Whether being knocked back is the only way in which the die can have made this impact."""
+    """Whether the die can have made this impact only by being knocked back."""
 
 
 Maker = tuple[tuple[_Match, ...], float]
@@ -308,40 +328,42 @@ def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Matc
     return best
 
 
-def _soft(
+def _find_soft_impacts(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
 ) -> dict[int, float]:
     """Return the price of a landing for each impact that is softer than hits on its wall."""
     soft: dict[int, float] = {}
     for i, matches in by_impact.items():
-        turned = max((contacts[match.die][match.contact] for match in matches), key=lambda own: own.change)
+        turned = max(
+            (contacts[match.die][match.contact] for match in matches), key=lambda contact: contact.change
+        )
         hits = scene.loudness.at(scene.impacts[i].wall, scene.errors.hit_counts_per_m_s)
         peak = scene.impacts[i].peak
         if turned.change <= 0.0 or peak >= bands.LANDING_M_PER_S * hits or _may_ring(scene, i):
             continue
-        price = min(thump_price(scene, turned, peak / hits), bands.STEEP)
-        may = price <= bands.THUMPS or any(_may_have_landed(contacts, match) for match in matches)
-        if may and may_have_fallen(scene, paths, i, peak / hits):
+        price = min(thump_price(scene, turned, peak / hits), bands.STEEP_LANDING)
+        plausible = price <= bands.THUMP or any(_may_have_landed(contacts, match) for match in matches)
+        if plausible and may_have_fallen(scene, paths, i, peak / hits):
             soft[i] = price
     return soft
 
 
 def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
     """Return whether a landing can cause a turn as large as this match's."""
-    return contacts[match.die][match.contact].least_change <= bands.LANDED_M_PER_S
+    return contacts[match.die][match.contact].min_change <= bands.MAX_LANDING_M_PER_S
 
 
 def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | None) -> list[Maker]:
-    """Return the possible makers of an impact: no touch, one die, or both dice together."""
+    """Return the possible sources of an impact: no touch, one die, or both dice together."""
     knock = min(match.knock for match in matches) if thump is None else thump
-    makers: list[Maker] = [((), bands.RINGS if _may_ring(scene, impact) else knock)]
+    makers: list[Maker] = [((), bands.RINGING if _may_ring(scene, impact) else knock)]
     makers += [((match,), match.price) for match in matches]
     if len(matches) == 2:
-        makers.append((tuple(matches), matches[0].price + matches[1].price + bands.SHARED))
+        makers.append((tuple(matches), matches[0].price + matches[1].price + bands.SHARED_IMPACT))
     return makers
 
 
-def _shoved(
+def _add_shoved_matches(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
 ) -> None:
     """Add matches for impacts of dice that the other die knocked back into a wall they had touched."""
@@ -349,18 +371,18 @@ def _shoved(
     for i, matches in by_impact.items():
         wall = scene.impacts[i].wall
         t = scene.ms(scene.impacts[i].t) - delay_ms
-        for die, own in enumerate(contacts):
-            before = [
+        for die, die_contacts in enumerate(contacts):
+            earlier_contacts = [
                 c
-                for c, contact in enumerate(own)
-                if contact.wall == wall and -bands.CLOCKS_MS < t - contact.t < bands.SHOVED_MS
+                for c, contact in enumerate(die_contacts)
+                if contact.wall == wall and -bands.CLOCK_MARGIN_MS < t - contact.t < bands.SHOVE_MS
                 if any(j < i for j in contact.heard)
             ]
-            price = heard_there(scene, paths[die], i, t) if before else None
+            price = heard_place_price(scene, paths[die], i, t) if earlier_contacts else None
             if price is None:
                 continue
-            pair = (paths[1 - die], contacts[1 - die]), (paths[die], own)
-            push = min(push_price(scene, pair, wall, at) for at in (t, seen_before(paths[1 - die], t)))
+            pair = (paths[1 - die], contacts[1 - die]), (paths[die], die_contacts)
+            push = min(push_price(scene, pair, wall, at) for at in (t, last_seen_before(paths[1 - die], t)))
             push += back_price(scene, paths[die], wall, t, max(path.fastest for path in paths))
             if push > bands.MARGIN:
                 continue
@@ -369,11 +391,18 @@ def _shoved(
                 for c, contact in enumerate(contacts[1 - die])
                 if contact.wall == wall and abs(contact.t - t) <= SAME_TURN_MS
             )
-            c = min(before, key=lambda c: min(price for j, price in own[c].heard.items() if j < i))
-            again = [b for b, later in enumerate(own) if b != c and abs(later.t - t) <= SAME_TURN_MS]
-            made = again[0] if again else c
-            loudness = _hit_price(scene, own[made], i)
-            forced = _Match(die, made, price, own[c].knock, bands.SHOVED + push, struck, loudness, True)
+            c = min(
+                earlier_contacts,
+                key=lambda c: min(price for j, price in die_contacts[c].heard.items() if j < i),
+            )
+            later_turns = [
+                b for b, later in enumerate(die_contacts) if b != c and abs(later.t - t) <= SAME_TURN_MS
+            ]
+            turned_at = later_turns[0] if later_turns else c
+            loudness = _hit_price(scene, die_contacts[turned_at], i)
+            forced = _Match(
+                die, turned_at, price, die_contacts[c].knock, bands.SHOVE + push, struck, loudness, True
+            )
             direct = next((match for match in matches if match.die == die), None)
             if direct is None or direct.price > forced.price + forced.shove:
                 matches[:] = [match for match in matches if match.die != die]
@@ -382,8 +411,11 @@ def _shoved(
                 matches[matches.index(direct)] = direct._replace(shove=forced.shove, struck=struck)
 
 
-def _loudness(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], contacts: Contacts) -> float:
-    """Return the price of these touches' loudness: each touch's loudest impact is compared with its turn.
+def _loudness_price(
+    scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], contacts: Contacts
+) -> float:
+    """Return the price of the loudness of these touches: each touch's loudest impact is compared with its
+    turn.
 
     An impact that both dice made together is compared with the larger of the two turns.
     """
@@ -403,12 +435,12 @@ def _hit_price(scene: Scene, turned: Contact, impact: int) -> float:
     if not turned.clear or turned.hidden or turned.misfit > bands.MARGIN:
         return 0.0
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
-    heard = Heard(wall, peak, turned.change, turned.change - turned.least_change)
+    heard = Heard(wall, peak, turned.change, turned.change - turned.min_change)
     peaks = [other.peak for other in scene.impacts if other.wall == wall]
     return scene.loudness.hit_price(heard, scene.errors.hit_counts_per_m_s, max(peaks))
 
 
-def _again(
+def _repeat_price(
     scene: Scene,
     impacts: Sequence[int],
     choice: Sequence[Maker],
@@ -417,8 +449,8 @@ def _again(
 ) -> tuple[float, tuple[set[int], set[int]]]:
     """Return the price of touches that made several impacts, and the contacts that one collision explains.
 
-    A second impact is ringing, a second strike of the same die, or made by a die that the other knocked back
-    into the wall. In the last case the collision turned both dice, and its price is counted once.
+    A second impact is ringing, a second strike of the same die, or comes from a die that the other knocked
+    back into the wall. In the last case the collision turned both dice, and its price is counted once.
     """
     price = 0.0
     first: dict[tuple[int, int], int] = {}
@@ -430,9 +462,9 @@ def _again(
                 continue
             other = 1 - match.die
             turned = [c for c in match.struck if c not in heard[other] and c not in struck[other]]
-            spared = max((contacts[other][c].cause for c in turned), default=0.0)
+            shared_cause = max((contacts[other][c].cause for c in turned), default=0.0)
             rattles = inf if match.only else _rattle_price(scene, earlier, i)
-            if match.shove - spared < rattles and not _at_once(scene, earlier, i):
+            if match.shove - shared_cause < rattles and not _are_simultaneous(scene, earlier, i):
                 price += match.shove
                 struck[other].update(turned)
             else:
@@ -442,14 +474,15 @@ def _again(
 
 def _rattle_price(scene: Scene, first: int, later: int) -> float:
     """Return the price of one touch having made both impacts without the other die."""
-    if rings(scene, first, later):
-        return bands.RINGS
-    return bands.AT_ONCE if _at_once(scene, first, later) else bands.RATTLES
+    if may_be_ringing(scene, first, later):
+        return bands.RINGING
+    return bands.SIMULTANEOUS if _are_simultaneous(scene, first, later) else bands.RATTLE
 
 
-def _at_once(scene: Scene, first: int, later: int) -> bool:
-    """Return whether two impacts, in time order, were too close for a die to strike, leave and return."""
-    return first != later and scene.impacts[later].t - scene.impacts[first].t < bands.AT_ONCE_MS * 1000.0
+def _are_simultaneous(scene: Scene, first: int, later: int) -> bool:
+    """Return whether two impacts, in time order, were too close in time for a die to strike, leave and
+    return."""
+    return first != later and scene.impacts[later].t - scene.impacts[first].t < bands.SIMULTANEOUS_MS * 1000.0
 
 
 def _is_next_corner(contact: Contact, contacts: Sequence[Contact], landed: Collection[int]) -> bool:
@@ -461,13 +494,13 @@ Quiet = tuple[float, float]
 """The prices of a touch that no sensor heard, and of no touch."""
 
 
-def _ends(
+def _end_prices(
     contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int], knocks: set[int]
 ) -> tuple[float, float]:
     """Return the prices of no touch by a die and of a touch, given its contacts that made a sound (`heard`).
 
     A track alone never proves a touch: without a sound, the outcome of no touch always remains possible. With
-    a sound, a touch is proven by a position too near the wall for a miss, or by a hidden stretch whose two
+    a sound, a position too near the wall for a miss proves a touch, and so does a hidden stretch whose two
     sides fit together. A turn at the very moment of an impact that the story explains as a knock proves it
     too.
     """
@@ -483,33 +516,34 @@ def _ends(
         miss -= contact.cause if caused else 0.0
         quiet.append((contact.touch, miss))
         placed = contact.hidden or contact.landed > bands.CAUSELESS + bands.MARGIN
-        told = contact.proof > contact.touch + bands.MARGIN and not (c in landed or caused)
+        proves_touch = contact.proof > contact.touch + bands.MARGIN and not (c in landed or caused)
         if contact.heard and placed:
             proven += miss
-        elif told and any(contact.heard.get(i, inf) <= bands.KNOCK + bands.MARGIN for i in knocks):
+        elif proves_touch and any(contact.heard.get(i, inf) <= bands.KNOCK + bands.MARGIN for i in knocks):
             proven += contact.proof
         else:
             doubtful.append((contact.touch, miss))
     if heard:
         return inf, sum(min(prices) for prices in quiet)
-    missed = min(sum(miss for _, miss in doubtful), _touched(doubtful) + bands.MARGIN - 1.0)
-    return proven + missed, _touched(quiet)
+    missed = min(sum(miss for _, miss in doubtful), _touch_price(doubtful) + bands.MARGIN - 1.0)
+    return proven + missed, _touch_price(quiet)
 
 
-def _touched(quiet: list[Quiet]) -> float:
+def _touch_price(quiet: list[Quiet]) -> float:
     """Return the price of at least one touch among these contacts, none of which was heard."""
     extra = min((touch - min(touch, miss) for touch, miss in quiet), default=inf)
     return sum(min(prices) for prices in quiet) + extra
 
 
 def _may_ring(scene: Scene, impact: int) -> bool:
-    return any(rings(scene, earlier, impact) for earlier in range(impact))
+    return any(may_be_ringing(scene, earlier, impact) for earlier in range(impact))
 
 
-def rings(scene: Scene, first: int, later: int) -> bool:
-    """Return whether an impact may be another's ringing: soon after it, at its place, and much weaker."""
+def may_be_ringing(scene: Scene, first: int, later: int) -> bool:
+    """Return whether an impact may be the ringing of another: soon after it, at the same place, and much
+    weaker."""
     hit, ring = scene.impacts[first], scene.impacts[later]
-    soon = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms
-    away = sqrt(2.0) * bands.PLACE_ERRORS * scene.errors.impact_position_mm
-    there = abs(ring.pos_mm - hit.pos_mm) <= away
-    return ring.wall == hit.wall and soon and there and ring.peak <= bands.RING_SHARE * hit.peak
+    in_time = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms
+    max_distance = sqrt(2.0) * bands.PLACE_ERRORS * scene.errors.impact_position_mm
+    near = abs(ring.pos_mm - hit.pos_mm) <= max_distance
+    return ring.wall == hit.wall and in_time and near and ring.peak <= bands.RING_FRACTION * hit.peak

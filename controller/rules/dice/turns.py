@@ -9,93 +9,111 @@ from math import sqrt
 
 from controller.model.readings import WallImpact
 from controller.rules.dice import bands
-from controller.rules.dice.motion import FEW, Line, Turn, line, line_from, line_until, turn_between
+from controller.rules.dice.motion import FEW_POINTS, Line, Turn, line, line_from, line_until, turn_between
 from controller.rules.dice.paths import Approach, Path, approach_to
 from controller.rules.dice.scene import Scene
 
 
-def turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
+def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Turn:
     """Return the turn after point k in a span of time, from whole or collision-limited paths."""
-    times = way.path.times
-    hidden = times[k + 1] - times[k] > way.scene.hidden_ms
-    before = line_until(times, way.gaps, k, way.noise(k - 2, k), hidden=hidden)
-    after = line_from(times, way.gaps, k + 1, way.noise(k + 1, k + 3), hidden=hidden)
-    if not hidden and times[k + 1] - times[k] > 1.5 * way.scene.errors.frame_ms:
-        after = after._replace(bounce=max(after.bounce, bands.LANDING_SHARE * abs(before.speed)))
+    times = approach.path.times
+    hidden = times[k + 1] - times[k] > approach.scene.hidden_ms
+    before = line_until(times, approach.gaps, k, approach.noise(k - 2, k), hidden=hidden)
+    after = line_from(times, approach.gaps, k + 1, approach.noise(k + 1, k + 3), hidden=hidden)
+    if not hidden and times[k + 1] - times[k] > 1.5 * approach.scene.errors.frame_ms:
+        after = after._replace(bounce=max(after.bounce, bands.LANDING_FRACTION * abs(before.speed)))
     turn = turn_between(before, after, earliest, latest)
-    if hidden or not way.path.knocks:
+    if hidden or not approach.path.knocks:
         return turn
     knocked = turn_between(
-        _since_knock(way, k) or before, _until_knock(way, k + 1) or after, earliest, latest
+        _path_since_knock(approach, k) or before,
+        _path_until_knock(approach, k + 1) or after,
+        earliest,
+        latest,
     )
-    return min(turn, knocked, key=lambda own: own.misfit + out_of_band(way, own))
+    return min(turn, knocked, key=lambda candidate: candidate.misfit + out_of_band(approach, candidate))
 
 
-def out_of_band(way: Approach, turn: Turn) -> float:
+def out_of_band(approach: Approach, turn: Turn) -> float:
     """Return how far a turn is outside the range of a die that touches the wall, in squared errors."""
-    out = max(turn.place - bands.contact_most(way.scene.table), 0.0) / turn.sd
+    out = max(turn.place - bands.contact_most(approach.scene.table), 0.0) / turn.sd
     return out * out
 
 
-def _since_knock(way: Approach, k: int) -> Line | None:
-    """Return the incoming path to point k from where the dice met; None if they did not just before."""
-    first = max((n for n in way.path.knocks if k - FEW + 1 < n <= k), default=0)
+def _path_since_knock(approach: Approach, k: int) -> Line | None:
+    """Return the incoming path to point k from where the dice met; None if they did not meet just before."""
+    first = max((n for n in approach.path.knocks if k - FEW_POINTS + 1 < n <= k), default=0)
     if not first:
         return None
-    way_in = line(
-        way.path.times[first : k + 1], way.gaps[first : k + 1], way.noise(first, k), way.path.times[k]
+    incoming = line(
+        approach.path.times[first : k + 1],
+        approach.gaps[first : k + 1],
+        approach.noise(first, k),
+        approach.path.times[k],
     )
-    return way_in if first < k else _knocked(way, way_in, k, -1)
+    return incoming if first < k else _limited_by_knock(approach, incoming, k, -1)
 
 
-def _until_knock(way: Approach, k: int) -> Line | None:
-    """Return the outgoing path from point k to where the dice met; None if they did not just after."""
-    end = min((n for n in way.path.knocks if k < n < k + FEW), default=0)
+def _path_until_knock(approach: Approach, k: int) -> Line | None:
+    """Return the outgoing path from point k to where the dice met; None if they did not meet just after."""
+    end = min((n for n in approach.path.knocks if k < n < k + FEW_POINTS), default=0)
     if not end:
         return None
-    way_out = line(way.path.times[k:end], way.gaps[k:end], way.noise(k, end - 1), way.path.times[k])
-    return way_out if end > k + 1 else _knocked(way, way_out, k, 1)
+    outgoing = line(
+        approach.path.times[k:end], approach.gaps[k:end], approach.noise(k, end - 1), approach.path.times[k]
+    )
+    return outgoing if end > k + 1 else _limited_by_knock(approach, outgoing, k, 1)
 
 
-def _knocked(way: Approach, one: Line, near: int, towards: int) -> Line:
+def _limited_by_knock(approach: Approach, path: Line, point: int, towards: int) -> Line:
     """Return a path that has only one point on this side of a collision, with its speed.
 
     The collision happened at some time during the adjacent step, which the die began at the speed it had on
-    the other side of it. If the collision came at once, this path's speed is that of the step; if it came
-    halfway, it differs from that of the step by as much again as the other speed does, on the opposite side.
+    the other side of it. If the collision came right at the start of the step, this path's speed is that of
+    the step. If it came halfway, it differs from the speed of the step by as much as the speed on the other
+    side does, but in the opposite direction.
     """
-    times, gaps, far, beyond = way.path.times, way.gaps, near + towards, near + 2 * towards
-    wait = times[near] - times[far]
-    step = (gaps[near] - gaps[far]) / wait
-    if not 0 <= beyond < len(gaps):
-        return one._replace(speed=step)
-    half = 0.5 * (step - (gaps[far] - gaps[beyond]) / (times[far] - times[beyond]))
-    return one._replace(speed=step + half, speed_var=half * half + 2.0 * one.place_var / (wait * wait))
+    times, gaps, previous, before_previous = (
+        approach.path.times,
+        approach.gaps,
+        point + towards,
+        point + 2 * towards,
+    )
+    step_time = times[point] - times[previous]
+    step = (gaps[point] - gaps[previous]) / step_time
+    if not 0 <= before_previous < len(gaps):
+        return path._replace(speed=step)
+    half = 0.5 * (
+        step - (gaps[previous] - gaps[before_previous]) / (times[previous] - times[before_previous])
+    )
+    return path._replace(
+        speed=step + half, speed_var=half * half + 2.0 * path.place_var / (step_time * step_time)
+    )
 
 
-def place_errors(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
+def place_errors(approach: Approach, impact: WallImpact, t: float, k: int) -> float | None:
     """Return an impact's distance from a die along the wall, in squared errors; None if it was elsewhere."""
-    times, along = way.path.times, way.along
+    times, along = approach.path.times, approach.along
     step = times[k + 1] - times[k]
-    place, unsure = along[k], way.noise(k, k + 1)
-    if step <= way.scene.hidden_ms:
+    place, error_mm = along[k], approach.noise(k, k + 1)
+    if step <= approach.scene.hidden_ms:
         place += (along[k + 1] - along[k]) * min(max((t - times[k]) / step, 0.0), 1.0)
     else:
-        before, after = line_until(times, along, k, unsure), line_from(times, along, k + 1, unsure)
-        place, unsure = 0.5 * (before.at(t) + after.at(t)), sqrt(before.variance_at(t))
-    error = way.scene.errors.impact_position_mm
-    away = abs(place - impact.pos_mm) / sqrt(error * error + unsure * unsure)
-    if away > bands.PLACE_ERRORS:
+        before, after = line_until(times, along, k, error_mm), line_from(times, along, k + 1, error_mm)
+        place, error_mm = 0.5 * (before.at(t) + after.at(t)), sqrt(before.variance_at(t))
+    error = approach.scene.errors.impact_position_mm
+    distance = abs(place - impact.pos_mm) / sqrt(error * error + error_mm * error_mm)
+    if distance > bands.PLACE_ERRORS:
         return None
-    return away * away
+    return distance * distance
 
 
 def place_price(errors: float) -> float:
     """Return the price of an impact at this distance, in squared errors, from the die that made it."""
-    return max(errors - bands.PLACE_FREE * bands.PLACE_FREE, 0.0)
+    return max(errors - bands.PLACE_TOLERANCE * bands.PLACE_TOLERANCE, 0.0)
 
 
-def heard_there(scene: Scene, path: Path, impact: int, t: float) -> float | None:
+def heard_place_price(scene: Scene, path: Path, impact: int, t: float) -> float | None:
     """Return the price of an impact's position for a die that made it; None if the impact was elsewhere."""
     heard = scene.impacts[impact]
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)

@@ -1,8 +1,8 @@
 """Whether each die was watched from release until it came to rest (C34-INV-1a, !V1-25, H-LEGAL-2).
 
 A die that was out of sight for longer than a moment may have left the table and come back, or been turned.
-This is independent of the walls: a wall hit that was not seen may be forgiven (CV1-SHOOT-4), a die that was
-not watched never is.
+This is independent of the walls: a wall hit that was not seen may be forgiven (CV1-SHOOT-4), but a die that
+was not watched never is.
 """
 
 from collections.abc import Iterator
@@ -55,11 +55,11 @@ def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided
 
 def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> Iterator[_Unwatched]:
     """Yield the periods, longer than the limit, in which a die was not watched."""
-    seen: list[Sighting] = [*die.releases, *die.surfaced, *die.track, *die.rests]
+    seen: list[Sighting] = [*die.releases, *die.seen_in_flight, *die.track, *die.rests]
     seen.sort(key=attrgetter("t"))
     for before, after in pairwise(seen):
         since_us: int | None = before.t
-        if after.t - before.t > limit_us and _lay_still(die, before, after):
+        if after.t - before.t > limit_us and was_still(die, before, after):
             since_us = _blind_since(scene, die, before, after.t)
         if since_us is not None and after.t - since_us > limit_us:
             yield _Unwatched(after.t - since_us, before, after)
@@ -68,18 +68,18 @@ def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> It
         yield _Unwatched(decided_at_us - since_us, seen[-1], None)
 
 
-def _lay_still(die: DieSeen, before: Sighting, after: Sighting) -> bool:
+def was_still(die: DieSeen, before: Sighting, after: Sighting) -> bool:
     """Return whether a die lay still between two sightings, so that a camera had nothing to report."""
     if isinstance(before, DieRest):
-        return isinstance(after, DieAt) or _near(before, after)
-    return isinstance(after, DieRest) and _near(before, after) and _stopped(die, before)
+        return isinstance(after, DieAt) or _are_near(before, after)
+    return isinstance(after, DieRest) and _are_near(before, after) and _had_stopped(die, before)
 
 
-def _near(before: Sighting, after: Sighting) -> bool:
+def _are_near(before: Sighting, after: Sighting) -> bool:
     return abs(after.x - before.x) + abs(after.y - before.y) <= MOVED_MM
 
 
-def _stopped(die: DieSeen, last: Sighting) -> bool:
+def _had_stopped(die: DieSeen, last: Sighting) -> bool:
     points = [point for point in die.track if point.t <= last.t][-LAST_POINTS:]
     elapsed_s = (points[-1].t - points[0].t) / 1e6 if points else 0.0
     moved_mm = abs(points[-1].x - points[0].x) + abs(points[-1].y - points[0].y) if points else 0.0
@@ -98,4 +98,4 @@ def _unchanged(gap: _Unwatched) -> bool:
     if not (isinstance(before, DieRest) and isinstance(after, DieRest)):
         return False
     same = (before.up, set(before.resting_sides), before.on) == (after.up, set(after.resting_sides), after.on)
-    return same and _near(before, after)
+    return same and _are_near(before, after)

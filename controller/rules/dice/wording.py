@@ -1,4 +1,5 @@
-"""The judge's wording: one line for people at the table, and a throw's stories for `explain`."""
+"""The judge's wording: one line for people at the table, and a throw's stories (its possible explanations)
+for `explain`."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -6,7 +7,7 @@ from typing import NamedTuple
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Reason
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.stories import Account, End, Story, rings
+from controller.rules.dice.stories import Account, End, Story, may_be_ringing
 
 
 def wall_words(rules: ThrowRules) -> str:
@@ -68,18 +69,18 @@ def rank_stories(scene: Scene, account: Account) -> tuple[RankedStory, ...]:
 
 
 def _in_words(scene: Scene, end: End, story: Story) -> str:
-    parts = [_of_die(scene, label, story, touched=end[label]) for label in (0, 1)]
-    if story.exchanges:
-        when = ", ".join(f"{t / 1000.0:.3f} s" for t in story.exchanges)
-        parts.append(f"the camera exchanged their names at {when}")
-    parts += _of_others(scene, story)
+    parts = [_die_in_words(scene, label, story, touched=end[label]) for label in (0, 1)]
+    if story.swaps:
+        when = ", ".join(f"{t / 1000.0:.3f} s" for t in story.swaps)
+        parts.append(f"the camera swapped their names at {when}")
+    parts += _others_in_words(scene, story)
     return "; ".join(parts)
 
 
-def _of_die(scene: Scene, label: int, story: Story, *, touched: bool) -> str:
+def _die_in_words(scene: Scene, label: int, story: Story, *, touched: bool) -> str:
     made = sorted(story.made[label])
     if made:
-        own = [i for i in made if not any(rings(scene, first, i) for first in made if first < i)]
+        own = [i for i in made if not any(may_be_ringing(scene, first, i) for first in made if first < i)]
         walls = " and ".join(
             f"the {scene.impacts[i].wall} wall at {scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in own
         )
@@ -87,7 +88,7 @@ def _of_die(scene: Scene, label: int, story: Story, *, touched: bool) -> str:
     return f"die {label + 1} {'touched a wall without a sound' if touched else 'hit no wall that counts'}"
 
 
-def _of_others(scene: Scene, story: Story) -> Iterator[str]:
+def _others_in_words(scene: Scene, story: Story) -> Iterator[str]:
     others = [i for i in range(len(scene.impacts)) if i not in story.made[0] | story.made[1]]
     if others:
         when = ", ".join(f"{scene.ms(scene.impacts[i].t) / 1000.0:.3f} s" for i in others)

@@ -39,7 +39,8 @@ class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def won(
         self, winner: str, share: int, *, final: bool, wins_needed: int, share_first: bool = True
     ) -> tuple["BonusPot", int]:
-        """Add a game's share; return the pot after it, and what the game's winner receives from it.
+        """Add a game's share; return the resulting pot, and the amount that the game's winner receives from
+        it.
 
         The pot, including this share unless the house decides otherwise (!H-12), goes to a player who wins
         `wins_needed` games in a row (H-BONUS-1) or the final game (H-CLOSE-1). The pot and the count of wins
@@ -73,7 +74,7 @@ class BoughtCard(NamedTuple):
     rank: int
 
 
-class Rolled(NamedTuple):
+class CardRoll(NamedTuple):
     """A roll of the roll-off, for one matching card."""
 
     total: int
@@ -96,8 +97,8 @@ class RollPolicy(NamedTuple):
     share_joins_after: bool = False
 
 
-def policy_of(rules: HighRollerRules) -> RollPolicy:
-    """Return the interpretation that a rule set's settings name (!H-2, !H-4, !H-3, !H-16, !H-12)."""
+def build_policy(rules: HighRollerRules) -> RollPolicy:
+    """Return the interpretation chosen in a rule set's settings (!H-2, !H-4, !H-3, !H-16, !H-12)."""
     return RollPolicy(
         lone_match_rolls=rules.lone_match == "rolls",
         button_first=rules.roll_order == "button",
@@ -120,7 +121,7 @@ class RollOff(msgspec.Struct, frozen=True):
     """
 
     turns: tuple[BoughtCard, ...]
-    done: tuple[Rolled, ...] = ()
+    done: tuple[CardRoll, ...] = ()
     tied: bool = False
     per_card: bool = False
 
@@ -132,7 +133,7 @@ class RollOff(msgspec.Struct, frozen=True):
     @property
     def players(self) -> tuple[str, ...]:
         """Return the players who are still in, in the order of their rolls."""
-        cards = (*(rolled.card for rolled in self.done), *self.turns)
+        cards = (*(roll_made.card for roll_made in self.done), *self.turns)
         return tuple(dict.fromkeys(card.player for card in cards))
 
     def may_decline(self) -> bool:
@@ -140,30 +141,30 @@ class RollOff(msgspec.Struct, frozen=True):
         (H-WIN-1)."""
         player = self.next.player
         left = sum(card.player == player for card in self.turns)
-        return left > 1 or any(rolled.card.player == player for rolled in self.done)
+        return left > 1 or any(roll_made.card.player == player for roll_made in self.done)
 
-    def decline(self) -> "RollOff | Rolled":
+    def decline(self) -> "RollOff | CardRoll":
         """Skip the next roll (!H-17); return how the roll-off continues, or the roll that won."""
-        return _after(self, self.done)
+        return _next_state(self, self.done)
 
-    def roll(self, total: int) -> "RollOff | Rolled":
+    def roll(self, total: int) -> "RollOff | CardRoll":
         """Handle the next roll; return how the roll-off continues, or the roll that won."""
-        done = (*self.done, Rolled(total, self.next))
-        return _after(self, done)
+        done = (*self.done, CardRoll(total, self.next))
+        return _next_state(self, done)
 
 
-def _after(before: RollOff, done: tuple[Rolled, ...]) -> RollOff | Rolled:
-    turns = before.turns[1:]
+def _next_state(roll_off: RollOff, done: tuple[CardRoll, ...]) -> RollOff | CardRoll:
+    turns = roll_off.turns[1:]
     if turns:
-        return RollOff(turns, done, before.tied, before.per_card)
+        return RollOff(turns, done, roll_off.tied, roll_off.per_card)
     highest = max(rolled.total for rolled in done)
-    best: dict[str, Rolled] = {}
+    best: dict[str, CardRoll] = {}
     for rolled in done:
         if rolled.total == highest:
             best.setdefault(rolled.card.player, rolled)
     if len(best) == 1:
         return next(iter(best.values()))
-    if before.per_card:
+    if roll_off.per_card:
         return RollOff(tuple(r.card for r in done if r.card.player in best), tied=True, per_card=True)
     return RollOff(tuple(rolled.card for rolled in best.values()), tied=True)
 
@@ -171,7 +172,7 @@ def _after(before: RollOff, done: tuple[Rolled, ...]) -> RollOff | Rolled:
 def eliminate(
     cards: Sequence[BoughtCard], total: int, order: Sequence[str], policy: RollPolicy = RECOMMENDED
 ) -> RollOff | BoughtCard | None:
-    """Return what the elimination throw decides about who stays in (H-MATCH-1).
+    """Return which players the elimination throw leaves in the game (H-MATCH-1).
 
     `order` lists the seats clockwise from the button. The result is None if nobody matches, so the dice are
     thrown again (!H-1), the winning card if only one player matches (!H-2), and otherwise the roll-off: most

@@ -10,54 +10,53 @@ from collections.abc import Sequence
 import msgspec
 
 from controller.model.readings import BallBeam, Turning
-from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain
+from controller.rules.wheel.chain import DIRECTION_MARGIN, DOUBLED_US, Chain
 from controller.rules.wheel.devices import SURELY_SEEN_US
 from controller.rules.wheel.learned import Slowing
 from controller.rules.wheel.story import Pass, Story
 
 _MIN_PASSES = 3
 """With fewer pulses there is no run."""
-_MAX_STRAY, _MAX_MISSED = 0.3, 0.45
-"""The largest shares of pulses that are not the ball's, and of passes that working beams missed, with which a
-chain still proves anything: dust causes one pulse in five, and among many more some chain always fits."""
+_MAX_STRAY_FRACTION, _MAX_MISSED_FRACTION = 0.3, 0.45
+"""The maximum fractions of pulses that are not the ball's, and of passes that working beams missed, up to
+which a chain still proves anything: dust causes one pulse in five, and if there were many more stray pulses,
+some chain would always fit."""
 _MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
 """The maximum cost of the cheapest story, in pulses that are not its ball's: a fixed part, and a part per
-pulse. Dust costs a fifth to a fourth of a pulse each time, clean pulses a hundredth. A story that costs more
-is no explanation."""
-_A_TURN = 1.02
-"""From this length on, a stretch counts as longer than a turn: the beams' angles are off by a degree or
+pulse. Dust costs a fifth to a fourth of a pulse each time, clean pulses a hundredth. A story (one possible
+explanation of the pulses) that costs more explains nothing."""
+_FULL_TURN = 1.02
+"""A stretch of at least this length counts as longer than a turn: the beams' angles are off by a degree or
 two."""
-_MISSES_ASSUMED, _PASSES_ASSUMED = 0.5, 5.0
+_PRIOR_MISSES, _PRIOR_PASSES = 0.5, 5.0
 """The prior before anything is seen: one pass in ten missed, with little weight."""
 _SILENCE_BY_CHANCE = 0.003
-"""A silence with at least this probability is one in which beams just missed the ball: a dusty wheel has
-several a night."""
-_HAND_S = 0.8
-"""The shortest time that a hand needs to catch a ball and launch it again; a shorter silence hides no
-hand."""
+"""In a silence with at least this probability, the beams merely missed the ball: this happens several times a
+night on a dusty wheel."""
+_MIN_HAND_S = 0.8
+"""The minimum time that a hand needs to catch a ball and launch it again; a shorter silence hides no hand."""
 _HAND_BY_CHANCE = 0.0005
 """A silence of less than a turn, in which a hand may have acted, counts if it is less probable than this: on
 a dusty wheel, one spin in a hundred has one in the last turns that count."""
-_BRAKED, _BRAKED_BY_CHANCE = 0.12, 0.05
-"""The most by which a ball that kept running is slower than predicted after a silence, and the probability
-that it is even slower: each speed comes from one step, which a tilted bowl and misaligned beams make
-uncertain by a twentieth."""
-_LOSS_UNSURE = 0.5
-"""The uncertain share of the loss of speed predicted over a silence: balls differ that much."""
+_BRAKED_FRACTION, _BRAKED_BY_CHANCE = 0.12, 0.05
+"""The maximum fraction by which a ball that kept running is slower than predicted after a silence, and the
+probability that it is even slower: each speed comes from one step, which a tilted bowl and misaligned beams
+make uncertain by a twentieth."""
+_LOSS_UNCERTAINTY = 0.5
+"""The uncertain fraction of the loss of speed that is predicted over a silence: balls differ that much."""
 _START_BY_CHANCE = 0.01
 """If a beam missed the ball at its start with at least this probability, the start is also sought before that
 beam."""
 _MIN_COAST, _MAX_COAST = 0.93, 1.05
-"""Bounds on how far the ball ran from its last step to leaving the track, as shares of the prediction: the
-speed over one step is known to 5 %, and it only decreases."""
-_COAST_ERROR = 0.01
-"""The error of that distance, in turns: the drop sensor's delay varies by one or two hundredths of a
-second."""
+"""Bounds on how far the ball ran from its last step to leaving the track, as fractions of the predicted
+distance: the speed over one step is known to 5 %, and it only decreases."""
+_COAST_ERROR_TURNS = 0.01
+"""The error of that distance, in turns: the delay of the drop sensor varies by 0.01 or 0.02 s."""
 
-_ONE_STEP = 1.05
-"""How much faster than in its first proven step a ball may have been before it: the speed of one step is
-known to 5 %."""
-_OTHER_PASSES, _OTHER_TURNS = 6, 3.0
+_STEP_SPEED_FACTOR = 1.05
+"""The maximum ratio of a ball's speed before its first proven step to its speed in that step: the speed of
+one step is known to 5 %."""
+_MIN_OTHER_PASSES, _MIN_OTHER_TURNS = 6, 3.0
 """The passes and turns that the remaining pulses must make before they count as another ball: dust alone
 makes no such run in a thousand spins."""
 
@@ -70,7 +69,7 @@ class BallRun(msgspec.Struct, frozen=True):
     seen); `turns_from` and `turns_to` bound them, given the unseen start, the end, the other stories of the
     pulses, and turns in which every beam may have missed the ball. `silent_s` is how long working beams had
     not detected the ball when it left the track, 0 if they detected it within its last turn. `silent_at_us`
-    is when they last fell silent before the passes that count.
+    is the time at which they last fell silent before the passes that count.
     """
 
     direction: Turning | None
@@ -87,7 +86,7 @@ class BallRun(msgspec.Struct, frozen=True):
     silent_at_us: int | None = None
 
 
-def follow_ball(
+def find_ball_run(
     chain: Chain, slowing: Slowing, left_us: int | None, pulses: Sequence[BallBeam]
 ) -> BallRun | None:
     """Return the run that explains the pulses; None if there is none.
@@ -99,91 +98,91 @@ def follow_ball(
     best_story, count = chain.best, sum(chain.pulse_counts)
     if best_story is None or best_story.cost > _MAX_COST + _MAX_COST_PER_PULSE * count:
         return None
-    measured = [_measured(chain, slowing, story, left_us, pulses) for story in chain.standing()]
+    measured = [_measure_run(chain, slowing, story, left_us, pulses) for story in chain.remaining_stories()]
     runs = [run for run in measured if run is not None]
     if not runs:
         return None
     best = runs[0]
-    other = any(
-        story.sense != best_story.sense and story.cost < best_story.cost + WAY_CLEAR
+    other_direction = any(
+        story.sense != best_story.sense and story.cost < best_story.cost + DIRECTION_MARGIN
         for story in chain.stories
     )
-    if len(runs) == 1 and not other:
+    if len(runs) == 1 and not other_direction:
         return best
     return msgspec.structs.replace(
         best,
-        direction=None if other else best.direction,
+        direction=None if other_direction else best.direction,
         turns_from=min(run.turns_from for run in runs),
         turns_to=max(run.turns_to for run in runs),
     )
 
 
-def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> float:
+def turns_of_other_ball(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> float:
     """Return the turns that another ball ran during this run; 0 if the remaining pulses make no run.
 
     When two balls pass a beam together, each may be credited with the other's pulse, so a run may be found in
     parts.
     """
-    if len(pulses) - len(ball.passes) < _OTHER_PASSES:
+    if len(pulses) - len(ball.passes) < _MIN_OTHER_PASSES:
         return 0.0
-    own = {at.t for at in ball.passes}
+    own_times = {at.t for at in ball.passes}
     since_us = ball.passes[0].t
-    rest = [pulse for pulse in pulses if since_us < pulse.t < ball.end_us and pulse.t not in own]
-    if len(rest) < _OTHER_PASSES:
+    remaining = [pulse for pulse in pulses if since_us < pulse.t < ball.end_us and pulse.t not in own_times]
+    if len(remaining) < _MIN_OTHER_PASSES:
         return 0.0
     other = chain.empty_copy()
-    for pulse in rest:
+    for pulse in remaining:
         other.receive(pulse.t, pulse.beam)
     story = other.best
-    if story is None or story.cost > _MAX_COST + _MAX_COST_PER_PULSE * len(rest):
+    if story is None or story.cost > _MAX_COST + _MAX_COST_PER_PULSE * len(remaining):
         return 0.0
     passes, turns = 0, 0.0
     while story is not None:
         if story.is_run:
             passes, turns = passes + story.last.number, turns + story.last.turns
         story = story.before
-    return turns if passes >= _OTHER_PASSES and turns >= _OTHER_TURNS else 0.0
+    return turns if passes >= _MIN_OTHER_PASSES and turns >= _MIN_OTHER_TURNS else 0.0
 
 
-def _measured(
+def _measure_run(
     chain: Chain, slowing: Slowing, story: Story, left_us: int | None, pulses: Sequence[BallBeam]
 ) -> BallRun | None:
     if left_us is not None and story.first.t > left_us and story.before is not None:
-        return _measured(chain, slowing, story.before, left_us, pulses)
+        return _measure_run(chain, slowing, story.before, left_us, pulses)
     path = story.path()
     while path and left_us is not None and path[-1].t > left_us + DOUBLED_US:
         path.pop()
     if len(path) < _MIN_PASSES:
-        return None if story.before is None else _measured(chain, slowing, story.before, left_us, pulses)
+        return None if story.before is None else _measure_run(chain, slowing, story.before, left_us, pulses)
     counts = _Counts(chain, story, path)
-    if story.stray > _MAX_STRAY * (story.stray + len(path)) or counts.missed > _MAX_MISSED * (
-        counts.missed + len(path)
-    ):
+    if story.stray > _MAX_STRAY_FRACTION * (
+        story.stray + len(path)
+    ) or counts.missed > _MAX_MISSED_FRACTION * (counts.missed + len(path)):
         return None
     silences = counts.silences(slowing)
     since = silences[-1] if silences else 0
-    ran = path[-1].turns - path[since].turns
+    turns_run = path[-1].turns - path[since].turns
     last = path[-1]
     end_us = last.t if left_us is None else left_us
     speed, loss = _end_speed(path, story), story.last.loss
     seconds = max(end_us - last.t, 0) / 1e6
     coast = max(speed * seconds - loss * seconds * seconds / 2, 0.25 * speed * seconds)
-    least, most = coast * _MIN_COAST - _COAST_ERROR, coast * _MAX_COAST + _COAST_ERROR
+    min_coast, max_coast = coast * _MIN_COAST - _COAST_ERROR_TURNS, coast * _MAX_COAST + _COAST_ERROR_TURNS
     missed_at_end = counts.passed_after(last, coast)
     silent_s = 0.0
     if missed_at_end:
-        least = min(least, counts.ahead(last))
-        most = max(most, speed * seconds * _MAX_COAST)
-        if coast > _A_TURN and counts.silence_is_significant(missed_at_end, 0):
-            silent_s, least = seconds, 0.0
-    unseen = 0.0 if left_us is None and not seconds else least
+        min_coast = min(min_coast, counts.turns_to_next_beam(last))
+        max_coast = max(max_coast, speed * seconds * _MAX_COAST)
+        if coast > _FULL_TURN and counts.silence_is_significant(missed_at_end, 0):
+            silent_s, min_coast = seconds, 0.0
+    min_coast_unseen = 0.0 if left_us is None and not seconds else min_coast
     return BallRun(
         direction=story.direction,
         passes=tuple(path[since:]),
         end_us=end_us,
-        turns=ran + coast,
-        turns_from=ran + max(unseen, 0.0) - story.fewer,
-        turns_to=ran + most + story.more + counts.before(since, slowing, pulses),
+        turns=turns_run + coast,
+        turns_from=turns_run + max(min_coast_unseen, 0.0) - story.fewer_turns,
+        turns_to=turns_run + max_coast + story.more_turns + counts.max_turns_before(since, slowing, pulses),
         end_speed=max(speed - loss * seconds, 0.0),
         loss=loss,
         stray_pulses=story.stray,
@@ -206,7 +205,7 @@ class _Counts:
     def __init__(self, chain: Chain, story: Story, path: Sequence[Pass]) -> None:
         self._gaps = chain.gaps(story.sense)
         self._between = chain.between(story.sense)
-        self._works = chain.working()
+        self._working_beams = chain.working_beams()
         self._path = path
         self._detected = len(path)
         self.steps = [path[i].turns - path[i - 1].turns for i in range(1, len(path))]
@@ -214,7 +213,7 @@ class _Counts:
         self.missed = sum(self._missed)
 
     def silences(self, slowing: Slowing) -> list[int]:
-        """Return the numbers of the passes before which a silence shows that no ball was there."""
+        """Return the numbers of the passes before which a silence shows that no ball passed."""
         return [
             i
             for i, missed in enumerate(self._missed, 1)
@@ -222,13 +221,13 @@ class _Counts:
         ]
 
     def _is_significant(self, step: int, missed: int, slowing: Slowing) -> bool:
-        if self.steps[step - 1] > _A_TURN and self.silence_is_significant(missed, missed):
+        if self.steps[step - 1] > _FULL_TURN and self.silence_is_significant(missed, missed):
             return True
-        if self._path[step].t - self._path[step - 1].t < _HAND_S * 1e6:
+        if self._path[step].t - self._path[step - 1].t < _MIN_HAND_S * 1e6:
             return False
-        chance = self._chance(missed) ** missed
-        return chance < _HAND_BY_CHANCE or (
-            chance * _BRAKED_BY_CHANCE < _SILENCE_BY_CHANCE and self._was_braked(step, slowing)
+        probability = self._miss_probability(missed) ** missed
+        return probability < _HAND_BY_CHANCE or (
+            probability * _BRAKED_BY_CHANCE < _SILENCE_BY_CHANCE and self._was_braked(step, slowing)
         )
 
     def _was_braked(self, step: int, slowing: Slowing) -> bool:
@@ -238,7 +237,7 @@ class _Counts:
         before, after = self._speed(step - 1), self._speed(step + 1)
         seconds = self._middle_s(step + 1) - self._middle_s(step - 1)
         predicted = slowing.speed_after(before, seconds)
-        return after < predicted - _LOSS_UNSURE * (before - predicted) - _BRAKED * predicted
+        return after < predicted - _LOSS_UNCERTAINTY * (before - predicted) - _BRAKED_FRACTION * predicted
 
     def _speed(self, step: int) -> float:
         return self.steps[step - 1] * 1e6 / (self._path[step].t - self._path[step - 1].t)
@@ -246,16 +245,16 @@ class _Counts:
     def _middle_s(self, step: int) -> float:
         return (self._path[step].t + self._path[step - 1].t) / 2e6
 
-    def silence_is_significant(self, missed: int, counted: int) -> bool:
+    def silence_is_significant(self, missed: int, included: int) -> bool:
         """Return whether this many missed passes in a row are too many for chance.
 
-        `counted` of them are included in the number of all missed passes.
+        `included` of them are included in the number of all missed passes.
         """
-        return self._chance(counted) ** missed < _SILENCE_BY_CHANCE
+        return self._miss_probability(included) ** missed < _SILENCE_BY_CHANCE
 
-    def _chance(self, without: int) -> float:
-        missed = self.missed - without + _MISSES_ASSUMED
-        return missed / (missed + self._detected + _PASSES_ASSUMED)
+    def _miss_probability(self, excluded: int) -> float:
+        missed = self.missed - excluded + _PRIOR_MISSES
+        return missed / (missed + self._detected + _PRIOR_PASSES)
 
     def _missed_before_passes(self) -> list[int]:
         """Return how many working beams missed the ball before each pass but the first."""
@@ -267,7 +266,7 @@ class _Counts:
             if step > gaps[since][to] + 1e-9:
                 missed.append(self.passed_after(before, step - 1e-6))
             elif passed := between[since][to]:
-                missed.append(sum([beam in self._works for beam in passed]))
+                missed.append(sum([beam in self._working_beams for beam in passed]))
             else:
                 missed.append(0)
             before = after
@@ -276,46 +275,48 @@ class _Counts:
     def passed_after(self, since: Pass, turns: float) -> int:
         """Count the working beams that the ball passes within a number of turns after a pass."""
         passed = 0
-        for beam in self._works:
+        for beam in self._working_beams:
             gap = self._gaps[since.beam][beam]
             if gap < turns:
                 passed += int(turns - gap) + 1
         return passed
 
-    def ahead(self, since: Pass) -> float:
+    def turns_to_next_beam(self, since: Pass) -> float:
         """Return the turns from a pass to the next working beam."""
-        return min((self._gaps[since.beam][beam] for beam in self._works), default=1.0)
+        return min((self._gaps[since.beam][beam] for beam in self._working_beams), default=1.0)
 
-    def before(self, since: int, slowing: Slowing, pulses: Sequence[BallBeam]) -> float:
-        """Return the most turns that the ball may have run before pass number `since`, the first that counts.
+    def max_turns_before(self, since: int, slowing: Slowing, pulses: Sequence[BallBeam]) -> float:
+        """Return the maximum number of turns that the ball may have run before pass number `since`, the first
+        that counts.
 
         Every beam may have missed it for whole turns, so an earlier pulse may have been its own, if it could
         have come from that beam in the time between. It was then launched after the working beam before that
-        one, since a miss at that beam too would be a second coincidence.
+        one, because missing that beam as well would be a second coincidence.
         """
         first, start = self._path[since], self._path[0]
-        most = first.turns - start.turns + self._unseen_start(start.beam)
-        speed = _ONE_STEP * (self._speed(since + 1) if first is not self._path[-1] else first.speed)
-        at = bisect_left(pulses, first.t - SURELY_SEEN_US, key=lambda pulse: pulse.t)
-        while pulses[at].t < first.t:
-            pulse = pulses[at]
-            ran = slowing.turns_before(speed, (first.t - pulse.t) / 1e6)
+        max_turns = first.turns - start.turns + self._max_turns_before_first(start.beam)
+        speed = _STEP_SPEED_FACTOR * (self._speed(since + 1) if first is not self._path[-1] else first.speed)
+        index = bisect_left(pulses, first.t - SURELY_SEEN_US, key=lambda pulse: pulse.t)
+        while pulses[index].t < first.t:
+            pulse = pulses[index]
+            turns_run = slowing.turns_before(speed, (first.t - pulse.t) / 1e6)
             ahead = self._gaps[pulse.beam][first.beam]
-            if ran >= ahead:
-                unseen = min([self._gaps[beam][pulse.beam] for beam in self._works], default=1.0)
-                most = max(most, ahead + int(ran - ahead) + unseen)
-            at += 1
-        return most
+            if turns_run >= ahead:
+                unseen = min([self._gaps[beam][pulse.beam] for beam in self._working_beams], default=1.0)
+                max_turns = max(max_turns, ahead + int(turns_run - ahead) + unseen)
+            index += 1
+        return max_turns
 
-    def _unseen_start(self, first: int) -> float:
-        """Return the most turns that the ball may have run before its first pass, at beam `first`.
+    def _max_turns_before_first(self, first: int) -> float:
+        """Return the maximum number of turns that the ball may have run before its first pass, at beam
+        `first`.
 
         It was launched after the preceding working beam, or after an earlier one if the beams since may have
         missed it.
         """
-        gaps = sorted(self._gaps[beam][first] for beam in self._works) or [1.0]
+        gaps = sorted(self._gaps[beam][first] for beam in self._working_beams) or [1.0]
         gaps += [gap + 1.0 for gap in gaps] + [gaps[0] + 2.0]
-        missed, chance = 0, self._chance(0)
-        while chance ** (missed + 1) >= _START_BY_CHANCE and missed + 1 < len(gaps):
+        missed, probability = 0, self._miss_probability(0)
+        while probability ** (missed + 1) >= _START_BY_CHANCE and missed + 1 < len(gaps):
             missed += 1
         return gaps[missed]

@@ -19,8 +19,8 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
-from controller.rules.wheel.ball import BallRun, turns_beside
-from controller.rules.wheel.devices import SILENT_TURNS, Absence, blind_before, without_repeats
+from controller.rules.wheel.ball import BallRun, turns_of_other_ball
+from controller.rules.wheel.devices import SILENT_TURNS, Absence, find_silence_before, without_repeats
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
 
@@ -38,13 +38,13 @@ RULES = {
 _IN_WORDS: Mapping[Turning, str] = {"cw": "clockwise", "ccw": "counter-clockwise"}
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.3
-"""Largest relative difference between a ball's drop speed and the wheel's: a few per cent, plus what a tilted
-bowl adds."""
-_FASTER_UNSEEN = 2.0
-"""Largest ratio of an unseen launch speed to the first speed seen."""
-_STRAY_IN_DOUBT = 0.15
-"""With this share of pulses that are not the ball's, its direction alone voids nothing."""
-_MARK_DUE = 1.3
+"""Maximum relative difference between a ball's drop speed and the wheel's drop speed: a few per cent, plus
+what a tilted bowl adds."""
+_MAX_UNSEEN_SPEED_RATIO = 2.0
+"""Maximum ratio of an unseen launch speed to the first speed that was seen."""
+_MAX_STRAY_FRACTION = 0.15
+"""If more than this fraction of the pulses are not the ball's, the direction alone voids nothing."""
+_MARK_OVERDUE_TURNS = 1.3
 """The mark is overdue this many turns after its last pass: the board that detects it may have missed the
 launch too."""
 SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex})
@@ -67,21 +67,21 @@ class Case:
         self.rules: SpinRules = trace.rules
         self.learned: Learned = trace.learned
         """What was known of the wheel before this spin."""
-        self.reversal = self._reversal()
+        self.reversal = self._find_reversal()
         """The first change of the rotor's direction after the launch."""
         self.rotor_direction: Turning | None = (
             trace.rotor_direction if self.reversal is None else self.reversal.before
         )
-        """Which way the rotor turned when the ball was launched; None if no index pass shows it."""
+        """The rotor's direction when the ball was launched; None if no index pass shows it."""
         self.at_rest_us: int | None = (
             None if trace.pockets.confirmed is None else trace.pockets.agreeing[0].reading.t
         )
         """The time by which the ball had certainly come to rest; None while that is not certain."""
-        self.launch_hidden_by = self._launch_hidden_by()
+        self.launch_hidden_by = self._find_what_hid_launch()
         """What may have hidden the ball's launch and first turns; None if nothing can have."""
-        self.turns_to = self._turns_to()
-        """Maximum number of turns that it may have run; infinite if nothing limits them."""
-        self.drop_fits = self._drop_fits()
+        self.max_turns = self._find_max_turns()
+        """The maximum number of turns that the ball may have run; infinite if nothing limits it."""
+        self.drop_fits = self._check_drop_fits()
         """Whether the ball had about the wheel's drop speed when the drop was sensed."""
 
     def rule(self, code: str) -> str:
@@ -96,7 +96,7 @@ class Case:
         """Describe how far the ball ran, as in "3.6 turns (3.5 to 3.7), 4 required"."""
         assert self.ball is not None
         ball = self.ball
-        most = f"to {self.turns_to:.1f}" if isfinite(self.turns_to) else "or more"
+        most = f"to {self.max_turns:.1f}" if isfinite(self.max_turns) else "or more"
         return (
             f"{ball.turns:.1f} turns ({ball.turns_from:.1f} {most}), {self.rules.min_revolutions:g} required"
         )
@@ -109,23 +109,25 @@ class Case:
         pulses = self.trace.pulses
         return pulses[0].t if pulses else self.decided_at_us
 
-    def _reversal(self) -> Reversal | None:
+    def _find_reversal(self) -> Reversal | None:
         if not self.trace.reversals:
             return None
         began_us = self.began_us
         return next((change for change in self.trace.reversals if change.last_us >= began_us), None)
 
-    def _launch_hidden_by(self) -> Absence | DeviceFault | None:
+    def _find_what_hid_launch(self) -> Absence | DeviceFault | None:
         devices, began_us = self.trace.devices, self.began_us
-        if (hidden_by := devices.hid_launch(began_us) or devices.unwell("ball_beam")) is not None:
+        if (
+            hidden_by := devices.find_absence_at_launch(began_us) or devices.find_fault("ball_beam")
+        ) is not None:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
         passes = without_repeats([mark for mark in self.trace.index_passes if mark.dev == dev])
         # A mark within a lap before the first pulse may have passed while the ball was already running.
-        lately = began_us, began_us - self._first_lap_us()
-        for at in dict.fromkeys([bisect_left(passes, since_us, key=time_of) for since_us in lately]):
+        search_times_us = began_us, began_us - self._first_lap_us()
+        for at in dict.fromkeys([bisect_left(passes, since_us, key=time_of) for since_us in search_times_us]):
             passes_us = [mark.t for mark in passes[:at]]
-            hidden_by = blind_before(dev, passes_us, began_us) or self._overdue(passes, at)
+            hidden_by = find_silence_before(dev, passes_us, began_us) or self._find_overdue(passes, at)
             if hidden_by is not None:
                 return hidden_by
         return None
@@ -137,7 +139,7 @@ class Case:
         first, second = self.ball.passes[:2]
         return round((second.t - first.t) / (second.turns - first.turns))
 
-    def _overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
+    def _find_overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
         """Return how long the mark was overdue before pass `at`, or before the decision if no pass followed,
         judged by the following turn or, without one, by the turn before.
 
@@ -149,11 +151,14 @@ class Case:
         first_us = passes[at].t if at < len(passes) else self.decided_at_us
         turn_before_us = last.t - passes[at - 2].t if at >= 2 else inf
         turn_us = passes[at + 1].t - first_us if at + 1 < len(passes) else turn_before_us
-        if first_us - last.t <= _MARK_DUE * turn_us or last.t + min(turn_us, turn_before_us) > self.began_us:
+        if (
+            first_us - last.t <= _MARK_OVERDUE_TURNS * turn_us
+            or last.t + min(turn_us, turn_before_us) > self.began_us
+        ):
             return None
         return Absence(last.dev, last.t, self.began_us)
 
-    def _turns_to(self) -> float:
+    def _find_max_turns(self) -> float:
         ball, hidden_by = self.ball, self.launch_hidden_by
         if ball is None:
             return inf
@@ -164,7 +169,7 @@ class Case:
         if len(ball.passes) < 2:
             return inf
         first, second = ball.passes[:2]
-        speed = _FASTER_UNSEEN * (second.turns - first.turns) * 1e6 / (second.t - first.t)
+        speed = _MAX_UNSEEN_SPEED_RATIO * (second.turns - first.turns) * 1e6 / (second.t - first.t)
         return max(ball.turns_to, ball.turns + speed * (first.t - hidden_by.since_us) / 1e6)
 
     def was_confirmed_by(self, at_us: int) -> bool:
@@ -172,7 +177,7 @@ class Case:
         decided_by = self.trace.pockets.decided_by
         return decided_by is not None and decided_by.t <= at_us
 
-    def _drop_fits(self) -> bool:
+    def _check_drop_fits(self) -> bool:
         if self.ball is None or self.trace.drop is None:
             return False
         expected, _ = self.learned.drop_speed(self.wheel.drop_rev_per_s)
@@ -188,12 +193,12 @@ class Case:
 
     @property
     def index_silent(self) -> bool:
-        """Return whether index passes are missing now: more than two that were due did not come."""
+        """Whether index passes are missing now: more than two were due and did not come."""
         return self.trace.rotor.turns_at(self.decided_at_us) is None
 
     @property
     def silent_turns_passed(self) -> bool:
-        """Return whether the allowed number of turns without a pocket read after a sensed drop has passed."""
+        """Whether the allowed number of turns without a pocket reading after a sensed drop has passed."""
         drop = self.trace.drop
         if drop is None or self.trace.pockets.seen or self.index_silent:
             return False
@@ -221,7 +226,7 @@ def direction_doubtful(case: Case) -> Reason | None:
 
 
 def _is_doubtful(ball: BallRun) -> bool:
-    return ball.stray_pulses > 1 + _STRAY_IN_DOUBT * len(ball.passes)
+    return ball.stray_pulses > 1 + _MAX_STRAY_FRACTION * len(ball.passes)
 
 
 def too_few_revolutions(case: Case) -> Reason | None:
@@ -229,7 +234,7 @@ def too_few_revolutions(case: Case) -> Reason | None:
     ball = case.ball
     if ball is None or not case.drop_fits or case.trace.devices.down:
         return None
-    if ball.silent_s or ball.silent_at_us is not None or case.turns_to >= case.rules.min_revolutions:
+    if ball.silent_s or ball.silent_at_us is not None or case.max_turns >= case.rules.min_revolutions:
         return None
     return case.reason("too_few_revolutions", f"{case.turns_seen()}; R-SPIN-2")
 
@@ -249,11 +254,11 @@ def ball_out(case: Case) -> Reason | None:
             return case.reason("ball_out", "the ball was seen outside the wheel")
     if not case.silent_turns_passed or not case.learned.pocket_reader_known:
         return None
-    if case.trace.devices.down or case.trace.devices.unwell("pocket_ball"):
+    if case.trace.devices.down or case.trace.devices.find_fault("pocket_ball"):
         return None
     turns = case.rules.turns_without_read
     return case.reason(
-        "ball_out", f"the ball left the track and {turns} rotor turns passed without a pocket read"
+        "ball_out", f"the ball left the track and {turns} rotor turns passed without a pocket reading"
     )
 
 
@@ -301,11 +306,11 @@ def device_lost(case: Case) -> Reason | None:
 
 
 def launch_unseen(case: Case) -> Reason | None:
-    """R-SPIN-2: an unseen launch leaves the number of turns open, unless the rest of the run was long
+    """R-SPIN-2: an unseen launch leaves the number of turns open, unless the run that was seen was long
     enough."""
     ball, hidden_by = case.ball, case.launch_hidden_by
-    least = case.rules.min_revolutions
-    if ball is None or hidden_by is None or ball.turns_from >= least or case.turns_to < least:
+    required = case.rules.min_revolutions
+    if ball is None or hidden_by is None or ball.turns_from >= required or case.max_turns < required:
         return None
     if isinstance(hidden_by, DeviceFault):
         seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch may have been missed"
@@ -331,16 +336,16 @@ def ball_direction_unknown(case: Case) -> Reason | None:
     if ball is None or ball.direction is not None:
         return None
     beams = ", ".join(map(str, sorted({at.beam for at in ball.passes})))
-    return case.reason("missing_reading", f"beams {beams} alone do not show which way the ball ran")
+    return case.reason("missing_reading", f"beams {beams} alone do not show the direction of the ball")
 
 
 def revolutions_unclear(case: Case) -> Reason | None:
     """R-SPIN-2 needs a run that is certainly long enough."""
-    ball, least = case.ball, case.rules.min_revolutions
+    ball, required = case.ball, case.rules.min_revolutions
     if ball is None:
         pulses = len(case.trace.pulses)
         return case.reason("revolutions_unclear", f"the {pulses} beam pulses do not fit a running ball")
-    if ball.turns_from >= least or too_few_revolutions(case) is not None:
+    if ball.turns_from >= required or too_few_revolutions(case) is not None:
         return None
     silence = ""
     if ball.silent_s:
@@ -370,7 +375,7 @@ def drop_contradicts(case: Case) -> Reason | None:
 
 
 def pocket_missing(case: Case) -> Reason | None:
-    """R-SPIN-4 needs the configured number of agreeing reads, each on a different rotor turn."""
+    """R-SPIN-4 needs the configured number of agreeing pocket readings, each on a different rotor turn."""
     pockets, needed = case.trace.pockets, case.rules.pocket_reads
     if pockets.confirmed is not None:
         return None
@@ -380,14 +385,14 @@ def pocket_missing(case: Case) -> Reason | None:
     if len(placed) >= needed:
         found = ", ".join(map(str, numbers))
         return case.reason(
-            "conflict", f"{len(placed)} pocket reads did not agree on {needed} consecutive turns: {found}"
+            "conflict", f"{len(placed)} pocket readings did not agree on {needed} consecutive turns: {found}"
         )
     if len(placed) < len(reads):
         return case.reason(
             "missing_reading",
-            f"{len(reads) - len(placed)} pocket reads had no index pass on both sides",
+            f"{len(reads) - len(placed)} pocket readings had no index pass on both sides",
         )
-    return case.reason("missing_reading", f"only {len(placed)} of {needed} pocket reads were made")
+    return case.reason("missing_reading", f"only {len(placed)} of {needed} pocket readings were received")
 
 
 def sensors_silent(case: Case) -> Reason | None:
@@ -415,17 +420,19 @@ def _longest_between(times_us: Sequence[int]) -> int:
 
 
 def pocket_contradicted(case: Case) -> Reason | None:
-    """A review if another pocket is read after the number was confirmed."""
-    confirmed, against = case.trace.pockets.confirmed, case.trace.pockets.against
-    if confirmed is None or against is None:
+    """A review if a different pocket is read after the number was confirmed."""
+    confirmed, contradicting = case.trace.pockets.confirmed, case.trace.pockets.contradicting
+    if confirmed is None or contradicting is None:
         return None
-    return case.reason("conflict", f"the ball was read in {confirmed.number} and then in {against.number}")
+    return case.reason(
+        "conflict", f"the ball was read in {confirmed.number} and then in {contradicting.number}"
+    )
 
 
 def second_ball(case: Case) -> Reason | None:
     """A pocket can't hold the ball while it is still running in the track, and one ball makes one run."""
     trace = case.trace
-    turns = 0.0 if case.ball is None else turns_beside(trace.chain, case.ball, trace.pulses)
+    turns = 0.0 if case.ball is None else turns_of_other_ball(trace.chain, case.ball, trace.pulses)
     if turns:
         return case.reason("conflict", f"another ball ran {turns:.1f} turns in the track alongside the first")
     read = case.trace.reads_while_running.confirmed
@@ -437,7 +444,7 @@ def second_ball(case: Case) -> Reason | None:
 
 
 def out_after_rest(case: Case) -> Reason | None:
-    """A ball that rests in a pocket is not outside the wheel."""
+    """A ball at rest in a pocket cannot also be outside the wheel."""
     if case.at_rest_us is None or not any(reading.t >= case.at_rest_us for reading in case.trace.out):
         return None
     return case.reason(
@@ -447,7 +454,7 @@ def out_after_rest(case: Case) -> Reason | None:
 
 def index_contradicts(case: Case) -> Reason | None:
     """The last index pass showed another direction than those before it."""
-    odd = case.trace.odd_mark
+    odd = case.trace.contrary_mark
     if odd is None or case.trace.rotor_direction is None:
         return None
     return case.reason(

@@ -1,16 +1,25 @@
 """A launch whose first pulses come from beam to beam at nearly constant speed.
 
 Until enough pulses have come to rule out every other story, one story is enough: a search of all stories
-(`chain.py`) would keep others beside it and drop them all with the pulse that makes the start complete. The
-reason is that with this pulse any other story costs at least 2.7, and this one at most 0.5. A story of the
-other direction passes a working beam without a pulse with each step between neighbours (0.7), or continues
-only from every second or third pulse (1 for each left out); with only two beams, their distances differ so
-much that two steps in a row are faster or slower than a ball's. A story of the same direction continues like
-this one after two pulses of its own, so it must have left out the last pulse or the one before, and passed
-its beam. No such story has begun since the fifth pulse, because that pulse was clearly the next.
+(`chain.py`) would keep others as well and drop them all with the pulse that completes the start. The reason
+is that with this pulse any other story costs at least 2.7, and this one at most 0.5. A story of the other
+direction passes a working beam without a pulse with each step between neighbours (0.7), or continues only
+from every second or third pulse (1 for each left out); with only two beams, their distances differ so much
+that two steps in a row are faster or slower than a ball's. A story of the same direction continues like this
+one after two pulses of its own, so it must have left out the last pulse or the one before, and passed its
+beam. No such story has begun since the fifth pulse, because that pulse was clearly the next.
 """
 
-from controller.rules.wheel.story import EVEN, FASTEST, JITTER_S, MAX_SLACK, SENSES, Pass, Ring, Story
+from controller.rules.wheel.story import (
+    FASTEST,
+    JITTER_S,
+    MAX_SLACK,
+    SENSES,
+    STEP_VARIATION,
+    Pass,
+    Ring,
+    Story,
+)
 
 COMPLETE = 7
 """The number of pulses of a complete start: with the fourth, the next one becomes clear, and three more clear
@@ -18,16 +27,16 @@ ones leave no other story."""
 KNOWN = 4
 """From this many pulses on, this story is certainly the cheapest: any other leaves out a pulse, or passes a
 beam without one."""
-_BEGINS = 3
+_MIN_PULSES = 3
 """Two steps, which show the direction, need this many pulses."""
-_SLOWER, _FASTER = 0.05, 0.03
-"""Largest shares of the predicted speed by which a step may be slower, and faster."""
-_LEAST_OF_LAST = 0.8
-"""The lowest speed of a step, as a share of the last step's speed."""
-_SLOWEST_OF_TWO = 0.8
-"""The lowest speed with two beams, in rev/s: a slower ball may lose so much from one to the other that either
-direction fits."""
-_FASTEST_OF_SLOWEST = 10.9
+_MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
+"""Maximum fractions of the predicted speed by which a step may be slower, and faster."""
+_MIN_STEP_RATIO = 0.8
+"""The minimum speed of a step, as a fraction of the last step's speed."""
+_MIN_TWO_BEAM_REV_PER_S = 0.8
+"""The minimum speed with two beams, in rev/s: a slower ball may lose so much from one to the other that
+either direction fits."""
+_MAX_LAUNCH_RATIO = 10.9
 """A launch this many times as fast as the slowest ball could be mistaken for one that interrupted a beam
 twice in passing."""
 
@@ -52,14 +61,14 @@ class CleanStart:
         if story is not None:
             if not self._step(story, t, beam):
                 return False
-        elif len(pulses) == _BEGINS - 1:
-            self.story = self._begun((t, beam))
+        elif len(pulses) == _MIN_PULSES - 1:
+            self.story = self._begin_story((t, beam))
             if self.story is None:
                 return False
         pulses.append((t, beam))
         return True
 
-    def _begun(self, third: tuple[int, int]) -> Story | None:
+    def _begin_story(self, third: tuple[int, int]) -> Story | None:
         (first_us, first), (t, beam) = self.pulses
         if t <= first_us or first == beam:
             return None
@@ -68,17 +77,17 @@ class CleanStart:
             speed = ahead / ((t - first_us) / 1e6)
             if self._ring.between[sense][first][beam] or not self._can_begin(speed):
                 continue
-            story = Story(sense, Pass(None, first_us, first).then(t, beam, ahead, speed), 0.0)
+            story = Story(sense, Pass(None, first_us, first).next_pass(t, beam, ahead, speed), 0.0)
             if self._step(story, *third):
                 return story
         return None
 
     def _can_begin(self, speed: float) -> bool:
-        fastest = min(FASTEST, _FASTEST_OF_SLOWEST * self._slowest)
+        fastest = min(FASTEST, _MAX_LAUNCH_RATIO * self._slowest)
         return self._slowest <= speed <= fastest and self._fits_two(speed)
 
     def _fits_two(self, speed: float) -> bool:
-        return self._ring.count > 2 or speed >= _SLOWEST_OF_TWO
+        return self._ring.count > 2 or speed >= _MIN_TWO_BEAM_REV_PER_S
 
     def _step(self, story: Story, t: int, beam: int) -> bool:
         """Extend the story by a pulse; return False if the pulse is not clearly its next."""
@@ -89,11 +98,13 @@ class CleanStart:
         seconds, before = (t - last.t) / 1e6, last.speed
         speed = ahead / seconds
         expected = before - last.loss * seconds
-        if not -_SLOWER * expected <= speed - expected <= _FASTER * expected:
+        if not -_MAX_SLOWER * expected <= speed - expected <= _MAX_FASTER * expected:
             return False
-        if speed < self._slowest or speed < _LEAST_OF_LAST * before or not self._fits_two(speed):
+        if speed < self._slowest or speed < _MIN_STEP_RATIO * before or not self._fits_two(speed):
             return False
-        off = (speed - expected) / (EVEN * expected + min(MAX_SLACK * before, JITTER_S / seconds * speed))
-        story.cost += 0.25 * off * off
-        story.last = last.then(t, beam, ahead, speed)
+        deviation = (speed - expected) / (
+            STEP_VARIATION * expected + min(MAX_SLACK * before, JITTER_S / seconds * speed)
+        )
+        story.cost += 0.25 * deviation * deviation
+        story.last = last.next_pass(t, beam, ahead, speed)
         return True

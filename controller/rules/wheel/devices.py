@@ -11,7 +11,7 @@ from controller.rules.wheel.rotor import FASTEST_TURN_US, SLOWEST_TURN_US
 
 SURELY_SEEN_US = 6_000_000
 """A ball in the track interrupts a beam within this time: if one beam of two is silent, the slowest ball
-needs less than 5 s."""
+needs less than 5 s to reach the other."""
 SILENT_TURNS = 2.5
 """The mark passes the index sensor every turn; a board that reports neither it nor the ball nor anything else
 for this many turns is blind."""
@@ -24,7 +24,7 @@ _WHEEL_KINDS = frozenset(
 )
 
 Sources = Mapping[str, Collection[str]]
-"""Which kinds of readings each device sends, if the configuration says so."""
+"""The kinds of readings that each device sends, if the configuration states them."""
 
 
 class Absence(msgspec.Struct, frozen=True):
@@ -35,11 +35,12 @@ class Absence(msgspec.Struct, frozen=True):
     back_us: int
 
 
-def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
-    """Return for how long a board with these index passes had reported nothing when the ball was first seen.
+def find_silence_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
+    """Return the period in which a board with these index passes had reported nothing when the ball was first
+    seen.
 
     It was up, but its sensors detected nothing for several turns, so they may have missed a launch as well.
-    The result is None if there was no such time. A gap that ended with an index pass is no silence: some
+    The result is None if there was no such period. A gap that ended with an index pass is no silence: some
     boards report no passes between two spins.
     """
     before_us = [at for at in passes_us if at < first_pulse_us]
@@ -72,22 +73,22 @@ class WheelDevices:
         self.still_down: set[str] = set()
         """The devices that are still down."""
         self._sources = sources or {}
-        self._unwell: dict[str, DeviceFault] = {}
+        self._faults: dict[str, DeviceFault] = {}
         self._absences: list[Absence] = []
 
     def receive(self, reading: Reading, *, begun: bool) -> None:
-        """Handle a device's reports about itself, in time order; `begun` is whether the ball has interrupted
-        a beam."""
+        """Handle a device's reports about itself, in time order; `begun` tells whether the ball has
+        interrupted a beam."""
         if isinstance(reading, DeviceDown):
             if self.serves(reading.dev, _WHEEL_KINDS):
                 self.down.setdefault(reading.dev, reading)
                 self.still_down.add(reading.dev)
         elif isinstance(reading, DeviceFault):
-            self._unwell.setdefault(reading.dev, reading)
+            self._faults.setdefault(reading.dev, reading)
         elif isinstance(reading, DeviceUp):
             self.still_down.discard(reading.dev)
             if not begun:
-                self._unwell.pop(reading.dev, None)
+                self._faults.pop(reading.dev, None)
                 lost = self.down.pop(reading.dev, None)
                 if lost is not None:
                     self._absences.append(Absence(reading.dev, lost.t, reading.t))
@@ -97,15 +98,15 @@ class WheelDevices:
         sends = self._sources.get(device)
         return sends is None or any(kind.partition(":")[0] in kinds for kind in sends)
 
-    def hid_launch(self, first_pulse_us: int) -> Absence | None:
+    def find_absence_at_launch(self, first_pulse_us: int) -> Absence | None:
         """Return the absence during which a ball that was first seen at this time may have been launched."""
-        hid = [
+        absences = [
             absence
             for absence in self._absences
             if first_pulse_us - absence.back_us <= SURELY_SEEN_US and self.serves(absence.dev, {"ball_beam"})
         ]
-        return min(hid, key=lambda absence: absence.since_us, default=None)
+        return min(absences, key=lambda absence: absence.since_us, default=None)
 
-    def unwell(self, kind: str) -> DeviceFault | None:
+    def find_fault(self, kind: str) -> DeviceFault | None:
         """Return the first fault during the spin of a device that should have sent readings of this kind."""
-        return next((fault for dev, fault in self._unwell.items() if self.serves(dev, {kind})), None)
+        return next((fault for dev, fault in self._faults.items() if self.serves(dev, {kind})), None)

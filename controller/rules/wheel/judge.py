@@ -17,12 +17,12 @@ from controller.rules.wheel import causes
 from controller.rules.wheel.ball import BallRun
 from controller.rules.wheel.causes import Case, time_of
 from controller.rules.wheel.devices import Sources
-from controller.rules.wheel.learned import Learned, measured, timed
+from controller.rules.wheel.learned import Learned, measure_losses, times_to_drop
 from controller.rules.wheel.trace import SpinTrace, lap_before, laps
 
-_LEARN_FROM_PULSES = 6
+_MIN_PULSES_TO_LEARN = 6
 """With fewer pulses, too little is known about how the ball slowed down."""
-_LAPS_APART = 0.95
+_LAP_SEPARATION_TURNS = 0.95
 """Turns between the two laps whose loss of speed is measured."""
 _LATE_CLOSE = "bets were still open when the ball dropped"
 _UNRULED = "the ball was launched again before anybody could rule on this spin"
@@ -42,10 +42,11 @@ def judge_spin(
 
     `readings` are in time order: first the `device_down` readings still in force and the last
     `INDEX_PASSES_KEPT` index passes from before the spin, then everything from its first `ball_beam` on.
-    `called` is a person's No Spin, listed with what was certain by then. `sources` are the kinds of readings
-    that each device sends; a device that it does not name is assumed to matter.
+    `called` is a person's No Spin; it is listed with the causes that were certain by then. `sources` are the
+    kinds of readings that each device sends; a device that it does not name is assumed to matter.
 
-    Readings that are of other kinds, later than the decision, or absurd are not errors; they prove nothing.
+    Readings of other kinds, readings after the decision and implausible readings are not errors; they prove
+    nothing.
     """
     return judge_and_learn(
         readings, wheel, rules, decided_at_us=decided_at_us, learned=learned, called=called, sources=sources
@@ -111,7 +112,7 @@ def _rule_on(case: Case, called: Reason | None, evidence: tuple[Reading, ...]) -
         number=number,
         revolutions=None if ball is None else round(ball.turns, 3),
         revolutions_from=None if ball is None else round(ball.turns_from, 3),
-        revolutions_to=None if not isfinite(case.turns_to) else round(case.turns_to, 3),
+        revolutions_to=None if not isfinite(case.max_turns) else round(case.max_turns, 3),
         reasons=tuple(reasons),
         notices=tuple(causes.notices(case)),
         evidence=evidence,
@@ -126,7 +127,8 @@ def _sentence(case: Case, ruling: Ruling, number: str | None, reasons: Sequence[
     reads = case.trace.pockets.agreeing
     return (
         f"{number}: the ball ran {case.ball.direction} against the {case.rotor_direction} rotor (R-SPIN-1) "
-        f"for {case.turns_seen()} (R-SPIN-2), and {len(reads)} reads on as many turns agree (R-SPIN-4)"
+        f"for {case.turns_seen()} (R-SPIN-2), and {len(reads)} pocket readings on as many turns agree"
+        " (R-SPIN-4)"
     )
 
 
@@ -136,11 +138,13 @@ def _learn(case: Case) -> Learned:
         ball is not None
         and case.drop_fits
         and not ball.silent_s
-        and len(ball.passes) >= _LEARN_FROM_PULSES
+        and len(ball.passes) >= _MIN_PULSES_TO_LEARN
         and not trace.foreign
     ):
-        left_s = timed([(at_us / 1e6, speed) for at_us, speed in laps(ball.passes)], ball.end_us / 1e6)
-        losses = measured([(at_us / 1e6, speed) for at_us, speed in _laps_apart(ball)])
+        left_s = times_to_drop(
+            [(at_us / 1e6, speed) for at_us, speed in laps(ball.passes)], ball.end_us / 1e6
+        )
+        losses = measure_losses([(at_us / 1e6, speed) for at_us, speed in _separate_laps(ball)])
         speed = trace.drop_speed(ball) or ball.end_speed
         learned = learned.after_drop(speed, trace.slowing.loss(speed), losses, left_s)
     if trace.pockets.seen:
@@ -148,19 +152,19 @@ def _learn(case: Case) -> Learned:
     return learned.after_silence() if case.silent_turns_passed else learned
 
 
-def _laps_apart(ball: BallRun) -> list[tuple[float, float]]:
+def _separate_laps(ball: BallRun) -> list[tuple[float, float]]:
     """Return laps that are far enough apart for the loss between two of them to exceed their errors."""
-    apart: list[tuple[float, float]] = []
+    separate: list[tuple[float, float]] = []
     due = 0.0
     for at in ball.passes:
         if at.turns >= due and (lap := lap_before(at)) is not None:
-            apart.append(lap)
-            due = at.turns + _LAPS_APART
-    return apart
+            separate.append(lap)
+            due = at.turns + _LAP_SEPARATION_TURNS
+    return separate
 
 
 def after_late_close(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
-    """Apply the rule set's policy to the verdict on such a spin; it changes only a valid one."""
+    """Apply the rule set's policy for bets that were still open at the drop; only a valid verdict changes."""
     if verdict.ruling is not Ruling.VALID or rules.late_close == "valid":
         return verdict
     void = rules.late_close == "void"

@@ -1,6 +1,6 @@
 """What a table learns about its wheel from spin to spin, and the resulting model of how a ball slows down.
 
-Two figures are known at a few speeds and interpolated linearly between them: the loss of speed, and the time
+Two values are known at a few speeds and interpolated linearly between them: the loss of speed, and the time
 until the drop. No functional form is assumed. They are used for No More Bets, and for what a ball did while
 it could not be detected; turns are never counted from them. What was learned is part of the recorded state.
 """
@@ -18,16 +18,16 @@ from controller.rules.wheel.story import FASTEST
 SPEEDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
 """The speeds, in rev/s, at which the loss is known: closest together around a ball's speed when No More Bets
 is due."""
-_FRICTION, _DRAG = 0.033, 0.042
-"""The usual loss of a ball on the rim, in rev/s2 and in rev/s2 per (rev/s)2, used until a wheel's own figures
-are known."""
-_MIN, _MAX = 0.006, 0.5
+_USUAL_FRICTION, _USUAL_DRAG = 0.033, 0.042
+"""The usual loss of a ball on the rim, in rev/s2 and in rev/s2 per (rev/s)2, used until the wheel's own
+values are known."""
+_MIN_LOSS, _MAX_LOSS = 0.006, 0.5
 """The range of losses, in rev/s2; others are measuring errors."""
 _STEP = 0.05
 """The step of the sum over speeds, in rev/s."""
-_LOSES_MORE = 1.6
-"""Largest ratio of a ball's loss to that of others of its wheel."""
-_LOOK_BACK_S = 0.1
+_MAX_LOSS_RATIO = 1.6
+"""Maximum ratio of a ball's loss to the loss of other balls of its wheel."""
+_LOOK_BACK_STEP_S = 0.1
 """The step of the sum back in time, in seconds: a knee is passed in half a second."""
 
 
@@ -36,7 +36,7 @@ _NONE: Mapping[float, float] = {}
 
 def usual_loss(speed: float) -> float:
     """Return the speed that balls commonly lose per second at this speed, in rev/s2."""
-    return _FRICTION + _DRAG * speed * speed
+    return _USUAL_FRICTION + _USUAL_DRAG * speed * speed
 
 
 _USUAL = tuple(usual_loss(speed) for speed in SPEEDS)
@@ -48,10 +48,10 @@ class Slowing:
     def __init__(self, learned: Mapping[float, float], left_s: Mapping[float, float] = _NONE) -> None:
         """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere the nearest known one is used.
         `left_s` are the seconds left until the drop at some of them."""
-        self.losses = _filled(learned)
+        self.losses = _fill_losses(learned)
         self._left_s = left_s
         self._timed = sorted(left_s)
-        self._apart_s: dict[int, float] = {}
+        self._intervals_s: dict[int, float] = {}
         """The seconds between each two neighbouring speeds according to `losses`, indexed by the faster
         speed."""
 
@@ -64,8 +64,8 @@ class Slowing:
         if at == len(SPEEDS):
             return usual_loss(speed) * losses[-1] / usual_loss(SPEEDS[-1])
         low = SPEEDS[at - 1]
-        share = (speed - low) / (SPEEDS[at] - low)
-        return losses[at - 1] + share * (losses[at] - losses[at - 1])
+        fraction = (speed - low) / (SPEEDS[at] - low)
+        return losses[at - 1] + fraction * (losses[at] - losses[at - 1])
 
     def seconds_left(self, speed: float, drop_speed: float) -> float:
         """Return how long a ball at this speed keeps running until its drop, judged by earlier balls.
@@ -73,21 +73,21 @@ class Slowing:
         `drop_speed` is used while no ball has been timed. The result is negative if the ball should already
         have dropped.
         """
-        timed, left_s = self._timed, self._left_s
-        if not timed:
+        timed_speeds, left_s = self._timed, self._left_s
+        if not timed_speeds:
             return self.seconds(speed, drop_speed)
-        at = bisect_left(timed, speed)
+        at = bisect_left(timed_speeds, speed)
         if at == 0:
-            return left_s[timed[0]] - self.seconds(timed[0], speed)
-        low = timed[at - 1]
-        if at == len(timed):
+            return left_s[timed_speeds[0]] - self.seconds(timed_speeds[0], speed)
+        low = timed_speeds[at - 1]
+        if at == len(timed_speeds):
             return left_s[low] + self.seconds(speed, low)
-        high = timed[at]
-        apart_s = self._apart_s.get(at)
-        if apart_s is None:
-            apart_s = self._apart_s[at] = self.seconds(high, low)
-        share = self.seconds(speed, low) / apart_s
-        return left_s[low] + share * (left_s[high] - left_s[low])
+        high = timed_speeds[at]
+        interval_s = self._intervals_s.get(at)
+        if interval_s is None:
+            interval_s = self._intervals_s[at] = self.seconds(high, low)
+        fraction = self.seconds(speed, low) / interval_s
+        return left_s[low] + fraction * (left_s[high] - left_s[low])
 
     def seconds(self, speed: float, drop_speed: float) -> float:
         """Return how long a ball takes from this speed to the speed of its drop; negative if it is slower."""
@@ -121,21 +121,22 @@ class Slowing:
         return speed
 
     def turns_before(self, speed: float, seconds: float) -> float:
-        """Return the most turns that a ball can have run in the seconds before it had this speed.
+        """Return the maximum number of turns that a ball can have run in the seconds before it had this
+        speed.
 
-        It may have been at its knee, have lost more than others of its wheel, and have been as fast as a hand
-        can launch it.
+        It may have been at its knee, may have lost more speed than other balls of its wheel, and may have
+        been as fast as a hand can launch it.
         """
-        steps = max(int(seconds / _LOOK_BACK_S), 1)
+        steps = max(int(seconds / _LOOK_BACK_STEP_S), 1)
         step_s, turns = seconds / steps, 0.0
         for _ in range(steps):
-            lost = _LOSES_MORE * max(self.loss(speed), AT_KNEE.loss(speed)) * step_s
+            lost = _MAX_LOSS_RATIO * max(self.loss(speed), KNEE_SLOWING.loss(speed)) * step_s
             turns += (speed + lost / 2) * step_s
             speed = min(speed + lost, FASTEST)
         return turns
 
 
-def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
+def measure_losses(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
     """Return the losses shown by one ball's laps, at the nearest of `SPEEDS`.
 
     `laps` are times in seconds with the speeds in rev/s, a turn apart.
@@ -144,13 +145,14 @@ def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
     for (t, speed), (later, slower) in pairwise(laps):
         loss = (speed - slower) / (later - t) if later > t else 0.0
         middle = (speed + slower) / 2
-        if _MIN <= loss <= _MAX and middle < SPEEDS[-1]:
+        if _MIN_LOSS <= loss <= _MAX_LOSS and middle < SPEEDS[-1]:
             sums.setdefault(_nearest(middle), []).append(loss)
     return {speed: sum(losses) / len(losses) for speed, losses in sums.items()}
 
 
-def timed(laps: Sequence[tuple[float, float]], left_s: float) -> dict[float, float]:
-    """Return how long before its drop a ball had those of `SPEEDS` that it passed, in seconds.
+def times_to_drop(laps: Sequence[tuple[float, float]], left_s: float) -> dict[float, float]:
+    """Return, for each of the `SPEEDS` that a ball passed, how long before its drop it had that speed, in
+    seconds.
 
     `laps` are times in seconds with the speeds in rev/s; `left_s` is when it left the track.
     """
@@ -169,7 +171,7 @@ def _nearest(speed: float) -> float:
     return low if speed - low <= high - speed else high
 
 
-def _filled(learned: Mapping[float, float]) -> list[float]:
+def _fill_losses(learned: Mapping[float, float]) -> list[float]:
     """Return a loss for each speed: interpolated between known ones, scaled from the usual ones beyond
     them."""
     known = sorted(learned)
@@ -182,35 +184,37 @@ def _filled(learned: Mapping[float, float]) -> list[float]:
         while at < len(known) and known[at] < speed:
             at += 1
         if 0 < at < len(known):
-            share = (speed - known[at - 1]) / (known[at] - known[at - 1])
-            ratio = ratios[at - 1] + share * (ratios[at] - ratios[at - 1])
+            fraction = (speed - known[at - 1]) / (known[at] - known[at - 1])
+            ratio = ratios[at - 1] + fraction * (ratios[at] - ratios[at - 1])
         else:
             ratio = ratios[min(at, len(known) - 1)]
         losses.append(usual * ratio)
     return losses
 
 
-AT_KNEE = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
+KNEE_SLOWING = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
 """The knee of a real ball: at about 1 rev/s it begins to roll instead of sliding along the rim, and loses
-speed two to four times as fast until, at 0.6, it rolls. Timed from films of real wheels."""
-HARDEST = 0.12
-"""The largest loss without a knee, in rev/s2: such a ball loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp
+speed two to four times as fast until, at 0.6, it rolls. Timed from videos of real wheels."""
+MAX_LOSS_WITHOUT_KNEE = 0.12
+"""The maximum loss without a knee, in rev/s2: such a ball loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp
 track."""
-KNEE = 0.7, 1.0
-"""The speeds, in rev/s, between which the knee shows."""
+KNEE_SPEEDS = 0.7, 1.0
+"""The speeds, in rev/s, between which the knee appears."""
 
 
 NOMINAL_SPREAD = 0.06
-"""One standard deviation between a wheel's nominal drop speed and one spin's, as a share of it."""
+"""One standard deviation between a wheel's nominal drop speed and the drop speed of one spin, as a fraction
+of the nominal speed."""
 SPIN_SPREAD = 0.03
-"""One standard deviation of a spin's drop speed around its wheel's mean, as a share of it."""
-_TRUST_AGAIN_BALLS = 20.0
+"""One standard deviation of a spin's drop speed around its wheel's mean, as a fraction of the mean."""
+_BALLS_TO_REGAIN_TRUST = 20.0
 """A reader that missed a ball is trusted again after it has read this many balls on every turn."""
-_NEWEST = 0.15
+_MIN_NEWEST_WEIGHT = 0.15
 """The minimum weight of a spin in the losses of speed: a track that was wiped or became damp is learned in a
 few spins."""
 _MEMORY_SPINS = 40.0
-"""A wheel drifts with temperature and wear, so older spins count for less."""
+"""The maximum weight of earlier spins: a wheel drifts with temperature and wear, so older spins count for
+less."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -262,68 +266,71 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ) -> Self:
         """Learn from one ball that was followed to its drop.
 
-        `losses` and `left_s` are by speed, as `measured` and `timed` return them.
+        `losses` and `left_s` are by speed, as `measure_losses` and `times_to_drop` return them.
         """
         weight = 1.0 / (min(self.spins, _MEMORY_SPINS) + 1.0)
-        newest = max(weight, _NEWEST)
+        newest = max(weight, _MIN_NEWEST_WEIGHT)
         return msgspec.structs.replace(
             self,
             spins=min(self.spins, _MEMORY_SPINS) + 1.0,
-            drop_rev_per_s=_towards(self.drop_rev_per_s, speed_rev_per_s, weight),
-            deceleration_rev_per_s2=_towards(self.deceleration_rev_per_s2, deceleration_rev_per_s2, weight),
-            losses_rev_per_s2=_all_towards(self.losses_rev_per_s2, losses, newest),
-            left_s=_all_towards(self.left_s, left_s, newest),
+            drop_rev_per_s=_move_towards(self.drop_rev_per_s, speed_rev_per_s, weight),
+            deceleration_rev_per_s2=_move_towards(
+                self.deceleration_rev_per_s2, deceleration_rev_per_s2, weight
+            ),
+            losses_rev_per_s2=_move_all_towards(self.losses_rev_per_s2, losses, newest),
+            left_s=_move_all_towards(self.left_s, left_s, newest),
         )
 
     def after_reads(self, *, missed: bool) -> Self:
-        """Note that the pocket reader saw the ball, and whether it missed the ball on a turn in between."""
-        doubts = _TRUST_AGAIN_BALLS if missed else max(self.pocket_reader_doubts - 1.0, 0.0)
+        """Record that the pocket reader saw the ball, and whether it missed the ball on a turn in between."""
+        doubts = _BALLS_TO_REGAIN_TRUST if missed else max(self.pocket_reader_doubts - 1.0, 0.0)
         return msgspec.structs.replace(self, pocket_reader_works=1.0, pocket_reader_doubts=doubts)
 
     def after_silence(self) -> Self:
-        """Note that the pocket reader did not see a ball that had dropped.
+        """Record that the pocket reader did not see a ball that had dropped.
 
-        It is no longer known to work: one missed ball is plausible, two in a row mean a dead reader.
+        It is no longer known to work: one missed ball is plausible, two in a row mean that the reader has
+        failed.
         """
         return msgspec.structs.replace(self, pocket_reader_works=0.0)
 
     def figures(self) -> dict[str, float]:
         """Return what was learned as the numbers of a recording's `state`."""
-        figures = {name: value for name in _PLAIN if (value := getattr(self, name)) is not None}
-        for name, begins in _BY_SPEED.items():
+        figures = {name: value for name in _SCALAR_FIELDS if (value := getattr(self, name)) is not None}
+        for name, prefix in _BY_SPEED_PREFIXES.items():
             known = getattr(self, name)
-            figures |= {key: known[at] for at, key in _KEYS[begins].items() if at in known}
+            figures |= {key: known[at] for at, key in _KEYS[prefix].items() if at in known}
         return figures
 
     @staticmethod
     def from_figures(figures: Mapping[str, float]) -> "Learned":
         """Restore what `figures` returned; raise `msgspec.ValidationError` for anything else.
 
-        A recording may lack the figures that are kept by speed: they are learned again in a few spins.
+        A recording may lack the values that are kept by speed: they are learned again in a few spins.
         """
-        plain = {name: value for name, value in figures.items() if not name.startswith(_BEGINNINGS)}
+        plain = {name: value for name, value in figures.items() if not name.startswith(_PREFIXES)}
         by_speed = {
-            name: {at: figures[key] for at, key in _KEYS[begins].items() if key in figures}
-            for name, begins in _BY_SPEED.items()
+            name: {at: figures[key] for at, key in _KEYS[prefix].items() if key in figures}
+            for name, prefix in _BY_SPEED_PREFIXES.items()
         }
-        return msgspec.structs.replace(_learned_of(plain), **by_speed)
+        return msgspec.structs.replace(_convert(plain), **by_speed)
 
 
-_BY_SPEED = {"losses_rev_per_s2": "loss_at_", "left_s": "left_at_"}
-_BEGINNINGS = tuple(_BY_SPEED.values())
-_KEYS = {begins: {at: f"{begins}{at:g}" for at in SPEEDS} for begins in _BEGINNINGS}
-_PLAIN = tuple(name for name in Learned.__struct_fields__ if name not in _BY_SPEED)
-_learned_of = converter_of(Learned)
+_BY_SPEED_PREFIXES = {"losses_rev_per_s2": "loss_at_", "left_s": "left_at_"}
+_PREFIXES = tuple(_BY_SPEED_PREFIXES.values())
+_KEYS = {prefix: {at: f"{prefix}{at:g}" for at in SPEEDS} for prefix in _PREFIXES}
+_SCALAR_FIELDS = tuple(name for name in Learned.__struct_fields__ if name not in _BY_SPEED_PREFIXES)
+_convert = converter_of(Learned)
 
 
-def _all_towards(
+def _move_all_towards(
     known: Mapping[float, float], newest: Mapping[float, float], weight: float
 ) -> dict[float, float]:
     means = dict(known)
     for at, value in newest.items():
-        means[at] = _towards(means.get(at), value, weight)
+        means[at] = _move_towards(means.get(at), value, weight)
     return means
 
 
-def _towards(mean: float | None, value: float, weight: float) -> float:
+def _move_towards(mean: float | None, value: float, weight: float) -> float:
     return value if mean is None else mean + weight * (value - mean)

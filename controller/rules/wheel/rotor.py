@@ -1,4 +1,5 @@
-"""Where the rotor's mark is, and therefore which pocket the ball is in when the pocket reader detects it.
+"""The position of the rotor's mark, which shows the pocket that the ball is in when the pocket reader detects
+it.
 
 Turns are counted along the passes at the index sensor: a missed one leaves a gap of two turns; a doubled or
 stray one fits nothing and is ignored. The mark's position at a given time follows only from the passes on
@@ -6,8 +7,8 @@ both sides of that time, and only if that turn is about as long as its neighbour
 of the turn, the position is unknown. The length of coming turns is predicted by a quadratic fitted to the
 last passes, since a rotor that is left alone loses speed evenly; this prediction never places a pocket.
 
-A read of a pocket is placed between the index passes on both sides of it, so it waits for the next one. It
-counts if the reads of three consecutive turns agree.
+A pocket reading is placed between the index passes on both sides of it, so it waits for the next pass. It
+counts if the readings of three consecutive turns agree.
 """
 
 from bisect import bisect_right
@@ -23,42 +24,44 @@ from controller.model.geometry import Wheel
 from controller.model.readings import PocketBall, Reading, RotorIndex, Turning
 
 INDEX_PASSES_KEPT = 8
-"""How many index passes from before a spin are kept: what the fit uses, and two to spare."""
+"""How many index passes from before a spin are kept: those that the fit uses, and two more."""
 SLOWEST_TURN_US = 8_000_000
 """A turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
 _FITTED_PASSES = 6
 """The number of passes that the curve is fitted to, twice its unknowns; over more passes a bearing's friction
 changes."""
-_FARTHEST_TURNS = 2.5
+_MAX_EXTRAPOLATION_TURNS = 2.5
 """How far beyond its last pass the curve is used: two missed passes, and half a turn to the reader."""
 _PASSES_TO_PLACE = 4
-"""One more than the curve's unknowns: it fits any three passes, right or wrong."""
-_WORST_FIT_TURNS = 0.02
-"""How far a pass may be off the curve: three quarters of a pocket, so that no fit hides a neighbouring
-pocket."""
-_GAPS_TO_DOUBT = 3
-"""This many gaps among six passes are not missed passes: the turns were counted at twice their real rate."""
+"""The minimum number of passes that place a read: one more than the curve's unknowns, because a curve fits
+any three passes, right or wrong."""
+_MAX_FIT_ERROR_TURNS = 0.02
+"""The maximum distance of a pass from the curve: three quarters of a pocket, so that no fit hides a
+neighbouring pocket."""
+_TOO_MANY_GAPS = 3
+"""If there are this many gaps among six passes, no passes were missed: the turns were counted at twice their
+real rate."""
 _OFF_PHASE_TURNS = 0.06
-"""How far off a whole turn a pass may be, for each turn since the last: with a worn bearing, a turn of 2 s
-lasts up to 2 % longer than the one before, and a first curve through two or three passes contains no
-slowing."""
-_PLAINLY_ON_TIME = 0.02
+"""The maximum deviation of a pass from a whole turn, for each turn since the last pass: with a worn bearing,
+a turn of 2 s lasts up to 2 % longer than the one before, and the first curves, through two or three passes,
+contain no slowing."""
+_CLEARLY_ON_TIME_TURNS = 0.02
 """A deviation, in turns, well within the fit's tolerance, so that not every pass needs a fit."""
-_SLOWER_TURN = 1.3
+_MAX_TURN_RATIO = 1.3
 """Longest turn as a multiple of the one before, while it is unknown how fast the rotor slows."""
 FASTEST_TURN_US = 400_000
 """A turn at 2.5 rev/s: no rotor is that fast, so an earlier pulse belongs to the same pass."""
-_FASTER_TURN = 0.8
+_HANDLED_TURN_RATIO = 0.8
 """A turn this much shorter than the one before was caused by a hand."""
-_SHORTEST_NEXT, _LONGEST_NEXT = 0.985, 1.12
+_MIN_NEXT_RATIO, _MAX_NEXT_RATIO = 0.985, 1.12
 """Range of a turn's length relative to the one before for an untouched rotor: it loses 0.16 to 0.3 % per
 second, up to 2 % with a worn bearing, over turns of 2 to 8 s; and passes scatter by some milliseconds. A push
-of less than 1.5 % shifts a read by a tenth of a pocket."""
-_STRAY_NEAR = 0.02
-"""Share of a turn within which a second pulse belongs to the same pass: the mark is that wide."""
+of less than 1.5 % shifts a reading by a tenth of a pocket."""
+_SAME_PASS_FRACTION = 0.02
+"""Fraction of a turn within which a second pulse belongs to the same pass: the mark is that wide."""
 _MARKS_KEPT = 64
-"""Number of passes kept, those of more than two minutes at the usual 0.15 to 0.5 rev/s: a spin is read within
-one minute."""
+"""Number of passes kept: more than two minutes at the usual 0.15 to 0.5 rev/s, and a spin is read within one
+minute."""
 
 
 class Mark(NamedTuple):
@@ -71,7 +74,7 @@ class Mark(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the mark was: turns since the first pass of its run, and how long the turn took."""
+    """The mark's position: turns since the first pass of its run, and how long the turn took."""
 
     turns: float
     run: int
@@ -98,15 +101,15 @@ class Rotor:
         self._stray: RotorIndex | None = None
         self._crowded = 0
         self._curve: tuple[float, float, float] | None = None
-        self._is_sure: bool | None = None
+        self._reliable: bool | None = None
         self.marks: list[Mark] = []
         """The passes that count, of this run and those before it."""
         self._strays: list[int] = []
 
     def place(self, t_us: int) -> Place | None:
-        """Return where the mark was at a time between two passes; None if they do not determine it.
+        """Return the mark's position at a time between two passes; None if they do not determine it.
 
-        `waits` returns whether a later pass could.
+        `waits` returns whether a later pass may determine it.
         """
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0 or at == len(self.marks):
@@ -117,20 +120,20 @@ class Rotor:
             return None
         turn_us = (after.t - before.t) / turns
         earlier_us, later_us = self._turn_at(at - 1), self._turn_at(at + 1)
-        slower = [
+        ratios = [
             ratio
             for ratio in (
                 turn_us / earlier_us if earlier_us else 0.0,
                 later_us / turn_us if later_us else 0.0,
             )
-            if _SHORTEST_NEXT <= ratio <= _LONGEST_NEXT
+            if _MIN_NEXT_RATIO <= ratio <= _MAX_NEXT_RATIO
         ]
-        if len(slower) < turns:
+        if len(ratios) < turns:
             return None
-        share = (t_us - before.t) / (after.t - before.t)
-        bend = (sum(slower) / len(slower) - 1.0) * turns / 2
-        ran = turns * (share + bend * share * (1.0 - share))
-        return Place(before.turn + ran, before.run, turn_us, before.direction)
+        fraction = (t_us - before.t) / (after.t - before.t)
+        bend = (sum(ratios) / len(ratios) - 1.0) * turns / 2
+        turns_run = turns * (fraction + bend * fraction * (1.0 - fraction))
+        return Place(before.turn + turns_run, before.run, turn_us, before.direction)
 
     def waits(self, t_us: int) -> bool:
         """Return whether one of the next two passes may still place a time that has no place yet."""
@@ -149,7 +152,7 @@ class Rotor:
         return after.t - before.t
 
     def _strays_between(self, since_us: int, until_us: int) -> bool:
-        near = _STRAY_NEAR * (until_us - since_us)
+        near = _SAME_PASS_FRACTION * (until_us - since_us)
         return any(since_us + near < stray < until_us - near for stray in self._strays)
 
     @property
@@ -165,7 +168,7 @@ class Rotor:
             self._append(mark.t, self._turns[-1] + 1)
             return True
         if not self._times:
-            self._begin(mark.direction, mark.t)
+            self._begin_run(mark.direction, mark.t)
             return False
         since = mark.t - self._times[-1]
         if self._stray is not None and mark.t - self._stray.t < FASTEST_TURN_US:
@@ -173,12 +176,12 @@ class Rotor:
         if since < FASTEST_TURN_US and since < 0.25 * self.period_us():
             self._strays.append(mark.t)
             return False
-        turn = self._turn_of(mark.t)
+        turn = self._match_turn(mark.t)
         if turn is not None and mark.direction == self.direction:
             self._accept(mark.t, turn)
             return True
         if self._stray is not None and self._stray.direction == mark.direction:
-            self._begin(mark.direction, self._stray.t, mark.t)
+            self._begin_run(mark.direction, self._stray.t, mark.t)
         else:
             self._stray = mark
             self._strays.append(mark.t)
@@ -187,17 +190,19 @@ class Rotor:
     @property
     def was_accelerated(self) -> bool:
         """Whether its turns are so much shorter than those of the run before that a hand caused it."""
-        return self._turn_before_us is not None and self.period_us() < _FASTER_TURN * self._turn_before_us
+        return (
+            self._turn_before_us is not None and self.period_us() < _HANDLED_TURN_RATIO * self._turn_before_us
+        )
 
     def turns_at(self, t_us: int) -> float | None:
         """Return how many turns the mark has made since this run's first pass.
 
         None while the passes do not determine it: too few, too old, or contradictory.
         """
-        if not self._sure() or self.stopped_by(t_us):
+        if not self._is_reliable() or self.has_stopped_by(t_us):
             return None
         turns = self._extrapolate(t_us)
-        within = t_us >= self._times[0] and turns - self._turns[-1] <= _FARTHEST_TURNS
+        within = t_us >= self._times[0] and turns - self._turns[-1] <= _MAX_EXTRAPOLATION_TURNS
         return turns if within else None
 
     def after_turns_us(self, since_us: int, turns: float) -> int:
@@ -206,12 +211,12 @@ class Rotor:
         if len(self._times) < _PASSES_TO_PLACE:
             return since_us + round(turns * period)
         since = (since_us - self._times[-1]) / 1e6
-        _, speed, bend = self._fitted()
-        then = speed + 2.0 * bend * since
-        under_root = then * then + 4.0 * bend * turns
-        if under_root <= 0.0 or then <= 0.0:
+        _, speed, bend = self._get_curve()
+        speed_at_start = speed + 2.0 * bend * since
+        under_root = speed_at_start * speed_at_start + 4.0 * bend * turns
+        if under_root <= 0.0 or speed_at_start <= 0.0:
             return since_us + round(turns * SLOWEST_TURN_US)
-        seconds = 2.0 * turns / (then + sqrt(under_root))
+        seconds = 2.0 * turns / (speed_at_start + sqrt(under_root))
         return since_us + min(round(seconds * 1e6), round(turns * SLOWEST_TURN_US))
 
     def _accept(self, t_us: int, turn: int) -> None:
@@ -221,12 +226,12 @@ class Rotor:
         self._stray = None
         self._crowded = self._crowded + 1 if crowded else 0
         if stray is not None and self._crowded > 1:
-            self._begin(stray.direction, last_us, stray.t, t_us)
+            self._begin_run(stray.direction, last_us, stray.t, t_us)
             return
         self._append(t_us, turn)
-        if self._gaps() >= _GAPS_TO_DOUBT:
+        if self._count_gaps() >= _TOO_MANY_GAPS:
             assert self.direction is not None
-            self._begin(self.direction, last_us, t_us)
+            self._begin_run(self.direction, last_us, t_us)
 
     def _is_clearly_next(self, mark: RotorIndex) -> bool:
         """Return whether this is certainly the next turn: as long after the last pass as that was after its
@@ -237,30 +242,30 @@ class Rotor:
         before, last_us = times[-2], times[-1]
         turn_us = last_us - before
         due_us = last_us + 2 * turn_us - (before - times[-3])
-        return abs(mark.t - due_us) <= _PLAINLY_ON_TIME * turn_us
+        return abs(mark.t - due_us) <= _CLEARLY_ON_TIME_TURNS * turn_us
 
-    def _gaps(self) -> int:
+    def _count_gaps(self) -> int:
         turns = self._turns
         if not turns or turns[-1] - turns[0] < len(turns):
             return 0
         return sum(turn - before > 1 for before, turn in pairwise(turns))
 
-    def _sure(self) -> bool:
-        if self._is_sure is None:
-            self._is_sure = self._find_whether_sure()
-        return self._is_sure
+    def _is_reliable(self) -> bool:
+        if self._reliable is None:
+            self._reliable = self._check_reliable()
+        return self._reliable
 
-    def _find_whether_sure(self) -> bool:
+    def _check_reliable(self) -> bool:
         times, turns = self._times, self._turns
         # If a stray pass doubles the count of turns, it looks as if passes were missed again and again.
-        if len(times) < _PASSES_TO_PLACE or self._gaps() > min(1, len(times) - _PASSES_TO_PLACE):
+        if len(times) < _PASSES_TO_PLACE or self._count_gaps() > min(1, len(times) - _PASSES_TO_PLACE):
             return False
-        constant, speed, bend = self._fitted()
+        constant, speed, bend = self._get_curve()
         last_t, last_turn = times[-1], turns[-1]
         for t, turn in zip(times, turns, strict=True):
             at = (t - last_t) / 1e6
-            off = constant + at * (speed + at * bend) - (turn - last_turn)
-            if not -_WORST_FIT_TURNS <= off <= _WORST_FIT_TURNS:
+            deviation = constant + at * (speed + at * bend) - (turn - last_turn)
+            if not -_MAX_FIT_ERROR_TURNS <= deviation <= _MAX_FIT_ERROR_TURNS:
                 return False
         return True
 
@@ -269,19 +274,19 @@ class Rotor:
         stop."""
         if len(self._times) < _PASSES_TO_PLACE:
             return None
-        _, speed, bend = self._fitted()
+        _, speed, bend = self._get_curve()
         return self._times[-1] + ceil(1e6 * speed / (-2 * bend)) if bend < 0 else None
 
-    def stopped_by(self, t_us: int) -> bool:
+    def has_stopped_by(self, t_us: int) -> bool:
         """Return whether the rotor has come to a stop by then."""
         stops_us = self.stops_us()
         return stops_us is not None and t_us >= stops_us
 
-    def _turn_of(self, t_us: int) -> int | None:
+    def _match_turn(self, t_us: int) -> int | None:
         if len(self._times) == 1:
             return 1 if FASTEST_TURN_US <= t_us - self._times[0] <= SLOWEST_TURN_US else None
         turns = self._extrapolate(t_us)
-        if len(self._times) == 2 and 1.0 <= turns - self._turns[-1] <= _SLOWER_TURN:
+        if len(self._times) == 2 and 1.0 <= turns - self._turns[-1] <= _MAX_TURN_RATIO:
             return self._turns[-1] + 1
         whole = round(turns)
         ahead = whole - self._turns[-1]
@@ -297,12 +302,12 @@ class Rotor:
 
     def _extrapolate(self, t_us: int) -> float:
         at = (t_us - self._times[-1]) / 1e6
-        constant, speed, bend = self._fitted()
+        constant, speed, bend = self._get_curve()
         if bend < 0 and at > speed / (-2 * bend):
             at = speed / (-2 * bend)
         return self._turns[-1] + constant + at * (speed + at * bend)
 
-    def _fitted(self) -> tuple[float, float, float]:
+    def _get_curve(self) -> tuple[float, float, float]:
         if self._curve is None:
             self._curve = self._fit()
         return self._curve
@@ -341,12 +346,12 @@ class Rotor:
             del marks[0]
         if len(times) > _FITTED_PASSES:
             del times[0], turns[0]
-        self._curve = self._is_sure = None
+        self._curve = self._reliable = None
 
-    def _begin(self, direction: Turning, *times_us: int) -> None:
+    def _begin_run(self, direction: Turning, *times_us: int) -> None:
         self.run += 1
         self.run_before = self._times[-1] if self._times else 0, self.direction
-        self._turn_before_us = self.period_us() if self._sure() and not self._gaps() else None
+        self._turn_before_us = self.period_us() if self._is_reliable() and not self._count_gaps() else None
         self.direction = direction
         self._times, self._turns, self._stray, self._crowded, self._curve = [], [], None, 0, None
         while self.marks and self.marks[-1].t >= times_us[0]:
@@ -356,18 +361,19 @@ class Rotor:
             self._append(t_us, turn)
 
 
-BORDER = 0.35
-"""Distance from a pocket's middle, as a share of the pocket, beyond which a read belongs to none: reads
-scatter by a tenth or two."""
+BORDER_FRACTION = 0.35
+"""Distance from a pocket's middle, as a fraction of the pocket's width, beyond which a reading belongs to no
+pocket: readings scatter by one or two tenths."""
 _SAME_TURN = 0.5
-"""Two reads within this many turns belong to the same turn: a ball is read once per turn."""
-_APART = 0.12
-"""Largest difference between one turn and the distance between the reads of consecutive turns: three pockets,
-and a margin for the errors of placing them."""
+"""Two readings within this many turns belong to the same turn: a ball is read once per turn."""
+_MAX_TURN_ERROR = 0.12
+"""Maximum difference between one turn and the distance between the readings of consecutive turns: three
+pockets, and a margin for the errors of placing them."""
 
 
 class PocketRead(msgspec.Struct, frozen=True):
-    """One read: the pocket (None if the rotor's position is not known well enough) and where in it.
+    """One pocket reading: the pocket (None if the rotor's position is not known well enough) and the position
+    in it.
 
     `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` the number of turns in the rotor's
     run until then, `turn_us` the length of one turn.
@@ -382,8 +388,8 @@ class PocketRead(msgspec.Struct, frozen=True):
 
     @property
     def at_border(self) -> bool:
-        """Whether the read lies between two pockets."""
-        return abs(self.off_centre) > BORDER
+        """Whether the reading lies between two pockets."""
+        return abs(self.off_centre) > BORDER_FRACTION
 
 
 def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | None:
@@ -395,7 +401,7 @@ def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | 
 
 
 def read_at(reading: PocketBall, place: Place, wheel: Wheel) -> PocketRead:
-    """Return the read with the mark at this place."""
+    """Return the pocket reading, given this position of the mark."""
     sense = 1.0 if place.direction == "ccw" else -1.0
     mark_deg = wheel.rotor_index_deg + sense * 360.0 * place.turns
     count = len(wheel.pockets_clockwise)
@@ -412,38 +418,38 @@ def read_at(reading: PocketBall, place: Place, wheel: Wheel) -> PocketRead:
 
 
 class PocketCount:
-    """Counts agreeing reads on consecutive rotor turns."""
+    """Counts agreeing pocket readings on consecutive rotor turns."""
 
     def __init__(self, needed: int) -> None:
         """Start empty; `needed` is the rule set's `pocket_reads`."""
         self.needed = needed
         self.seen: list[PocketBall] = []
-        """Every read, placed or not."""
+        """Every pocket reading, placed or not."""
         self.placed: list[PocketRead] = []
-        """The reads for which the rotor's position is known, or can no longer become known."""
+        """The readings for which the rotor's position is known, or can no longer become known."""
         self.agreeing: list[PocketRead] = []
         self.confirmed: PocketRead | None = None
-        """The read that made the pocket certain."""
-        self.against: PocketRead | None = None
-        """A read of another pocket after that."""
+        """The reading that made the pocket certain."""
+        self.contradicting: PocketRead | None = None
+        """A reading of a different pocket after that."""
         self.decided_by: Reading | None = None
-        """The reading that confirmed the pocket: the index pass that placed its last read."""
+        """The reading that confirmed the pocket: the index pass that placed its last pocket reading."""
         self.reader_missed = False
-        """Whether the reader is known to have missed reads, so that a turn without one proves nothing."""
+        """Whether the reader is known to have missed readings, so that a turn without one proves nothing."""
 
     @property
     def reads(self) -> list[PocketRead]:
-        """Every read; those still waiting for a pass have no number."""
+        """Every reading; those still waiting for a pass have no number."""
         return [*self.placed, *(PocketRead(reading, None) for reading in self.waiting)]
 
     @property
     def waiting(self) -> Sequence[PocketBall]:
-        """The reads that no pass has placed yet."""
+        """The readings that no pass has placed yet."""
         return self.seen[len(self.placed) :]
 
     @property
     def waits(self) -> bool:
-        """Whether a read waits for a pass that places it."""
+        """Whether a reading is waiting for a pass that places it."""
         return len(self.seen) > len(self.placed)
 
     @property
@@ -457,12 +463,12 @@ class PocketCount:
         )
 
     def receive(self, reading: PocketBall) -> None:
-        """Handle the next read, in time order."""
+        """Handle the next pocket reading, in time order."""
         self.seen.append(reading)
 
     def place(self, by: Reading, placed: Callable[[PocketBall], PocketRead | None]) -> None:
-        """Place the waiting reads after the reading `by`; a read that must still wait holds up those after
-        it."""
+        """Place the waiting pocket readings after the index pass `by`; one that must still wait holds up
+        those after it."""
         for reading in self.waiting:
             read = placed(reading)
             if read is None:
@@ -470,14 +476,14 @@ class PocketCount:
             self.placed.append(read)
             self._count(read, by)
 
-    def contradicted_by(self, read: PocketRead) -> None:
-        """Handle a read of another pocket after the number was confirmed."""
-        self.against = self.against or read
+    def note_contradiction(self, read: PocketRead) -> None:
+        """Handle a reading of a different pocket after the number was confirmed."""
+        self.contradicting = self.contradicting or read
 
     def _count(self, read: PocketRead, by: Reading) -> None:
         if self.confirmed is not None:
             if read.number not in (None, self.confirmed.number):
-                self.contradicted_by(read)
+                self.note_contradiction(read)
             return
         if read.number is None or read.at_border:
             self.agreeing = []
@@ -489,7 +495,7 @@ class PocketCount:
         turns = read.turns - last.turns
         if turns < _SAME_TURN:
             return
-        if abs(turns - round(turns)) > _APART or (round(turns) != 1 and not self.reader_missed):
+        if abs(turns - round(turns)) > _MAX_TURN_ERROR or (round(turns) != 1 and not self.reader_missed):
             self.agreeing = [read]
             return
         self.agreeing.append(read)

@@ -25,18 +25,19 @@ RUNNING = frozenset({BALL_IN_RIM, NO_MORE_BETS, NO_BALL})
 BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
 """The wheel's flags."""
-MISSING_FOR_US = 5_000_000
-"""The manufacturer's value: a ball that is not sensed for less than this is tolerated."""
-LAUNCH_AGAIN_US = 3_000_000
+MAX_BALL_MISSING_US = 5_000_000
+"""The manufacturer's value: it is tolerated if the ball is not sensed for less than this time."""
+MAX_LAUNCH_REPORT_US = 3_000_000
 """The manufacturer's value: for this long after the ball is in the rim, the wheel may still report that its
 launch failed."""
-NO_NUMBER_US = 90_000_000
-"""A wheel gives up after 75 s by itself; one that reports nothing new for longer will not report a number."""
-FASTEST_RPM_X10 = 300
-"""A wheel turns at 10 to 25 rpm; a pocket read with an encoder that reports more is not plausible."""
-LAST_GAME = 256
+NUMBER_TIMEOUT_US = 90_000_000
+"""A wheel gives up after 75 s by itself; a wheel that reports nothing new for longer than this will not
+report a number."""
+MAX_RPM_X10 = 300
+"""A wheel turns at 10 to 25 rpm; a pocket reading is not plausible if the encoder reports more."""
+MAX_GAME_COUNT = 256
 """The wheel counts its games up to this and continues with 0 or 1."""
-_MANY_GAMES = LAST_GAME // 2
+_MANY_GAMES = MAX_GAME_COUNT // 2
 """An increase by more than half of the count's range means that the count went back."""
 
 RULES = {
@@ -57,12 +58,14 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
     """
     if before.spin is None or after.spin is None or before.spin == after.spin:
         return 0
-    return 1 if (before.spin, after.spin) == (LAST_GAME, 0) else (after.spin - before.spin) % LAST_GAME
+    return (
+        1 if (before.spin, after.spin) == (MAX_GAME_COUNT, 0) else (after.spin - before.spin) % MAX_GAME_COUNT
+    )
 
 
 class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a smart wheel's games: its last status, and whether the game then under way is
-    accounted for."""
+    """What is known of a smart wheel's games: its last status, and whether the game in progress at that time
+    is accounted for."""
 
     last: WheelStatus
     known: bool
@@ -75,7 +78,8 @@ class WheelGames:
     """Separates the games of a smart wheel, status by status."""
 
     def __init__(self, wheel_state: WheelGameState | None = None) -> None:
-        """Continue from a recorded state; without one, the game under way at the first status is unknown."""
+        """Continue from a recorded state; without one, the game in progress at the first status is
+        unknown."""
         self.last: WheelStatus | None = None if wheel_state is None else wheel_state.last
         """The wheel's last status."""
         self._known = wheel_state is not None and wheel_state.known
@@ -91,8 +95,8 @@ class WheelGames:
         return WheelGameState(last=self.last, known=self._known, before_silence_us=self.before_silence_us)
 
     def receive(self, status: WheelStatus) -> Literal["seen", "unseen"] | None:
-        """Handle the next status; return `seen` if it begins a game, `unseen` if it is all that was seen of
-        one."""
+        """Handle the next status; return `seen` if it begins a game, `unseen` if it is the only status
+        received of a game."""
         last, self.last = self.last, status
         games = 0 if last is None else games_between(last, status)
         known, self._known = self._known, status.state not in BETWEEN_GAMES
@@ -122,7 +126,7 @@ class SmartWheelGame:
         self.number_by: WheelStatus | None = None
         """The status that reported the number."""
         self.decided_by: Reading | None = None
-        """The reading that decided the game, one way or the other."""
+        """The reading that decided the game, whatever the decision."""
         self._pockets = frozenset(pockets)
         self._rules = rules
         self._before = before
@@ -130,7 +134,7 @@ class SmartWheelGame:
         self._voids: list[Reason] = []
         self._doubts: list[Reason] = []
         self._number: str | None = None
-        self._turning: str | None = None
+        self._rotor_direction: str | None = None
         self._missing_since_us: int | None = None
         self._unchanged_since_us = 0
         self._announced: str | None = None
@@ -147,7 +151,7 @@ class SmartWheelGame:
 
     def give_up_at_us(self) -> int:
         """Return when the game is decided if the wheel reports nothing new until then."""
-        return self._unchanged_since_us + NO_NUMBER_US
+        return self._unchanged_since_us + NUMBER_TIMEOUT_US
 
     def receive(self, reading: Reading) -> None:
         """Handle the next reading: first a `device_down` of the wheel that is still in force, then all from
@@ -161,9 +165,9 @@ class SmartWheelGame:
             case DeviceDown():
                 self._note_down(reading)
             case ForeignObject() if self.first is not None and self.number_by is None:
-                self._void("foreign_object", f"a foreign object in the wheel ({reading.where})", reading)
+                self._add_void("foreign_object", f"a foreign object in the wheel ({reading.where})", reading)
             case BallOut() if self.first is not None and self.number_by is None:
-                self._void("ball_out", "the ball was seen outside the wheel", reading)
+                self._add_void("ball_out", "the ball was seen outside the wheel", reading)
             case _:
                 pass
 
@@ -207,7 +211,7 @@ class SmartWheelGame:
                 self._skip_games(last if last is not None else status, status)
                 return
         elif self.number_by is not None:
-            self._see_after(status)
+            self._check_after_number(status)
             return
         elif last is not None and self._is_over(last, status):
             self._end(last, status)
@@ -223,10 +227,10 @@ class SmartWheelGame:
         games = games_between(before, status)
         self._number = _number(status) if games == 1 else None
         unseen = games - (before.state == NUMBER)
-        one = "games were" if unseen > 1 else "game was"
-        played = f"{unseen} {one} played while nothing was received from the wheel"
+        games_were = "games were" if unseen > 1 else "game was"
+        played = f"{unseen} {games_were} played while nothing was received from the wheel"
         seen = f"{played}: it went from {_game(before)} to {_game(status)}"
-        self._doubt("missing_reading", seen, status)
+        self._add_doubt("missing_reading", seen, status)
         self.decided_by = status
 
     def _is_over(self, last: WheelStatus, status: WheelStatus) -> bool:
@@ -237,7 +241,7 @@ class SmartWheelGame:
         if games_between(last, status) == 1 and status.state in BETWEEN_GAMES:
             self._number = _number(status)
         change = f"from state {last.state} of {_game(last)} to state {status.state} of {_game(status)}"
-        self._doubt("missing_reading", f"the wheel went {change}: its number was not witnessed", status)
+        self._add_doubt("missing_reading", f"the wheel went {change}: its number was not witnessed", status)
         self.decided_by = status
 
     def _take_number(self, last: WheelStatus, status: WheelStatus) -> None:
@@ -245,29 +249,29 @@ class SmartWheelGame:
         self.number_by = status
         if last.state != NO_MORE_BETS or games_between(last, status):
             went = f"the wheel went from state {last.state} of {_game(last)} to state 5 of {_game(status)}"
-            self._doubt("missing_reading", f"{went}: its change from 4 to 5 was not witnessed", status)
+            self._add_doubt("missing_reading", f"{went}: its change from 4 to 5 was not witnessed", status)
         elif status.unheard_ms:
             silent = (
                 f"nothing was received from the wheel for {status.unheard_ms / 1000:.1f} s before its number"
             )
-            self._doubt("missing_reading", f"{silent}: the change from 4 to 5 was not witnessed", status)
+            self._add_doubt("missing_reading", f"{silent}: the change from 4 to 5 was not witnessed", status)
         if status.flags:
-            self._doubt("conflict", f"the number came with the warning flags {status.flags:X}", status)
+            self._add_doubt("conflict", f"the number came with the warning flags {status.flags:X}", status)
         if self._number not in self._pockets:
             shown = (
                 "no number" if self._number is None else f"{self._number!r}, which is not one of its pockets"
             )
-            self._doubt("conflict", f"the wheel reached state 5 and showed {shown}", status)
+            self._add_doubt("conflict", f"the wheel reached state 5 and showed {shown}", status)
         if self._announced is not None and self._announced != self._number:
             seen = f"the wheel announced {self._announced} and then showed {self._number}"
-            self._doubt("conflict", seen, status)
+            self._add_doubt("conflict", seen, status)
         self.decided_by = status
 
-    def _see_after(self, status: WheelStatus) -> None:
+    def _check_after_number(self, status: WheelStatus) -> None:
         if status.state != NUMBER or self.number_by is None or games_between(self.number_by, status):
             return
         if _number(status) != self._number:
-            self._doubt("conflict", f"the wheel showed {self._number} and then {_number(status)}", status)
+            self._add_doubt("conflict", f"the wheel showed {self._number} and then {_number(status)}", status)
         self._find_faults(status)
 
     def _find_faults(self, status: WheelStatus) -> None:
@@ -275,21 +279,21 @@ class SmartWheelGame:
         flags = status.flags
         if flags & WITH_ROTOR:
             if status.state == BALL_IN_RIM:
-                self._void(
+                self._add_void(
                     "same_direction", "the wheel reports that the ball ran with the rotor (flag 2)", status
                 )
             else:
                 seen = f"the wheel reports in state {status.state} that the ball ran with the rotor (flag 2)"
-                self._doubt("conflict", seen, status, at_once=True)
+                self._add_doubt("conflict", seen, status, decides=True)
         if flags & COMPONENT:
             seen = "the wheel reports a sensor, motor or encoder fault (flag 4)"
-            self._doubt("missing_reading", seen, status, at_once=True)
+            self._add_doubt("missing_reading", seen, status, decides=True)
         self._find_missing_ball(status)
         assert self.first is not None
-        if flags & LAUNCH_FAILED and status.t - self.first.t >= LAUNCH_AGAIN_US:
-            after = f"{LAUNCH_AGAIN_US / 1e6:g} s after the launch"
+        if flags & LAUNCH_FAILED and status.t - self.first.t >= MAX_LAUNCH_REPORT_US:
+            after = f"{MAX_LAUNCH_REPORT_US / 1e6:g} s after the launch"
             seen = f"the wheel still reports {after} that the launch failed (flag 8)"
-            self._doubt("conflict", seen, status, at_once=True)
+            self._add_doubt("conflict", seen, status, decides=True)
         self._find_rotor_faults(status)
         before = self._before
         if before is None or games_between(before, self.first):
@@ -297,7 +301,7 @@ class SmartWheelGame:
         if status.state in RUNNING and _number(status) != _number(before):
             self._number = _number(status)
             seen = f"the number shown changed from {_number(before)} to {self._number} before state 5"
-            self._doubt("conflict", seen, status)
+            self._add_doubt("conflict", seen, status)
 
     def _find_missing_ball(self, status: WheelStatus) -> None:
         if not status.flags & BALL_MISSING:
@@ -305,41 +309,43 @@ class SmartWheelGame:
             return
         if self._missing_since_us is None:
             self._missing_since_us = status.t
-        if status.t - self._missing_since_us >= MISSING_FOR_US:
-            seen = f"the wheel has not sensed the ball for {MISSING_FOR_US / 1e6:g} s (flag 1)"
-            self._doubt("missing_reading", seen, status, at_once=True)
+        if status.t - self._missing_since_us >= MAX_BALL_MISSING_US:
+            seen = f"the wheel has not sensed the ball for {MAX_BALL_MISSING_US / 1e6:g} s (flag 1)"
+            self._add_doubt("missing_reading", seen, status, decides=True)
 
     def _find_rotor_faults(self, status: WheelStatus) -> None:
         speed = status.rotor_rpm_x10
-        if speed is not None and not 0 < speed <= FASTEST_RPM_X10:
-            self._doubt("conflict", f"a rotor speed of {speed / 10:g} rpm is not plausible", status)
+        if speed is not None and not 0 < speed <= MAX_RPM_X10:
+            self._add_doubt("conflict", f"a rotor speed of {speed / 10:g} rpm is not plausible", status)
         if status.direction is None:
             return
-        if self._turning is None:
-            self._turning = status.direction
-        elif status.direction != self._turning:
-            self._void("rotor_reversed", f"the rotor reversed to {status.direction} during the spin", status)
+        if self._rotor_direction is None:
+            self._rotor_direction = status.direction
+        elif status.direction != self._rotor_direction:
+            self._add_void(
+                "rotor_reversed", f"the rotor reversed to {status.direction} during the spin", status
+            )
 
     # --- findings ---
 
     def _note_down(self, reading: DeviceDown) -> None:
         if self.first is None or reading.dev == self.first.dev:
             why = f": {reading.reason}" if reading.reason else ""
-            self._doubt("missing_reading", f"{reading.dev} was down during the spin{why}", reading)
+            self._add_doubt("missing_reading", f"{reading.dev} was down during the spin{why}", reading)
 
-    def _void(self, code: str, seen: str, by: Reading) -> None:
+    def _add_void(self, code: str, seen: str, reading: Reading) -> None:
         if all(reason.code != code for reason in self._voids):
             self._voids.append(self._reason(code, seen))
-        self.decided_by = self.decided_by or by
+        self.decided_by = self.decided_by or reading
 
-    def _doubt(self, code: str, seen: str, by: Reading, *, at_once: bool = False) -> None:
-        """Add a reason to doubt the number; one that can't be resolved (`at_once`) decides the game
+    def _add_doubt(self, code: str, seen: str, reading: Reading, *, decides: bool = False) -> None:
+        """Add a reason to doubt the number; a doubt that can't be resolved (`decides`) decides the game
         immediately."""
         reason = self._reason(code, seen)
         if reason not in self._doubts:
             self._doubts.append(reason)
-        if at_once:
-            self.decided_by = self.decided_by or by
+        if decides:
+            self.decided_by = self.decided_by or reading
 
     def _reason(self, code: str, seen: str) -> Reason:
         return Reason(code=code, rule=self._rules.causes.get(code, RULES[code]), seen=seen)
@@ -365,7 +371,7 @@ class SmartWheelGame:
             head = "No Spin" if ruling is Ruling.VOID else "Review"
             return f"{head}: " + "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
         assert self.number_by is not None
-        turning = f" against a rotor running {self._turning}" if self._turning else ""
+        turning = f" against a rotor running {self._rotor_direction}" if self._rotor_direction else ""
         announced = ", announced and shown" if self._announced else ""
         return (
             f"{self._number}: the wheel reports that the ball ran{turning} (R-SPIN-1, R-SPIN-2 on trust), "

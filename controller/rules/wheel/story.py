@@ -1,5 +1,5 @@
-"""What may have happened in the track: the beams in the order that a ball passes them, and its passes in
-order."""
+"""Stories, the possible explanations of the pulses: the beams in the order in which a ball passes them, and
+its passes in order."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -13,9 +13,9 @@ from controller.model.readings import Turning
 Sense = Literal[1, -1]
 SENSES: tuple[Sense, Sense] = (1, -1)
 """Directions: 1 is ccw, -1 is cw."""
-_UNEVEN = 1.5
-"""With two beams, the direction is clear at once if one of the two ways between them is this much longer than
-the other."""
+_MIN_LENGTH_RATIO = 1.5
+"""With two beams, the direction is immediately clear if one of the two distances between them is at least
+this many times the other."""
 
 Rows = tuple[tuple[float, ...], ...]
 """Turns from each beam to every beam, in (0, 1]; from a beam to itself it is a whole turn."""
@@ -49,16 +49,18 @@ class Ring:
             )
             for sense, rows in self.ahead.items()
         }
-        self.shows_direction = self.count > 2 or (self.count == 2 and self._longer_way() >= _UNEVEN)
+        self.shows_direction = self.count > 2 or (
+            self.count == 2 and self._length_ratio() >= _MIN_LENGTH_RATIO
+        )
         """Whether the pulses of a ball that passes beam after beam fit no other direction."""
 
-    def _longer_way(self) -> float:
-        way = self.ahead[1][0][1]
-        return max(way / (1.0 - way), (1.0 - way) / way) if 0.0 < way < 1.0 else 1.0
+    def _length_ratio(self) -> float:
+        distance = self.ahead[1][0][1]
+        return max(distance / (1.0 - distance), (1.0 - distance) / distance) if 0.0 < distance < 1.0 else 1.0
 
 
 @lru_cache(maxsize=16)
-def ring_of(beams_deg: tuple[float, ...]) -> Ring:
+def get_ring(beams_deg: tuple[float, ...]) -> Ring:
     """Return the ring of these beams, the same object for every spin of a wheel."""
     return Ring(beams_deg)
 
@@ -72,16 +74,16 @@ FASTEST = 4.5
 JITTER_S = 0.004
 """The edges of two beams scatter by one or two milliseconds each, which matters most for short steps."""
 MAX_SLACK = 0.15
-"""The largest share of its speed that jitter may add to a step: two simultaneous pulses do not come from one
-ball."""
-EVEN = 0.08
-"""The share of its speed by which a step commonly differs from the prediction of the two steps before."""
+"""The maximum fraction of its speed that jitter may add to a step: two simultaneous pulses do not come from
+one ball."""
+STEP_VARIATION = 0.08
+"""The fraction of its speed by which a step usually differs from the prediction of the two steps before."""
 MAX_LOSS = 0.5
-"""The largest loss of speed, in rev/s per second: real balls lose 0.3 at their knee."""
+"""The maximum loss of speed, in rev/s per second: real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
 """The pulses and turns that a run needs to be a launch of its own: pulses from a hand make no such lap. A lap
-is summed from beam to beam, so rounding may leave it just short of 1."""
-_NEWEST_LOSS = 0.3
+is summed from beam to beam, so it may be slightly less than 1 after rounding."""
+_NEWEST_LOSS_WEIGHT = 0.3
 """Weight of the newest step in the ball's loss per second: three or four of them average out a tilted
 bowl."""
 
@@ -115,7 +117,7 @@ class Pass(msgspec.Struct, eq=False):
     number: int = 1
     lap: Lap | NotComputed | None = NOT_COMPUTED
 
-    def then(self, t: int, beam: int, turns: float, speed: float) -> "Pass":
+    def next_pass(self, t: int, beam: int, turns: float, speed: float) -> "Pass":
         """Return the next pass, reached with a step of this many turns at this speed."""
         before, loss = self.speed, 0.0
         if before:
@@ -124,7 +126,7 @@ class Pass(msgspec.Struct, eq=False):
                 lost = 0.0
             elif lost > MAX_LOSS:
                 lost = MAX_LOSS
-            loss += _NEWEST_LOSS * (lost - loss)
+            loss += _NEWEST_LOSS_WEIGHT * (lost - loss)
         return Pass(self, t, beam, self.turns + turns, speed, loss, self.number + 1)
 
 
@@ -133,8 +135,8 @@ class Story(msgspec.Struct, eq=False):
 
     `cost` is in pulses that are not the ball's. `before` is the previous run if this is another one. `stray`
     is the number of pulses since the run's first that were not its ball's, and `silent` the number of passes,
-    by beam, at beams without a pulse so far. According to stories that continue alike and are not ruled out,
-    there may be up to `fewer` turns less or `more` turns more.
+    by beam, at beams without a pulse so far. According to equivalent stories that are not ruled out, there
+    may be up to `fewer_turns` turns less or `more_turns` turns more.
     """
 
     sense: Sense
@@ -143,8 +145,8 @@ class Story(msgspec.Struct, eq=False):
     before: Union["Story", None] = None
     stray: int = 0
     silent: dict[int, int] = {}
-    fewer: float = 0.0
-    more: float = 0.0
+    fewer_turns: float = 0.0
+    more_turns: float = 0.0
 
     @property
     def direction(self) -> Turning:

@@ -18,46 +18,48 @@ from controller.model.readings import (
     Turning,
 )
 from controller.model.rulesets import SpinRules
-from controller.rules.wheel.ball import BallRun, follow_ball
+from controller.rules.wheel.ball import BallRun, find_ball_run
 from controller.rules.wheel.chain import Chain
 from controller.rules.wheel.devices import LOSSES, Sources, WheelDevices
-from controller.rules.wheel.learned import AT_KNEE, HARDEST, KNEE, Learned, Slowing
+from controller.rules.wheel.learned import KNEE_SLOWING, KNEE_SPEEDS, MAX_LOSS_WITHOUT_KNEE, Learned, Slowing
 from controller.rules.wheel.rotor import Place, PocketCount, PocketRead, Rotor, place_read, read_at
 from controller.rules.wheel.story import NOT_COMPUTED, Lap, Pass, Story
 
 DROP_SENSOR_DELAY_US = 120_000
-"""The drop sensor is below the track and fires this long after the ball left it (manufacturer's value)."""
-LIES_AFTER_US = 8_000_000
+"""The drop sensor is below the track and fires this long after the ball left it (the manufacturer's
+value)."""
+AT_REST_AFTER_US = 8_000_000
 """A ball is at rest this long after its drop: it settles in 0.5 to 2.5 s, then may hop for a turn or two."""
-_LATE_FOR_A_DROP_US = 500_000
-"""How much later than predicted a drop may be before the ball counts as dropped without being sensed."""
-_SLOWEST_LAP_US = 3_000_000
+_DROP_OVERDUE_US = 500_000
+"""How much later than predicted a drop may be; after that, the ball counts as dropped without having been
+sensed."""
+_MAX_LAP_US = 3_000_000
 """A lap at 0.33 rev/s: a ball that slow has left any track."""
-_PULSES_OF_A_BALL = 4
-"""This many pulses count as a spin even if they make no run: dust interrupts one beam, or two."""
+_MIN_BALL_PULSES = 4
+"""This many pulses count as a spin even if they make no run: dust interrupts only one or two beams."""
 _READS_WHILE_RUNNING = 2
-"""This many reads of one pocket while a ball is running mean another ball in the rotor: a single read may be
-a flash of light."""
-_WENT_ON_PASSES, _WENT_ON_TURNS = 3, 0.9
+"""This many readings of one pocket while a ball is running mean another ball in the rotor: a single reading
+may be a flash of light."""
+_KEPT_RUNNING_PASSES, _KEPT_RUNNING_TURNS = 3, 0.9
 """A ball that makes this many more passes after a drop had not dropped: one that is knocked back up makes one
 or two passes, and no lap."""
-_AGAIN_PASSES = 1
+_REPEATED_DROP_PASSES = 1
 """If the drop is sensed again, the later time counts if the ball made this many passes in between."""
-_LAUNCHED_FASTER = 1.1
-"""A ball that is this many times as fast as before was launched by a hand: a tilted bowl makes it faster by a
-twentieth, and one that is knocked back up after its drop is slower than before."""
-_LAPS_COMPARED = 1.0
+_RELAUNCH_SPEED_RATIO = 1.1
+"""A ball at least this many times as fast as before was launched by a hand: a tilted bowl makes it faster by
+a twentieth, and one that is knocked back up after its drop is slower than before."""
+_LAP_DISTANCE_TURNS = 1.0
 """Turns between the two laps that show a ball's own loss of speed: far enough apart that jitter does not
 matter."""
-_MIN_LOSES, _MAX_LOSES = 0.5, 1.6
+_MIN_RELATIVE_LOSS, _MAX_RELATIVE_LOSS = 0.5, 1.6
 """The range of a ball's loss of speed, relative to other balls of its wheel: anything beyond is a measuring
 error."""
-_LASTS, _LASTS_REV_PER_S = 1.0, 0.6
-"""Near the drop speed, this share of the difference in loss lasts until the drop; at speeds higher by the
-second figure (rev/s), none of it does."""
+_LOSS_PERSISTENCE, _PERSISTENCE_REV_PER_S = 1.0, 0.6
+"""Near the drop speed, this fraction of the difference in loss lasts until the drop; at speeds higher by the
+second value (rev/s), none of it does."""
 _LAP_TURNS = 0.99
-"""A lap, less the error of the beams' angles."""
-_OLDEST_LAP_TURNS = 2.0
+"""One lap, less the error of the beams' angles."""
+_MAX_LAP_TURNS = 2.0
 """A speed is measured over a lap, past every beam and all round a tilted bowl; if beams miss the ball, over
 less than two laps."""
 
@@ -99,15 +101,15 @@ class SpinTrace:
         self.index_passes: list[RotorIndex] = []
         """Every index pass that was reported, in time order."""
         self.marks = 0
-        """The number of index passes of the rotor's present run within the spin."""
-        self.odd_mark: RotorIndex | None = None
+        """The number of index passes of the rotor's current run within the spin."""
+        self.contrary_mark: RotorIndex | None = None
         """The last index pass, if it showed another direction than the passes before it."""
         self.reversals: list[Reversal] = []
         self.handled_by: RotorIndex | None = None
         """The index pass that showed a hand on the rotor long after the ball had come to rest."""
         self._beams = len(wheel.beams_deg)
         self._reads_wait = False
-        """Whether a pocket read may wait for the index pass that places it."""
+        """Whether a pocket reading may be waiting for the index pass that places it."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
         """When the ball should leave the track, with the last pass that this was computed from."""
@@ -120,7 +122,7 @@ class SpinTrace:
     @property
     def is_spin(self) -> bool:
         """Return whether it was a ball and not a hand: it makes a run, drops, or is read in a pocket."""
-        return bool(self.chain.run or self.drop or self.pockets.seen) or len(self.pulses) >= _PULSES_OF_A_BALL
+        return bool(self.chain.run or self.drop or self.pockets.seen) or len(self.pulses) >= _MIN_BALL_PULSES
 
     @property
     def ball_direction(self) -> Turning | None:
@@ -141,7 +143,7 @@ class SpinTrace:
         """Return the run that explains the pulses so far; None if there is none."""
         evidence = len(self.pulses), self.left_track_us
         if self._followed is None or self._followed[0] != evidence:
-            ball = follow_ball(self.chain, self.slowing, self.left_track_us, self.pulses)
+            ball = find_ball_run(self.chain, self.slowing, self.left_track_us, self.pulses)
             self._followed = evidence, ball
         return self._followed[1]
 
@@ -161,42 +163,46 @@ class SpinTrace:
             return None
         if self._predicted is None or self._predicted[0] is not story.last:
             middle_us, speed = lap = last_lap(story)
-            slowing = self._slowing_of(story.last)
+            slowing = self._choose_slowing(story.last)
             seconds = slowing.seconds_left(speed, self.drop_rev_per_s)
-            seconds /= self._loses_more(slowing, story.last, lap)
+            seconds /= self._relative_loss(slowing, story.last, lap)
             self._predicted = story.last, round(middle_us + 1e6 * seconds)
         return self._predicted[1]
 
     def drop_speed(self, ball: BallRun) -> float | None:
-        """Return this ball's speed at its drop in rev/s, as a prediction would have needed it."""
+        """Return this ball's speed at its drop in rev/s, as the value that would have predicted its drop
+        correctly."""
         lap = lap_before(ball.passes[-1])
         if lap is None:
             return None
         middle_us, speed = lap
         seconds = (ball.end_us - middle_us) / 1e6
-        return self.slowing.speed_after(speed, seconds * self._loses_more(self.slowing, ball.passes[-1], lap))
+        return self.slowing.speed_after(
+            speed, seconds * self._relative_loss(self.slowing, ball.passes[-1], lap)
+        )
 
-    def _slowing_of(self, last: Pass) -> Slowing:
+    def _choose_slowing(self, last: Pass) -> Slowing:
         """Return how this ball slows down: like others before it, or by its own knee if none was seen."""
         if self.learned.left_s:
             return self.slowing
-        slowest, fastest = KNEE
+        slowest, fastest = KNEE_SPEEDS
         later: tuple[float, float] | None = None
         due, at = last.turns, last
         while at.before is not None and (later is None or later[1] < fastest):
             if at.turns <= due and (lap := lap_before(at)) is not None:
                 if later is not None and slowest <= (lap[1] + later[1]) / 2 <= fastest:
                     loss = (lap[1] - later[1]) * 1e6 / (later[0] - lap[0])
-                    if loss > HARDEST:
-                        return AT_KNEE
-                later, due = lap, at.turns - _LAPS_COMPARED
+                    if loss > MAX_LOSS_WITHOUT_KNEE:
+                        return KNEE_SLOWING
+                later, due = lap, at.turns - _LAP_DISTANCE_TURNS
             at = at.before
         return self.slowing
 
-    def _loses_more(self, slowing: Slowing, last: Pass, lap: tuple[float, float]) -> float:
-        """Return how much faster than this wheel's other balls this one slows down, by its last laps."""
+    def _relative_loss(self, slowing: Slowing, last: Pass, lap: tuple[float, float]) -> float:
+        """Return the ratio of this ball's loss of speed to that of the wheel's other balls, from its last
+        laps."""
         middle_us, speed = lap
-        at, since = last, last.turns - _LAPS_COMPARED
+        at, since = last, last.turns - _LAP_DISTANCE_TURNS
         while at.before is not None and at.turns > since:
             at = at.before
         before = lap_before(at)
@@ -204,8 +210,10 @@ class SpinTrace:
             return 1.0
         loss = (before[1] - speed) * 1e6 / (middle_us - before[0])
         ratio = loss / slowing.loss((speed + before[1]) / 2)
-        lasts = _LASTS * max(1.0 - (speed - self.drop_rev_per_s) / _LASTS_REV_PER_S, 0.0)
-        known: float = min(max(ratio, _MIN_LOSES), _MAX_LOSES) ** min(lasts, 1.0)
+        persistence = _LOSS_PERSISTENCE * max(
+            1.0 - (speed - self.drop_rev_per_s) / _PERSISTENCE_REV_PER_S, 0.0
+        )
+        known: float = min(max(ratio, _MIN_RELATIVE_LOSS), _MAX_RELATIVE_LOSS) ** min(persistence, 1.0)
         return known
 
     def _last_lap(self) -> tuple[float, float] | None:
@@ -230,7 +238,7 @@ class SpinTrace:
             return story.first
         lap = lap_before(story.last)
         slowest = self.drop_rev_per_s if after_drop else before.last.speed
-        return story.first if lap is not None and lap[1] > _LAUNCHED_FASTER * slowest else None
+        return story.first if lap is not None and lap[1] > _RELAUNCH_SPEED_RATIO * slowest else None
 
     def dropped_us(self) -> int:
         """When the drop was sensed, or the time from which it is overdue."""
@@ -239,8 +247,8 @@ class SpinTrace:
         last = self.pulses[-1].t if self.pulses else 0
         predicted = self.predicted_drop_us()
         if predicted is None:
-            return last + _SLOWEST_LAP_US
-        return max(last, predicted) + _LATE_FOR_A_DROP_US
+            return last + _MAX_LAP_US
+        return max(last, predicted) + _DROP_OVERDUE_US
 
     def in_play(self, at_us: int) -> bool:
         """Return whether the ball was certainly in play at this time: running, or perhaps still hopping.
@@ -252,7 +260,7 @@ class SpinTrace:
             return True
         if self.drop is None and any(lost.t < at_us for lost in self.devices.down.values()):
             return False
-        return at_us <= self.dropped_us() + LIES_AFTER_US
+        return at_us <= self.dropped_us() + AT_REST_AFTER_US
 
     def receive(self, reading: Reading) -> None:
         """Handle the next reading, in time order."""
@@ -271,11 +279,11 @@ class SpinTrace:
             return
         self.pulses.append(pulse)
         self.chain.receive(pulse.t, pulse.beam)
-        if self.drop is not None and self._went_on(_WENT_ON_PASSES, _WENT_ON_TURNS):
+        if self.drop is not None and self._kept_running(_KEPT_RUNNING_PASSES, _KEPT_RUNNING_TURNS):
             self.drop = None
             self.pockets = PocketCount(self.pockets.needed)
 
-    def _went_on(self, passes: int, turns: float) -> bool:
+    def _kept_running(self, passes: int, turns: float) -> bool:
         """Return whether the ball ran on for so long after the sensed drop that something else triggered the
         sensor."""
         story, left_us = self.chain.best, self.left_track_us
@@ -296,31 +304,31 @@ class SpinTrace:
         if not self.pulses:
             return
         if rotor.run != run:
-            self._see_other_run(mark)
+            self._note_new_run(mark)
         elif in_time:
             self.marks += 1
-            self.odd_mark = None
+            self.contrary_mark = None
         elif rotor.direction != mark.direction:
-            self.odd_mark = mark
+            self.contrary_mark = mark
         if self._reads_wait:
             for count in (self.reads_while_running, self.pockets):
-                count.place(mark, self._placed)
+                count.place(mark, self._place)
             self._reads_wait = self.reads_while_running.waits or self.pockets.waits
 
-    def _see_other_run(self, mark: RotorIndex) -> None:
+    def _note_new_run(self, mark: RotorIndex) -> None:
         """Note that a hand turned the rotor, by the index pass that showed it."""
         rotor = self.rotor
         last_us, direction = rotor.run_before
         self.marks = sum(passed >= self.pulses[0].t for passed in rotor.times_us)
         first_us = rotor.times_us[0]
-        turned_over = direction is not None and direction != rotor.direction
-        if direction is not None and turned_over:
+        direction_changed = direction is not None and direction != rotor.direction
+        if direction is not None and direction_changed:
             self.reversals.append(Reversal(last_us, direction, first_us, mark))
-        if (turned_over or rotor.was_accelerated) and self._was_at_rest(first_us, mark.t):
+        if (direction_changed or rotor.was_accelerated) and self._was_at_rest(first_us, mark.t):
             self.handled_by = self.handled_by or mark
-        self.odd_mark = None
+        self.contrary_mark = None
 
-    def _placed(self, reading: PocketBall) -> PocketRead | None:
+    def _place(self, reading: PocketBall) -> PocketRead | None:
         return place_read(reading, self.rotor, self.wheel)
 
     def _was_at_rest(self, at_us: int, now_us: int) -> bool:
@@ -339,7 +347,8 @@ class SpinTrace:
             self._compare_with_confirmed(reading, pockets.confirmed)
 
     def _compare_with_confirmed(self, reading: PocketBall, confirmed: PocketRead) -> None:
-        """Compare a read after the number was confirmed, before the next pass finally places it."""
+        """Compare a pocket reading after the number was confirmed, before the next index pass places it for
+        good."""
         last = self.rotor.marks[-1]
         turn_us = self.rotor.period_us()
         since = (reading.t - last.t) / turn_us
@@ -347,7 +356,7 @@ class SpinTrace:
             return
         read = read_at(reading, Place(last.turn + since, last.run, turn_us, last.direction), self.wheel)
         if read.number != confirmed.number and not read.at_border:
-            self.pockets.contradicted_by(read)
+            self.pockets.note_contradiction(read)
 
     def _see_other(self, reading: Reading) -> None:
         if isinstance(reading, _DEVICE_READINGS):
@@ -369,7 +378,7 @@ class SpinTrace:
         elif not self.begun:
             return
         elif isinstance(reading, BallDrop):
-            if self.drop is None or self._went_on(_AGAIN_PASSES, 0.0):
+            if self.drop is None or self._kept_running(_REPEATED_DROP_PASSES, 0.0):
                 self.drop = reading
                 self.pockets = PocketCount(self.pockets.needed)
         elif isinstance(reading, BallOut):
@@ -418,6 +427,6 @@ def _lap_before(last: Pass) -> Lap | None:
 
 def _lap(first: Pass, last: Pass) -> Lap | None:
     turns = last.turns - first.turns
-    if not _LAP_TURNS <= turns <= _OLDEST_LAP_TURNS:
+    if not _LAP_TURNS <= turns <= _MAX_LAP_TURNS:
         return None
     return (last.t + first.t) / 2, turns * 1e6 / (last.t - first.t)

@@ -1,6 +1,6 @@
-"""What a table can know of a spin while it is running, by itself or beside a smart wheel.
+"""What a table can know about a spin while it is running, on its own or next to a smart wheel.
 
-Beside a smart wheel, the spin is judged from the table's own beams, since the wheel can't prove four
+Next to a smart wheel, the spin is judged from the table's own beams, since the wheel can't prove four
 revolutions. A number that the wheel contradicts or does not report is not called.
 """
 
@@ -31,26 +31,27 @@ from controller.rules.wheel.smart_wheel_game import BALL_IN_RIM, NO_MORE_BETS, R
 from controller.rules.wheel.story import Pass
 from controller.rules.wheel.trace import SpinTrace
 
-_TURNS_TO_AGREE = 4
-"""Turns in addition to those the reads need, in which a ball that hopped may still come to rest in one
-pocket."""
-_SURE_MARKS = 2
+_EXTRA_TURNS = 4
+"""Turns in addition to those that the pocket readings need, in which a ball that hopped may still come to
+rest in one pocket."""
+_MIN_DIRECTION_MARKS = 2
 """Index passes in one run that show the rotor's direction: a single one may be stray."""
-_SURE_TURNS = 2.0
-"""A No Spin reports a direction once the ball has run this far: by then a silent beam is known to be one."""
+_MIN_DIRECTION_TURNS = 2.0
+"""A No Spin reports a direction once the ball has run this far: by then it is known which beams are
+silent."""
 _DETECTED_AGAIN_TURNS = 1.2
 """Within this many turns, a ball that had not dropped would have passed each beam."""
-_SLOWER = 1.3
-"""How much longer than the last turn each further one may take while the ball is awaited."""
-_PULSES_OF_A_BALL = 3
+_MAX_TURN_GROWTH = 1.3
+"""How many times as long as the last turn each further turn may take while the ball is awaited."""
+_MIN_PULSES = 3
 """With fewer pulses no drop is predicted: two show one speed, and no slowing."""
-_LONGEST_FIRST_LAP_US = 2_500_000
+_MAX_FIRST_LAP_US = 2_500_000
 """A first lap at 0.4 rev/s, slower than any launch: by then the ball is known, or there is none."""
-_LONGEST_RUN_US = 30_000_000
+_MAX_RUN_US = 30_000_000
 """A ball launched at 2.6 rev/s, faster than most hands, has left the track by then."""
 
 _IN_OR_OUT = (ForeignObject, BallOut)
-_JUDGED_AT_ONCE = (BallBeam, *_IN_OR_OUT)
+_JUDGED_IMMEDIATELY = (BallBeam, *_IN_OR_OUT)
 
 
 class SpinWatch:
@@ -63,15 +64,15 @@ class SpinWatch:
     - set the No More Bets timer to `no_more_bets_at_us()`, again at each `ball_beam` while bets are open;
     - set the give-up timer to `give_up_at_us()`, again at each reading;
     - when `decided_by` is set, or the give-up timer fires, call `verdict()`: the spin is decided (or, if
-      `is_spin` is false, there was none). Hold a number for the call's hold time first, and keep passing
-      readings until then. After an early No Spin (`no_spin_by`) the ball may still run: keep its readings
-      out of the next spin.
+      `is_spin` is false, there was none). First wait for the hold time of a number's call, and keep passing
+      readings until then. After an early No Spin (`no_spin_by`) the ball may still run: do not pass its
+      readings to the next spin.
     """
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """`sources` are the kinds of readings that each device sends, if the configuration says so."""
+        """`sources` are the kinds of readings that each device sends, if the configuration states them."""
         self._wheel = wheel
         self._rules = rules
         self.learned = learned
@@ -106,7 +107,7 @@ class SpinWatch:
 
     @property
     def is_spin(self) -> bool:
-        """Return whether it was a ball and not a hand. If it is False when the spin is given up, there was no
+        """Whether it was a ball and not a hand. If this is False when the spin is given up, there was no
         attempt."""
         return self._trace.is_spin
 
@@ -157,8 +158,8 @@ class SpinWatch:
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin: it made a No Spin certain, or confirmed the number.
 
-        Usually it is the index pass that placed the third agreeing pocket read. It may also be a pass which
-        shows that a hand turned the rotor after the ball had come to rest, so that no read can follow.
+        Usually it is the index pass that placed the third agreeing pocket reading. It may also be a pass that
+        shows that a hand turned the rotor after the ball had come to rest, so that no reading can follow.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
@@ -172,7 +173,7 @@ class SpinWatch:
                 self.receive(reading)
 
     def receive(self, reading: Reading) -> None:
-        """Handle the next reading. If a No Spin is suspected, the judge rules at once."""
+        """Handle the next reading. If a No Spin is suspected, the judge rules immediately."""
         self._readings.append(reading)
         trace = self._trace
         if isinstance(reading, BallBeam):
@@ -190,8 +191,8 @@ class SpinWatch:
             return
         else:
             trace.receive(reading)
-        asks = self.no_spin_by is None and self._suspicious(reading)
-        if asks and is_void(trace, self._readings, reading.t):
+        must_judge = self.no_spin_by is None and self._must_judge_after(reading)
+        if must_judge and is_void(trace, self._readings, reading.t):
             self.no_spin_by = reading
 
     def follow(self, reading: Reading) -> None:
@@ -214,45 +215,45 @@ class SpinWatch:
     def no_more_bets_at_us(self) -> int | None:
         """Return when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
 
-        If the time is in the past, No More Bets is due at once. It is also due for a ball whose pulses make
-        no lap within 2.5 s, because that ball is slow, or poorly detected. The result is None for fewer than
-        three pulses (a hand), or once the ball has dropped.
+        If the time is in the past, No More Bets is due immediately. It is also due for a ball whose pulses
+        make no lap within 2.5 s, because that ball is slow, or poorly detected. The result is None for fewer
+        than three pulses (a hand), or once the ball has dropped.
         """
         trace = self._trace
-        if len(trace.pulses) < _PULSES_OF_A_BALL or trace.drop is not None:
+        if len(trace.pulses) < _MIN_PULSES or trace.drop is not None:
             return None
         predicted = self.predicted_drop_us()
         if predicted is None:
-            return trace.pulses[0].t + _LONGEST_FIRST_LAP_US
+            return trace.pulses[0].t + _MAX_FIRST_LAP_US
         return predicted - round(self._rules.no_more_bets_lead_s * 1e6)
 
     def pocket(self) -> PocketRead | None:
-        """Return the deciding pocket read, with its `number`; None until enough turns agree."""
+        """Return the deciding pocket reading, with its `number`; None until enough turns agree."""
         return self._trace.pockets.confirmed
 
     def give_up_at_us(self) -> int | None:
         """Return when the spin is decided if no pocket is confirmed by then; None before its first pulse.
 
-        It is `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, but
-        not later than the turns in which a resting ball would have been read often enough. If a ball has been
-        read, but then is not read for as many turns as its reads must agree on, it has been taken out. If no
-        drop was sensed, the turns are counted from the time when the drop was overdue, on a rotor that slows
-        down. While a device of the wheel is down, no number can be confirmed automatically, and a person need
-        not wait longer than it takes to read the ball.
+        It is `turns_without_read` rotor turns after the drop or the last pocket reading, whichever is later,
+        but not later than the turns in which a ball at rest would have been read often enough. If a ball has
+        been read, but then is not read for as many turns as must agree, it has been taken out. If no drop was
+        sensed, the turns are counted from the time when the drop was overdue, on a rotor that slows down.
+        While a device of the wheel is down, no number can be confirmed automatically, and a person need not
+        wait longer than it takes to read the ball.
         """
         trace = self._trace
         if not trace.begun:
             return None
         since = trace.dropped_us()
         reads = trace.pockets.seen
-        taken = bool(reads or trace.devices.still_down)
-        silence = self._rules.pocket_reads if taken else self._rules.turns_without_read
+        may_be_taken_out = bool(reads or trace.devices.still_down)
+        silence = self._rules.pocket_reads if may_be_taken_out else self._rules.turns_without_read
         if trace.drop is None and not reads:
             if trace.devices.down and trace.predicted_drop_us() is None:
-                since = max(since, trace.pulses[0].t + _LONGEST_RUN_US)
-            return since + round(silence * min(_SLOWER * trace.rotor.period_us(), SLOWEST_TURN_US))
+                since = max(since, trace.pulses[0].t + _MAX_RUN_US)
+            return since + round(silence * min(_MAX_TURN_GROWTH * trace.rotor.period_us(), SLOWEST_TURN_US))
         last = max(since, reads[-1].t) if reads else since
-        hopping = trace.rotor.after_turns_us(since, silence + self._rules.pocket_reads + _TURNS_TO_AGREE)
+        hopping = trace.rotor.after_turns_us(since, silence + self._rules.pocket_reads + _EXTRA_TURNS)
         return min(trace.rotor.after_turns_us(last, silence), hopping)
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
@@ -269,19 +270,19 @@ class SpinWatch:
             sources=self._sources,
         )
 
-    def _suspicious(self, reading: Reading) -> bool:
+    def _must_judge_after(self, reading: Reading) -> bool:
         if isinstance(reading, RotorIndex):
             return self._same_direction() or self._dropped_early(reading.t)
         if isinstance(reading, PocketBall):
             return self._dropped_early(reading.t)
-        return isinstance(reading, _JUDGED_AT_ONCE)
+        return isinstance(reading, _JUDGED_IMMEDIATELY)
 
     def _same_direction(self) -> bool:
         trace = self._trace
-        story = trace.chain.run if trace.marks >= _SURE_MARKS else None
+        story = trace.chain.run if trace.marks >= _MIN_DIRECTION_MARKS else None
         return (
             story is not None
-            and story.last.turns >= _SURE_TURNS
+            and story.last.turns >= _MIN_DIRECTION_TURNS
             and story.direction == trace.rotor.direction
             and trace.ball_direction == trace.rotor.direction
         )
@@ -297,8 +298,8 @@ class SpinWatch:
         return now_us - left_us >= _DETECTED_AGAIN_TURNS * 1e6 / max(trace.drop_rev_per_s, 0.25)
 
 
-WAIT_FOR_NUMBER_US = 10_000_000
-"""A wheel shows its number within a few seconds of the ball's rest, for at least two rotor turns."""
+NUMBER_WAIT_US = 10_000_000
+"""A wheel shows its number within a few seconds after the ball came to rest, for at least two rotor turns."""
 
 
 class CheckedWatch(SpinWatch):
@@ -307,7 +308,7 @@ class CheckedWatch(SpinWatch):
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """Take the same arguments as `SpinWatch`."""
+        """Accept the same arguments as `SpinWatch`."""
         super().__init__(wheel, rules, learned, sources)
         self.wheel_game: SmartWheelGame | None = None
         """What the wheel reports of this spin; None until it reports the ball in its rim."""
@@ -346,7 +347,7 @@ class CheckedWatch(SpinWatch):
         """Return when the spin is decided without the wheel's number, or without any."""
         by, game = super().decided_by, self.wheel_game
         if by is not None:
-            return by.t + WAIT_FOR_NUMBER_US
+            return by.t + NUMBER_WAIT_US
         at_us = super().give_up_at_us()
         return game.give_up_at_us() if at_us is None and game is not None else at_us
 
@@ -355,14 +356,14 @@ class CheckedWatch(SpinWatch):
         verdict, learned = super().verdict(decided_at_us, called)
         if verdict.ruling is Ruling.VOID:
             return verdict, learned
-        return _checked(verdict, self.wheel_game, self._rules), learned
+        return _check_number(verdict, self.wheel_game, self._rules), learned
 
     @property
     def _beams_silent(self) -> bool:
         return super().give_up_at_us() is None
 
 
-def _checked(verdict: SpinVerdict, game: SmartWheelGame | None, rules: SpinRules) -> SpinVerdict:
+def _check_number(verdict: SpinVerdict, game: SmartWheelGame | None, rules: SpinRules) -> SpinVerdict:
     number, own = None if game is None else game.number, verdict.number
     reasons: list[Reason] = []
     if game is None or game.number_by is None:

@@ -26,7 +26,7 @@ from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival
 Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
 """Why a review is as correct as the verdict: a wall was touched too softly to be detected for certain; a die
 struck the top of an end wall; a die missed the wall by so little that its centre does not decide; the camera
-may have exchanged the dice's names when they met, and the verdict depends on it; a die leans; a die was
+may have swapped the dice's names when they met, and the verdict depends on it; a die leans; a die was
 hidden at a decisive time; a die lies across a zone's edge."""
 IN_DOUBT_AT_THE_WALL = frozenset[Why](("brushed", "rim", "band", "names", "hidden"))
 
@@ -59,7 +59,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     drops: float = 0.01
     """Fraction of frames that are lost."""
     exchanges: float = 0.0
-    """Probability that the dice's names are exchanged when they meet."""
+    """Probability that the dice's names are swapped when they meet."""
     hides: float = 0.04
     """Probability that a die is hidden for a moment in a throw."""
     knocks: float = 0.08
@@ -101,7 +101,7 @@ class Watch:
         *,
         rightward: bool = True,
     ) -> None:
-        """Draw what the sensors miss, and when the camera exchanges the dice's names."""
+        """Draw what the sensors miss, and when the camera swaps the dice's names."""
         self.flight = flight
         self.table = table
         self.rng = rng
@@ -110,7 +110,7 @@ class Watch:
         self.rightward = rightward
         self.collected_us = start_us + flight.end_us + rng.randint(1_800_000, 2_600_000)
         self._meetings = list(_nearest_moments(self.flight))
-        self._exchanged = [t for t in self._meetings if self.rng.random() < self.conditions.exchanges]
+        self._swapped = [t for t in self._meetings if self.rng.random() < self.conditions.exchanges]
         self._hidden: tuple[int, int, int] | None = None
         if self.rng.random() < self.conditions.hides:
             begin = self.rng.randint(0, max(1, self.flight.end_us))
@@ -128,7 +128,7 @@ class Watch:
         reasons, sure = self._reasons()
         why = tuple(dict.fromkeys([*sure, *self._doubts()]))
         hits = tuple(tuple(round(touch.t_us / 1e6, 4) for touch in flight.strikes(die)) for die in (0, 1))
-        swapped = len(self._exchanged) % 2 == 1
+        swapped = len(self._swapped) % 2 == 1
         faces = [self.face(die) for die in (0, 1)]
         named = [face for face in (reversed(faces) if swapped else faces) if face is not None]
         return PhysicalTruth(
@@ -233,7 +233,7 @@ class Watch:
             yield "hidden"
 
     def _names_verdicts(self) -> set[bool]:
-        """Return whether both dice struck, for every combination of exchanged names at the meetings."""
+        """Return whether both dice struck, for every combination of swapped names at the meetings."""
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
         stories = {(False, False, 0)}
@@ -410,7 +410,7 @@ class Watch:
         return round(x + self.rng.gauss(0, noise), 1), round(y + self.rng.gauss(0, noise), 1)
 
     def _name(self, die: int, t_us: float) -> Literal[1, 2]:
-        swapped = sum(t_us >= t for t in self._exchanged) % 2
+        swapped = sum(t_us >= t for t in self._swapped) % 2
         return 2 if die != swapped else 1
 
     def _out_of_sight(self, die: int, t_us: float) -> bool:

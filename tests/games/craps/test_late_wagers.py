@@ -3,7 +3,7 @@
 import pytest
 
 from controller.model.readings import AnyReading, DieAt, DieLost, DieReleased, DieRest, Input
-from controller.rules.dice.in_motion import STILL_US, Motion, motion_of
+from controller.rules.dice.in_motion import STILL_US, Motion, find_motion
 from tests.engine.play import Played
 from tests.scenes import FRAME_US, SECOND_US, in_order, rest_of, says, throw
 
@@ -105,25 +105,25 @@ def rolling(die: int, until_us: int, from_us: int = 0) -> list[AnyReading]:
 
 
 def test_both_dice_move_until_the_first_of_them_slows_down() -> None:
-    found = motion_of(in_order([*rolling(1, 300 * MS), *rolling(2, 900 * MS)]))
+    found = find_motion(in_order([*rolling(1, 300 * MS), *rolling(2, 900 * MS)]))
     assert found.until_us is not None
     assert 270 * MS < found.until_us < 300 * MS
 
 
 def test_readings_that_prove_no_motion() -> None:
     one, both = rolling(1, 300 * MS), [*rolling(1, 300 * MS), *rolling(2, 300 * MS)]
-    assert motion_of(one) == Motion(None, over=False)
-    assert motion_of([]) == Motion(None, over=False)
+    assert find_motion(one) == Motion(None, over=False)
+    assert find_motion([]) == Motion(None, over=False)
     lies = DieRest(t=310 * MS, dev="cam", die=1, x=600, y=100, up=3, confidence=0.99)
     for over in (lies, DieLost(t=310 * MS, dev="cam", die=2)):
-        assert motion_of([*both, over]).over
+        assert find_motion([*both, over]).over
 
 
 def test_a_die_pushed_after_its_rest_is_not_in_motion() -> None:
     """Its face is known: pushing it would otherwise hold the window open."""
     lay_us = STILL_US + 2 * FRAME_US
     pushed = [(300 * MS + lay_us + i * FRAME_US, 600.0 + 30 * i) for i in range(20)]
-    found = motion_of([*rolling(2, 900 * MS), *rolling(1, 300 * MS), *track(1, pushed)])
+    found = find_motion([*rolling(2, 900 * MS), *rolling(1, 300 * MS), *track(1, pushed)])
     assert found.over
     assert found.until_us is not None
     assert found.until_us < 300 * MS
@@ -133,11 +133,11 @@ def test_a_die_reported_released_again_after_its_rest_is_not_in_motion() -> None
     lies = DieRest(t=310 * MS, dev="cam", die=1, x=600, y=100, up=3, confidence=0.99)
     first = DieReleased(t=0, dev="cam", die=1, x=0, y=100)
     again = DieReleased(t=400 * MS, dev="cam", die=1, x=600, y=100)
-    found = motion_of([first, *rolling(1, 300 * MS), lies, again, *rolling(1, 900 * MS, 410 * MS)])
+    found = find_motion([first, *rolling(1, 300 * MS), lies, again, *rolling(1, 900 * MS, 410 * MS)])
     assert found.over
 
 
 def test_a_die_at_rest_in_the_hand_has_not_stopped() -> None:
     held = track(1, [(t, 5.0) for t in range(0, 200 * MS, FRAME_US)])
     flown = [DieReleased(t=200 * MS, dev="cam", die=1, x=5, y=100), *rolling(1, 500 * MS, 200 * MS)]
-    assert not motion_of([*held, *flown, *rolling(2, 500 * MS)]).over
+    assert not find_motion([*held, *flown, *rolling(2, 500 * MS)]).over

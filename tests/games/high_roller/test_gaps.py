@@ -11,7 +11,7 @@ from controller.model.outcomes import (
     GameWon,
     RollCalled,
 )
-from controller.rules.high_roller.rolls import BonusPot, policy_of
+from controller.rules.high_roller.rolls import BonusPot, build_policy
 from controller.settings.paytables import load_paytable
 from controller.settlement.run import settle
 from tests.games.high_roller.night import Night, changed
@@ -69,7 +69,7 @@ def test_gap_H_4_settlement_and_table_follow_the_same_policy(policy: dict[str, s
         f'{{"do":"bet","id":"{n}","player":"{player}","card":7}}' for n, player in enumerate(("2", "2", "3"))
     ]
     asked += [f'{{"do":"throw","dice":[{one},{two}],"player":"{player}"}}' for player, (one, two) in throws]
-    game = Settled(load_paytable(ruleset.name, HighRollerPayTable), policy_of(ruleset.high_roller))
+    game = Settled(load_paytable(ruleset.name, HighRollerPayTable), build_policy(ruleset.high_roller))
     told = b"".join(settle([line.encode() for line in asked], game))
     assert f'"winner":"{won.player}"'.encode() in told
     assert b"refused" not in told

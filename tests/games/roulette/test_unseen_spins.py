@@ -196,9 +196,9 @@ def test_R_SPIN_4_no_number_is_read_in_a_turn_with_lost_index_edges() -> None:
     marks = [r for r in SPIN.of(RotorIndex) if reads[0].t < r.t < reads[1].t]
     lost = DeviceFault(t=reads[0].t + 1000, dev="wheel", code="lost_edges")
     seen = [r for r in SPIN.readings if r not in marks]
-    plain, doubted = play(SPIN), play(seen, lost)
-    assert [c.number for c in doubted.data(SpinCalled)] == [SPIN.number]
-    assert called_us(plain) < called_us(doubted), "the reads must come from turns that are certain"
+    plain, with_doubt = play(SPIN), play(seen, lost)
+    assert [c.number for c in with_doubt.data(SpinCalled)] == [SPIN.number]
+    assert called_us(plain) < called_us(with_doubt), "the reads must come from turns that are certain"
 
 
 def test_R_SPIN_4_a_loss_between_two_passes_one_turn_apart_only_delays_the_call() -> None:

@@ -7,8 +7,8 @@ import pytest
 from controller.model.readings import AnyReading, Card, DeviceDown, Input, Switch
 from controller.model.rulesets import DealRules
 from controller.model.verdicts import DealVerdict, Reason, Ruling
-from controller.rules.cards.deal import judge_deal, left_to_right, opens_shoe, position_of
-from controller.rules.cards.hands import card, face_of, written
+from controller.rules.cards.deal import judge_deal, left_to_right, opens_shoe, position_name
+from controller.rules.cards.hands import card, read_face, written
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import SECOND_US, says
 
@@ -153,13 +153,13 @@ def test_a_shoes_reading_is_a_card_of_the_deck_or_unread(
     rank: str | int | None, suit: str | None, face: str | None
 ) -> None:
     reading = Card(t=1, dev="shoe", rank=rank, suit=suit)  # type: ignore[arg-type]  # a suit
-    assert face_of(reading) == face
+    assert read_face(reading) == face
     assert face is None or card(face) is not None
 
 
 def test_positions_are_ordered_from_the_dealers_left_by_number() -> None:
     assert left_to_right(["10", "2", "1", "2", "x"]) == ("1", "2", "10", "x")
-    assert [position_of(seat) for seat in (3, "3", "Dealer", 0, "d", None)] == [
+    assert [position_name(seat) for seat in (3, "3", "Dealer", 0, "d", None)] == [
         "3", "3", "dealer", "dealer", "dealer", None,
     ]  # fmt: skip
 

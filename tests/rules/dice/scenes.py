@@ -59,8 +59,8 @@ def closest(bodies: list[Body]) -> float:
     return min(both, key=lambda p: abs(p[1] - p[3]) + abs(p[2] - p[4]))[0] if both else 0.0
 
 
-def exchanged(throw: Throw, from_us: int) -> Throw:
-    """Exchange the dice's names from a time on."""
+def swap_names(throw: Throw, from_us: int) -> Throw:
+    """Swap the dice's names from a time on."""
     readings: list[Reading] = [
         replace(r, die=3 - r.die) if isinstance(r, OfDie) and r.t > from_us else r for r in throw.readings
     ]
@@ -245,7 +245,7 @@ def exchanged_crossing(m: Maker) -> Throw:
         m.turned(one_of(m, bodies), m.rng.uniform(20, 400))
     t = closest(bodies)
     throw = m.sense("exchanged_crossing", bodies)
-    return exchanged(throw, throw.readings[0].t + int(1000 * (t + m.rng.uniform(-20, 20))))
+    return swap_names(throw, throw.readings[0].t + int(1000 * (t + m.rng.uniform(-20, 20))))
 
 
 def exchanged_double_hit(m: Maker) -> Throw:
@@ -270,7 +270,7 @@ def exchanged_double_hit(m: Maker) -> Throw:
         for t, x, y in body.points
         if t > hit + 5.0 or t == body.points[-1][0]
     )[1]
-    return exchanged(throw, throw.readings[0].t + int(1000 * (meet + m.rng.uniform(-8, 8))))
+    return swap_names(throw, throw.readings[0].t + int(1000 * (meet + m.rng.uniform(-8, 8))))
 
 
 RIGHT: dict[Scene, set[Ruling]] = {

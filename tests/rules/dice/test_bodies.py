@@ -287,7 +287,7 @@ def test_the_error_that_the_camera_states_counts() -> None:
     assert (ruling(readings), ruling(blurred)) == (Ruling.VOID, Ruling.REVIEW)
 
 
-def knocked_back(*, exchanged: bool) -> list[Reading]:
+def knocked_back(*, swapped: bool) -> list[Reading]:
     """Let die 2 run into die 1 at the wall and knock it back there; die 2 stays at least 39 mm away."""
     rng = Random(5)
     told: list[Reading] = []
@@ -301,10 +301,10 @@ def knocked_back(*, exchanged: bool) -> list[Reading]:
         for i in range(90):
             t = 11.1 * i + 6.7
             start, gap, speed = max(leg for leg in own if leg[0] <= t)
-            seen: Die = (3 - die) if exchanged and t > 635.0 else die  # type: ignore[assignment]  # 1 or 2
+            seen: Die = (3 - die) if swapped and t > 635.0 else die  # type: ignore[assignment]  # 1 or 2
             x, y = LENGTH - gap - speed * (t - start) + rng.gauss(0, NOISE), 300.0 + rng.gauss(0, NOISE)
             told.append(DieAt(t=int(t * 1000), dev="cam", die=seen, x=x, y=y))
-        last: Die = (3 - die) if exchanged else die  # type: ignore[assignment]  # 1 or 2
+        last: Die = (3 - die) if swapped else die  # type: ignore[assignment]  # 1 or 2
         start, gap, speed = own[-1]
         x = LENGTH - gap - speed * (1000.0 - start)
         told.append(
@@ -317,8 +317,8 @@ def knocked_back(*, exchanged: bool) -> list[Reading]:
     return sorted(told, key=lambda reading: reading.t)
 
 
-@pytest.mark.parametrize("exchanged", [False, True])
-def test_a_die_knocked_back_into_the_wall_does_not_count_as_a_hit_of_the_other(*, exchanged: bool) -> None:
-    readings = knocked_back(exchanged=exchanged)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_die_knocked_back_into_the_wall_does_not_count_as_a_hit_of_the_other(*, swapped: bool) -> None:
+    readings = knocked_back(swapped=swapped)
     verdict = judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
     assert verdict.ruling is not Ruling.VALID, verdict.sentence

@@ -1,4 +1,4 @@
-"""Exchanging the dice's identities never turns a void into a call, nor shows a wrong face."""
+"""Swapping the dice's identities never turns a void into a call, nor shows a wrong face."""
 
 from random import Random
 
@@ -9,7 +9,7 @@ from controller.model.readings import Die, DieAt, DieReleased, DieRest, Reading,
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
 from controller.rules.dice import judge_throw
-from tests.rules.dice.scenes import exchanged
+from tests.rules.dice.scenes import swap_names
 from tests.rules.dice.tables import C34, CV1, adding, dice, judged, ruled, thrown, track
 from tests.rules.dice.test_bodies import Cast, readings_of
 from tests.rules.dice.throws import HALF, LENGTH, SOURCES, TABLE, Body, Maker, Throw
@@ -34,26 +34,24 @@ def test_under_its_own_name_one_die_hit_twice() -> None:
 
 
 @pytest.mark.parametrize("late_ms", [-12.0, -6.0, 0.0, 6.0, 12.0])
-def test_dice_exchanged_where_they_met_are_never_a_call(late_ms: float) -> None:
+def test_dice_swapped_where_they_met_are_never_a_call(late_ms: float) -> None:
     throw, met = met_and_hit_again()
-    under_other_names = exchanged(throw, throw.readings[0].t + int(1000 * (met + late_ms)))
+    under_other_names = swap_names(throw, throw.readings[0].t + int(1000 * (met + late_ms)))
     assert judged(under_other_names).ruling is not Ruling.VALID
 
 
 @pytest.mark.parametrize("rules", [C34, CV1])
 @pytest.mark.parametrize("at_ms", [200.0, 700.0, 800.0, 1000.0])
-def test_dice_exchanged_far_from_each_other_are_recognized_by_the_jump(
-    at_ms: float, rules: ThrowRules
-) -> None:
+def test_dice_swapped_far_from_each_other_are_recognized_by_the_jump(at_ms: float, rules: ThrowRules) -> None:
     throw = thrown(dice())
-    jumped = exchanged(throw, throw.readings[0].t + int(1000 * at_ms))
+    jumped = swap_names(throw, throw.readings[0].t + int(1000 * at_ms))
     verdict = judged(jumped, rules)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 1), ("conflict", 2)])
     assert "jumps by" in verdict.sentence
 
 
 @pytest.mark.parametrize("apart_mm", [20.0, 200.0])
-def test_dice_exchanged_where_they_almost_touch_are_recognized_by_their_jumps(apart_mm: float) -> None:
+def test_dice_swapped_where_they_almost_touch_are_recognized_by_their_jumps(apart_mm: float) -> None:
     """Both tracks jump by 40 mm, each to where the other die is: a camera error that hides nothing."""
     near = Cast(9.0, 300.0, back=0.2), Cast(9.0, 300.0 + apart_mm, back=0.2, late_ms=100.0)
     at_us = int(1000 * (near[1].turn_ms + 120.0))
@@ -132,14 +130,14 @@ def test_dice_side_by_side_that_both_hit_are_a_roll_under_either_name(gap_ms: fl
     assert judged(thrown(parallel(gap_ms))).ruling is Ruling.VALID
 
 
-def test_an_exchange_in_mid_table_changes_no_total() -> None:
+def test_a_swap_in_mid_table_changes_no_total() -> None:
     bodies = dice(y=(400.0, 700.0), late_ms=0.0)
     bodies[0].vy, bodies[1].vy = 0.4, -0.4
     throw = thrown(bodies)
     meet = min(
         zip(bodies[0].points, bodies[1].points, strict=False), key=lambda pair: abs(pair[0][2] - pair[1][2])
     )
-    swapped = exchanged(throw, throw.readings[0].t + int(1000 * meet[0][0]))
+    swapped = swap_names(throw, throw.readings[0].t + int(1000 * meet[0][0]))
     verdict = judged(swapped, C34)
     assert ruled(verdict) == (Ruling.VALID, [])
     assert verdict.dice == (3, 4)
@@ -179,13 +177,13 @@ def thrown_along(legs: tuple[list[Leg], list[Leg]]) -> Throw:
 STRUCK_AND_BACK = [(700.0, 3150.0, HALF), (1000.0, HALF, 160.0)]
 
 
-def test_a_knock_may_have_exchanged_the_names_of_dice_that_both_seem_to_have_hit() -> None:
+def test_a_knock_may_have_swapped_the_names_of_dice_that_both_seem_to_have_hit() -> None:
     """Die 2 knocks die 1 back to the wall; a camera that tracks speeds takes one for the other."""
     after = ([(1500.0, 177.0, 127.0)], [(1107.0, 160.0, HALF), (1500.0, HALF, 80.0)])
     throw = thrown_along((STRUCK_AND_BACK + after[0], [(1000.0, 2450.0, 179.0), *after[1]]))
     verdict = judged(throw)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", None)])
-    assert "may have exchanged the dice" in verdict.sentence
+    assert "may have swapped the dice" in verdict.sentence
 
 
 def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Reading]:
@@ -231,7 +229,7 @@ def test_dice_that_meet_and_keep_their_speeds_keep_their_names() -> None:
 
 @pytest.mark.parametrize("later_ms", [25.6, 30.0])
 @pytest.mark.parametrize("seed", range(12))
-def test_dice_exchanged_as_one_comes_from_the_wall_and_one_flies_at_it_make_no_void(
+def test_dice_swapped_as_one_comes_from_the_wall_and_one_flies_at_it_make_no_void(
     seed: int, later_ms: float
 ) -> None:
     """At 60 frames/s they pass between two frames, and in both are further apart than dice that touch."""

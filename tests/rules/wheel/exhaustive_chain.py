@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from math import inf
 
 from controller.rules.wheel.chain import (
-    CLEAR,
-    DOUBLE,
+    CLEAR_MARGIN,
+    DIRECTION_MARGIN,
+    DOUBLE_COST,
     DOUBLED_US,
-    FITTING,
-    LAUNCH,
-    MISSED,
-    SILENT,
-    STRAY,
-    WAY_CLEAR,
+    FITTING_COST,
+    LAUNCH_COST,
+    MISSED_COST,
+    SILENT_COST,
+    STRAY_COST,
     Chain,
 )
 from controller.rules.wheel.story import SENSES, Pass, Sense, Story
@@ -20,7 +20,7 @@ from controller.rules.wheel.story import SENSES, Pass, Sense, Story
 DROPPED_STORY, STORIES, NEWEST = 6.0, 10, 4
 CALM, CALM_CLEAR = 3, 2.0
 FASTEST, SPEED_UP, SLOW_DOWN, MAX_LOSS = 4.5, 1.08, 0.80, 0.5
-JITTER_S, MAX_SLACK, EVEN = 0.004, 0.15, 0.08
+JITTER_S, MAX_SLACK, STEP_VARIATION = 0.004, 0.15, 0.08
 PLAIN, MIN_PULSES, FEW, DEAF_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
 
 
@@ -42,14 +42,14 @@ class ExhaustiveChain(Chain):
             self._resume(t, beam)
             return
         stories = self._stories
-        if len(stories) == 1 and self._is_clearly_next(stories[0], t, beam):
+        if len(stories) == 1 and self._accept_if_clearly_next(stories[0], t, beam):
             return
         if not stories:
             self._stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
             return
         if self.pulse_counts[beam] == 1 and max(self.pulse_counts) <= FEW:
             for story in stories:
-                story.cost += (MISSED - SILENT) * story.silent.get(beam, 0)
+                story.cost += (MISSED_COST - SILENT_COST) * story.silent.get(beam, 0)
         plain = False
         children: list[Story] = []
         for story in stories:
@@ -57,12 +57,14 @@ class ExhaustiveChain(Chain):
         if not plain:
             least, before = inf, stories[0]
             for story in stories:
-                cost = story.cost + (LAUNCH if story.is_run else min(LAUNCH, STRAY * story.last.number))
+                cost = story.cost + (
+                    LAUNCH_COST if story.is_run else min(LAUNCH_COST, STRAY_COST * story.last.number)
+                )
                 if cost < least:
                     least, before = cost, story
             run = before if before.is_run else before.before
             children += [Story(sense, Pass(None, t, beam), least, run) for sense in SENSES]
-        kept = _best_of(children) if len(children) > 1 else children
+        kept = _select_options(children) if len(children) > 1 else children
         best = kept[0]
         self._calm = self._calm + 1 if plain and best.last.t == t else 0
         if self._calm >= CALM and len(kept) > 1 and kept[1].cost - best.cost >= CALM_CLEAR:
@@ -71,7 +73,7 @@ class ExhaustiveChain(Chain):
 
     def _children_of(self, story: Story, t: int, beam: int, children: list[Story]) -> bool:
         last = story.last
-        cheapest, fits, detects = DROPPED_STORY, False, self._detects()
+        cheapest, fits, detects = DROPPED_STORY, False, self._detecting_beams()
         if t > last.t:
             seconds = (t - last.t) / 1e6
             ahead = self._ahead[story.sense][last.beam][beam]
@@ -80,11 +82,11 @@ class ExhaustiveChain(Chain):
             for whole, speed, off in self._steps_of(last, seconds, ahead):
                 price = off
                 if passed or whole:
-                    price += _missed(passed, whole, detects, SILENT if young else 0.0)
+                    price += _missed(passed, whole, detects, SILENT_COST if young else 0.0)
                 if price >= DROPPED_STORY:
                     continue
-                fits = fits or (bool(last.speed) and price % MISSED < PLAIN)
-                if price < cheapest + CLEAR:
+                fits = fits or (bool(last.speed) and price % MISSED_COST < PLAIN)
+                if price < cheapest + CLEAR_MARGIN:
                     child = _stepped(story, _then(last, t, beam, ahead + whole, speed), price)
                     if young and 0 in self.pulse_counts:
                         child.silent = self._silent_passes(story, last.beam, beam, whole)
@@ -93,7 +95,7 @@ class ExhaustiveChain(Chain):
         if cheapest < PLAIN and last.number >= MIN_PULSES:
             return True
         doubles = last.beam == beam and (t - last.t) / 1e6 * (last.speed or FASTEST) < SAME_PASS
-        child = _stepped(story, last, DOUBLE if doubles else FITTING if fits else STRAY)
+        child = _stepped(story, last, DOUBLE_COST if doubles else FITTING_COST if fits else STRAY_COST)
         child.stray += 1
         children.append(child)
         return False
@@ -115,7 +117,7 @@ class ExhaustiveChain(Chain):
                 break
             if speed >= self._slowest and slowest - slack <= speed <= fastest + slack:
                 expected = max(before - last.loss * seconds, 0.5 * before)
-                off = (speed - expected) / (EVEN * expected + slack)
+                off = (speed - expected) / (STEP_VARIATION * expected + slack)
                 steps.append((whole, speed, min(0.25 * off * off, 1.5)))
         return steps
 
@@ -123,8 +125,10 @@ class ExhaustiveChain(Chain):
 def comparable(chain: Chain) -> tuple[object, ...]:
     """Return everything that a chain reports, and every story that it follows."""
     best = chain.best
-    near = [story for story in chain.stories if best is not None and story.cost < best.cost + WAY_CLEAR]
-    standing = [(_of(story), story.fewer, story.more) for story in chain.standing()]
+    near = [
+        story for story in chain.stories if best is not None and story.cost < best.cost + DIRECTION_MARGIN
+    ]
+    standing = [(_of(story), story.fewer_turns, story.more_turns) for story in chain.remaining_stories()]
     second_run = chain.second_run()
     return (
         [_of(story) for story in near],
@@ -156,20 +160,25 @@ def _then(last: Pass, t: int, beam: int, turns: float, speed: float) -> Pass:
 
 def _stepped(story: Story, last: Pass, price: float) -> Story:
     child = Story(story.sense, last, story.cost + price, story.before)
-    child.stray, child.silent, child.fewer, child.more = story.stray, story.silent, story.fewer, story.more
+    child.stray, child.silent, child.fewer_turns, child.more_turns = (
+        story.stray,
+        story.silent,
+        story.fewer_turns,
+        story.more_turns,
+    )
     return child
 
 
 def _missed(passed: Sequence[int], whole: int, detects: Sequence[int], silent: float) -> float:
     price = 0.0
     for beam in passed:
-        price += MISSED if detects[beam] else silent
+        price += MISSED_COST if detects[beam] else silent
     if whole:
-        price += whole * sum([MISSED if pulses else silent for pulses in detects])
+        price += whole * sum([MISSED_COST if pulses else silent for pulses in detects])
     return price
 
 
-def _best_of(children: Sequence[Story]) -> list[Story]:
+def _select_options(children: Sequence[Story]) -> list[Story]:
     most = min(child.cost for child in children) + DROPPED_STORY
     alike: dict[tuple[Sense, int, int], Story] = {}
     for child in children:
@@ -185,8 +194,8 @@ def _best_of(children: Sequence[Story]) -> list[Story]:
 
 def _merged(one: Story, other: Story) -> Story:
     better, worse = (one, other) if one.cost <= other.cost else (other, one)
-    if worse.cost - better.cost < CLEAR:
+    if worse.cost - better.cost < CLEAR_MARGIN:
         apart = worse.last.turns - better.last.turns
-        better.fewer = max(better.fewer, worse.fewer - apart)
-        better.more = max(better.more, worse.more + apart)
+        better.fewer_turns = max(better.fewer_turns, worse.fewer_turns - apart)
+        better.more_turns = max(better.more_turns, worse.more_turns + apart)
     return better

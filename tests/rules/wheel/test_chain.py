@@ -103,7 +103,7 @@ LAUNCHES = st.lists(
 )
 
 
-@pytest.mark.parametrize("dear", [chains.WAY_CLEAR + 0.02, chains.WAY_CLEAR + 0.6])
+@pytest.mark.parametrize("dear", [chains.DIRECTION_MARGIN + 0.02, chains.DIRECTION_MARGIN + 0.6])
 @settings(max_examples=60, deadline=None)
 @given(
     beams=RINGS,
@@ -135,7 +135,7 @@ def test_the_chain_reports_what_an_exhaustive_search_reports(
     away = data.draw(st.none() | st.integers(0, len(pulses)), label="a device is away before this pulse")
     quick, whole = Chain(beams, DROP), ExhaustiveChain(beams, DROP)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chains, "_EXPENSIVE", dear)
+        patch.setattr(chains, "_SET_ASIDE_MARGIN", dear)
         for number, (t, beam) in enumerate(pulses):
             for chain in (quick, whole):
                 if number == away:

@@ -113,6 +113,6 @@ def test_the_time_of_future_turns_is_predicted(turns: float) -> None:
 def test_a_rotor_that_slows_to_a_stop_is_distinguished_from_one_whose_index_falls_silent() -> None:
     steady = followed(passes(6, slower_us=5_000))
     stopping = followed([0, 3_000_000, 6_500_000, 11_000_000, 18_000_000])
-    assert not steady.stopped_by(steady.times_us[-1] + 20_000_000)
-    assert stopping.stopped_by(40_000_000)
+    assert not steady.has_stopped_by(steady.times_us[-1] + 20_000_000)
+    assert stopping.has_stopped_by(40_000_000)
     assert stopping.turns_at(40_000_000) is None

@@ -29,7 +29,7 @@ def test_R_SPIN_4_a_ball_at_rest_in_a_pocket_gives_its_number() -> None:
     assert verdict.revolutions == pytest.approx(15.0, abs=0.4)
     assert verdict.sentence == (
         "20: the ball ran ccw against the cw rotor (R-SPIN-1) for 14.8 turns (14.8 to 15.1), 4 required"
-        " (R-SPIN-2), and 3 reads on as many turns agree (R-SPIN-4)"
+        " (R-SPIN-2), and 3 pocket readings on as many turns agree (R-SPIN-4)"
     )
 
 
@@ -52,7 +52,7 @@ def test_R_SPIN_4_two_reads_are_not_yet_a_number() -> None:
     third = calm.of(PocketBall)[2]
     verdict = judged(calm, until_us=third.t - 1)
     assert (verdict.ruling, codes(verdict), verdict.number) == (Ruling.REVIEW, ["missing_reading"], None)
-    assert verdict.reasons[0].seen == "only 2 of 3 pocket reads were made"
+    assert verdict.reasons[0].seen == "only 2 of 3 pocket readings were received"
 
 
 def test_R_SPIN_4_the_third_read_waits_for_the_index_pass_after_it() -> None:
@@ -138,7 +138,7 @@ def test_R_SPIN_1_no_direction_is_guessed_from_beams_that_cannot_show_it(
     made = spin(Scene(wheel=scene.wheel, dead_beams=scene.dead_beams, rotor=rotor))
     verdict = judged(made)
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
-    assert "do not show which way the ball ran" in verdict.reasons[0].seen
+    assert "do not show the direction of the ball" in verdict.reasons[0].seen
     assert verdict.revolutions == pytest.approx(15.0, abs=1.1)
 
 

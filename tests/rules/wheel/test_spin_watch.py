@@ -46,7 +46,7 @@ def test_R_SPIN_3_the_first_spin_knows_only_the_wheels_nominal_speed(
     assert lead_s(made, Learned()) == pytest.approx(3.0, abs=1.1)
 
 
-KNEE = Scene(friction=0.012, drag=0.04, knee=0.17, drop_speed=0.46, wheel=LAYOUTS["four"])
+KNEE_SPEEDS = Scene(friction=0.012, drag=0.04, knee=0.17, drop_speed=0.46, wheel=LAYOUTS["four"])
 """A real ball: it loses 0.2 rev/s2 at 0.85 rev/s, 0.05 at 0.6, and 0.02 at its drop."""
 
 
@@ -54,12 +54,14 @@ KNEE = Scene(friction=0.012, drag=0.04, knee=0.17, drop_speed=0.46, wheel=LAYOUT
 def test_R_SPIN_3_the_change_of_a_real_balls_deceleration_is_known_in_its_first_spin(
     revolutions: float,
 ) -> None:
-    nominal = msgspec.structs.replace(KNEE.wheel, drop_rev_per_s=0.46)
-    made = spin(replace(KNEE, wheel=nominal, revolutions=revolutions))
+    nominal = msgspec.structs.replace(KNEE_SPEEDS.wheel, drop_rev_per_s=0.46)
+    made = spin(replace(KNEE_SPEEDS, wheel=nominal, revolutions=revolutions))
     assert lead_s(made, Learned()) == pytest.approx(3.0, abs=1.0)
 
 
-@pytest.mark.parametrize("scene", [KNEE, replace(KNEE, drop_speed=0.44), Scene(friction=0.02, drag=0.02)])
+@pytest.mark.parametrize(
+    "scene", [KNEE_SPEEDS, replace(KNEE_SPEEDS, drop_speed=0.44), Scene(friction=0.02, drag=0.02)]
+)
 def test_R_SPIN_3_after_one_spin_of_a_wheel_the_next_drop_is_predicted(scene: Scene) -> None:
     learned = played(spin(replace(scene, seed=4)), learned=Learned()).learned
     for seed, revolutions in ((5, 6.0), (6, 11.0), (7, 19.0)):

@@ -25,12 +25,12 @@ from controller.rules.high_roller.rolls import (
     RECOMMENDED,
     BonusPot,
     BoughtCard,
-    Rolled,
+    CardRoll,
     RollOff,
     RollPolicy,
+    build_policy,
     clockwise_from,
     eliminate,
-    policy_of,
     rank_of,
 )
 from controller.settlement.book import (
@@ -187,8 +187,8 @@ class Play:
             return Refusal("H-WIN-1", "every remaining player must roll at least once, and again after a tie")
         return self._continue(self.roll_off.decline())
 
-    def _continue(self, found: RollOff | Rolled) -> BoughtCard | None:
-        if isinstance(found, Rolled):
+    def _continue(self, found: RollOff | CardRoll) -> BoughtCard | None:
+        if isinstance(found, CardRoll):
             return found.card
         self.roll_off = found
         return None
@@ -482,7 +482,7 @@ def _open(rules: RuleSet, load: LoadPayTable) -> HighRollerBook:
     table = load(HighRollerPayTable)
     if differing := tuple(_differing(rules.high_roller, table)):
         raise PayTableDiffers(differing)
-    return HighRollerBook(table, policy_of(rules.high_roller))
+    return HighRollerBook(table, build_policy(rules.high_roller))
 
 
 def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Differing]:

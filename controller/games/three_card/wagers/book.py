@@ -121,10 +121,10 @@ class ThreeCardBook(Book):
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
         """The positions with an Ante and without Pair Plus, which the dealer names (T-DEAL-2b)."""
-        lacking = (
+        positions_lacking_card = (
             seat for seat, wagers in self._positions.items() if "ante" in wagers and "pair_plus" not in wagers
         )
-        return tuple(sorted(lacking, key=_left_to_right))
+        return tuple(sorted(positions_lacking_card, key=_left_to_right))
 
     @property
     def played(self) -> tuple[str, ...]:
