@@ -32,7 +32,7 @@ BAD_INPUT = 2
 OUT_OF_REACH = 3
 """No controller answers at the control socket."""
 DEFECT = 70
-"""A defect of the program: EX_SOFTWARE of sysexits.h."""
+"""A defect in the program: EX_SOFTWARE of sysexits.h."""
 UNWRITABLE = 74
 """Standard output can't be written (a full disk, a closed stream): EX_IOERR of sysexits.h."""
 INTERRUPTED = 130
@@ -42,7 +42,7 @@ EXIT_CODES_HELP = (
     "exit codes:\n"
     "  0 success, 1 findings or a refusal, 2 bad log, input or usage, 3 no controller answers,\n"
     "  4 another controller is running, 5 the last rows could not be written (both from `run`),\n"
-    "  70 a defect of the program, 74 the output could not be written,\n"
+    "  70 a defect in the program, 74 the output could not be written,\n"
     "  129 hangup, 130 Ctrl-C, 141 broken pipe, 143 SIGTERM"
 )
 

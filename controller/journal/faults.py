@@ -243,7 +243,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_no_such_outcome": JournalFaultKind(
         "a mistyped id, the id of another table's outcome, or an outcome whose contents were pruned",
-        "copy the id from the published outcome",
+        "copy the id from the published outcome; the contents of a pruned outcome can't be restored",
         "at once",
     ),
     "journal_ack_unknown": JournalFaultKind(

@@ -195,7 +195,7 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
     if row.body is None:
         found = "only a digest, because the contents were pruned"
         raise JournalFault(
-            "journal_ack_unknown", f"{reader.path}, row {row.n}", found, "an outcome's contents"
+            "journal_no_such_outcome", f"{reader.path}, row {row.n}", found, "an outcome's contents"
         )
     check_contents(row, reader.path)
     outcome = outcome_of(row.body)

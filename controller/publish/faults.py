@@ -69,7 +69,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "settlement_failed": PublishFaultKind(
         "the settlement engine in this process could not process an outcome",
-        "a full disk, a database that does not answer, or a defect of the engine",
+        "a full disk, a database that does not answer, or a defect in the engine",
         "free the disk or start the database that it names; the outcome is offered again automatically",
         _ANSWERED,
     ),
@@ -185,7 +185,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "sink_failed": PublishFaultKind(
         "the connection to the broker ended because of a defect",
-        "a defect of the controller or of its MQTT library",
+        "a defect in the controller or in its MQTT library",
         "send support this message and the file that `tablectl doctor --bundle FILE` writes; the"
         " connection is restored automatically",
         _CONNECTED,
