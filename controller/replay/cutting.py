@@ -141,13 +141,12 @@ def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
         replayed = _replayed(log, rules(log))
     wanted = max(replayed.outcomes, default=None) if number is None else number
     if wanted is None or wanted not in replayed.outcomes:
-        numbers = (
-            f"numbers {min(replayed.outcomes)} to {max(replayed.outcomes)}"
-            if replayed.outcomes
-            else "no number"
-        )
-        looked_for = "one" if number is None else f"number {number}"
-        raise LogError(path, f"throws, spins or deals with {numbers}", looked_for, "name one with #n")
+        expected = "one" if number is None else f"number {number}"
+        if not replayed.outcomes:
+            advice = "use a log in which one was called or voided"
+            raise LogError(path, "no throw, spin or deal", expected, advice)
+        numbers = f"numbers {min(replayed.outcomes)} to {max(replayed.outcomes)}"
+        raise LogError(path, f"throws, spins or deals with {numbers}", expected, "name one with #n")
     return _shortest(path, rules, replayed, range(wanted, wanted + 1))
 
 

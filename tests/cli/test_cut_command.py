@@ -89,6 +89,15 @@ def test_an_attempt_that_cannot_be_cut_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("which", "expected"), [("", "one"), ("#2", "number 2")])
+def test_a_log_without_an_attempt_is_refused(which: str, expected: str, tmp_path: Path, capsys: Told) -> None:
+    with open_log(str(LOGS / "craps-12-034-voids.jsonl.gz")) as log:
+        (tmp_path / "empty.jsonl").write_bytes(msgspec.json.encode(log.header) + b"\n")
+    assert main(["cut", f"{tmp_path / 'empty.jsonl'}{which}", str(tmp_path / "case.jsonl")]) == 2
+    found = f"found no throw, spin or deal, expected {expected}; use a log in which one was called or voided"
+    assert found in capsys.readouterr().err
+
+
 def test_the_log_that_is_cut_from_is_never_written_over(tmp_path: Path, capsys: Told) -> None:
     log = tmp_path / "log.jsonl.gz"
     shutil.copy(LOGS / "craps-12-034-voids.jsonl.gz", log)
