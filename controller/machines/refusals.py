@@ -44,7 +44,6 @@ REFUSALS: dict[str, str] = {
     "no_deal": "no cards are out; play, fold and set_card are for a deal in progress",
     "no_late_wager": "no wager with this id awaits confirmation; it must be entered while the dice are out",
     "no_game": "no game is being played; sell cards first",
-    "no_point": "this is possible only without a point; wait for a come-out roll",
     "no_roll_off": "only rolls of the roll-off can be skipped",
     "not_called_yet": "the attempt has not been called yet; wait for the call",
     "not_held": "no call is being held",
