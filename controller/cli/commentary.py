@@ -196,11 +196,11 @@ class Commentary:
     def _deal(self, data: DealCalled | DealVoid | DealReview | DealCorrected) -> None:
         match data:
             case DealVoid():
-                self._void("Misdeal, all bets go back", data.deal, data.reasons, data.notices)
+                self._void("Misdeal; all bets are returned", data.deal, data.reasons, data.notices)
             case DealReview():
                 self._review(data.deal, data.reasons)
             case DealCorrected(dealer=None):
-                self.call(data.deal, "", "Corrected: misdeal, all bets go back", _REVIEW_STYLE)
+                self.call(data.deal, "", "Corrected: misdeal; all bets are returned", _REVIEW_STYLE)
                 self.write_detail(f"by the {_person(data.by, data.who)}")
             case _:
                 self._hands(data)
@@ -241,7 +241,7 @@ class Commentary:
                 self.call(None, "", won_in_words(data), "green")
                 self.write_detail(*pot_in_words(data))
             case _:
-                self._void(f"Game {data.game} is void, all stakes go back", None, data.reasons, ())
+                self._void(f"Game {data.game} is void; all stakes are returned", None, data.reasons, ())
 
     def _pitched(self, card: CardPitched) -> None:
         bought = self._bought

@@ -205,7 +205,7 @@ class TriesFile:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
             self._log(
-                f"{self._file}: found it unreadable ({error}), expected the counts of wrong PINs;"
+                f"{self._file}: found an unreadable file ({error}), expected the counts of wrong PINs;"
                 " all counts start again at 0"
             )
             return {}
@@ -316,7 +316,7 @@ class ScreensFile:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
             self._log(
-                f"{self._file}: found it unreadable ({error}), expected the known screens;"
+                f"{self._file}: found an unreadable file ({error}), expected the known screens;"
                 " every screen counts as unknown"
             )
             return {}

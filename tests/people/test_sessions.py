@@ -155,7 +155,7 @@ def test_a_broken_file_of_tries_locks_nobody_out(door: Door, tmp_path: Path, fou
     file = tmp_path / "tries.json"
     file.write_bytes(found)
     door.restarted(file).sign_in("pit 1", "ann", "1234")
-    assert "tries.json: found it unreadable" in door.told[0]
+    assert "tries.json: found an unreadable file" in door.told[0]
 
 
 def test_a_full_disk_locks_nobody_out_and_is_logged(door: Door, tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ from tests.sim import own_physics
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NEAR_MISSES: tuple[Kind, ...] = ("near_miss", "near_miss_one_hit")
 AN_EVENING = 10
-COLUMNS = ("right", "review allowed", "needless review", "wrong void", "wrong reason", "silent", "false")
-BAD = ("wrong void", "wrong reason", "silent", "false")
+COLUMNS = ("right", "review allowed", "needless review", "wrong void", "wrong reason", "unreported", "false")
+BAD = ("wrong void", "wrong reason", "unreported", "false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _column(each: Disagreement) -> str:
         return "wrong void"
     if each.fault == "wrong" and each.told.startswith("reasons were"):
         return "wrong reason"
-    return "silent" if each.fault == "silent" else "false"
+    return "unreported" if each.fault == "silent" else "false"
 
 
 def _truth_in_words(truth: msgspec.Struct) -> str:
