@@ -27,6 +27,12 @@ CREDENTIAL = "table-key"
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
 """Who uses a key. The first line of a key file, before the PEM, states it; PEM readers skip that line."""
+_KEY_OF: Mapping[KeyKind, str] = {
+    "table": "a table's key",
+    "engine": "a settlement engine's key",
+    "console": "a console's key",
+    "release": "a release key",
+}
 _LABEL = re.compile(rb"\A(table|engine|console|release) key of the table controller\n")
 
 _OTHERS = stat.S_IRWXO
@@ -206,7 +212,7 @@ def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
     if not isinstance(private, Ed25519PrivateKey):
         raise JournalFault("journal_key_unreadable", path, "a key of another type", "an Ed25519 key (PEM)")
     if (found := kind_of(pem)) != kind:
-        raise JournalFault("journal_key_unreadable", path, f"the key of a {found}", f"the key of a {kind}")
+        raise JournalFault("journal_key_unreadable", path, _KEY_OF[found], _KEY_OF[kind])
     return Key(private)
 
 

@@ -94,7 +94,10 @@ def rotate(path: Path) -> EngineKey:
         with locked_folder(path.parent):
             return _rotate(path)
     except BlockingIOError as error:
-        found, expected = "another command that changes keys there", "none; repeat this when it is done"
+        found, expected = (
+            "another command that is changing keys there",
+            "none; repeat this when that command has ended",
+        )
         raise SettlementFault("key_unusable", str(path), found, expected) from error
     except JournalFault as fault:
         raise SettlementFault("key_unusable", str(path), fault.found, fault.expected) from fault

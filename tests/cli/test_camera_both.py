@@ -115,8 +115,8 @@ def test_films_other_than_one_of_each_camera_are_refused(
     assert main(["camera", "track", film, film, "--rig", str(rigs[0])]) == 2
     assert main(["camera", "track", film, "--rig", str(rigs[0]), "--beside", str(rigs[1])]) == 2
     told = capsys.readouterr().err
-    assert "found 2 films and 1 rig files, expected a film of each camera" in told
-    assert "found 1 films and 2 rig files, expected a film of each camera" in told
+    assert "found 2 films and 1 rig files, expected one film per camera" in told
+    assert "found 1 films and 2 rig files, expected one film per camera" in told
 
 
 def test_one_of_two_cameras_that_hangs_is_down_by_name_until_its_frames_resume() -> None:
@@ -168,4 +168,4 @@ socket: {}/cam.sock
     for path in paths:
         path.write_text(text.format(path.stem, tmp_path), encoding="utf-8")
     assert main(["camera", "run", str(paths[0]), "--beside", str(paths[1]), "--once"]) == 2
-    assert "camera left: found no `lens`, expected one for each of two cameras" in capsys.readouterr().err
+    assert "camera left: found no `lens`, expected one for each of the two cameras" in capsys.readouterr().err

@@ -117,7 +117,7 @@ def test_files_are_listed_verified_and_deleted_with_a_reason(
     assert main(deed) == 0
     assert [(one.sha256, one.why) for one in folder.deleted()] == [(kept[0].sha256, "a guest asked")]
     assert main(deed) == 1
-    assert "found 0 such files" in capsys.readouterr().err
+    assert "found 0 matching files" in capsys.readouterr().err
     assert main(["camera", "evidence", "prune", *words]) == 2
     assert main(["camera", "evidence", "prune", "--max-mb", "0", *words]) == 0
     assert folder.kept() == []

@@ -236,7 +236,7 @@ def test_a_key_of_another_owner_is_refused_with_both_names(
     printed(capsys, "make", "table", str(file))
     code, _, err = printed(capsys, "rotate", "engine", str(file), "--reason", "yearly")
     assert code == 1
-    assert "found a key of kind table, expected the settlement engine's key" in err
+    assert "found a table's key, expected the settlement engine's key" in err
 
 
 def test_a_key_of_release_0_1_0_has_no_owner_and_counts_as_a_tables(rig: Rig) -> None:
@@ -245,7 +245,7 @@ def test_a_key_of_release_0_1_0_has_no_owner_and_counts_as_a_tables(rig: Rig) ->
     assert label == b"table key of the table controller"
     file.write_bytes(pem)
     assert load_key(file).public.raw == rig.key.public.raw
-    with pytest.raises(JournalFault, match="kind table"):
+    with pytest.raises(JournalFault, match="found a table's key, expected a settlement engine's key"):
         load_key(file, "engine")
 
 
