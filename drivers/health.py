@@ -86,7 +86,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
         _OPEN,
     ),
     "defect": Cause(
-        "a bug in the controller's driver",
+        "a defect in the controller's driver",
         "send the message with `tablectl doctor --bundle FILE`; its port is reopened automatically",
         "when the device is up again",
     ),
