@@ -26,7 +26,7 @@ from controller.model.tables import KeyPath, Setting
 from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
 from drivers.vision.board import MIN_CORNERS, SQUARE_MM, Sighting, page, sighting
-from drivers.vision.calibration import CalibrationError, Felt, TableCorner, felt_of, lens_of
+from drivers.vision.calibration import CalibrationError, Felt, TableCorner, measure_felt, measure_lens
 from drivers.vision.rig import CaptureFile, LensFile, Rig, RigFile
 
 GOOD_MM = 2.0
@@ -177,8 +177,8 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     try:
         views, unseen = _views(held, arguments.square_mm)
         flat = {at.corner: _flat(at, picture, arguments.square_mm) for at, picture in laid}
-        lens, fit = lens_of([*views, *flat.values()], size) if held else (before.lens, None)
-        felt = felt_of(flat, before.table, lens)
+        lens, fit = measure_lens([*views, *flat.values()], size) if held else (before.lens, None)
+        felt = measure_felt(flat, before.table, lens)
     except CalibrationError as error:
         say(f"nothing was written: {error}")
         return FAILED

@@ -14,7 +14,7 @@ from controller.model.conversion import converter_of
 from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import parse_document
 from drivers.vision.arrays import Array
-from drivers.vision.moving import median_of
+from drivers.vision.moving import median_picture
 from drivers.vision.rig import CaptureFile, Rig, RigError, RigFile
 from drivers.vision.stills import Reduction
 
@@ -193,7 +193,7 @@ class Film:
         if total < 2 or not kept:
             number = "only one frame" if kept else "no frames"
             raise CameraInputError(f"{self.path}: found {number}, expected a film of a table")
-        return median_of(kept)
+        return median_picture(kept)
 
 
 class Live:

@@ -21,7 +21,7 @@ from controller.evidence.pictures import About, Closed, Writer
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieReleased, DieRest, Reading, kind_of
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower, Track
-from drivers.vision.moving import median_of
+from drivers.vision.moving import median_picture
 from drivers.vision.pairing import Pair
 from drivers.vision.rig import Rig, RigError
 from drivers.vision.stills import Look, Reduction, reduction_for
@@ -176,7 +176,7 @@ class CameraWatch:
         if self._view is None or self._follower is None or self._empty is None:
             self._learnt.append(frame)
             if len(self._learnt) == LEARNING_FRAMES:
-                self._empty = median_of(self._learnt)
+                self._empty = median_picture(self._learnt)
                 middle = (frame.shape[1] / 2, frame.shape[0] / 2)
                 self._view = View(self._empty, BUMPED_MM * self._rig.px_per_mm(*middle))
                 self._follower = Follower(self._rig, self._empty, alone=self._alone)

@@ -82,7 +82,7 @@ _GUESSED: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.
 """The errors, in millimetres, of the corners' positions in an uncalibrated table's file."""
 
 
-def lens_of(table: DiceTable) -> Homography:
+def measure_lens(table: DiceTable) -> Homography:
     """Return the homography from the table's plane to the image."""
     return fit(list(zip(_corners(table), _IMAGE, strict=True)))
 
@@ -174,7 +174,7 @@ def with_technician(
     Camera scripts report image coordinates.
     """
     felt = settings.dice_table
-    lens = None if felt is None else lens_of(felt)
+    lens = None if felt is None else measure_lens(felt)
     table = virtual_table(settings, types, seed=seed, report=report, attempts=0, lens=lens, boards=boards)
     trusted = settings.rules.spin is not None and settings.rules.spin.revolutions == "trusted_wheel"
     table.looks.append(Technician(table, felt, None if trusted else settings.wheel).look)

@@ -15,16 +15,16 @@ import numpy as np
 from drivers.vision.arrays import Array
 from drivers.vision.moving import Spot
 
-HOLD_US = 80_000
+MAX_HOLD_US = 80_000
 """How long a spot waits until its path is clear. A table accepts a point up to 120 ms after its time
 (`max_lateness_ms`); the remaining time is needed for transmission."""
 UNEVEN_EDGES = 0.6
-UNEVEN_SHARE = 0.25
-"""How far a die in the air may be from where even motion would put it, in die edges and as a fraction of its
-step. Landing on the felt costs it a quarter of its speed, and a falling die appears to slow down as it moves
-away from the lens."""
+UNEVEN_FRACTION = 0.25
+"""The maximum deviation of a die in the air from even motion, in die edges and as a fraction of its step. A
+landing on the felt takes a quarter of its speed, and a falling die appears to slow down as it moves away from
+the lens."""
 FIRST_REACH_EDGES = 5.0
-"""If no three spots move evenly, the nearest spot within this many edges is taken as the second one."""
+"""If no three spots move evenly, the nearest spot within this many edges counts as the second one."""
 
 
 class Sighting(NamedTuple):
@@ -55,19 +55,19 @@ class Arrivals:
         """Add a frame's spots; return the dice now recognized, each with its sightings so far."""
         interval_us = t_us - self._frames[-1].t_us if self._frames else 0
         self._frames.append(_Frame(t_us, list(spots)))
-        arrived = self._even(die_px)
-        while self._frames and t_us + interval_us - self._frames[0].t_us > HOLD_US:
+        arrived = self._take_even_paths(die_px)
+        while self._frames and t_us + interval_us - self._frames[0].t_us > MAX_HOLD_US:
             while _inside(self._frames[0]):
-                arrived.append(self._nearest(die_px))
+                arrived.append(self._take_nearest_path(die_px))
             self._frames.popleft()
         return arrived
 
-    def _even(self, die_px: float) -> list[tuple[Sighting, ...]]:
+    def _take_even_paths(self, die_px: float) -> list[tuple[Sighting, ...]]:
         """Remove and return spots of three frames that lie on straight, even paths, the most even first."""
         arrived: list[tuple[Sighting, ...]] = []
         for _, path in sorted(self._paths(die_px), key=lambda path: path[0]):
-            if all(_holds(frame, each.spot) for frame, each in zip(self._last_three(), path, strict=True)):
-                self._take(path)
+            if all(_contains(frame, each.spot) for frame, each in zip(self._last_three(), path, strict=True)):
+                self._remove(path)
                 arrived.append(path)
         return arrived
 
@@ -80,11 +80,14 @@ class Arrivals:
             for b in middle.spots:
                 step = _place(b) - _place(a)
                 for c in last.spots:
-                    off = float(np.hypot(*(_place(c) - _place(b) - ratio * step)))
-                    if off < UNEVEN_EDGES * die_px + UNEVEN_SHARE * ratio * float(np.hypot(*step)):
-                        yield off, (Sighting(first.t_us, a), Sighting(middle.t_us, b), Sighting(last.t_us, c))
+                    deviation = float(np.hypot(*(_place(c) - _place(b) - ratio * step)))
+                    if deviation < UNEVEN_EDGES * die_px + UNEVEN_FRACTION * ratio * float(np.hypot(*step)):
+                        yield (
+                            deviation,
+                            (Sighting(first.t_us, a), Sighting(middle.t_us, b), Sighting(last.t_us, c)),
+                        )
 
-    def _nearest(self, die_px: float) -> tuple[Sighting, ...]:
+    def _take_nearest_path(self, die_px: float) -> tuple[Sighting, ...]:
         """Remove and return the oldest spot and, from each later frame, the one nearest to the prediction."""
         first = self._frames[0]
         path = [Sighting(first.t_us, _inside(first)[0])]
@@ -94,16 +97,16 @@ class Arrivals:
                 step = _place(path[-1].spot) - _place(path[-2].spot)
                 predicted = predicted + step
                 reach = 1.2 * die_px + 1.1 * float(np.hypot(*step))
-            away = [float(np.hypot(*(_place(spot) - predicted))) for spot in frame.spots]
-            if away and min(away) < reach:
-                path.append(Sighting(frame.t_us, frame.spots[away.index(min(away))]))
-        self._take(path)
+            distances = [float(np.hypot(*(_place(spot) - predicted))) for spot in frame.spots]
+            if distances and min(distances) < reach:
+                path.append(Sighting(frame.t_us, frame.spots[distances.index(min(distances))]))
+        self._remove(path)
         return tuple(path)
 
     def _last_three(self) -> tuple[_Frame, ...]:
         return tuple(self._frames)[-3:]
 
-    def _take(self, path: Sequence[Sighting]) -> None:
+    def _remove(self, path: Sequence[Sighting]) -> None:
         for t_us, taken in path:
             for frame in self._frames:
                 if frame.t_us == t_us:
@@ -114,7 +117,7 @@ def _inside(frame: _Frame) -> list[Spot]:
     return [spot for spot in frame.spots if not spot.at_border]
 
 
-def _holds(frame: _Frame, one: Spot) -> bool:
+def _contains(frame: _Frame, one: Spot) -> bool:
     return any(spot is one for spot in frame.spots)
 
 

@@ -12,7 +12,7 @@ COLUMNS, ROWS = 7, 5
 SQUARE_MM = 36.0
 """Seven by five squares and the margin up to the cut leave 5 mm of an A4 page free, because printers can't
 print there."""
-MARKER_SHARE = 0.75
+MARKER_FRACTION = 0.75
 CUT_MM = 10.0
 """Distance of the cut from the outer squares. The cut edges are pushed against the table's walls."""
 PAGE_MM = (297.0, 210.0)
@@ -67,14 +67,14 @@ def page() -> bytes:
 
 
 def _board() -> cv2.aruco.CharucoBoard:
-    return cv2.aruco.CharucoBoard((COLUMNS, ROWS), SQUARE_MM, SQUARE_MM * MARKER_SHARE, _DICTIONARY)
+    return cv2.aruco.CharucoBoard((COLUMNS, ROWS), SQUARE_MM, SQUARE_MM * MARKER_FRACTION, _DICTIONARY)
 
 
 def _black() -> Iterator[tuple[float, float, float, float]]:
     """Yield the black rectangles: x, y, width and height in mm, from the outer squares' lower left corner."""
     number = 0
-    cell = SQUARE_MM * MARKER_SHARE / _MARKER_CELLS
-    edge = SQUARE_MM * (1 - MARKER_SHARE) / 2
+    cell = SQUARE_MM * MARKER_FRACTION / _MARKER_CELLS
+    edge = SQUARE_MM * (1 - MARKER_FRACTION) / 2
     for row in range(ROWS):
         for column in range(COLUMNS):
             x, y = column * SQUARE_MM, (ROWS - 1 - row) * SQUARE_MM

@@ -1,4 +1,5 @@
-"""Finds a die's body around a face: four sides where a die-sized square has them, and one colour inside.
+"""Finds a die's body around a face: four sides in the positions of a die-sized square's, and one colour
+inside.
 
 A side is found along its whole length: the picture is averaged along the side's direction. This removes
 texture and noise, so that a step of a few grey levels stands out, such as that between a white top and its
@@ -14,14 +15,18 @@ from drivers.vision.arrays import Array
 from drivers.vision.faces import Face
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-OUT = np.arange(0.24 * EDGE_PX, 0.86 * EDGE_PX, 1.0, dtype=np.float32)  # how far out to look for a side
+OUTWARD = np.arange(
+    0.24 * EDGE_PX, 0.86 * EDGE_PX, 1.0, dtype=np.float32
+)  # distances at which a side is searched for
 ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(
     EDGE_PX
 )  # the part of a side that is averaged
 SPAN = 3  # half the width of a step's blur, in steps
 SAME_SIDE = 0.06  # over the edge: difference between the distances of opposite sides seen from above
-LOW_STEP = 14.0  # grey levels; grain, averaged along a side, makes steps of five
-TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # tried for a 1, whose pip does not show how the die is turned
+MIN_LOW_STEP = 14.0  # grey levels; grain, averaged along a side, makes steps of five
+TURNS_DEG = np.arange(
+    0.0, 90.0, 9.0
+)  # the turns tried for a 1, whose pip does not show how the die is turned
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +38,14 @@ class Body:
     steps: Array  # (4,): height of the step at each side, grey levels
 
 
-def axes_of(face: Face) -> Array:
+def side_axes(face: Face) -> Array:
     """Return the unit vectors along a face's sides."""
     sides = np.stack([face.diagonals[0] + face.diagonals[1], face.diagonals[0] - face.diagonals[1]])
     units: Array = (sides / np.maximum(np.hypot(*sides.T), 1e-6)[:, None]).astype(np.float32)
     return units
 
 
-def turned(turn_deg: float) -> Array:
+def turned_axes(turn_deg: float) -> Array:
     """Return the unit vectors along the sides of a face that is turned by this angle."""
     cos, sin = np.cos(np.radians(turn_deg)), np.sin(np.radians(turn_deg))
     return np.array([[cos, sin], [-sin, cos]], np.float32)
@@ -51,7 +56,9 @@ def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
     parts = []
     for axis, other in ((axes[0], axes[1]), (-axes[0], axes[1]), (axes[1], axes[0]), (-axes[1], axes[0])):
         parts.append(
-            centre + OUT[:, None, None] * axis[None, None, :] + along[None, :, None] * other[None, None, :]
+            centre
+            + OUTWARD[:, None, None] * axis[None, None, :]
+            + along[None, :, None] * other[None, None, :]
         )
     return sample(image, np.stack(parts).astype(np.float32)).astype(np.float32)
 
@@ -59,8 +66,8 @@ def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
 def find_body(image: Array, pips: Pips, face: Face) -> Body:
     """Return the body around a face; for a 1, with the turn at which its sides stand out most."""
     if face.up > 1:
-        return _body(image, pips, face, axes_of(face), _half_side(face))
-    bodies = [_body(image, pips, face, turned(turn), 0.25 * EDGE_PX) for turn in TURNS_DEG]
+        return _body(image, pips, face, side_axes(face), _half_side(face))
+    bodies = [_body(image, pips, face, turned_axes(turn), 0.25 * EDGE_PX) for turn in TURNS_DEG]
     return max(bodies, key=lambda body: float(np.minimum(body.steps, 60.0).sum()))
 
 
@@ -71,10 +78,10 @@ def _half_side(face: Face) -> float:
 
 def _body(image: Array, pips: Pips, face: Face, axes: Array, half: float) -> Body:
     along = ALONG * min(1.0, half / (0.25 * EDGE_PX))
-    looked = profiles(image, face.centre, axes, along)
-    mean = looked.mean(axis=2)
+    sampled = profiles(image, face.centre, axes, along)
+    mean = sampled.mean(axis=2)
     rise = np.abs(mean[:, 2 * SPAN :] - mean[:, : -2 * SPAN]).max(axis=2)
-    radii = OUT[SPAN:-SPAN]
+    radii = OUTWARD[SPAN:-SPAN]
     rows = list(face.rows)
     begin = 0.34 * EDGE_PX if face.up == 1 else half + float(pips.radius[rows].max()) + SPAN
     outside = radii > begin
@@ -83,44 +90,44 @@ def _body(image: Array, pips: Pips, face: Face, axes: Array, half: float) -> Bod
     for side in range(4):
         values = np.where(outside, rise[side], 0.0)
         peak = (values >= np.roll(values, 1)) & (values > np.roll(values, -1))
-        share = 0.35 if face.up <= 3 else 0.75
+        fraction = 0.35 if face.up <= 3 else 0.75
         all_steps = [(float(radii[at] / EDGE_PX), float(values[at])) for at in np.flatnonzero(peak)]
-        least = max(6.0, share * float(values.max()))
-        found.append(next((step for step in all_steps if step[1] > least), (0.0, 0.0)))
+        min_step = max(6.0, fraction * float(values.max()))
+        found.append(next((step for step in all_steps if step[1] > min_step), (0.0, 0.0)))
         others.append(all_steps)
     for side in range(4):
-        found[side] = _beside(found[side], found[side ^ 1], others[side])
+        found[side] = _prefer_opposite_distance(found[side], found[side ^ 1], others[side])
     sides, steps = np.array(found, np.float32).T
     return Body(axes, sides, steps)
 
 
-def _beside(
+def _prefer_opposite_distance(
     step: tuple[float, float], opposite: tuple[float, float], others: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Return a side's step (distance, height), or a lower step at the same distance as the opposite side's.
+    """Return a side's step (distance, height), or a lower step at the same distance as the opposite side.
 
     A visible flank is dark on the side away from the lamp. Its lower edge on the cloth may then stand out
     more than the edge of the top above it.
     """
     if not 0.0 < opposite[0] < step[0] - SAME_SIDE:
         return step
-    alike = [other for other in others if abs(other[0] - opposite[0]) < SAME_SIDE and other[1] > LOW_STEP]
+    alike = [other for other in others if abs(other[0] - opposite[0]) < SAME_SIDE and other[1] > MIN_LOW_STEP]
     return max(alike, key=lambda other: other[1], default=step)
 
 
 def evenness(image: Array, pips: Pips, face: Face) -> float:
     """Return the fraction of a face, without its pips, that has the face's colour: 0 to 1."""
     rows = list(face.rows)
-    axes = axes_of(face) if face.up > 1 else turned(0.0)
+    axes = side_axes(face) if face.up > 1 else turned_axes(0.0)
     within = 0.33 * EDGE_PX
     grid = np.arange(-within, within + 1, 3.0, dtype=np.float32)
     xs, ys = np.meshgrid(grid, grid)
     disc = np.hypot(xs, ys) < 0.42 * EDGE_PX if face.up == 1 else np.ones(xs.shape, bool)
     places = (face.centre + xs[..., None] * axes[0] + ys[..., None] * axes[1])[disc].astype(np.float32)
     values = sample(image, places).astype(np.float32)
-    apart = np.hypot(*(places[:, None] - pips.centre[rows][None]).transpose(2, 0, 1))
-    bare = (apart > pips.radius[rows] + 3.0).all(axis=1)
+    distances = np.hypot(*(places[:, None] - pips.centre[rows][None]).transpose(2, 0, 1))
+    bare = (distances > pips.radius[rows] + 3.0).all(axis=1)
     colour = np.median(pips.around[rows], axis=0)
     contrast = float(np.median(np.abs(pips.contrast[rows])))
-    off = np.abs(values - colour).max(axis=1)[bare]
-    return float((off < max(25.0, 0.4 * contrast)).mean()) if len(off) else 0.0
+    difference = np.abs(values - colour).max(axis=1)[bare]
+    return float((difference < max(25.0, 0.4 * contrast)).mean()) if len(difference) else 0.0

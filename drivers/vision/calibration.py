@@ -17,9 +17,10 @@ TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
 MIN_VIEWS = 5
 """The number of views of the board needed to measure a lens, each tilted differently."""
 MIN_SPREAD = 0.6
-"""Fraction of the picture's width and height that they must cover: a lens distorts most at the border."""
-WORST_FIT_PX = 1.0
-"""Largest root mean square error of the corners. In a sharp picture, corners are found to a tenth of a pixel;
+"""Fraction of the picture's width and height that the views must cover: a lens distorts most at the
+border."""
+MAX_FIT_ERROR_PX = 1.0
+"""Maximum root mean square error of the corners. In a sharp picture, corners are found to a tenth of a pixel;
 a larger error means a bent board, a blurred picture, or pictures from two cameras."""
 KEPT_POINTS = 8
 
@@ -53,7 +54,7 @@ class Felt(NamedTuple):
         return max(corner.miss_mm for corner in self.corners)
 
 
-def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile, float]:
+def measure_lens(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile, float]:
     """Return the lens that produced these views in pictures of this size, and its fit in pixels.
 
     Args:
@@ -76,7 +77,7 @@ def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile,
             f" expected {MIN_SPREAD:.0%} or more of both; hold it near the borders too"
         )
     flat = [np.column_stack([view.places_mm, np.zeros(len(view.places_mm))]) for view in views]
-    fit, matrix, bent, _, _ = cv2.calibrateCamera(
+    fit, matrix, distortion, _, _ = cv2.calibrateCamera(
         [places.astype(np.float32) for places in flat],
         [view.pixels.astype(np.float32) for view in views],
         size,
@@ -84,12 +85,12 @@ def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile,
         np.zeros(5),
         flags=cv2.CALIB_FIX_K3,
     )
-    if not fit <= WORST_FIT_PX:
+    if not fit <= MAX_FIT_ERROR_PX:
         raise CalibrationError(
-            f"found the corners {fit:.1f} px off any lens, expected at most {WORST_FIT_PX:g} px;"
+            f"the corners are {fit:.1f} px off any lens model, at most {MAX_FIT_ERROR_PX:g} px is allowed;"
             " hold the board flat and still, and take all pictures with one camera at one setting"
         )
-    k1, k2, p1, p2 = (float(value) for value in np.asarray(bent).ravel()[:4])
+    k1, k2, p1, p2 = (float(value) for value in np.asarray(distortion).ravel()[:4])
     lens = LensFile(
         focal_px=(float(matrix[0][0]), float(matrix[1][1])),
         middle_px=(float(matrix[0][2]), float(matrix[1][2])),
@@ -98,7 +99,7 @@ def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile,
     return lens, float(fit)
 
 
-def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFile | None) -> Felt:
+def measure_felt(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFile | None) -> Felt:
     """Return the felt's plane, computed from boards in the table's corners.
 
     Raises:
@@ -106,7 +107,7 @@ def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFi
     """
     pixels = np.concatenate([view.pixels for view in laid.values()])
     places = np.concatenate([_on_table(corner, view.places_mm, table) for corner, view in laid.items()])
-    straight = _straight(pixels, lens)
+    straight = _undistort(pixels, lens)
     plane, _ = cv2.findHomography(straight, places)
     solved = cv2.perspectiveTransform(straight.reshape(-1, 1, 2), plane).reshape(-1, 2)
     corners = tuple(
@@ -116,8 +117,8 @@ def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFi
     worst = max(corner.miss_mm for corner in corners)
     if not worst <= MAX_POINT_ERROR_MM:
         raise CalibrationError(
-            f"found the boards in {', '.join(laid)} {worst:.0f} mm off one plane, expected at most"
-            f" {MAX_POINT_ERROR_MM:g} mm; check which corner each picture shows, the table's size,"
+            f"the boards in {', '.join(laid)} {worst:.0f} mm off one plane, at most"
+            f" {MAX_POINT_ERROR_MM:g} mm is allowed; check which corner each picture shows, the table's size,"
             " and that the sheet lies flat"
         )
     return Felt(_points(places, np.linalg.inv(plane), lens), corners)
@@ -137,11 +138,11 @@ def _on_table(corner: TableCorner, sheet_mm: Array, table: DiceTable) -> Array:
             return np.column_stack([y, table.width_mm - x])
 
 
-def _straight(pixels: Array, lens: LensFile | None) -> Array:
+def _undistort(pixels: Array, lens: LensFile | None) -> Array:
     if lens is None:
         return np.asarray(pixels, float)
-    bent = np.array(lens.distortion)
-    return cv2.undistortPoints(pixels.reshape(-1, 1, 2), lens.matrix, bent).reshape(-1, 2)
+    distortion = np.array(lens.distortion)
+    return cv2.undistortPoints(pixels.reshape(-1, 1, 2), lens.matrix, distortion).reshape(-1, 2)
 
 
 def _points(

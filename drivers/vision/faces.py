@@ -11,18 +11,22 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 from drivers.vision.pips import EDGE_PX, Pips
 
-GOOD = 0.5  # fit times aspect of a spot that may start a face; the pips of side faces are flatter than this
+MIN_GOOD_FIT = (
+    0.5  # fit times aspect of a spot that may start a face; the pips of side faces are flatter than this
+)
 DIAGONAL = (
     0.46 * EDGE_PX,
     0.98 * EDGE_PX,
 )  # corner pip to corner pip: 0.71 of the edge on most dice, seen from above
-LONE_DIAGONAL = 0.55 * EDGE_PX  # least diagonal of a 2: two pips of one row are 0.5 apart
-# Least diagonal of a 3, as on dice whose pips are close together; the middle pip is further evidence.
-NARROW_DIAGONAL = 0.47 * EDGE_PX
+MIN_TWO_DIAGONAL = 0.55 * EDGE_PX  # minimum diagonal of a 2: two pips of one row are 0.5 apart
+# Minimum diagonal of a 3, as on dice whose pips are close together; the middle pip is further evidence.
+MIN_THREE_DIAGONAL = 0.47 * EDGE_PX
 CORNER_REACH = 0.17 * EDGE_PX  # how far perspective moves the other diagonal's pips from a square's corners
 SITE_REACH = 0.085 * EDGE_PX  # how far a pip may be from its position in the lattice
-RADII_ALIKE = 1.4  # larger radius over smaller one, for pips of one face: glare and blur shrink some of them
-COLOURS_ALIKE = 0.5  # difference of two pips' colours over their contrast with the face
+MAX_RADIUS_RATIO = (
+    1.4  # larger radius over smaller one, for pips of one face: glare and blur shrink some of them
+)
+MAX_COLOUR_DIFFERENCE = 0.5  # difference of two pips' colours over their contrast with the face
 MIN_SQUARE = 0.55  # shorter diagonal over the longer one; a face seen at more than 55 degrees is a side face
 
 
@@ -34,12 +38,12 @@ class Face:
     rows: tuple[int, ...]
     centre: Array  # (2,)
     diagonals: Array  # (2, 2): two half diagonals of the corner pips; zeros for a 1
-    off: float  # root mean square distance of the pips from their lattice positions, over the edge
+    lattice_error: float  # root mean square distance of the pips from their lattice positions, over the edge
 
 
 def find_faces(pips: Pips) -> list[Face]:
     """Return every pattern of a 2 to 6 that the spots form; most of them are not dice."""
-    good = np.flatnonzero(pips.fit * pips.aspect > GOOD)
+    good = np.flatnonzero(pips.fit * pips.aspect > MIN_GOOD_FIT)
     pairs = _pairs(pips, good)
     if not len(pairs):
         return []
@@ -56,7 +60,7 @@ def find_faces(pips: Pips) -> list[Face]:
         )
         if face is not None:
             key = tuple(sorted(face.rows))
-            if key not in faces or faces[key].off > face.off:
+            if key not in faces or faces[key].lattice_error > face.lattice_error:
                 faces[key] = face
     return list(faces.values())
 
@@ -65,8 +69,8 @@ def _pairs(pips: Pips, good: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     if len(good) < 2:
         return np.zeros((0, 2), np.intp)
     places = pips.centre[good]
-    apart = np.hypot(*(places[:, None, :] - places[None, :, :]).transpose(2, 0, 1))
-    near = (apart > DIAGONAL[0]) & (apart < DIAGONAL[1])
+    distances = np.hypot(*(places[:, None, :] - places[None, :, :]).transpose(2, 0, 1))
+    near = (distances > DIAGONAL[0]) & (distances < DIAGONAL[1])
     ones, twos = np.nonzero(np.triu(near))
     alike = np.array(
         [_alike(pips, int(good[a]), int(good[b])) for a, b in zip(ones, twos, strict=True)], bool
@@ -81,28 +85,28 @@ def _alike(pips: Pips, one: int, two: int) -> bool:
     if np.sign(pips.contrast[one]) != np.sign(pips.contrast[two]):
         return False
     small, large = sorted((float(pips.radius[one]), float(pips.radius[two])))
-    if large > RADII_ALIKE * small:
+    if large > MAX_RADIUS_RATIO * small:
         return False
     weak, strong = sorted((abs(float(pips.contrast[one])), abs(float(pips.contrast[two]))))
     if strong > 2.2 * weak:
         return False
     difference = float(np.abs(pips.inside[one] - pips.inside[two]).max())
-    return difference < 25.0 + COLOURS_ALIKE * strong
+    return difference < 25.0 + MAX_COLOUR_DIFFERENCE * strong
 
 
 def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
     """Return the row of the nearest spot within reach of each position (n, 2), or -1."""
-    apart = np.hypot(*(places[:, None, :] - pips.centre[None, :, :]).transpose(2, 0, 1))
-    rows: npt.NDArray[np.intp] = apart.argmin(axis=1)
-    rows[apart[np.arange(len(rows)), rows] > reach] = -1
+    distances = np.hypot(*(places[:, None, :] - pips.centre[None, :, :]).transpose(2, 0, 1))
+    rows: npt.NDArray[np.intp] = distances.argmin(axis=1)
+    rows[distances[np.arange(len(rows)), rows] > reach] = -1
     return rows
 
 
-def _at(pips: Pips, place: Array, reach: float, like: int) -> int:
+def _find_alike(pips: Pips, place: Array, reach: float, like: int) -> int:
     """Return the row of the spot nearest to a position that resembles spot `like`, or -1."""
-    apart = np.hypot(*(pips.centre - place).T)
-    for row in np.argsort(apart)[:3]:
-        if apart[row] > reach:
+    distances = np.hypot(*(pips.centre - place).T)
+    for row in np.argsort(distances)[:3]:
+        if distances[row] > reach:
             return -1
         if row != like and _alike(pips, like, int(row)):
             return int(row)
@@ -123,9 +127,9 @@ def _four_or_more(pips: Pips, one: int, two: int, third: int, fourth: int) -> Fa
     if abs(float(diagonals[0] @ diagonals[1])) > 0.5 * float(lengths.prod()):
         return None
     rows = [one, two, third, fourth]
-    middle = _at(pips, centre, SITE_REACH, one)
+    middle = _find_alike(pips, centre, SITE_REACH, one)
     sides = [(diagonals[0] + diagonals[1]) / 2, (diagonals[0] - diagonals[1]) / 2]
-    mids = [[_at(pips, centre + way * side, SITE_REACH, one) for way in (1, -1)] for side in sides]
+    mids = [[_find_alike(pips, centre + way * side, SITE_REACH, one) for way in (1, -1)] for side in sides]
     full = [pair for pair in mids if min(pair) >= 0]
     up = 4
     if full:
@@ -136,10 +140,10 @@ def _four_or_more(pips: Pips, one: int, two: int, third: int, fourth: int) -> Fa
         up, rows = 5, [*rows, middle]
     if len(set(rows)) != up:
         return None
-    return Face(up, tuple(rows), centre, diagonals, _off(pips, rows, centre, diagonals, up))
+    return Face(up, tuple(rows), centre, diagonals, _measure_lattice_error(pips, rows, centre, diagonals, up))
 
 
-def _off(pips: Pips, rows: list[int], centre: Array, diagonals: Array, up: int) -> float:
+def _measure_lattice_error(pips: Pips, rows: list[int], centre: Array, diagonals: Array, up: int) -> float:
     places = [centre - diagonals[0], centre + diagonals[0], centre - diagonals[1], centre + diagonals[1]]
     if up == 5:
         places.append(centre)
@@ -149,20 +153,22 @@ def _off(pips: Pips, rows: list[int], centre: Array, diagonals: Array, up: int) 
             ((diagonals[0] + diagonals[1]) / 2, (diagonals[0] - diagonals[1]) / 2),
             key=lambda way: min(np.hypot(*(way - side)), np.hypot(*(way + side))),
         )
-        ahead = float(nearest @ side) > 0
-        places += [centre + nearest, centre - nearest] if ahead else [centre - nearest, centre + nearest]
-    apart = pips.centre[rows] - np.array(places, np.float32)
-    return float(np.sqrt((apart**2).sum(axis=1).mean()) / EDGE_PX)
+        same_direction = float(nearest @ side) > 0
+        places += (
+            [centre + nearest, centre - nearest] if same_direction else [centre - nearest, centre + nearest]
+        )
+    distances = pips.centre[rows] - np.array(places, np.float32)
+    return float(np.sqrt((distances**2).sum(axis=1).mean()) / EDGE_PX)
 
 
 def _two_or_three(pips: Pips, one: int, two: int) -> Face | None:
     corners = pips.centre[[one, two]]
-    apart = float(np.hypot(*(corners[1] - corners[0])))
+    distance = float(np.hypot(*(corners[1] - corners[0])))
     centre = corners.mean(axis=0)
     half = (corners[1] - corners[0]) / 2
     diagonals = np.stack([half, np.array([-half[1], half[0]], np.float32)])
-    middle = _at(pips, centre, SITE_REACH, one)
-    if (middle < 0 and apart < LONE_DIAGONAL) or apart < NARROW_DIAGONAL:
+    middle = _find_alike(pips, centre, SITE_REACH, one)
+    if (middle < 0 and distance < MIN_TWO_DIAGONAL) or distance < MIN_THREE_DIAGONAL:
         return None
     if middle < 0:
         return Face(2, (one, two), centre, diagonals, 0.0)
@@ -173,5 +179,5 @@ def _two_or_three(pips: Pips, one: int, two: int) -> Face | None:
 def single_faces(pips: Pips) -> list[Face]:
     """Return each good spot as a 1."""
     none = np.zeros((2, 2), np.float32)
-    good = np.flatnonzero(pips.fit * pips.aspect > GOOD)
+    good = np.flatnonzero(pips.fit * pips.aspect > MIN_GOOD_FIT)
     return [Face(1, (int(row),), pips.centre[row], none, 0.0) for row in good]

@@ -1,4 +1,5 @@
-"""Follows dice from the hand to rest, frame by frame, and reports their faces once two still frames agree.
+"""Follows dice from the hand to their resting places, frame by frame, and reports their faces once two still
+frames agree.
 
 Each die in view has a trail: spots of a die's size near its predicted positions. If two dice form one spot,
 it is split between their predicted positions, and `error_mm` is larger. A spot at the picture's border does
@@ -17,58 +18,58 @@ from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest,
 from drivers.vision.arrays import Array
 from drivers.vision.arrivals import Arrivals, Sighting
 from drivers.vision.moving import Background, Spot
-from drivers.vision.objects import Objects, stays
+from drivers.vision.objects import Objects, is_still
 from drivers.vision.outline import Outlines
 from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 from drivers.vision.stills import (
     LOOK_EDGES,
     LOOKS,
-    NEAR_SHARE,
-    SHARED_SHARE,
+    NEAR_EDGES,
+    SHARED_EDGES,
     Look,
     Still,
     WholeStill,
-    face_in,
+    read_face_at,
 )
-from drivers.vision.trails import LOST_US, MAX_SHARE, Trail, assigned, blur_error, place_in
+from drivers.vision.trails import LOST_US, MAX_AREA_FACES, Trail, assign_spots, blur_error, locate_die
 
 STILL_US = 60_000
 """A die that has not moved for this long is at rest; a die balanced on an edge falls over sooner."""
 STILL_PX = 1.0
-FLICKER_SHARE = 0.75
+FLICKER_EDGES = 0.75
 """If a die differs little from the cloth, its spot may lose a part or split in two in some frames, and the
 spot's centre then shifts by up to this fraction of an edge. The die is still at rest if the picture there has
 not changed."""
-SAME_GREYS, CHANGED_SHARE = 18.0, 0.005
-"""Grey levels by which noise changes a smoothed pixel; fraction of pixels that may change by more."""
-NUDGED_SHARE = 0.12
+MAX_NOISE_GREYS, CHANGED_FRACTION = 18.0, 0.005
+"""Maximum change of a smoothed pixel by noise, in grey levels; fraction of pixels that may change by more."""
+NUDGED_EDGES = 0.12
 """A die reported at rest counts as moving again once its spot has moved by this fraction of an edge."""
-BACK_US = 3_000_000
+REAPPEAR_US = 3_000_000
 """A die that appears within this time after one was lost is the lost die, if only one is missing."""
-PATIENCE_US = 1_500_000
+REREAD_US = 1_500_000
 """Still dice are re-read for this long before their faces are reported unknown."""
 REST_AGE_US = 1_000
-"""A rest is stamped at most this long before the frame in which it was read. Reading faces takes up to 60 ms,
-a frame's passage through the driver up to 35 ms, and a table rejects what is older than its
-`max_lateness_ms`. It is less than a frame at any frame rate, so that a rest is later than the die's point in
-the previous frame.
+"""A resting position is stamped at most this long before the frame in which it was read. Reading faces takes
+up to 60 ms, a frame's passage through the driver up to 35 ms, and a table rejects readings that are older
+than its `max_lateness_ms`. This is less than a frame at any frame rate, so that a resting position is later
+than the die's point in the previous frame.
 """
 RELEASE_AGE_US = 100_000
-"""A release is stamped at most this long before the frame in which the die was recognized as one; that takes
-less time, since no face is read."""
-GONE_US = 120_000
-"""A die was collected if nothing has been seen at its position for this long."""
+"""A release is stamped at most this long before the frame in which the spot was recognized as a die; this
+takes less time, because no face is read."""
+COLLECTED_US = 120_000
+"""A die has been collected if nothing has been seen at its position for this long."""
 SAME_HAND_US = 170_000
 """A die that separates from another die's spot this soon after the other's release left the hand with it."""
-TOGETHER_US = 150_000
+MAX_TOGETHER_US = 150_000
 """A rule set's `simultaneous_ms`. Dice that form one spot for longer than this before they separate did leave
 the hand together, but a table accepts no reading that old: the second die's release is not reported, and a
 person rules."""
-PARTS_EDGES = 3.0
-"""How close two dice that formed one spot are when they first form two, in die edges."""
-LEAST_SHARE = 0.3
-"""Smallest area of a spot, in die faces: that of a half-hidden die."""
+SEPARATION_EDGES = 3.0
+"""Maximum distance, in die edges, between two dice that formed one spot, when they first form two."""
+MIN_AREA_FACES = 0.3
+"""Minimum area of a spot, in die faces: that of a half-hidden die."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Follower:
         self._objects = Objects()
         self._picture, self._picture_us = empty, -1
         self.why = ""
-        """Why the latest unreadable face could not be read."""
+        """The reason why the latest unreadable face could not be read."""
 
     def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:
         """Return the readings of a frame (height, width, 3); times must increase from frame to frame.
@@ -110,23 +111,24 @@ class Follower:
         """
         middle = (picture.shape[1] / 2, picture.shape[0] / 2)
         die_px = self.rig.die_px(*middle)
-        spots = self._background.spots(picture, LEAST_SHARE * die_px**2)
+        spots = self._background.spots(picture, MIN_AREA_FACES * die_px**2)
         self._picture, self._picture_us = picture, t_us
         self._objects.see(t_us, spots, die_px)
         spots = [spot for spot in spots if not self._objects.has(spot, die_px)]
         self._forget_collected(t_us, spots)
         readings = self._follow(t_us, spots, die_px)
         readings += self._begin(t_us, spots, die_px)
-        readings += self._lose(t_us)
-        readings += self._rest(t_us, still or WholeStill(picture), die_px)
+        readings += self._report_lost(t_us)
+        readings += self._report_rests(t_us, still or WholeStill(picture), die_px)
         return readings
 
     def looks(self, die: int) -> tuple[Look, ...]:
-        """Return the two looks from which a resting die's face was read; none for a moving die."""
+        """Return the two parts of stills from which a resting die's face was read; none for a moving die."""
         return next((trail.looks for trail in self._trails if trail.die == die), ())
 
     def abandoned(self, t_us: int) -> list[Reading]:
-        """Report as lost each die whose rest has not been reported, because the film or view has ended."""
+        """Report as lost each die whose rest has not been reported, because the video or the view has
+        ended."""
         readings: list[Reading] = []
         for trail in self._trails:
             if not trail.lost and not trail.rest_reported:
@@ -150,7 +152,7 @@ class Follower:
 
     def _follow(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
         moving = [trail for trail in self._trails if not trail.lost]
-        claimed = assigned(moving, spots, t_us, die_px)
+        claimed = assign_spots(moving, spots, t_us, die_px)
         readings: list[Reading] = []
         for trail in moving:
             spot = claimed.get(trail.die)
@@ -158,21 +160,23 @@ class Follower:
                 trail.spot = None
                 continue
             sharers = [other for other in moving if claimed.get(other.die) is spot]
-            place, error_px = place_in(spot, trail, sharers, t_us, die_px)
-            readings += self._seen(trail, t_us, spot, place, error_px)
+            place, error_px = locate_die(spot, trail, sharers, t_us, die_px)
+            readings += self._record_sighting(trail, t_us, spot, place, error_px)
         return readings
 
-    def _seen(self, trail: Trail, t_us: int, spot: Spot, place: Array, error_px: float) -> list[Reading]:
+    def _record_sighting(
+        self, trail: Trail, t_us: int, spot: Spot, place: Array, error_px: float
+    ) -> list[Reading]:
         trail.spot, trail.at_border = spot, spot.at_border
         trail.seen_us = t_us
         trail.t_us.append(t_us)
         trail.places.append(place)
         moved_px = float(np.hypot(*(place - trail.still_place)))
         die_px = self.rig.die_px(*map(float, place))
-        allowed_px = NUDGED_SHARE * die_px if trail.rest_reported else STILL_PX
-        if moved_px > allowed_px and not self._flickers(trail, moved_px, die_px):
+        allowed_px = NUDGED_EDGES * die_px if trail.rest_reported else STILL_PX
+        if moved_px > allowed_px and not self._only_flickers(trail, moved_px, die_px):
             trail.still_since_us, trail.still_place = t_us, place
-            # A die's first frames have passed by the time it is recognized as a die.
+            # When a die is recognized as one, its first frames have already passed.
             trail.still_look = self._around(place) if t_us == self._picture_us else None
             trail.rest_reported = False
         if trail.rest_reported:
@@ -201,13 +205,13 @@ class Follower:
         smooth: Array = cv2.GaussianBlur(part, (0, 0), 1.0) if part.size else part
         return smooth
 
-    def _flickers(self, trail: Trail, moved_px: float, die_px: float) -> bool:
+    def _only_flickers(self, trail: Trail, moved_px: float, die_px: float) -> bool:
         """Return whether a die has not moved although the centre of its spot has."""
         before = trail.still_look
-        if before is None or not before.size or moved_px > FLICKER_SHARE * die_px:
+        if before is None or not before.size or moved_px > FLICKER_EDGES * die_px:
             return False
-        changed = cv2.absdiff(before, self._around(trail.still_place)).max(axis=2) > SAME_GREYS
-        return float(changed.mean()) < CHANGED_SHARE
+        changed = cv2.absdiff(before, self._around(trail.still_place)).max(axis=2) > MAX_NOISE_GREYS
+        return float(changed.mean()) < CHANGED_FRACTION
 
     def _begin(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
         """Return the releases and the first points of dice that have come into view."""
@@ -217,35 +221,35 @@ class Follower:
         for spot in spots:
             if id(spot) in owned:
                 continue
-            if not LEAST_SHARE * 1.6 * die_px**2 < spot.area < MAX_SHARE * die_px**2:
+            if not MIN_AREA_FACES * 1.6 * die_px**2 < spot.area < MAX_AREA_FACES * die_px**2:
                 continue
             missing = [trail for trail in self._trails if trail.lost and not trail.rest_reported]
-            lately = len(missing) == 1 and t_us - missing[0].seen_us < BACK_US
-            if lately and not spot.at_border:
-                readings += self._found_again(missing[0], t_us, spot, die_px)
+            recently_lost = len(missing) == 1 and t_us - missing[0].seen_us < REAPPEAR_US
+            if recently_lost and not spot.at_border:
+                readings += self._resume_trail(missing[0], t_us, spot, die_px)
             else:
                 free.append(spot)
         for path in self._arrivals.add(t_us, free, die_px):
-            if not self._under_way(t_us) and stays(path, die_px):
+            if not self._is_throw_in_flight(t_us) and is_still(path, die_px):
                 self._objects.add(path[-1])
                 continue
-            if len(path) == 1 and any(trail.came_by(path[0], die_px) for trail in self._trails):
+            if len(path) == 1 and any(trail.may_be_sighting(path[0], die_px) for trail in self._trails):
                 continue
             if len(self._trails) >= self.rig.file.dice:
                 if not all(trail.rest_reported or trail.lost for trail in self._trails):
                     continue
                 self._trails = []
-            readings += self._released(path, t_us, die_px)
+            readings += self._start_trail(path, t_us, die_px)
         return readings
 
-    def _under_way(self, t_us: int) -> bool:
+    def _is_throw_in_flight(self, t_us: int) -> bool:
         """Return whether a die of a throw is moving or missing: a still object may then be a die."""
         return any(
-            not trail.rest_reported and not (trail.lost and t_us - trail.seen_us > BACK_US)
+            not trail.rest_reported and not (trail.lost and t_us - trail.seen_us > REAPPEAR_US)
             for trail in self._trails
         )
 
-    def _released(self, path: Sequence[Sighting], now_us: int, die_px: float) -> list[Reading]:
+    def _start_trail(self, path: Sequence[Sighting], now_us: int, die_px: float) -> list[Reading]:
         """Start following another die; return its release and its first points."""
         first = path[0]
         place = np.array([first.spot.x, first.spot.y])
@@ -254,16 +258,17 @@ class Follower:
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
-                # If the release is stamped later than it happened, its position is that of the spot then.
-                trail.hand = other.place_at(trail.released_us)
+                # If the release is stamped later than it happened, its position is that of the spot at that
+                # time.
+                trail.release_place = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
         self._trails.append(trail)
         readings: list[Reading] = []
         # If the hand is out of view, dice that left it together may come into view one after the other.
         unproven = self._trails[:-1] if not self.rig.file.hand_in_sight else together
-        if not any(trail.released_us - other.released_us > TOGETHER_US for other in unproven):
-            x, y = self.rig.to_table(*map(float, trail.hand))
+        if not any(trail.released_us - other.released_us > MAX_TOGETHER_US for other in unproven):
+            x, y = self.rig.to_table(*map(float, trail.release_place))
             readings.append(
                 DieReleased(
                     t=trail.released_us,
@@ -275,18 +280,20 @@ class Follower:
                 )
             )
         for t_us, spot in path:
-            readings += self._seen(trail, t_us, spot, *place_in(spot, trail, (trail,), t_us, die_px))
+            readings += self._record_sighting(
+                trail, t_us, spot, *locate_die(spot, trail, (trail,), t_us, die_px)
+            )
         if trail.seen_us != now_us:
             trail.spot = None
         return readings
 
-    def _found_again(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
-        """Resume following a lost die that reappears as this spot; return its readings."""
+    def _resume_trail(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
+        """Resume following a lost die, which reappears as this spot; return its readings."""
         trail.lost = False
         trail.t_us, trail.places = [], []
-        return self._seen(trail, t_us, spot, np.array([spot.x, spot.y]), blur_error(spot, die_px))
+        return self._record_sighting(trail, t_us, spot, np.array([spot.x, spot.y]), blur_error(spot, die_px))
 
-    def _lose(self, t_us: int) -> list[Reading]:
+    def _report_lost(self, t_us: int) -> list[Reading]:
         readings: list[Reading] = []
         for trail in self._trails:
             if trail.lost or trail.rest_reported or t_us - trail.seen_us < LOST_US:
@@ -299,63 +306,68 @@ class Follower:
         """Discard a throw once nothing is seen where its dice lay."""
         if not self._trails or not all(trail.rest_reported or trail.lost for trail in self._trails):
             return
-        if any(t_us - trail.seen_us < GONE_US for trail in self._trails):
+        if any(t_us - trail.seen_us < COLLECTED_US for trail in self._trails):
             return
         if not any(not spot.at_border for spot in spots):
             self._trails = []
 
-    def _rest(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
-        """Return the rests of dice on whose faces two frames agree, or which were unclear for too long."""
+    def _report_rests(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
+        """Return the resting positions of dice on whose faces two frames agree, or that were unclear for too
+        long."""
         readings: list[Reading] = []
-        lying = [trail for trail in self._trails if self._lies(trail, t_us)]
+        lying = [trail for trail in self._trails if self._is_lying(trail, t_us)]
         parts = {trail.die: still.around(trail.places[-1], LOOK_EDGES * die_px) for trail in lying}
         faces: dict[int, DieSeen] = {}
         for trail in self._trails:
             if trail.rest_reported and trail.read is not None:
                 faces[trail.die] = trail.read
-        whys: dict[int, str] = {}
+        reasons: dict[int, str] = {}
         for trail in lying:
             part, low = parts[trail.die]
             trail.looks = (*trail.looks, Look(t_us, part))[-LOOKS:]
             shared = any(other.spot is trail.spot for other in self._trails if other is not trail)
-            near = SHARED_SHARE if shared else NEAR_SHARE
-            seen, whys[trail.die] = face_in(part, low, still.zoom, trail.places[-1], die_px, near_share=near)
+            near = SHARED_EDGES if shared else NEAR_EDGES
+            seen, reasons[trail.die] = read_face_at(
+                part, low, still.zoom, trail.places[-1], die_px, near_edges=near
+            )
             if seen is not None:
                 faces[trail.die] = seen
         for trail in lying:
             part, low = parts[trail.die]
-            seen, self.why = faces.get(trail.die), whys[trail.die]
+            seen, self.why = faces.get(trail.die), reasons[trail.die]
             outlines = Outlines(self.rig, still.zoom, low, die_px * still.zoom)
             shape = None
             if seen is not None:
-                beside = [other for die, other in faces.items() if die != trail.die]
-                shape = outlines.shape(self._background.beyond(part, low, still.zoom), seen, beside)
-                off = outlines.off(shape)
-                if off:
-                    self.why = f"its outline differs from a die flat on the felt by {off:.0%} of a face"
+                neighbours = [other for die, other in faces.items() if die != trail.die]
+                shape = outlines.shape(self._background.classify(part, low, still.zoom), seen, neighbours)
+                difference = outlines.difference_from_flat(shape)
+                if difference:
+                    self.why = (
+                        f"its outline differs from a die flat on the felt by {difference:.0%} of a face"
+                    )
                     seen = None
-            agreed = seen is not None and trail.read is not None and _agree(seen, trail.read)
+            agreed = seen is not None and trail.read is not None and _are_same(seen, trail.read)
             trail.read = seen
-            if not agreed and t_us - trail.trying_since_us < PATIENCE_US:
+            if not agreed and t_us - trail.reading_since_us < REREAD_US:
                 continue
             trail.rest_reported = True
             tilt_deg = outlines.tilt_deg(shape) if seen is None and shape is not None else None
             on: Surface = "unknown"
-            if agreed and shape is not None and self.rig.has_position and outlines.clear(shape):
+            if agreed and shape is not None and self.rig.has_position and outlines.is_felt_plain(shape):
                 on = "felt"
-            readings.append(self._at_rest(trail, t_us, seen if agreed else None, on, tilt_deg or 0.0))
+            readings.append(self._build_rest(trail, t_us, seen if agreed else None, on, tilt_deg or 0.0))
         return readings
 
-    def _lies(self, trail: Trail, t_us: int) -> bool:
+    def _is_lying(self, trail: Trail, t_us: int) -> bool:
         """Return whether a die whose rest has not been reported is still now."""
         if trail.lost or trail.rest_reported:
             return False
         if trail.spot is None or t_us - trail.still_since_us < STILL_US:
-            trail.read, trail.looks, trail.trying_since_us = None, (), t_us
+            trail.read, trail.looks, trail.reading_since_us = None, (), t_us
             return False
         return True
 
-    def _at_rest(
+    def _build_rest(
         self, trail: Trail, t_us: int, seen: DieSeen | None, on: Surface, tilt_deg: float
     ) -> DieRest:
         place = trail.places[-1] if seen is None else np.array([seen.x, seen.y])
@@ -376,17 +388,17 @@ class Follower:
 
 def _left_together(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
     """Return whether a die that comes into view at a position left the hand together with another die."""
-    soon = t_us - other.released_us < SAME_HAND_US
-    return soon and float(np.hypot(*(other.hand - place))) < 6 * die_px
+    in_time = t_us - other.released_us < SAME_HAND_US
+    return in_time and float(np.hypot(*(other.release_place - place))) < 6 * die_px
 
 
 def _came_as_one(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
     """Return whether a die first seen at a position had formed one spot with another die until then."""
-    then = bisect_right(other.t_us, t_us) - 1
-    if then < 1 or t_us - other.t_us[then] > LOST_US:
+    index = bisect_right(other.t_us, t_us) - 1
+    if index < 1 or t_us - other.t_us[index] > LOST_US:
         return False
-    return float(np.hypot(*(other.places[then] - place))) < PARTS_EDGES * die_px
+    return float(np.hypot(*(other.places[index] - place))) < SEPARATION_EDGES * die_px
 
 
-def _agree(one: DieSeen, other: DieSeen) -> bool:
+def _are_same(one: DieSeen, other: DieSeen) -> bool:
     return one.up == other.up and float(np.hypot(one.x - other.x, one.y - other.y)) < 2.0

@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 from drivers.vision.arrays import Array
 
-DIFFERS = 38
-"""Least difference in the channel that differs most, in grey levels; noise and flicker stay under 20."""
-STILL_DIFFERS, SOFT_PX = 18, 1.0
+MIN_DIFFERENCE = 38
+"""Minimum difference in the channel that differs most, in grey levels; noise and flicker stay under 20."""
+MIN_STILL_DIFFERENCE, SOFT_PX = 18, 1.0
 """The same for a still, whose noise is smoothed away first: a dark flank differs little from a dark cloth."""
 TABLE, OTHER, UNSURE = 0, 1, 2
 """What a pixel of a still shows: the empty table, something else, or a print whose exact position is
 uncertain."""
-PRINTED = 36
+MIN_PRINT_STEP = 36
 """Difference in grey levels between neighbouring pixels of the cloth that indicates a print."""
 SHADE = (0.1, 1.25)
 """Light on the cloth in a still, as a fraction of that on the empty table: a die may block or reflect light.
@@ -25,7 +25,8 @@ SHADOW_RATIO = (0.35, 0.97)
 SHADOW_SPREAD = 0.13
 BAND_ROWS = 32
 HALF = 2
-"""Spots are searched for at half size: a quarter of the work, with edges accurate to a pixel."""
+"""Spots are searched for at half size, which is a quarter of the work; their edges are accurate to a
+pixel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Spot:
         return self.right - self.left, self.bottom - self.top
 
 
-def median_of(frames: list[Array]) -> Array:
+def median_picture(frames: list[Array]) -> Array:
     """Return the empty table behind moving objects: the median of each pixel."""
     middle: Array = np.empty_like(frames[0])
     # Band by band, to avoid a second copy of 31 large frames in memory.
@@ -60,23 +61,24 @@ def median_of(frames: list[Array]) -> Array:
 
 
 class Background:
-    """The empty table as it looks now: it follows slow changes of light, but not objects on the table."""
+    """The empty table as it looks now: this picture follows slow changes of light, but not objects on the
+    table."""
 
     def __init__(self, picture: Array) -> None:
         """Start with a picture of the empty table."""
         self._mean: Array = half(picture).astype(np.float32)
         self._now: Array = half(picture)
 
-    def spots(self, picture: Array, least_area: float) -> list[Spot]:
+    def spots(self, picture: Array, min_area: float) -> list[Spot]:
         """Return the spots that differ from the empty table and have at least this area (square pixels)."""
         small = half(picture)
-        mask = _differs(small, self._now)
+        mask = _difference_mask(small, self._now)
         self._learn(small, mask)
         count, labels, stats, middles = cv2.connectedComponentsWithStats(mask, connectivity=8)
         found = []
         for at in range(1, count):
             left, top, width, height, area = (int(value) for value in stats[at])
-            if area * HALF**2 < least_area:
+            if area * HALF**2 < min_area:
                 continue
             border = (
                 left <= 1
@@ -84,7 +86,7 @@ class Background:
                 or left + width >= mask.shape[1] - 1
                 or top + height >= mask.shape[0] - 1
             )
-            own = (labels[top : top + height, left : left + width] == at).astype(np.uint8)
+            mask_part = (labels[top : top + height, left : left + width] == at).astype(np.uint8)
             x, y = (float(value) * HALF + 0.5 for value in middles[at])
             found.append(
                 Spot(
@@ -96,12 +98,12 @@ class Background:
                     float((top + height) * HALF),
                     float(area * HALF**2),
                     border,
-                    own,
+                    mask_part,
                 )
             )
         return found
 
-    def beyond(self, part: Array, low: Array, zoom: float) -> Array:
+    def classify(self, part: Array, low: Array, zoom: float) -> Array:
         """Return what each pixel of a part of a still shows: TABLE, OTHER or UNSURE.
 
         Args:
@@ -113,19 +115,23 @@ class Background:
         start = ((np.asarray(low, float) + 0.5) / zoom) / HALF - 0.5
         to_now = np.array([[step, 0.0, start[0]], [0.0, step, start[1]]])
         size = (part.shape[1], part.shape[0])
-        how = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
         # A print is coarser in the learned picture, so a value between the lightest and the darkest of its
         # neighbours is not a die.
-        beside = np.ones((3, 3), np.uint8)
+        neighbourhood = np.ones((3, 3), np.uint8)
         darkest, empty, lightest = (
-            cv2.warpAffine(plane, to_now, size, flags=how, borderMode=cv2.BORDER_REPLICATE)
-            for plane in (cv2.erode(self._now, beside), self._now, cv2.dilate(self._now, beside))
+            cv2.warpAffine(plane, to_now, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
+            for plane in (
+                cv2.erode(self._now, neighbourhood),
+                self._now,
+                cv2.dilate(self._now, neighbourhood),
+            )
         )
         soft = cv2.GaussianBlur(part, (0, 0), SOFT_PX)
-        apart = cv2.max(cv2.subtract(soft, lightest), cv2.subtract(darkest, soft))
-        printed = cv2.subtract(lightest, darkest).max(axis=2) > PRINTED
-        shaded = _tinted(soft, empty)
-        other = ((apart.max(axis=2) > STILL_DIFFERS) & ~shaded).astype(np.uint8)
+        difference = cv2.max(cv2.subtract(soft, lightest), cv2.subtract(darkest, soft))
+        printed = cv2.subtract(lightest, darkest).max(axis=2) > MIN_PRINT_STEP
+        shaded = _shows_table(soft, empty)
+        other = ((difference.max(axis=2) > MIN_STILL_DIFFERENCE) & ~shaded).astype(np.uint8)
         other = cv2.morphologyEx(other, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
         other = cv2.morphologyEx(other, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
         kinds: Array = np.where(other != 0, OTHER, np.where(printed, UNSURE, TABLE)).astype(np.uint8)
@@ -143,29 +149,29 @@ def half(picture: Array) -> Array:
     return cv2.resize(picture, None, fx=1 / HALF, fy=1 / HALF, interpolation=cv2.INTER_AREA)
 
 
-def _tinted(picture: Array, empty: Array) -> npt.NDArray[np.bool_]:
+def _shows_table(picture: Array, empty: Array) -> npt.NDArray[np.bool_]:
     """Return where a picture shows the empty table in more or less light, as in the shadow close to a die.
 
     In a deep shadow the channels are not darkened alike, but the remaining tint still identifies the cloth.
     """
     now, cloth = picture.astype(np.float32), empty.astype(np.float32)
     light = (now * cloth).sum(axis=2) / np.maximum((cloth * cloth).sum(axis=2), 1.0)
-    off = np.abs(now - light[..., None] * cloth).max(axis=2)
-    same: npt.NDArray[np.bool_] = (light > SHADE[0]) & (light < SHADE[1]) & (off < STILL_DIFFERS)
+    deviation = np.abs(now - light[..., None] * cloth).max(axis=2)
+    same: npt.NDArray[np.bool_] = (light > SHADE[0]) & (light < SHADE[1]) & (deviation < MIN_STILL_DIFFERENCE)
     return same
 
 
-def _differs(small: Array, empty: Array) -> Array:
-    apart = cv2.absdiff(small, empty)
-    blue, green, red = cv2.split(apart)
-    most = cv2.max(cv2.max(blue, green), red)
-    mask: Array = (most > DIFFERS).astype(np.uint8)
+def _difference_mask(small: Array, empty: Array) -> Array:
+    difference = cv2.absdiff(small, empty)
+    blue, green, red = cv2.split(difference)
+    largest = cv2.max(cv2.max(blue, green), red)
+    mask: Array = (largest > MIN_DIFFERENCE).astype(np.uint8)
     if cv2.countNonZero(mask):
         rows, columns = np.nonzero(mask)
         now = small[rows, columns].astype(np.float32) + 4
-        share = now / (empty[rows, columns].astype(np.float32) + 4)
-        dark = (share > SHADOW_RATIO[0]).all(axis=1) & (share < SHADOW_RATIO[1]).all(axis=1)
-        shadow = dark & (share.max(axis=1) - share.min(axis=1) < SHADOW_SPREAD)
+        ratio = now / (empty[rows, columns].astype(np.float32) + 4)
+        dark = (ratio > SHADOW_RATIO[0]).all(axis=1) & (ratio < SHADOW_RATIO[1]).all(axis=1)
+        shadow = dark & (ratio.max(axis=1) - ratio.min(axis=1) < SHADOW_SPREAD)
         mask[rows[shadow], columns[shadow]] = 0
         mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
         mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))

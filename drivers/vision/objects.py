@@ -1,7 +1,7 @@
 """Objects placed on the table between throws: chips, cards, a stick.
 
 A thrown die is moving when it comes into view. Therefore an object that is still when first seen, while no
-throw is under way, is not a die; it is excluded from throws until it is removed or moved.
+throw is in progress, is not a die; it is excluded from throws until it is removed or moved.
 """
 
 from collections.abc import Sequence
@@ -12,19 +12,21 @@ import numpy as np
 from drivers.vision.arrivals import Sighting
 from drivers.vision.moving import Spot
 
-STAYS_EDGES = 0.1
+STILL_EDGES = 0.1
 """An object that moves less than this from frame to frame is still; a die rolling at 10 cm/s moves more."""
-ALIKE_SHARE = 0.25
-"""Largest relative difference in area between two views of one object: light changes it by less than this."""
-TAKEN_US = 1_000_000
-"""An object that has not been seen for this long was removed; a passing hand hides it for a shorter time."""
+MAX_AREA_DIFFERENCE = 0.25
+"""Maximum relative difference in area between two views of one object: light changes the area by less than
+this."""
+REMOVED_US = 1_000_000
+"""An object that has not been seen for this long has been removed; a passing hand hides it for a shorter
+time."""
 
 
-def stays(path: Sequence[Sighting], die_px: float) -> bool:
+def is_still(path: Sequence[Sighting], die_px: float) -> bool:
     """Return whether an object was seen in several frames and did not move."""
     return len(path) > 1 and all(
         float(np.hypot(after.spot.x - before.spot.x, after.spot.y - before.spot.y))
-        < max(1.0, STAYS_EDGES * die_px)
+        < max(1.0, STILL_EDGES * die_px)
         for before, after in pairwise(path)
     )
 
@@ -45,15 +47,15 @@ class Objects:
         return any(_alike(spot, known.spot, die_px) for known in self._known)
 
     def see(self, t_us: int, spots: Sequence[Spot], die_px: float) -> None:
-        """Note which objects this frame shows, and discard those that were removed."""
-        there = [
+        """Record which objects this frame shows, and discard those that were removed."""
+        updated = [
             Sighting(t_us, known.spot) if any(_alike(spot, known.spot, die_px) for spot in spots) else known
             for known in self._known
         ]
-        self._known = [known for known in there if t_us - known.t_us < TAKEN_US]
+        self._known = [known for known in updated if t_us - known.t_us < REMOVED_US]
 
 
 def _alike(one: Spot, other: Spot, die_px: float) -> bool:
-    near = max(2.0, STAYS_EDGES * die_px)
-    sized = abs(one.area - other.area) < ALIKE_SHARE * other.area
-    return sized and float(np.hypot(one.x - other.x, one.y - other.y)) < near
+    max_distance = max(2.0, STILL_EDGES * die_px)
+    same_size = abs(one.area - other.area) < MAX_AREA_DIFFERENCE * other.area
+    return same_size and float(np.hypot(one.x - other.x, one.y - other.y)) < max_distance

@@ -1,8 +1,8 @@
 """Whether a die lies flat on the felt: its outline is compared with that of a flat die at the same position.
 
 If the camera's position is known, a cube that leans by 10 degrees shows a sixth of an edge more on one side
-than a flat cube. Anything beyond a flat die's outline is a flank, a chip under the die, the other die or a
-finger. These are not distinguished, but a die with such an outline is never reported as flat.
+than a flat cube does. Anything beyond a flat die's outline is a flank, a chip under the die, the other die or
+a finger. These are not distinguished, but a die with such an outline is never reported as flat.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,25 +18,27 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 
 SOFT_EDGES = 0.07
-"""Blur and measuring error of an outline, in edges; a lean of 6 degrees has no larger effect."""
-OFF_FACES = 0.05
-"""An area beyond a flat die's outline, or missing within it, is more than blur if it exceeds this fraction of
-a face."""
-AROUND_EDGES, UNSURE_SHARE = 0.3, 0.2
-"""A print may hide a flank if more of the felt within AROUND_EDGES of a die is printed than UNSURE_SHARE."""
-TURNS_DEG = 4.0
+"""Blur and measuring error of an outline, in edges; a tilt of 6 degrees has no larger effect."""
+MAX_BLUR_FACES = 0.05
+"""An area beyond a flat die's outline, or missing within it, exceeds the blur if it is larger than this
+fraction of a face."""
+AROUND_EDGES, MAX_UNSURE_FRACTION = 0.3, 0.2
+"""A print may hide a flank if more of the felt within AROUND_EDGES of a die is printed than
+MAX_UNSURE_FRACTION."""
+TURN_STEP_DEG = 4.0
 """A face's pips show its turn to within two of these steps; the pip of a 1 does not show it."""
-SLOPE = 0.58
-"""If the lens is unknown, a flank may be visible as from 30 degrees off the vertical, the mounting's limit.
+MAX_SLOPE = 0.58
+"""If the lens is unknown, a flank may be as visible as from 30 degrees off the vertical, the mounting's
+limit.
 """
 TILTS_DEG = range(8, 45, 4)
-TILT_FIT = 0.88
+MIN_TILT_FIT = 0.88
 """A tilt is reported if the overlap of a leaning cube's outline with the observed one, over their union, is
 at least this.
 """
 
-BESIDE = 3
-"""A pixel that another die covers: a fourth value in addition to TABLE, OTHER and UNSURE."""
+OTHER_DIE = 3
+"""A pixel that another die covers: a fourth value, besides TABLE, OTHER and UNSURE."""
 
 _CUBE = np.array(list(product((-0.5, 0.5), repeat=3)))
 
@@ -48,7 +50,7 @@ class Shape:
     middle: Array
     side: tuple[float, float] | None
     """The direction of one of the face's sides; None if unknown, as for a 1."""
-    own: Array
+    pixels: Array
     """TABLE, OTHER, UNSURE or BESIDE for each pixel of this die and of anything that touches it."""
 
 
@@ -69,96 +71,108 @@ class Outlines:
         self._low = np.asarray(low, float)
         self._die_px = die_px
 
-    def shape(self, differs: Array, seen: DieSeen, beside: Sequence[DieSeen]) -> Shape:
+    def shape(self, differs: Array, seen: DieSeen, neighbours: Sequence[DieSeen]) -> Shape:
         """Return the shape of a die whose face was read; `differs` is what each pixel of the part shows.
 
-        The other dice whose faces were read, `beside`, are excluded from the shape.
+        The other dice whose faces were read, `neighbours`, are excluded from the shape.
         """
         left = differs.copy()
-        for other in beside:
+        for other in neighbours:
             middle = self._in_still(other)
-            near = min(self._flat(middle, other.side), key=lambda outline: self._beyond(differs, outline))
-            self._fill(left, near, BESIDE)
+            near = min(
+                self._flat_outlines(middle, other.side),
+                key=lambda outline: self._area_beyond(differs, outline),
+            )
+            self._fill(left, near, OTHER_DIE)
         middle = self._in_still(seen)
-        return Shape(middle, seen.side, _around(left, middle))
+        return Shape(middle, seen.side, _connected_part(left, middle))
 
-    def off(self, shape: Shape) -> float:
+    def difference_from_flat(self, shape: Shape) -> float:
         """Return how much a shape differs from a flat die's, as a fraction of a face; 0 if it is only blur.
 
         Areas beyond the outline count, and so do areas missing within it: a die that leans towards the camera
         hides the flank that a flat die would show there.
         """
-        least = float("inf")
-        for outline in self._flat(shape.middle, shape.side):
-            away = max(self._beyond(shape.own, outline), self._missing(shape.own, outline))
-            least = min(least, away / self._die_px**2)
-            if least <= OFF_FACES:
+        smallest = float("inf")
+        for outline in self._flat_outlines(shape.middle, shape.side):
+            excess = max(self._area_beyond(shape.pixels, outline), self._area_missing(shape.pixels, outline))
+            smallest = min(smallest, excess / self._die_px**2)
+            if smallest <= MAX_BLUR_FACES:
                 return 0.0
-        return least
+        return smallest
 
-    def clear(self, shape: Shape) -> bool:
+    def is_felt_plain(self, shape: Shape) -> bool:
         """Return whether the felt around a flat die is plain enough for a flank to show against it."""
-        around = np.zeros_like(shape.own)
-        outline = next(self._flat(shape.middle, shape.side))
+        around = np.zeros_like(shape.pixels)
+        outline = next(self._flat_outlines(shape.middle, shape.side))
         cv2.polylines(
             around, [outline], isClosed=True, color=1, thickness=round(2 * AROUND_EDGES * self._die_px)
         )
         self._fill(around, outline, 0)
-        unsure = cv2.countNonZero(cv2.bitwise_and(around, (shape.own == UNSURE).astype(np.uint8)))
-        return unsure <= UNSURE_SHARE * cv2.countNonZero(around)
+        unsure = cv2.countNonZero(cv2.bitwise_and(around, (shape.pixels == UNSURE).astype(np.uint8)))
+        return unsure <= MAX_UNSURE_FRACTION * cv2.countNonZero(around)
 
     def tilt_deg(self, shape: Shape) -> float | None:
         """Return the tilt of a cube with this shape; None if no leaning cube has it."""
         if not self._rig.has_position:
             return None
         best, tilt = 0.0, 0.0
-        some, certain = ((shape.own != TABLE).astype(np.uint8), (shape.own == OTHER).astype(np.uint8))
-        turns = self._turns(shape.middle, shape.side)
+        occupied, certain = (
+            (shape.pixels != TABLE).astype(np.uint8),
+            (shape.pixels == OTHER).astype(np.uint8),
+        )
+        turns = self._possible_turns(shape.middle, shape.side)
         for turn, degrees, towards in product(turns, TILTS_DEG, (0.0, 90.0, 180.0, 270.0)):
-            for outline in self._drawn(shape.middle, turn, float(degrees), towards):
-                drawn = np.zeros_like(some)
+            for outline in self._draw_outlines(shape.middle, turn, float(degrees), towards):
+                drawn = np.zeros_like(occupied)
                 cv2.fillConvexPoly(drawn, outline, 1)
-                both = cv2.countNonZero(cv2.bitwise_and(drawn, some))
+                both = cv2.countNonZero(cv2.bitwise_and(drawn, occupied))
                 fit = both / max(1, cv2.countNonZero(cv2.bitwise_or(drawn, certain)))
                 if fit > best:
                     best, tilt = fit, float(degrees)
-        return tilt if best >= TILT_FIT else None
+        return tilt if best >= MIN_TILT_FIT else None
 
     @property
-    def _soft(self) -> int:
+    def _blur_px(self) -> int:
         return max(3, round(2 * SOFT_EDGES * self._die_px))
 
     def _fill(self, where: Array, outline: Array, value: int) -> None:
         """Fill an outline and its blur with a value."""
         cv2.fillConvexPoly(where, outline, value)
-        cv2.polylines(where, [outline], isClosed=True, color=value, thickness=self._soft)
+        cv2.polylines(where, [outline], isClosed=True, color=value, thickness=self._blur_px)
 
-    def _beyond(self, own: Array, outline: Array) -> float:
+    def _area_beyond(self, pixels: Array, outline: Array) -> float:
         """Return the largest connected area beyond an outline, in pixels."""
-        left = (own == OTHER).astype(np.uint8)
+        left = (pixels == OTHER).astype(np.uint8)
         self._fill(left, outline, 0)
         return _largest(left)
 
-    def _missing(self, own: Array, outline: Array) -> float:
+    def _area_missing(self, pixels: Array, outline: Array) -> float:
         """Return the largest connected area within an outline that shows the table, in pixels."""
-        bare = np.zeros_like(own)
+        bare = np.zeros_like(pixels)
         cv2.fillConvexPoly(bare, outline, 1)
-        cv2.polylines(bare, [outline], isClosed=True, color=0, thickness=self._soft)
-        bare[own != TABLE] = 0
+        cv2.polylines(bare, [outline], isClosed=True, color=0, thickness=self._blur_px)
+        bare[pixels != TABLE] = 0
         return _largest(bare)
 
-    def _flat(self, middle: Array, side: tuple[float, float] | None) -> Iterator[Array]:
+    def _flat_outlines(self, middle: Array, side: tuple[float, float] | None) -> Iterator[Array]:
         """Yield the outlines that a flat die with this face up may have."""
-        for turn in self._turns(middle, side):
-            yield from self._drawn(middle, turn, 0.0, 0.0)
+        for turn in self._possible_turns(middle, side):
+            yield from self._draw_outlines(middle, turn, 0.0, 0.0)
 
-    def _turns(self, middle: Array, side: tuple[float, float] | None) -> Sequence[float]:
+    def _possible_turns(self, middle: Array, side: tuple[float, float] | None) -> Sequence[float]:
         """Return the possible turns of a face's sides on the table, the likeliest first."""
         if side is None:
-            return [float(turn) for turn in np.arange(0.0, 90.0, TURNS_DEG)]
-        here, there = (self._place(middle + np.array(side) * at) for at in (0.0, self._die_px / 2))
-        turn = float(np.degrees(np.arctan2(*(there - here)[::-1])))
-        return [turn, turn - TURNS_DEG, turn + TURNS_DEG, turn - 2 * TURNS_DEG, turn + 2 * TURNS_DEG]
+            return [float(turn) for turn in np.arange(0.0, 90.0, TURN_STEP_DEG)]
+        centre_mm, side_mm = (self._place(middle + np.array(side) * at) for at in (0.0, self._die_px / 2))
+        turn = float(np.degrees(np.arctan2(*(side_mm - centre_mm)[::-1])))
+        return [
+            turn,
+            turn - TURN_STEP_DEG,
+            turn + TURN_STEP_DEG,
+            turn - 2 * TURN_STEP_DEG,
+            turn + 2 * TURN_STEP_DEG,
+        ]
 
     def _in_still(self, seen: DieSeen) -> Array:
         middle: Array = (np.array([seen.x, seen.y]) + 0.5) * self._zoom - 0.5 - self._low
@@ -172,25 +186,27 @@ class Outlines:
         frame: Array = (pixel + self._low + 0.5) / self._zoom - 0.5
         return frame
 
-    def _drawn(self, middle: Array, turn_deg: float, tilt_deg: float, towards_deg: float) -> Iterator[Array]:
+    def _draw_outlines(
+        self, middle: Array, turn_deg: float, tilt_deg: float, towards_deg: float
+    ) -> Iterator[Array]:
         """Yield each outline that the camera may see of a cube whose upper face is centred at `middle`."""
-        axes = _turned(turn_deg + towards_deg) @ _leaning(tilt_deg)
+        axes = _turn_matrix(turn_deg + towards_deg) @ _tilt_matrix(tilt_deg)
         cube = (_CUBE - np.array([0.0, 0.0, 0.5])) @ axes.T
         cube_mm = cube * self._rig.die_mm
         top_mm = -float(cube_mm[:, 2].min())
         """Height of the upper face's centre when the lowest corner touches the felt."""
-        for seen in self._rig.shapes(self._in_frame(middle), cube_mm, top_mm, SLOPE):
+        for seen in self._rig.shapes(self._in_frame(middle), cube_mm, top_mm, MAX_SLOPE):
             pixels = (seen + 0.5) * self._zoom - 0.5 - self._low
             hull = cv2.convexHull(np.round(pixels).astype(np.int32))
             yield hull.reshape(-1, 2)
 
 
-def _turned(turn_deg: float) -> Array:
+def _turn_matrix(turn_deg: float) -> Array:
     cos, sin = np.cos(np.radians(turn_deg)), np.sin(np.radians(turn_deg))
     return np.array([[cos, -sin, 0.0], [sin, cos, 0.0], [0.0, 0.0, 1.0]])
 
 
-def _leaning(tilt_deg: float) -> Array:
+def _tilt_matrix(tilt_deg: float) -> Array:
     cos, sin = np.cos(np.radians(tilt_deg)), np.sin(np.radians(tilt_deg))
     return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
 
@@ -200,9 +216,9 @@ def _largest(mask: Array) -> float:
     return float(stats[1:, cv2.CC_STAT_AREA].max()) if count > 1 else 0.0
 
 
-def _around(differs: Array, middle: Array) -> Array:
+def _connected_part(differs: Array, middle: Array) -> Array:
     """Return only the connected part that contains a position; everything else becomes TABLE."""
     _, labels = cv2.connectedComponents((differs != TABLE).astype(np.uint8), connectivity=4)
     x, y = np.clip(np.round(middle).astype(int), 0, np.array(differs.shape[::-1]) - 1)
-    own: Array = np.where(labels == labels[y, x], differs, TABLE) if labels[y, x] else differs
-    return own
+    pixels: Array = np.where(labels == labels[y, x], differs, TABLE) if labels[y, x] else differs
+    return pixels

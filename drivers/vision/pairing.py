@@ -16,32 +16,32 @@ import numpy as np
 from controller.model.readings import DeviceDown, DeviceUp, Die, DieAt, DieLost, DieReleased, DieRest, Reading
 from drivers.vision.arrays import Array
 from drivers.vision.following import REST_AGE_US
-from drivers.vision.rays import Solved, solved
+from drivers.vision.rays import Intersection, solve_rays
 from drivers.vision.rig import UNKNOWN_HEIGHT_MM, Rig, RigError
 
 WAIT_US = 30_000
 """How long a point waits for the other camera's next frame; a table accepts it up to 120 ms after its
 time."""
 REST_WAIT_US = 60_000
-"""How long a rest waits for the other camera's reading of the same die."""
+"""How long a resting position waits for the other camera's reading of the same die."""
 POINT_AGE_US = 100_000
 """No point older than this is reported."""
-GAP_US = 60_000
+MAX_GAP_US = 60_000
 """If two points of one camera are farther apart than this, the die may have changed direction in between."""
-FRESH_US = 60_000
+HEIGHT_KNOWN_US = 60_000
 HEIGHT_MM_PER_US = 2.5e-3
-"""How fast a known height becomes uncertain: the speed at which dice fall and bounce."""
-RECENT, FEWEST = 6, 3
+"""The rate at which a known height becomes uncertain: the speed at which dice fall and bounce."""
+RECENT_POINTS, MIN_MATCHED_POINTS = 6, 3
 """Of the latest RECENT points, at least FEWEST must be seen by both cameras to decide whether two tracks are
 one die."""
 STILL_POINTS, STILL_MM = 4, 1.0
 """A die is still if its latest STILL_POINTS points are within STILL_MM of each other."""
-NEAR_MM = 12.0
-"""The largest distance between two cameras' positions of one die at rest."""
+MAX_REST_DISTANCE_MM = 12.0
+"""The maximum distance between two cameras' positions of one die at rest."""
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Tracked:
     """One die as one camera reports it."""
 
     t_us: list[int] = field(default_factory=list)
@@ -50,7 +50,7 @@ class _Seen:
     rest: DieRest | None = None
     lost: bool = False
     height: tuple[int, float] | None = None
-    """When its height was last known, and the height of its centre."""
+    """The time at which its height was last known, and the height of its centre."""
 
     @property
     def still(self) -> bool:
@@ -67,20 +67,20 @@ class _Seen:
             return None
         if self.t_us[after] == t_us:
             return _place(self.points[after]), _error(self.points[after])
-        if after == 0 or self.t_us[after] - self.t_us[after - 1] > GAP_US:
+        if after == 0 or self.t_us[after] - self.t_us[after - 1] > MAX_GAP_US:
             return None
         one, two = self.points[after - 1], self.points[after]
-        share = (t_us - one.t) / (two.t - one.t)
+        fraction = (t_us - one.t) / (two.t - one.t)
         error = max(_error(one), _error(two))
         step = _place(two) - _place(one)
-        beside = self.points[max(0, after - 2) : after + 2]
-        for before, then in pairwise(beside):
-            if then.t == before.t or then is two:
+        neighbours = self.points[max(0, after - 2) : after + 2]
+        for before, later in pairwise(neighbours):
+            if later.t == before.t or later is two:
                 continue
-            way = (_place(then) - _place(before)) * (two.t - one.t) / (then.t - before.t)
-            if float(np.hypot(*(way - step))) > 3 * error + 0.3 * float(np.hypot(*step)):
+            expected_step = (_place(later) - _place(before)) * (two.t - one.t) / (later.t - before.t)
+            if float(np.hypot(*(expected_step - step))) > 3 * error + 0.3 * float(np.hypot(*step)):
                 return None
-        return _place(one) + share * step, error
+        return _place(one) + fraction * step, error
 
 
 class Pair:
@@ -91,12 +91,12 @@ class Pair:
         for rig in (first, second):
             if not rig.has_position:
                 raise RigError(
-                    f"camera {rig.file.camera}: found no `lens`, expected one for each of the two cameras;"
+                    f"camera {rig.file.camera}: the rig file has no `lens`, and a pair of cameras needs two;"
                     " `tablectl camera calibrate` measures it from pictures of the board held in the air"
                 )
         self._rigs = (first, second)
         self._device = first.file.camera
-        self._dice: tuple[dict[int, _Seen], dict[int, _Seen]] = ({}, {})
+        self._dice: tuple[dict[int, _Tracked], dict[int, _Tracked]] = ({}, {})
         self._partners: dict[int, int] = {}
         """The second camera's number for a die, by the first camera's number."""
         self._rests: dict[int, tuple[int, DieRest]] = {}
@@ -108,21 +108,21 @@ class Pair:
         due: list[Reading] = []
         for reading in readings:
             if isinstance(reading, DieReleased):
-                due += self._released(camera, reading)
+                due += self._handle_release(camera, reading)
             elif isinstance(reading, DieAt):
-                self._point(camera, reading)
+                self._add_point(camera, reading)
             elif isinstance(reading, DieRest):
-                due += self._rested(camera, t_us, reading)
+                due += self._handle_rest(camera, t_us, reading)
             elif isinstance(reading, DieLost):
-                due += self._lost(camera, reading)
+                due += self._handle_loss(camera, reading)
             else:
-                due += self._health(camera, reading)
+                due += self._handle_health(camera, reading)
         self._match()
-        due += self._points(t_us)
-        due += self._waited(t_us)
+        due += self._due_points(t_us)
+        due += self._report_after_wait(t_us)
         return due
 
-    def _health(self, camera: int, reading: Reading) -> list[Reading]:
+    def _handle_health(self, camera: int, reading: Reading) -> list[Reading]:
         """Return a fault of either view, and its end once both views are clear."""
         if isinstance(reading, DeviceDown):
             self._down.add(camera)
@@ -132,7 +132,7 @@ class Pair:
                 return []
         return [msgspec.structs.replace(reading, dev=self._device)]
 
-    def _released(self, camera: int, reading: DieReleased) -> list[Reading]:
+    def _handle_release(self, camera: int, reading: DieReleased) -> list[Reading]:
         dice = self._dice[camera]
         if all(seen.rest is not None or seen.lost for seen in dice.values()):
             dice.clear()
@@ -140,11 +140,11 @@ class Pair:
             if camera == 0:
                 self._reported.clear()
                 self._rests.clear()
-        dice[reading.die] = _Seen()
+        dice[reading.die] = _Tracked()
         return [reading] if camera == 0 else []
 
-    def _point(self, camera: int, reading: DieAt) -> None:
-        seen = self._dice[camera].setdefault(reading.die, _Seen())
+    def _add_point(self, camera: int, reading: DieAt) -> None:
+        seen = self._dice[camera].setdefault(reading.die, _Tracked())
         seen.t_us.append(reading.t)
         seen.points.append(reading)
         seen.waiting.append(reading)
@@ -160,7 +160,7 @@ class Pair:
             (one, two): miss
             for one, seen in first.items()
             for two, other in second.items()
-            if (miss := self._miss(seen, other)) is not None
+            if (miss := self._ray_distance(seen, other)) is not None
         }
         for one, two in list(self._partners.items()):
             if misses.get((one, two), 0.0) > 1.0:
@@ -172,24 +172,24 @@ class Pair:
             if misses[one, two] < 1.0 and all(miss > 2.0 for miss in rivals):
                 self._partners[one] = two
 
-    def _miss(self, seen: _Seen, other: _Seen) -> float | None:
+    def _ray_distance(self, seen: _Tracked, other: _Tracked) -> float | None:
         """Return the distance at which two tracks' rays pass, over the limit for one die; None if unknown."""
-        off = [
-            found.off if found.one_die else max(found.off, 1.5)
-            for point in seen.points[-RECENT:]
+        distances = [
+            found.relative_distance if found.one_die else max(found.relative_distance, 1.5)
+            for point in seen.points[-RECENT_POINTS:]
             if (found := self._solve(point, other)) is not None
         ]
-        return float(np.median(off)) if len(off) >= FEWEST else None
+        return float(np.median(distances)) if len(distances) >= MIN_MATCHED_POINTS else None
 
-    def _solve(self, point: DieAt, other: _Seen) -> Solved | None:
-        there = other.at(point.t)
-        if there is None:
+    def _solve(self, point: DieAt, other: _Tracked) -> Intersection | None:
+        other_place = other.at(point.t)
+        if other_place is None:
             return None
         half = self._rigs[0].die_mm / 2
-        places = (np.array([point.x, point.y, half]), np.array([*there[0], half]))
-        return solved((self._rigs[0].eye, self._rigs[1].eye), places, (_error(point), there[1]))
+        places = (np.array([point.x, point.y, half]), np.array([*other_place[0], half]))
+        return solve_rays((self._rigs[0].eye, self._rigs[1].eye), places, (_error(point), other_place[1]))
 
-    def _points(self, t_us: int) -> list[Reading]:
+    def _due_points(self, t_us: int) -> list[Reading]:
         """Return the points that need not wait, combined if both cameras saw the die."""
         due: list[Reading] = []
         for die, seen in self._dice[0].items():
@@ -199,51 +199,52 @@ class Pair:
                 later = other is not None and bool(other.t_us) and other.t_us[-1] >= point.t
                 if not later and t_us - point.t < WAIT_US:
                     break
-                due.append(self._placed(seen, seen.waiting.pop(0), other))
+                due.append(self._combine_point(seen, seen.waiting.pop(0), other))
         for die, two in self._partners.items():
             if self._dice[0][die].lost and two in self._dice[1]:
                 other = self._dice[1][two]
                 fresh = [point for point in other.waiting if t_us - point.t < POINT_AGE_US]
-                due += [self._alone(1, point, other, die) for point in fresh]
+                due += [self._single_camera_point(1, point, other, die) for point in fresh]
             if two in self._dice[1]:
                 self._dice[1][two].waiting.clear()
         return due
 
-    def _placed(self, seen: _Seen, point: DieAt, other: _Seen | None) -> DieAt:
+    def _combine_point(self, seen: _Tracked, point: DieAt, other: _Tracked | None) -> DieAt:
         found = None if other is None else self._solve(point, other)
         if found is None or not found.one_die:
-            return self._alone(0, point, seen, point.die)
+            return self._single_camera_point(0, point, seen, point.die)
         seen.height = (point.t, found.height)
         return _point_at(point, np.array([found.x, found.y]), found.error, self._device, point.die)
 
-    def _alone(self, camera: int, point: DieAt, seen: _Seen, die: int) -> DieAt:
+    def _single_camera_point(self, camera: int, point: DieAt, seen: _Tracked, die: int) -> DieAt:
         """Return a point that only one camera saw, at the last known height or with a larger error."""
         rig = self._rigs[camera]
         if seen.still:
-            height, off = rig.die_mm / 2, 0.0
-        elif seen.height is not None and 0 <= point.t - seen.height[0] < FRESH_US:
-            height, off = seen.height[1], 3.0 + HEIGHT_MM_PER_US * (point.t - seen.height[0])
+            height, height_error_mm = rig.die_mm / 2, 0.0
+        elif seen.height is not None and 0 <= point.t - seen.height[0] < HEIGHT_KNOWN_US:
+            height, height_error_mm = seen.height[1], 3.0 + HEIGHT_MM_PER_US * (point.t - seen.height[0])
         else:
-            height, off = rig.die_mm / 2, UNKNOWN_HEIGHT_MM
+            height, height_error_mm = rig.die_mm / 2, UNKNOWN_HEIGHT_MM
         place, eye = _place(point), rig.eye
         place = place + (eye[:2] - place) * ((height - rig.die_mm / 2) / (eye[2] - rig.die_mm / 2))
-        error = float(np.hypot(_error(point), rig.height_error_mm(place, off)))
+        error = float(np.hypot(_error(point), rig.height_error_mm(place, height_error_mm)))
         return _point_at(point, place, error, self._device, die)
 
-    def _rested(self, camera: int, t_us: int, reading: DieRest) -> list[Reading]:
-        """Return a rest once both cameras have reported it; the first report waits in `_rests`."""
-        self._dice[camera].setdefault(reading.die, _Seen()).rest = reading
+    def _handle_rest(self, camera: int, t_us: int, reading: DieRest) -> list[Reading]:
+        """Return a resting position once both cameras have reported it; the first report waits in
+        `_rests`."""
+        self._dice[camera].setdefault(reading.die, _Tracked()).rest = reading
         self._match_by_place(camera, reading)
-        die = self._name(camera, reading.die)
+        die = self._reported_number(camera, reading.die)
         if die is None:
             return []
         other = self._dice[1].get(self._partners.get(die, 0)) if camera == 0 else self._dice[0].get(die)
         if other is None or other.lost:
-            return self._at_rest(t_us, die, reading)
+            return self._report_rest(t_us, die, reading)
         if other.rest is None:
             self._rests.setdefault(die, (t_us, reading))
             return []
-        return self._at_rest(t_us, die, _agreed(reading, other.rest))
+        return self._report_rest(t_us, die, _combine_rests(reading, other.rest))
 
     def _match_by_place(self, camera: int, reading: DieRest) -> None:
         """Pair two resting dice that are at the same position, and unpair those that are not."""
@@ -251,71 +252,79 @@ class Pair:
             if other.rest is None:
                 continue
             one, two = (reading.die, number) if camera == 0 else (number, reading.die)
-            if _near(reading, other.rest):
-                for name in [name for name, there in self._partners.items() if name == one or there == two]:
+            if _are_near(reading, other.rest):
+                for name in [
+                    name for name, partner in self._partners.items() if name == one or partner == two
+                ]:
                     del self._partners[name]
                 self._partners[one] = two
             elif self._partners.get(one) == two:
                 del self._partners[one]
 
-    def _waited(self, t_us: int) -> list[Reading]:
-        """Return rests that have waited long enough, and dice that only the second camera saw."""
+    def _report_after_wait(self, t_us: int) -> list[Reading]:
+        """Return resting positions that have waited long enough, and dice that only the second camera saw."""
         due: list[Reading] = []
         for die, (since_us, reading) in list(self._rests.items()):
             if t_us - since_us >= REST_WAIT_US:
-                due += self._at_rest(t_us, die, reading)
+                due += self._report_rest(t_us, die, reading)
         for two, seen in self._dice[1].items():
             free = [die for die in (1, 2) if die not in self._dice[0]]
             if free and two not in self._partners.values() and (seen.rest is not None or seen.lost):
                 self._partners[free[0]] = two
-                self._dice[0][free[0]] = _Seen(lost=True)
+                self._dice[0][free[0]] = _Tracked(lost=True)
                 if seen.rest is not None:
-                    due += self._at_rest(t_us, free[0], seen.rest)
+                    due += self._report_rest(t_us, free[0], seen.rest)
                 else:
                     due.append(DieLost(t=t_us, dev=self._device, die=_die(free[0])))
         return due
 
-    def _at_rest(self, t_us: int, die: int, reading: DieRest) -> list[Reading]:
+    def _report_rest(self, t_us: int, die: int, reading: DieRest) -> list[Reading]:
         self._rests.pop(die, None)
         before = self._reported.get(die)
-        if before is not None and before.up == reading.up and _near(before, reading):
+        if before is not None and before.up == reading.up and _are_near(before, reading):
             return []
-        if before is not None and before.up is not None and reading.up is not None and _near(before, reading):
+        if (
+            before is not None
+            and before.up is not None
+            and reading.up is not None
+            and _are_near(before, reading)
+        ):
             reading = msgspec.structs.replace(reading, up=None, confidence=0.0, on="unknown")
         self._reported[die] = reading
         t = max(reading.t, t_us - REST_AGE_US)
         return [msgspec.structs.replace(reading, t=t, dev=self._device, die=_die(die))]
 
-    def _lost(self, camera: int, reading: DieLost) -> list[Reading]:
+    def _handle_loss(self, camera: int, reading: DieLost) -> list[Reading]:
         """Return the loss of a die once neither camera sees it."""
-        self._dice[camera].setdefault(reading.die, _Seen()).lost = True
-        die = self._name(camera, reading.die)
+        self._dice[camera].setdefault(reading.die, _Tracked()).lost = True
+        die = self._reported_number(camera, reading.die)
         if die is None:
             return []
         other = self._dice[1].get(self._partners.get(die, 0)) if camera == 0 else self._dice[0].get(die)
         if other is not None and not other.lost:
-            return [] if other.rest is None else self._at_rest(reading.t, die, other.rest)
+            return [] if other.rest is None else self._report_rest(reading.t, die, other.rest)
         return [msgspec.structs.replace(reading, dev=self._device, die=_die(die))]
 
-    def _name(self, camera: int, die: int) -> int | None:
+    def _reported_number(self, camera: int, die: int) -> int | None:
         """Return the number under which a camera's die is reported; None while the first has no such die."""
         if camera == 0:
             return die
         return next((one for one, two in self._partners.items() if two == die), None)
 
 
-def _agreed(one: DieRest, other: DieRest) -> DieRest:
-    """Combine two cameras' rests of one die; the face is kept only if neither camera contradicts it."""
+def _combine_rests(one: DieRest, other: DieRest) -> DieRest:
+    """Combine two cameras' resting positions of one die; the face is kept only if neither camera contradicts
+    it."""
     leans = max(one, other, key=lambda rest: abs(rest.tilt_deg))
     if leans.tilt_deg or (one.up is not None and other.up is not None and one.up != other.up):
         return msgspec.structs.replace(leans, up=None, confidence=0.0, on="unknown")
-    if one.up is not None and other.up is not None and not _near(one, other):
+    if one.up is not None and other.up is not None and not _are_near(one, other):
         return msgspec.structs.replace(one, up=None, confidence=0.0, on="unknown")
     return one if one.up is not None else other
 
 
-def _near(one: DieRest, other: DieRest) -> bool:
-    return float(np.hypot(one.x - other.x, one.y - other.y)) < NEAR_MM
+def _are_near(one: DieRest, other: DieRest) -> bool:
+    return float(np.hypot(one.x - other.x, one.y - other.y)) < MAX_REST_DISTANCE_MM
 
 
 def _place(point: DieAt) -> Array:

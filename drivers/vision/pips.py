@@ -1,6 +1,6 @@
 """Finds possible pips: round spots of one colour on another, darker or lighter, in any channel.
 
-Pictures are processed at a fixed scale, at which a die's edge is `EDGE_PX` pixels long. All lengths are in
+Pictures are processed at a fixed scale, in which a die's edge is `EDGE_PX` pixels long. All lengths are in
 those pixels.
 """
 
@@ -16,15 +16,15 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 
 EDGE_PX = 72.0  # pips are then 11 to 19 pixels wide, enough for a sub-pixel outline
-RADIUS_SHARE = (
+RADIUS_FRACTIONS = (
     0.06,
     0.17,
 )  # a pip's radius over the edge: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice
 SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)  # differences of these blurs respond to discs of 4 to 9 pixels radius
-SAME_PX = 3.5  # candidates closer than this are one spot
+MAX_SAME_SPOT_PX = 3.5  # candidates closer than this are one spot
 MIN_CONTRAST = 14.0  # grey levels between pip and face; the pink die on white paper has 25
 RAYS = 20
-LINE = 240  # positions in a row of a map
+MAP_WIDTH = 240  # positions in a row of a map
 BORDER_PX = 40  # a ray's 20, and twice the movement of a centre while it is measured
 RADII_PX = np.arange(1.0, 20.0, 1.0, dtype=np.float32)
 MAX_CANDIDATES = 300  # per polarity; a full picture of seven sixes has 42 pips and as many reflections
@@ -66,15 +66,15 @@ def find_pips(image: Array) -> Pips:
     dark, light = (_candidates(channels.planes, sign) for sign in (-1.0, 1.0))
     spots = np.concatenate([dark, light])
     if not len(spots):
-        return _none()
+        return _no_pips()
     signs = np.repeat(np.array([-1.0, 1.0], np.float32), [len(dark), len(light)])
     # A lamp's reflection may spoil an outline in only one channel, so all three are tried.
     tried = _Spots(np.repeat(spots, 3, axis=0), np.repeat(signs, 3), np.tile(np.arange(3), len(spots)))
     look = _look(channels, tried, None)
-    quality = np.where(look.hopeful(), look.quality(), -1.0).reshape(-1, 3)
+    quality = np.where(look.plausible(), look.quality(), -1.0).reshape(-1, 3)
     clearest = quality.argmax(axis=1) + 3 * np.arange(len(spots))
     rows = clearest[quality.max(axis=1) >= 0]
-    return _distinct(_measured(soft, channels, tried.pick(rows), look.pick(rows)))
+    return _without_repeats(_measure(soft, channels, tried.pick(rows), look.pick(rows)))
 
 
 def _candidates(planes: Sequence[Array], sign: float) -> Array:
@@ -87,7 +87,7 @@ def _candidates(planes: Sequence[Array], sign: float) -> Array:
         places.append(spots[kept])
         strengths.append(around[kept])
     place = np.concatenate(places)[np.argsort(-np.concatenate(strengths), kind="stable")]
-    near = _squared_distances(place, place) < SAME_PX**2
+    near = _squared_distances(place, place) < MAX_SAME_SPOT_PX**2
     alone = np.ones(len(place), bool)
     for at in range(len(place)):
         if alone[at]:
@@ -131,7 +131,7 @@ def _stands_out(plane: Array, sign: float, places: Array) -> Array:
     return out
 
 
-def _none() -> Pips:
+def _no_pips() -> Pips:
     none = np.zeros(0, np.float32)
     return Pips(np.zeros((0, 2), np.float32), none, none, none, none, *2 * (np.zeros((0, 3), np.float32),))
 
@@ -143,7 +143,7 @@ _BASIS = np.stack(
     [np.ones_like(_ANGLES), np.cos(_ANGLES), np.sin(_ANGLES), np.cos(2 * _ANGLES), np.sin(2 * _ANGLES)],
     axis=1,
 )
-_LOW, _HIGH = (share * EDGE_PX for share in RADIUS_SHARE)
+_LOW, _HIGH = (fraction * EDGE_PX for fraction in RADIUS_FRACTIONS)
 
 
 class _Channels:
@@ -185,31 +185,31 @@ class _Look:
     radii: Array  # (n, RAYS): radius of the sharpest step outward
     steps: Array  # (n, RAYS): its height in grey levels
     shape: Array  # (n, 5): the outline in `_BASIS`
-    off: Array  # (n, RAYS): how far each ray is off that shape
+    deviation: Array  # (n, RAYS): how far each ray is off that shape
 
     def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Look":
         """Return the outlines of the spots in these rows."""
-        return _Look(self.radii[rows], self.steps[rows], self.shape[rows], self.off[rows])
+        return _Look(self.radii[rows], self.steps[rows], self.shape[rows], self.deviation[rows])
 
-    def hopeful(self) -> npt.NDArray[np.bool_]:
+    def plausible(self) -> npt.NDArray[np.bool_]:
         """Return, for each spot, whether an edge of a pip's size may surround it."""
         sized = (self.shape[:, 0] > 0.6 * _LOW) & (self.shape[:, 0] < 1.3 * _HIGH)
         edged = np.median(self.steps, axis=1) > 0.6 * MIN_CONTRAST
-        near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.off, axis=1) < 1.6)
+        near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.deviation, axis=1) < 1.6)
         return near
 
     def fit(self) -> Array:
         """Return the fraction of each spot's rays that met its edge where the shape predicts it."""
         near = np.maximum(1.2, 0.2 * self.shape[:, :1])
         step = np.median(self.steps, axis=1)
-        share: Array = ((self.off < near) & (self.steps > 0.35 * step[:, None])).mean(axis=1)
-        return share
+        fraction: Array = ((self.deviation < near) & (self.steps > 0.35 * step[:, None])).mean(axis=1)
+        return fraction
 
     def quality(self) -> Array:
         """Return how clearly each spot can be seen."""
         return _quality(self.fit(), np.median(self.steps, axis=1))
 
-    def moved(self) -> Array:
+    def centre_shift(self) -> Array:
         """Return how far (x, y) each outline's centre is from the point from which it was measured."""
         return np.clip(self.shape[:, 1:3], -4.0, 4.0).astype(np.float32)
 
@@ -227,15 +227,15 @@ def _quality(fit: Array, contrast: Array) -> Array:
 
 def _look(channels: _Channels, spots: _Spots, expected: Array | None) -> _Look:
     radii, steps = _outline(channels, spots, expected)
-    return _Look(radii, steps, *_fitted(radii, steps, _BASIS))
+    return _Look(radii, steps, *_fit_shape(radii, steps, _BASIS))
 
 
-def _measured(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> Pips:
+def _measure(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> Pips:
     """Return the spots that are ellipses of a pip's size, measured from their first outlines."""
     for _ in range(3):
-        hopeful = look.hopeful()
-        look, spots = look.pick(hopeful), spots.pick(hopeful)
-        spots = _Spots(spots.centre + look.moved(), spots.sign, spots.channel)
+        plausible = look.plausible()
+        look, spots = look.pick(plausible), spots.pick(plausible)
+        spots = _Spots(spots.centre + look.centre_shift(), spots.sign, spots.channel)
         look = _look(channels, spots, look.expected())
     centre = spots.centre
     mean = look.shape[:, 0]
@@ -271,14 +271,14 @@ def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tupl
     if expected is not None:
         chosen = rise * np.exp(-(((radii[None, None, :] - expected[:, :, None]) / 2.5) ** 2) / 2)
     at = np.clip(chosen.argmax(axis=2), 1, len(radii) - 2)[:, :, None]
-    before, here, after = (np.take_along_axis(chosen, at + way, axis=2)[:, :, 0] for way in (-1, 0, 1))
+    before, here, after = (np.take_along_axis(chosen, at + offset, axis=2)[:, :, 0] for offset in (-1, 0, 1))
     bend = before - 2 * here + after
     shift = np.where(bend < -1e-3, (before - after) / (2 * np.minimum(bend, -1e-3)), 0.0)
     steps = np.take_along_axis(rise, at, axis=2)[:, :, 0]
     return (radii[at[:, :, 0]] + np.clip(shift, -0.5, 0.5)).astype(np.float32), steps
 
 
-def _fitted(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
+def _fit_shape(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
     """Return each spot's outline in terms of the basis, and how far each ray is off it.
 
     Rays misled by a reflection weigh less.
@@ -291,24 +291,24 @@ def _fitted(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
         left = (weight @ products).reshape(-1, size, size) + 1e-3 * np.eye(size, dtype=np.float32)
         right = (weight * radii) @ basis
         shape = np.linalg.solve(left, right[:, :, None])[:, :, 0]
-        off = np.abs(radii - shape @ basis.T)
-        weight = clear / (1.0 + (off / 0.8) ** 2)
-    return shape, off
+        deviation = np.abs(radii - shape @ basis.T)
+        weight = clear / (1.0 + (deviation / 0.8) ** 2)
+    return shape, deviation
 
 
 def sample(plane: Array, places: Array) -> Array:
     """Return a picture's values at positions (..., 2), interpolated; its border pixels extend outwards."""
     flat = places.reshape(-1, 2)
     count = len(flat)
-    lines = -(-count // LINE)
+    lines = -(-count // MAP_WIDTH)
     # OpenCV expects a map of two planes and works row by row: long rows are faster than single positions.
-    maps = np.zeros((2, lines * LINE), np.float32)
+    maps = np.zeros((2, lines * MAP_WIDTH), np.float32)
     maps[:, :count] = flat.T
-    xs, ys = maps.reshape(2, lines, LINE)
+    xs, ys = maps.reshape(2, lines, MAP_WIDTH)
     if not count:
         return np.zeros((*places.shape[:-1], *plane.shape[2:]), plane.dtype)
     values = cv2.remap(plane, xs, ys, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-    return values.reshape(lines * LINE, *plane.shape[2:])[:count].reshape(
+    return values.reshape(lines * MAP_WIDTH, *plane.shape[2:])[:count].reshape(
         *places.shape[:-1], *plane.shape[2:]
     )
 
@@ -320,7 +320,7 @@ def _ring_colours(image: Array, centre: Array, radii: Array, directions: Array) 
     return colours
 
 
-def _distinct(pips: Pips) -> Pips:
+def _without_repeats(pips: Pips) -> Pips:
     """Return each spot once, as seen in its clearest channel."""
     quality = _quality(pips.fit, pips.contrast)
     alike = np.sign(pips.contrast)[:, None] == np.sign(pips.contrast)[None, :]

@@ -6,36 +6,39 @@ import numpy as np
 
 from drivers.vision.arrays import Array
 
-APART_SIGMAS = 4.0
-"""Two rays that pass each other at a larger distance than this, in standard errors, are not of one die."""
-LEAST_APART_MM = 4.0
-HIGHEST_MM = 600.0
+DISTANCE_SIGMAS = 4.0
+"""Two rays that pass each other at a larger distance than this, in standard errors, do not belong to one
+die."""
+MIN_DISTANCE_LIMIT_MM = 4.0
+MAX_HEIGHT_MM = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Solved:
+class Intersection:
     """A die's centre computed from two rays (mm), its standard error, and how closely the rays pass."""
 
     x: float
     y: float
     height: float
     error: float
-    apart: float
+    distance: float
     spread: float
-    """Standard error of `apart`."""
+    """Standard error of `distance`."""
 
     @property
     def one_die(self) -> bool:
         """Whether both rays belong to one die."""
-        return self.off < 1.0 and 0.0 < self.height < HIGHEST_MM
+        return self.relative_distance < 1.0 and 0.0 < self.height < MAX_HEIGHT_MM
 
     @property
-    def off(self) -> float:
+    def relative_distance(self) -> float:
         """The distance at which the rays pass, divided by the limit for one die."""
-        return self.apart / max(LEAST_APART_MM, APART_SIGMAS * self.spread)
+        return self.distance / max(MIN_DISTANCE_LIMIT_MM, DISTANCE_SIGMAS * self.spread)
 
 
-def solved(eyes: tuple[Array, Array], places: tuple[Array, Array], errors: tuple[float, float]) -> Solved:
+def solve_rays(
+    eyes: tuple[Array, Array], places: tuple[Array, Array], errors: tuple[float, float]
+) -> Intersection:
     """Return where two rays meet.
 
     Args:
@@ -43,20 +46,22 @@ def solved(eyes: tuple[Array, Array], places: tuple[Array, Array], errors: tuple
         places: The positions (x, y, height) through which the rays pass.
         errors: The standard error of each position.
     """
-    ways = [(place - eye) / np.linalg.norm(place - eye) for eye, place in zip(eyes, places, strict=True)]
-    across = [np.eye(3) - np.outer(way, way) for way in ways]
-    weights = [flat / error**2 for flat, error in zip(across, errors, strict=True)]
+    directions = [
+        (place - eye) / np.linalg.norm(place - eye) for eye, place in zip(eyes, places, strict=True)
+    ]
+    projections = [np.eye(3) - np.outer(direction, direction) for direction in directions]
+    weights = [flat / error**2 for flat, error in zip(projections, errors, strict=True)]
     inverse = np.linalg.inv(weights[0] + weights[1] + 1e-9 * np.eye(3))
     point = inverse @ (weights[0] @ eyes[0] + weights[1] @ eyes[1])
-    misses = [flat @ (point - eye) for flat, eye in zip(across, eyes, strict=True)]
-    apart = float(np.linalg.norm(misses[0] - misses[1]))
+    misses = [flat @ (point - eye) for flat, eye in zip(projections, eyes, strict=True)]
+    distance = float(np.linalg.norm(misses[0] - misses[1]))
     error = float(np.sqrt(max(inverse[0, 0], inverse[1, 1])))
-    return Solved(
+    return Intersection(
         float(point[0]),
         float(point[1]),
         float(point[2]),
         # Motion blur shifts both rays alike, so two are no more accurate than one.
-        float(np.hypot(max(error, *errors), apart / 2)),
-        apart,
+        float(np.hypot(max(error, *errors), distance / 2)),
+        distance,
         float(np.hypot(*errors)),
     )

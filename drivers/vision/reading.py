@@ -17,43 +17,47 @@ from drivers.vision.arrays import Array
 from drivers.vision.bodies import Body, evenness, find_body
 from drivers.vision.faces import Face, find_faces, single_faces
 from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
-from drivers.vision.sizes import contradiction, straight_sides
-from drivers.vision.surfaces import larger_edge, of_a_grid
+from drivers.vision.sizes import find_contradiction, straight_sides
+from drivers.vision.surfaces import continues_as_grid, larger_edge
 
-MIN_PX = 45.0  # least edge of a die: a smaller die's pips are five pixels wide, and may vanish in noise
-SURE = 0.6  # least confidence at which a die is reported (design: `low_confidence`)
-APART = 0.82  # the centres of dice that touch are an edge apart; a die's own flank is nearer
-# Least fraction of the face, without its pips, that has its colour, by number. The rest is engraved numbers,
+MIN_PX = 45.0  # minimum edge of a die: a smaller die's pips are five pixels wide, and may vanish in noise
+MIN_CONFIDENCE = 0.6  # minimum confidence at which a die is reported (design: `low_confidence`)
+MIN_CENTRE_DISTANCE = 0.82  # the centres of dice that touch are an edge apart; a die's own flank is nearer
+# Minimum fraction of the face, without its pips, that has its colour, by number. The rest is engraved
+# numbers,
 # glare and, on a 6, the narrow gaps between its pips.
-EVEN = {1: 0.85, 2: 0.85, 3: 0.8, 4: 0.7, 5: 0.7, 6: 0.55}
-OFF = {
+MIN_EVENNESS = {1: 0.85, 2: 0.85, 3: 0.8, 4: 0.7, 5: 0.7, 6: 0.55}
+MAX_LATTICE_ERROR = {
     1: 0.0,
     2: 0.0,
     3: 0.03,
     4: 0.02,
     5: 0.02,
     6: 0.02,
-}  # largest distance of the pips from the lattice, over the edge: 0.01 was measured
+}  # maximum distance of the pips from the lattice, over the edge: 0.01 was measured
 SIDE = (
     0.37,
     0.76,
 )  # a side's distance from the centre, over the edge: one half, plus the effects of height and size
 WIDTH = (0.78, 1.42)  # width of a 1, 2 or 3 from side to side, over the edge
 SIDE_STEP = 9.0  # grey levels, averaged along the side
-LOPSIDED = 0.17  # largest difference between the distances of two opposite sides
+MAX_LOPSIDED = 0.17  # maximum difference between the distances of two opposite sides
 OWN_SIDE = (0.45, 0.62)  # distance of the sides of a 1 seen from above, over the edge: about one half
-OWN_ALIKE = 0.07  # largest difference between these distances
-CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; false sides on a larger face have 25
+MAX_OWN_DIFFERENCE = 0.07  # maximum difference between these distances
+MIN_CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; false sides on a larger face have 25
 FAR_SIDE = 0.7  # at least one side is this far from a pip of a 2, over the edge
 # The area beyond a 1's side that a touching die would cover, over the edge.
 BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
-BEYOND_ALIKE = 0.6  # fraction of that area with the 1's colour; the rest is a pip or the gap
-RIVAL = 0.72  # a second reading of the same die with this fraction of the first one's score is a doubt
+MIN_BEYOND_FRACTION = 0.6  # fraction of that area with the 1's colour; the rest is a pip or the gap
+RIVAL_FRACTION = (
+    0.72  # a second reading of the same die with this fraction of the first one's score is a doubt
+)
 
 
 @dataclass(frozen=True, slots=True)
 class DieSeen:
-    """One die in a picture: its position in pixels, its face (None if unsure), confidence 0 to 1, doubts."""
+    """One die in a picture: its position in pixels, its face (None if it is uncertain), its confidence (0 to
+    1) and doubts."""
 
     x: float
     y: float
@@ -73,7 +77,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Weighed:
+class _Candidate:
     face: Face
     body: Body
     score: float
@@ -83,7 +87,7 @@ class _Weighed:
 def read_picture(image: Array, die_px: float, dice: int | None = None) -> Reading:
     """Return the dice in a picture (height, width, 3) in which a die's edge is `die_px` pixels.
 
-    `dice` is how many there must be; None accepts any number.
+    `dice` is the number of dice that there must be; None accepts any number.
 
     Raises:
         ValueError: If `die_px` is not positive.
@@ -99,9 +103,9 @@ def read_picture(image: Array, die_px: float, dice: int | None = None) -> Readin
             f"found a picture of {width} x {height} pixels, smaller than a die's edge of {die_px:g} pixels",
         )
     scale = EDGE_PX / die_px
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
-    work = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
-    weighed = _weigh(work, scale)
+    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    work = cv2.resize(image, None, fx=scale, fy=scale, interpolation=interpolation)
+    weighed = _find_dice(work, scale)
     seen = [
         DieSeen(
             round(float(one.face.centre[0]) / scale, 1),
@@ -121,43 +125,51 @@ def _refusal(seen: list[DieSeen], dice: int | None) -> str | None:
     sure = len(seen) - len(unsure)
     if unsure:
         die = unsure[0]
-        return f"unsure of the die at {die.x:.0f}, {die.y:.0f}: {die.doubts[0]}"
+        return f"the die at {die.x:.0f}, {die.y:.0f} is uncertain: {die.doubts[0]}"
     if dice is not None and sure != dice:
         return f"found {sure} dice, expected {dice}"
     return None
 
 
-def _weigh(image: Array, scale: float) -> list[_Weighed]:
+def _find_dice(image: Array, scale: float) -> list[_Candidate]:
     """Return the certain and possible dice in a picture in which a die's edge is `EDGE_PX` long."""
     pips = find_pips(image)
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
-    chosen: list[_Weighed] = []
+    chosen: list[_Candidate] = []
     faces = find_faces(pips)
-    # First the faces with a complete lattice, then 3 and 2, then 1, each from the spots that are left.
-    for least, most in ((4, 6), (2, 3), (1, 1)):
+    # First find the faces with a complete lattice, then 3 and 2, then 1, each from the remaining spots.
+    for lowest, highest in ((4, 6), (2, 3), (1, 1)):
         taken = {row for one in chosen for row in one.face.rows}
-        tier = single_faces(pips) if most == 1 else [face for face in faces if least <= face.up <= most]
+        tier = (
+            single_faces(pips) if highest == 1 else [face for face in faces if lowest <= face.up <= highest]
+        )
         free = [
-            face for face in tier if not taken & set(face.rows) and not (most == 1 and _covered(face, chosen))
+            face
+            for face in tier
+            if not taken & set(face.rows) and not (highest == 1 and _covered(face, chosen))
         ]
-        chosen = _chosen(chosen, [one for face in free if (one := _weighed(soft, pips, face)) is not None])
+        chosen = _choose(chosen, [one for face in free if (one := _judge_face(soft, pips, face)) is not None])
     taken = {row for one in chosen for row in one.face.rows}
-    left = [_with_spots_left(one, pips, taken) for one in chosen]
-    return [_in_whole(soft, one, pips, [each.face for each in chosen], scale) for one in left]
+    left = [_doubt_left_spots(one, pips, taken) for one in chosen]
+    return [_doubt_size(soft, one, pips, [each.face for each in chosen], scale) for one in left]
 
 
-def _covered(face: Face, chosen: list[_Weighed]) -> bool:
+def _covered(face: Face, chosen: list[_Candidate]) -> bool:
     return any(np.hypot(*(face.centre - one.face.centre)) < 0.7 * EDGE_PX for one in chosen)
 
 
-def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
+def _judge_face(image: Array, pips: Pips, face: Face) -> _Candidate | None:
     even = evenness(image, pips, face)
-    if even < EVEN[face.up] or face.off > OFF[face.up] or _strangers(pips, face):
+    if (
+        even < MIN_EVENNESS[face.up]
+        or face.lattice_error > MAX_LATTICE_ERROR[face.up]
+        or _has_foreign_pip(pips, face)
+    ):
         return None
-    body = _touched(image, pips, face, _completed(image, face, find_body(image, pips, face)))
+    body = _fill_touched_side(image, pips, face, _fill_cut_side(image, face, find_body(image, pips, face)))
     doubts: list[str] = []
     right = (body.sides > SIDE[0]) & (body.sides < SIDE[1]) & (body.steps > SIDE_STEP)
-    level = [abs(float(body.sides[a] - body.sides[a + 1])) < LOPSIDED for a in (0, 2)]
+    level = [abs(float(body.sides[a] - body.sides[a + 1])) < MAX_LOPSIDED for a in (0, 2)]
     count = int(right.sum())
     width = [float(body.sides[a] + body.sides[a + 1]) for a in (0, 2)]
     if face.up <= 3 and (count < (4 if face.up == 1 else 3) or not all(level)):
@@ -168,21 +180,24 @@ def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
         return None
     quality = float((pips.fit * np.minimum(1.0, pips.aspect / 0.8))[list(face.rows)].min())
     score = (
-        min(1.0, quality * 1.1) * min(1.0, even / 0.95) * (0.7 + 0.075 * count) * (1 - 4 * min(0.2, face.off))
+        min(1.0, quality * 1.1)
+        * min(1.0, even / 0.95)
+        * (0.7 + 0.075 * count)
+        * (1 - 4 * min(0.2, face.lattice_error))
     )
-    if _cut(image, face, body):
+    if _is_cut(image, face, body):
         doubts.append("the picture's border cuts it off")
-    missed = _half_seen(image, pips, face, body)
+    missed = _find_possible_pip(image, pips, face, body)
     if missed:
         doubts.append(missed)
     ones = [one for one in _ones_of(face, pips) if _stands_alone(image, pips, one)] if face.up == 2 else []
     if any(_is_one(image, pips, one) for one in ones):
         return None
     if ones:
-        doubts.append("it is a 2, or a 1 beside another die's pip")
-    if score < SURE:
+        doubts.append("it is a 2, or a 1 next to another die's pip")
+    if score < MIN_CONFIDENCE:
         doubts.append(f"its {face.up} is not clear ({score:.2f})")
-    return _Weighed(face, body, score, tuple(doubts))
+    return _Candidate(face, body, score, tuple(doubts))
 
 
 def _ones_of(face: Face, pips: Pips) -> list[Face]:
@@ -194,7 +209,7 @@ def _is_one(image: Array, pips: Pips, one: Face) -> bool:
     """Return whether one pip of an apparent 2 is certainly a 1: a 2 would have a side farther from it."""
     if float(find_body(image, pips, one).sides.max()) > FAR_SIDE:
         return False
-    seen = _weighed(image, pips, one)
+    seen = _judge_face(image, pips, one)
     return seen is not None and not seen.doubts
 
 
@@ -204,20 +219,20 @@ def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
     Such a pip is in the centre of an even face with its own sides, while a pip of a 2 is near a corner. The
     side at which the dice touch may not be visible.
     """
-    return len(_own_sides(find_body(image, pips, one))) >= 3 and evenness(image, pips, one) > EVEN[1]
+    return len(_own_sides(find_body(image, pips, one))) >= 3 and evenness(image, pips, one) > MIN_EVENNESS[1]
 
 
 def _own_sides(body: Body) -> npt.NDArray[np.intp]:
     """Return the sides that are equally far from the centre, at about half an edge."""
     middle = float(np.sort(body.sides)[1:3].mean())
-    alike = (np.abs(body.sides - middle) < OWN_ALIKE) & (OWN_SIDE[0] < middle < OWN_SIDE[1])
+    alike = (np.abs(body.sides - middle) < MAX_OWN_DIFFERENCE) & (OWN_SIDE[0] < middle < OWN_SIDE[1])
     return np.flatnonzero(alike)
 
 
-def _touched(image: Array, pips: Pips, face: Face, body: Body) -> Body:
+def _fill_touched_side(image: Array, pips: Pips, face: Face, body: Body) -> Body:
     """Return a 1's body; a side at which another die touches it is assumed to be like the opposite side.
 
-    There the step from one top to the other is hardly visible, and the area beyond has the face's colour.
+    The step from one top to the other is barely visible there, and the area beyond has the face's colour.
     """
     own = _own_sides(body)
     if face.up != 1 or len(own) != 3:
@@ -228,44 +243,46 @@ def _touched(image: Array, pips: Pips, face: Face, body: Body) -> Body:
     out, along = np.meshgrid(BEYOND, BEYOND - BEYOND.mean())
     places = face.centre + EDGE_PX * (out[..., None] * axis + along[..., None] * across)
     colour, contrast = pips.around[face.rows[0]], abs(float(pips.contrast[face.rows[0]]))
-    off = np.abs(sample(image, places.astype(np.float32)).astype(np.float32) - colour).max(axis=2)
-    if float((off < max(25.0, 0.4 * contrast)).mean()) < BEYOND_ALIKE:
+    difference = np.abs(sample(image, places.astype(np.float32)).astype(np.float32) - colour).max(axis=2)
+    if float((difference < max(25.0, 0.4 * contrast)).mean()) < MIN_BEYOND_FRACTION:
         return body
     sides, steps = body.sides.copy(), body.steps.copy()
     sides[hidden], steps[hidden] = sides[hidden ^ 1], steps[hidden ^ 1]
     return replace(body, sides=sides, steps=steps)
 
 
-def _strangers(pips: Pips, face: Face) -> bool:
+def _has_foreign_pip(pips: Pips, face: Face) -> bool:
     """Return whether there is a pip on the face that does not belong to its pattern."""
     rows = list(face.rows)
-    apart = pips.centre - face.centre
+    offsets = pips.centre - face.centre
     if face.up == 1:
-        inside = np.hypot(*apart.T) < 0.58 * EDGE_PX
+        inside = np.hypot(*offsets.T) < 0.58 * EDGE_PX
     else:
         sides = np.stack([face.diagonals[0] + face.diagonals[1], face.diagonals[0] - face.diagonals[1]]) / 2
-        u = np.linalg.solve(sides.T, apart.T)
+        u = np.linalg.solve(sides.T, offsets.T)
         inside = np.abs(u).max(axis=0) < 1.45
     alike = (np.sign(pips.contrast) == np.sign(pips.contrast[rows[0]])) & (
         np.abs(pips.contrast) > 0.5 * np.abs(pips.contrast[rows]).min()
     )
-    sized = (pips.radius > 0.72 * pips.radius[rows].min()) & (pips.radius < 1.4 * pips.radius[rows].max())
-    inside &= alike & sized & (pips.fit * pips.aspect > 0.6)
+    same_size = (pips.radius > 0.72 * pips.radius[rows].min()) & (pips.radius < 1.4 * pips.radius[rows].max())
+    inside &= alike & same_size & (pips.fit * pips.aspect > 0.6)
     inside[rows] = False
     near = np.hypot(*(pips.centre[:, None] - pips.centre[rows][None]).transpose(2, 0, 1)).min(axis=1)
     inside &= near > 0.5 * pips.radius[rows[0]]
     return bool(inside.any())
 
 
-def _half_seen(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
+def _find_possible_pip(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
     """Return a doubt if something resembles a pip at a lattice position where none was found."""
     rows = list(face.rows)
     ink = np.median(pips.inside[rows], axis=0)
     paper = np.median(pips.around[rows], axis=0)
     towards = (ink - paper) / max(1.0, float(((ink - paper) ** 2).sum()))
     for name, places in _other_places(face, body).items():
-        shares = [_inked(image, place, paper, towards, float(pips.radius[rows].mean())) for place in places]
-        if min(shares) > 0.35:
+        levels = [
+            _ink_level(image, place, paper, towards, float(pips.radius[rows].mean())) for place in places
+        ]
+        if min(levels) > 0.35:
             return f"something that resembles a pip could make its {face.up} a {name}"
     return None
 
@@ -290,7 +307,7 @@ def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
     return {}
 
 
-def _inked(image: Array, place: Array, paper: Array, towards: Array, radius: float) -> float:
+def _ink_level(image: Array, place: Array, paper: Array, towards: Array, radius: float) -> float:
     """Return a spot's median colour on a scale from the face's colour (0) to that of its pips (1)."""
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     spots = np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -299,7 +316,7 @@ def _inked(image: Array, place: Array, paper: Array, towards: Array, radius: flo
     return float(np.median((values - paper) @ towards))
 
 
-def _cut(image: Array, face: Face, body: Body) -> bool:
+def _is_cut(image: Array, face: Face, body: Body) -> bool:
     """Return whether a possible pip position of the face lies beyond the picture's border."""
     one, two = face.diagonals
     if face.up == 1:
@@ -312,10 +329,10 @@ def _cut(image: Array, face: Face, body: Body) -> bool:
     return bool(((places < 0) | (places > size - 1)).any())
 
 
-def _completed(image: Array, face: Face, body: Body) -> Body:
+def _fill_cut_side(image: Array, face: Face, body: Body) -> Body:
     """Return the body; a side beyond the picture's border is assumed to be like the opposite side."""
-    ways = np.stack([body.axes[0], -body.axes[0], body.axes[1], -body.axes[1]])
-    places = face.centre + 0.55 * EDGE_PX * ways
+    directions = np.stack([body.axes[0], -body.axes[0], body.axes[1], -body.axes[1]])
+    places = face.centre + 0.55 * EDGE_PX * directions
     size = np.array([image.shape[1], image.shape[0]])
     hidden = np.flatnonzero(((places < 0) | (places > size - 1)).any(axis=1))
     if len(hidden) != 1:
@@ -325,28 +342,28 @@ def _completed(image: Array, face: Face, body: Body) -> Body:
     return replace(body, sides=sides, steps=steps)
 
 
-def _chosen(chosen: list[_Weighed], seen: list[_Weighed]) -> list[_Weighed]:
+def _choose(chosen: list[_Candidate], seen: list[_Candidate]) -> list[_Candidate]:
     """Return the readings already chosen and the best of the new ones, one for each die."""
     chosen = list(chosen)
     for one in sorted(seen, key=lambda each: -each.score * _area(each) * (1 + 0.15 * each.face.up)):
         near = [
             at
             for at, other in enumerate(chosen)
-            if np.hypot(*(one.face.centre - other.face.centre)) < APART * EDGE_PX
+            if np.hypot(*(one.face.centre - other.face.centre)) < MIN_CENTRE_DISTANCE * EDGE_PX
         ]
         if not near:
             chosen.append(one)
         for at in near:
             first = chosen[at]
-            apart = not set(one.face.rows) & set(first.face.rows)
-            rival = one.score * _area(one) > RIVAL * first.score * _area(first)
-            if rival and apart and one.face.up != first.face.up and not first.doubts:
+            no_common_pip = not set(one.face.rows) & set(first.face.rows)
+            rival = one.score * _area(one) > RIVAL_FRACTION * first.score * _area(first)
+            if rival and no_common_pip and one.face.up != first.face.up and not first.doubts:
                 chosen[at] = replace(first, doubts=(f"it is a {first.face.up} or a {one.face.up}",))
     return chosen
 
 
-def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
-    """Return a die, with a doubt if a clear spot like its pips is on it but belongs to no face."""
+def _doubt_left_spots(one: _Candidate, pips: Pips, taken: set[int]) -> _Candidate:
+    """Return a die, with a doubt if a clear spot that resembles its pips is on it but belongs to no face."""
     rows = list(one.face.rows)
     like = (
         (pips.fit * pips.aspect > 0.75)
@@ -360,43 +377,43 @@ def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
     for row in np.flatnonzero(like):
         nearest = np.hypot(*(pips.centre[list(taken)] - pips.centre[row]).T).min()
         if nearest > 1.2 * pips.radius[row]:
-            return replace(one, doubts=(*one.doubts, f"a spot beside its {one.face.up} belongs to no face"))
+            return replace(one, doubts=(*one.doubts, f"a spot next to its {one.face.up} belongs to no face"))
     return one
 
 
-def _in_whole(image: Array, one: _Weighed, pips: Pips, faces: Sequence[Face], scale: float) -> _Weighed:
+def _doubt_size(image: Array, one: _Candidate, pips: Pips, faces: Sequence[Face], scale: float) -> _Candidate:
     """Return a die, with a doubt if its face is part of a larger one or of a grid, or has another size."""
     others = [face for face in faces if face is not one.face]
-    whole = {row for face in faces if _whole_one(image, pips, face) for row in face.rows}
+    whole = {row for face in faces if _is_whole_one(image, pips, face) for row in face.rows}
     edge_px = None if whole & set(one.face.rows) else larger_edge(image, pips, one.face, others, whole)
     if edge_px is not None:
         measured = f"about {edge_px / scale:.0f} pixels, not {EDGE_PX / scale:.0f} as given"
         return replace(
             one, doubts=(*one.doubts, f"its {one.face.up} is part of a face; a die's edge is {measured}")
         )
-    if of_a_grid(image, pips, one.face, {row for face in faces for row in face.rows}):
+    if continues_as_grid(image, pips, one.face, {row for face in faces for row in face.rows}):
         return replace(one, doubts=(*one.doubts, f"its {one.face.up} continues as a grid"))
-    against = contradiction(image, pips, one.face, one.body)
-    if against is not None:
+    contradiction = find_contradiction(image, pips, one.face, one.body)
+    if contradiction is not None:
         given = f"measure a die's edge in the picture ({EDGE_PX / scale:.0f} pixels were given)"
-        return replace(one, doubts=(*one.doubts, f"its {one.face.up}'s {against}; {given}"))
+        return replace(one, doubts=(*one.doubts, f"its {one.face.up}'s {contradiction}; {given}"))
     return one
 
 
-def _whole_one(image: Array, pips: Pips, face: Face) -> bool:
+def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
     """Return whether a 1 has three clear sides, so that another die may be flush with it at the fourth.
 
-    The edge between their tops is hardly visible, and the other die's pips would seem to be on the same face.
+    The edge between their tops is barely visible, and the other die's pips would seem to be on the same face.
     """
     if face.up != 1:
         return False
     body = find_body(image, pips, face)
     own = np.intersect1d(_own_sides(body), straight_sides(image, face, body))
-    clear = len(own) >= 3 and float(body.steps[own].min()) > CLEAR_STEP
+    clear = len(own) >= 3 and float(body.steps[own].min()) > MIN_CLEAR_STEP
     return clear and float(body.sides.max()) < SIDE[1]
 
 
-def _area(one: _Weighed) -> float:
+def _area(one: _Candidate) -> float:
     """Return a face's area over the square of the edge, from the nearer side of each opposite pair.
 
     Four pips of two touching dice may form a 4 across both, whose opposite sides differ.

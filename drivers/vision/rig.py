@@ -1,4 +1,4 @@
-"""One camera over one table: where its pixels lie on the felt, and how large a die is in pixels.
+"""One camera over one table: the positions of its pixels on the felt, and the size of a die in pixels.
 
 A rig file is written by hand or by calibration. Points alone determine the felt's plane. With a lens they
 also determine the camera's position, so that a die's height over the felt is not mistaken for a distance
@@ -18,15 +18,15 @@ from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 
 UNKNOWN_HEIGHT_MM = 75.0
-"""A single camera assumes that a die is on the felt. Within 60 mm of the wall a moving die is this much
-higher (root mean square), and 65 mm over the whole view, in 20,600 points from 230 drawn throws.
+"""A single camera assumes that a die is on the felt. In 20,600 points from 230 drawn throws, a moving die was
+higher by this much (root mean square) within 60 mm of the wall, and by 65 mm over the whole view.
 """
 MIN_POINTS = 4
 """Fewer points do not determine a plane."""
-SLOPES = 5
+SLOPE_STEPS = 5
 """Number of slopes per axis that are tried for a camera whose position is unknown."""
 MAX_POINT_ERROR_MM = 10.0
-"""Largest error of a rig's points, which lie on the felt and are measured with a ruler."""
+"""Maximum error of a rig's points, which lie on the felt and are measured with a ruler."""
 
 
 Pixel = Annotated[float, Meta(ge=-100_000, le=100_000)]
@@ -64,13 +64,12 @@ class CaptureFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where pictures of throws are kept, for how long, and up to what size."""
+    """Where pictures of throws are kept, for how long, and up to what total size."""
 
     folder: str = "/var/lib/table-camera"
     days: Annotated[int, Meta(ge=1, le=3650)] = 90
-    """Days for which pictures are kept. Records of the controlling computer are kept for 90 days
-    (NY 5319.60(b)); pictures, which show hands, are kept no longer.
-    """
+    """Days for which pictures are kept. The records of the controlling computer are kept for 90 days (NY
+    5319.60(b)); pictures, which show hands, are kept no longer."""
     max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
     """Megabytes of all files together (a file has up to 12); the oldest are deleted first."""
 
@@ -88,16 +87,15 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A die's edge in pixels; computed from the points if left out."""
     lens: LensFile | None = None
     hand_in_sight: bool = True
-    """Whether the camera sees the dice leave the hand. Set it to false for a camera over the far end: a die
-    that comes into view long after the other is then reported without a release, and a person rules.
-    """
+    """Whether the camera sees the dice leave the hand. Set this to false for a camera over the far end: a die
+    that comes into view long after the other is then reported without a release, and a person rules."""
     walls: Literal["ends", "all"] = "ends"
     """Which walls dice must hit. `error_mm` is the error towards these walls: a shift along an end wall does
     not affect whether the die touched it.
     """
     ruleset: str = "craps-12-034"
     source: str = ""
-    """The video source of `tablectl camera run`: a V4L2 device or a film."""
+    """The video source of `tablectl camera run`: a V4L2 device or a video file."""
     capture: CaptureFile | None = None
     """The frame size, rate and format to request from the device."""
     socket: str = ""
@@ -132,16 +130,16 @@ class Rig:
         self._camera: tuple[Array, Array] | None = None
         self._eye_z = 0.0
         """The camera's height; negative if the solution is below the felt, as for a mirrored picture."""
-        self._bent = np.array(file.lens.distortion if file.lens else (0.0, 0.0, 0.0, 0.0))
+        self._distortion = np.array(file.lens.distortion if file.lens else (0.0, 0.0, 0.0, 0.0))
         corners = [len(cv2.convexHull(points.astype(np.float32))) for points in (pixels, places)]
         if min(corners) < 4:
             raise RigError(
-                "points: found none that determine a plane, expected four or more, no three of them in a line"
+                "points: these do not determine a plane; give four or more, no three of them in a line"
             )
-        self._plane, _ = cv2.findHomography(self._straight(pixels), places)
+        self._plane, _ = cv2.findHomography(self._undistort(pixels), places)
         if self._plane is None:
             raise RigError(
-                "points: found none that determine a plane through this `lens`, expected four or more;"
+                "points: these do not determine a plane through this `lens`; give four or more."
                 " `tablectl camera calibrate` measures both"
             )
         self.point_error_mm = max(
@@ -151,12 +149,12 @@ class Rig:
         """Distance of the worst point from its computed position."""
         if not self.point_error_mm <= MAX_POINT_ERROR_MM:
             raise RigError(
-                f"points: found one {self.point_error_mm:.0f} mm off their common plane, expected at most"
-                f" {MAX_POINT_ERROR_MM:g} mm; measure them again"
+                f"points: one is {self.point_error_mm:.0f} mm off their common plane, at most"
+                f" {MAX_POINT_ERROR_MM:g} mm is allowed; measure them again"
             )
         if file.lens is not None:
             flat = np.column_stack([places, np.zeros(len(places))])
-            solved, turn, moved = cv2.solvePnP(flat, pixels, self._matrix, self._bent)
+            solved, turn, moved = cv2.solvePnP(flat, pixels, self._matrix, self._distortion)
             if solved:
                 rotation = cv2.Rodrigues(turn)[0]
                 self._camera = (rotation, moved.reshape(3))
@@ -173,12 +171,15 @@ class Rig:
             lens = msgspec.structs.replace(
                 lens,
                 focal_px=(across / times, down / times),
-                middle_px=(_reduced(x, times), _reduced(y, times)),
+                middle_px=(_reduced_coordinate(x, times), _reduced_coordinate(y, times)),
             )
         return Rig(
             msgspec.structs.replace(
                 file,
-                points=tuple((_reduced(u, times), _reduced(v, times), x, y) for u, v, x, y in file.points),
+                points=tuple(
+                    (_reduced_coordinate(u, times), _reduced_coordinate(v, times), x, y)
+                    for u, v, x, y in file.points
+                ),
                 die_px=None if file.die_px is None else file.die_px / times,
                 lens=lens,
             )
@@ -197,16 +198,16 @@ class Rig:
         eye: Array = -rotation.T @ moved
         return eye if self._eye_z > 0 else eye * np.array([1.0, 1.0, -1.0])
 
-    def _straight(self, pixels: Array) -> Array:
+    def _undistort(self, pixels: Array) -> Array:
         """Return undistorted pixels (in focal lengths if the lens is known)."""
         if self.file.lens is None:
             return pixels
-        return cv2.undistortPoints(pixels.reshape(-1, 1, 2), self._matrix, self._bent).reshape(-1, 2)
+        return cv2.undistortPoints(pixels.reshape(-1, 1, 2), self._matrix, self._distortion).reshape(-1, 2)
 
     def to_table(self, x: float, y: float, height_mm: float | None = None) -> tuple[float, float]:
         """Return the position on the table (mm) of a point at this height over the felt, given its pixel."""
         height = self.die_mm / 2 if height_mm is None else height_mm
-        there = self._plane @ np.array([*self._straight(np.array([[x, y]], float))[0], 1.0])
+        there = self._plane @ np.array([*self._undistort(np.array([[x, y]], float))[0], 1.0])
         place = there[:2] / there[2]
         if self._camera is not None:
             eye = self.eye
@@ -221,7 +222,7 @@ class Rig:
     def shapes(self, middle: Array, points_mm: Array, height_mm: float, slope: float) -> Iterator[Array]:
         """Yield the pixels of points (n, 3) around the point seen at pixel `middle` at this height.
 
-        Without a lens the camera may see them from any side, up to `slope` off the vertical; then several
+        Without a lens, the camera may see them from any side, up to `slope` off the vertical, so several
         possibilities are yielded.
         """
         x, y = self.to_table(float(middle[0]), float(middle[1]), height_mm)
@@ -229,14 +230,16 @@ class Rig:
             rotation, moved = self._camera
             up = np.array([1.0, 1.0, 1.0 if self._eye_z > 0 else -1.0])
             places = (points_mm + np.array([x, y, height_mm])) * up
-            seen, _ = cv2.projectPoints(places, cv2.Rodrigues(rotation)[0], moved, self._matrix, self._bent)
+            seen, _ = cv2.projectPoints(
+                places, cv2.Rodrigues(rotation)[0], moved, self._matrix, self._distortion
+            )
             yield seen.reshape(-1, 2)
             return
         to_picture = np.linalg.inv(self._plane)
         flat = np.column_stack([points_mm[:, :2] + np.array([x, y]), np.ones(len(points_mm))]) @ to_picture.T
         pixels = flat[:, :2] / flat[:, 2:]
         lean_px = self.px_per_mm(float(middle[0]), float(middle[1])) * points_mm[:, 2:]
-        steps = sorted(np.linspace(-slope, slope, SLOPES), key=abs)
+        steps = sorted(np.linspace(-slope, slope, SLOPE_STEPS), key=abs)
         for lean in product(steps, steps):
             yield pixels + lean_px * np.array(lean)
 
@@ -262,10 +265,10 @@ class Rig:
             return 0.0
         eye = self.eye
         along, across = place_mm[:2] - eye[:2]
-        away = abs(along) if self.file.walls == "ends" else np.hypot(along, across)
-        return float(away * unknown_mm / eye[2])
+        distance_mm = abs(along) if self.file.walls == "ends" else np.hypot(along, across)
+        return float(distance_mm * unknown_mm / eye[2])
 
 
-def _reduced(pixel: float, times: int) -> float:
-    """Return where a pixel coordinate is in a picture reduced by a whole-number factor."""
+def _reduced_coordinate(pixel: float, times: int) -> float:
+    """Return the pixel coordinate in a picture reduced by a whole-number factor."""
     return (pixel + 0.5) / times - 0.5

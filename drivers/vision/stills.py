@@ -10,22 +10,23 @@ from drivers.vision.moving import half
 from drivers.vision.reading import MIN_PX, DieSeen, read_picture
 from drivers.vision.rig import Rig
 
-NEAR_SHARE = 0.6
+NEAR_EDGES = 0.6
 """Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadows shift
 the spot's centre.
 """
-SHARED_SHARE = 0.35
+SHARED_EDGES = 0.35
 """The same if two dice form one spot: a false face across both is farther from each die's part of the spot. A
 top face seen 26 degrees off the vertical is 0.24 from its die's centre."""
 LOOK_EDGES = 1.25
-"""How far around a spot's centre its die is searched for, in die edges: the die's centre is within
-NEAR_SHARE, and its farthest corner within another 0.71. A larger part would only cost time.
+"""The distance around a spot's centre within which its die is searched for, in die edges: the die's centre is
+within NEAR_EDGES, and its farthest corner within another 0.71. A larger part would only cost time.
 """
 
 
-FOLLOWED_PX = 15.0
-"""Least edge of a die, in pixels, in the frames in which throws are followed; more pixels only cost time."""
-LEAST_WIDTH_PX = 640
+MIN_FOLLOWED_PX = 15.0
+"""Minimum edge of a die, in pixels, in the frames in which throws are followed; more pixels only cost
+time."""
+MIN_WIDTH_PX = 640
 """Frames are not reduced below this width: a narrower view shows too little of a fault."""
 
 
@@ -42,7 +43,7 @@ class Reduction:
             return picture
         height, width = (length // self.times * self.times for length in picture.shape[:2])
         frame = picture[:height, :width]
-        # Halve repeatedly: OpenCV does that faster than reducing to a third or a quarter at once.
+        # Halve repeatedly: OpenCV does this faster than a single reduction to a quarter.
         for _ in range(self.times.bit_length() - 1):
             frame = half(frame)
         return frame
@@ -59,7 +60,7 @@ class Reduction:
 def reduction_for(rig: Rig, width_px: int, height_px: int) -> Reduction:
     """Return the reduction for a camera's pictures of this size."""
     die_px = rig.die_px(width_px / 2, height_px / 2)
-    times = max(1, min(int(die_px / FOLLOWED_PX), width_px // LEAST_WIDTH_PX))
+    times = max(1, min(int(die_px / MIN_FOLLOWED_PX), width_px // MIN_WIDTH_PX))
     return Reduction(1 << (times.bit_length() - 1))
 
 
@@ -100,8 +101,8 @@ LOOKS = 2
 """A face is accepted only if two still frames agree on it."""
 
 
-def face_in(
-    part: Array, low: Array, zoom: float, place: Array, die_px: float, *, near_share: float = NEAR_SHARE
+def read_face_at(
+    part: Array, low: Array, zoom: float, place: Array, die_px: float, *, near_edges: float = NEAR_EDGES
 ) -> tuple[DieSeen | None, str]:
     """Return the die at a position in the frame, or None and the reason.
 
@@ -119,7 +120,7 @@ def face_in(
     middle = (place + 0.5) * zoom - 0.5 - low
     reading = read_picture(part, fine_px)
     near = [
-        die for die in reading.dice if np.hypot(die.x - middle[0], die.y - middle[1]) < near_share * fine_px
+        die for die in reading.dice if np.hypot(die.x - middle[0], die.y - middle[1]) < near_edges * fine_px
     ]
     if len(near) != 1:
         return (

@@ -1,4 +1,5 @@
-"""The trail of one die through a film: its positions, its predicted position, and the spot that it has."""
+"""The trail of one die through a video: its positions, its predicted position, and the spot assigned to
+it."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -15,35 +16,35 @@ from drivers.vision.stills import Look
 
 LOST_US = 250_000
 """How long a die is searched for at its predicted position before it is lost."""
-MAX_SHARE = 5.0
-"""Largest area of a spot, in die faces: that of a die blurred over three edges."""
-TOGETHER_SHARE = 1.9
+MAX_AREA_FACES = 5.0
+"""Maximum area of a spot, in die faces: that of a die blurred over three edges."""
+TOGETHER_FACES = 1.9
 """Two dice in one spot cover more than this many die faces, at rest or only slightly blurred."""
-BOTH_SHARE = 0.8
+BOTH_FRACTION = 0.8
 """Two dice that became one spot cover at least this fraction of their areas in the previous frame."""
-SCRAP_SHARE = 0.5
-"""Beside a spot of both dice, a spot of less than this fraction of a die's area is a shadow or glare."""
-JOINED_SHARE = 1.4
-"""A spot that a second die joins grows at least by this factor."""
-FASTEST_EDGES_PER_US = 8.0 / 19_000
-"""Thrown 19 mm dice move at 1 to 7 m/s; high up, near the camera, a die appears faster still."""
+SCRAP_FRACTION = 0.5
+"""Next to a spot of both dice, a spot with less than this fraction of a die's area is a shadow or glare."""
+JOINED_FACTOR = 1.4
+"""A spot that a second die joins grows by at least this factor."""
+MAX_EDGES_PER_US = 8.0 / 19_000
+"""Thrown 19 mm dice move at 1 to 7 m/s; high above the table, near the camera, a die appears even faster."""
 PACE_FRAMES = 5
 """After a bounce, a die is no faster than it was within this many frames before the bounce."""
-CUT_EDGES = 2.5
-"""How far a die may be from its predicted position just after it left the border, which cut off a part of it
-and of its blur."""
-AHEAD_US = 70_000
-"""How far ahead a die's motion is extrapolated from its path."""
+CUT_MAX_EDGES = 2.5
+"""Maximum distance of a die from its predicted position just after it left the border, which cut off a part
+of it and of its blur."""
+MAX_AHEAD_US = 70_000
+"""Maximum time for which a die's motion is extrapolated from its path."""
 
 
 @dataclass(slots=True)
 class Trail:
-    """One die of a throw and where it was seen. Positions are in pixels."""
+    """One die of a throw and the positions at which it was seen, in pixels."""
 
     die: int
     released_us: int
-    hand: Array
-    """Where it was first seen."""
+    release_place: Array
+    """The position at which it was first seen."""
     t_us: list[int] = field(default_factory=list)
     places: list[Array] = field(default_factory=list)
     spot: Spot | None = None
@@ -54,7 +55,7 @@ class Trail:
     seen_us: int = 0
     read: DieSeen | None = None
     looks: tuple[Look, ...] = ()
-    trying_since_us: int = 0
+    reading_since_us: int = 0
     lost: bool = False
     rest_reported: bool = False
     at_border: bool = False
@@ -65,59 +66,63 @@ class Trail:
         if len(self.places) < 2 or self.t_us[-1] == self.t_us[-2]:
             return self.places[-1]
         speed = (self.places[-1] - self.places[-2]) / (self.t_us[-1] - self.t_us[-2])
-        ahead = min(t_us - self.t_us[-1], AHEAD_US)
-        predicted: Array = self.places[-1] + speed * ahead
+        ahead_us = min(t_us - self.t_us[-1], MAX_AHEAD_US)
+        predicted: Array = self.places[-1] + speed * ahead_us
         return predicted
 
     def place_at(self, t_us: int) -> Array:
         """Return its last position up to a time, in pixels; for an earlier time, its first position."""
         return self.places[max(0, bisect_right(self.t_us, t_us) - 1)]
 
-    def came_by(self, one: Sighting, die_px: float) -> bool:
+    def may_be_sighting(self, one: Sighting, die_px: float) -> bool:
         """Return whether a single sighting is probably this die.
 
         Before the trail's first sighting, the border may have cut the die. Between two sightings, the die may
         have been in a spot too large for one die.
         """
         after = bisect_right(self.t_us, one.t_us)
-        elsewhere = after > 0 and self.t_us[after - 1] == one.t_us
-        if len(self.places) < 2 or elsewhere or after == len(self.t_us):
+        was_elsewhere = after > 0 and self.t_us[after - 1] == one.t_us
+        if len(self.places) < 2 or was_elsewhere or after == len(self.t_us):
             return False
         if self.t_us[0] - one.t_us >= LOST_US:
             return False
-        then = max(after, 1)
-        speed = (self.places[then] - self.places[then - 1]) / (self.t_us[then] - self.t_us[then - 1])
-        predicted = self.places[then] + speed * (one.t_us - self.t_us[then])
-        return float(np.hypot(one.spot.x - predicted[0], one.spot.y - predicted[1])) < CUT_EDGES * die_px
+        next_index = max(after, 1)
+        speed = (self.places[next_index] - self.places[next_index - 1]) / (
+            self.t_us[next_index] - self.t_us[next_index - 1]
+        )
+        predicted = self.places[next_index] + speed * (one.t_us - self.t_us[next_index])
+        return float(np.hypot(one.spot.x - predicted[0], one.spot.y - predicted[1])) < CUT_MAX_EDGES * die_px
 
     def reach(self, t_us: int, die_px: float) -> float:
-        """Return how far it may be from its predicted position, in pixels, since a bounce may reverse it.
+        """Return the maximum distance from its predicted position, in pixels: a bounce may reverse it.
 
-        A die that hit a wall between two frames may seem not to have moved; its speed before that counts.
+        A die that hit a wall between two frames may seem not to have moved, so its speed before the hit
+        counts.
         """
         ahead_us = t_us - self.t_us[-1]
         if len(self.places) < 2:
-            return die_px * (1.2 + FASTEST_EDGES_PER_US * ahead_us)
+            return die_px * (1.2 + MAX_EDGES_PER_US * ahead_us)
         steps = zip(self.t_us[-PACE_FRAMES:], self.places[-PACE_FRAMES:], strict=True)
-        pace = max(
+        max_speed = max(
             float(np.hypot(*(after - before))) / max(then - t, 1)
             for (t, before), (then, after) in pairwise(steps)
         )
-        return 1.2 * die_px + 1.1 * pace * min(ahead_us, AHEAD_US)
+        return 1.2 * die_px + 1.1 * max_speed * min(ahead_us, MAX_AHEAD_US)
 
 
-def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
-    """Assign spots to trails so that the total distance is least; two trails may share a spot if need be."""
+def assign_spots(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
+    """Assign spots to trails so that the total distance is minimal; two trails may share a spot if
+    necessary."""
     costs: dict[tuple[int, int], float] = {}
     scraps = _scraps(trails, spots)
     for trail in trails:
         predicted = trail.predicted_at(t_us)
-        for at, spot in enumerate(spots):
-            if spot.area > 2 * MAX_SHARE * die_px**2 or at in scraps:
+        for index, spot in enumerate(spots):
+            if spot.area > 2 * MAX_AREA_FACES * die_px**2 or index in scraps:
                 continue
             # A bounce may reverse a die within a frame, so its last position counts as well as the predicted
             # one.
-            away = min(
+            distance = min(
                 float(np.hypot(spot.x - predicted[0], spot.y - predicted[1])),
                 0.6 * die_px + float(np.hypot(*(np.array([spot.x, spot.y]) - trail.places[-1]))),
             )
@@ -125,8 +130,8 @@ def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: 
                 spot.left - die_px / 2 < predicted[0] < spot.right + die_px / 2
                 and spot.top - die_px / 2 < predicted[1] < spot.bottom + die_px / 2
             )
-            if away < trail.reach(t_us, die_px) or inside:
-                costs[trail.die, at] = away
+            if distance < trail.reach(t_us, die_px) or inside:
+                costs[trail.die, index] = distance
     chosen: dict[int, Spot] = {}
     if len(trails) == 2:
         one, two = trails
@@ -140,13 +145,13 @@ def assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: 
             _, a, b = min(pairs)
             return {one.die: spots[a], two.die: spots[b]}
     for trail in trails:
-        own = [(cost, at) for (die, at), cost in costs.items() if die == trail.die]
-        if own:
-            chosen[trail.die] = spots[min(own)[1]]
+        options = [(cost, index) for (die, index), cost in costs.items() if die == trail.die]
+        if options:
+            chosen[trail.die] = spots[min(options)[1]]
     if len(chosen) == 2 and chosen[trails[0].die] is chosen[trails[1].die]:
         spot = chosen[trails[0].die]
         far = max(trails, key=lambda trail: costs[trail.die, spots.index(spot)])
-        outside = far if spot.area < TOGETHER_SHARE * die_px**2 else _not_joined(spot, trails)
+        outside = far if spot.area < TOGETHER_FACES * die_px**2 else _not_joined(spot, trails)
         if outside is not None:
             del chosen[outside.die]
     return chosen
@@ -156,7 +161,7 @@ def _not_joined(spot: Spot, trails: Sequence[Trail]) -> Trail | None:
     """Return the die that left the picture, if the other die's spot has not grown; None otherwise."""
     left = [trail for trail in trails if trail.spot is None and trail.at_border]
     before = sum(trail.spot.area for trail in trails if trail.spot is not None)
-    return left[0] if len(left) == 1 and spot.area < JOINED_SHARE * before else None
+    return left[0] if len(left) == 1 and spot.area < JOINED_FACTOR * before else None
 
 
 def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
@@ -164,37 +169,37 @@ def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
     before = {id(trail.spot): trail.spot.area for trail in trails if trail.spot is not None}
     both = sum(before.values())
     seen = len(trails) == 2 and all(trail.spot is not None for trail in trails)
-    if not seen or not any(spot.area > BOTH_SHARE * both for spot in spots):
+    if not seen or not any(spot.area > BOTH_FRACTION * both for spot in spots):
         return []
-    return [at for at, spot in enumerate(spots) if spot.area < SCRAP_SHARE * both / 2]
+    return [at for at, spot in enumerate(spots) if spot.area < SCRAP_FRACTION * both / 2]
 
 
-def place_in(
+def locate_die(
     spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int, die_px: float
 ) -> tuple[Array, float]:
     """Return a die's centre within a spot and its standard error, in pixels."""
     middle = np.array([spot.x, spot.y])
     if len(sharers) > 1:
-        return _split(spot, trail, sharers, t_us), 0.35 * die_px
+        return _split_spot(spot, trail, sharers, t_us), 0.35 * die_px
     error = blur_error(spot, die_px)
     if spot.at_border:
         # The part beyond the border is not visible: the centre is half an edge behind the visible edge.
         width, height = spot.size
         size = np.array([width, height])
-        short = np.maximum(0.0, 1.15 * die_px - size)
-        middle = middle + np.where(middle > trail.places[0], 1, -1) * short / 2
+        missing_px = np.maximum(0.0, 1.15 * die_px - size)
+        middle = middle + np.where(middle > trail.places[0], 1, -1) * missing_px / 2
         error += 0.15 * die_px
     return middle, error
 
 
 def blur_error(spot: Spot, die_px: float) -> float:
     """Return the error of a spot's centre in pixels, which grows with motion blur."""
-    dragged = max(0.0, max(spot.size) - 1.45 * die_px)
-    return 0.5 + 0.03 * die_px + 0.12 * dragged
+    blur_px = max(0.0, max(spot.size) - 1.45 * die_px)
+    return 0.5 + 0.03 * die_px + 0.12 * blur_px
 
 
-def _split(spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int) -> Array:
-    """Return the centre of this trail's part of a spot, split between the dice's predicted places."""
+def _split_spot(spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int) -> Array:
+    """Return the centre of this trail's part of a spot, split between the predicted positions of the dice."""
     ys, xs = np.nonzero(spot.mask)
     points = np.column_stack([xs, ys]) * HALF + (spot.left, spot.top)
     low, high = (spot.left, spot.top), (spot.right, spot.bottom)

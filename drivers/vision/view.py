@@ -1,8 +1,8 @@
 """Whether a camera still sees its table, or is covered, blinded, bumped, out of focus, flickering or frozen.
 
-Each frame is compared with the empty table at a quarter of its size. A deviation that lasts for `HOLDS_US` is
-a fault. While a fault is active no dice are followed, because faces and tracks are valid only in the
-calibrated view.
+Each frame is compared with the empty table at a quarter of its size. A deviation that lasts for
+`MIN_FAULT_US` is a fault. While a fault is active, no dice are followed, because faces and tracks are valid
+only in the calibrated view.
 """
 
 import math
@@ -15,29 +15,29 @@ import numpy as np
 from drivers.vision.arrays import Array
 
 SIZE = 0.25
-HOLDS_US = 100_000
+MIN_FAULT_US = 100_000
 """A hand that passes close to the camera covers it for a shorter time than this."""
-OVER_US = 500_000
-DARK = 14.0
-"""Largest mean grey level of a covered sensor: black level and noise."""
-PLAIN_SHARE = 0.3
+MIN_CLEAR_US = 500_000
+MAX_DARK = 14.0
+"""Maximum mean grey level of a covered sensor: black level and noise."""
+PLAIN_FRACTION = 0.3
 """A cloth over the camera leaves less than this fraction of the table's structure visible."""
-CHANGED = 40
-CHANGED_SHARE = 0.6
+MIN_CHANGE = 40
+CHANGED_FRACTION = 0.6
 """A fraction of the view that dice, hands and sticks together never hide."""
-WHITE, WHITE_SHARE = 250, 0.2
-BLUR_SHARE = 0.35
-"""Least sharpness over that of the calibrated view; hands and dice add edges and hide few."""
-SURE_SHIFT = 0.15
+WHITE, WHITE_FRACTION = 250, 0.2
+BLUR_FRACTION = 0.35
+"""Minimum sharpness over that of the calibrated view; hands and dice add edges and hide few."""
+MIN_SHIFT_RESPONSE = 0.15
 """Response of the phase correlation below which a shift is meaningless."""
-FLICKER = 0.06
-"""Largest standard deviation of the light from frame to frame, over its mean; people's shadows change the
+MAX_FLICKER = 0.06
+"""Maximum standard deviation of the light from frame to frame, over its mean; people's shadows change the
 light only slowly."""
 BANDS = 16
 """Rows are exposed one after another, so a lamp at 50 or 60 Hz causes about four dark stripes, which drift
 fast or slowly. They must appear in half of the bands, so that a hand is not mistaken for stripes.
 """
-RECENT = 16
+RECENT_FRAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class View:
         self._sharpness = _sharpness(self._empty)
         self._bands = np.maximum(1.0, _bands(self._empty))
         self._white = float((self._empty >= WHITE).mean())
-        self._light: deque[Array] = deque(maxlen=RECENT)
+        self._light: deque[Array] = deque(maxlen=RECENT_FRAMES)
         self._last: Array | None = None
         self._active: tuple[str, str] | None = None
         self._suspect: tuple[str, int] | None = None
@@ -70,18 +70,18 @@ class View:
 
     def look(self, t_us: int, picture: Array) -> Verdict:
         """Check a frame; return the verdict, which has the active fault if there is one."""
-        found = self._found(_small(picture))
+        found = self._find_fault(_small(picture))
         if found is None:
             self._suspect = None
             if self._active is not None:
                 self._clear_since_us = t_us if self._clear_since_us is None else self._clear_since_us
-                if t_us - self._clear_since_us >= OVER_US:
+                if t_us - self._clear_since_us >= MIN_CLEAR_US:
                     self._active = None
         else:
             self._clear_since_us = None
             if self._suspect is None or self._suspect[0] != found[0]:
                 self._suspect = (found[0], t_us)
-            if t_us - self._suspect[1] >= HOLDS_US:
+            if t_us - self._suspect[1] >= MIN_FAULT_US:
                 self._active = found
         return Verdict(*(self._active or (None, "")))
 
@@ -90,35 +90,43 @@ class View:
         """Whether the latest frame must not be used, because a fault is active or may be beginning."""
         return self._active is not None or self._suspect is not None
 
-    def _found(self, now: Array) -> tuple[str, str] | None:
+    def _find_fault(self, now: Array) -> tuple[str, str] | None:
         frozen = self._last is not None and np.array_equal(self._last, now)
         self._last = now
         mean = float(now.mean())
         self._light.append(_bands(now))
         if frozen:
-            return "frozen", "each frame is identical to the previous one; the camera's cable or driver hangs"
+            return (
+                "frozen",
+                "each frame is identical to the previous one; the camera's cable or driver has failed",
+            )
         white = float((now >= WHITE).mean())
-        if white > self._white + WHITE_SHARE:
+        if white > self._white + WHITE_FRACTION:
             return "blinded", f"{white:.0%} of the view is white"
-        if mean < DARK or float(now.std()) < PLAIN_SHARE * self._structure:
+        if mean < MAX_DARK or float(now.std()) < PLAIN_FRACTION * self._structure:
             return (
                 "covered",
                 f"mean grey level {mean:.0f}, contrast {now.std():.0f}, expected about {self._structure:.0f}",
             )
-        if len(self._light) == RECENT and (swing := _swing(self._light)) > FLICKER:
+        if len(self._light) == RECENT_FRAMES and (swing := _swing(self._light)) > MAX_FLICKER:
             return "flickering", f"the light varies by {swing:.0%} from frame to frame"
-        if (striped := _striped(self._light[-1] / self._bands)) > FLICKER:
+        if (striped := _striped(self._light[-1] / self._bands)) > MAX_FLICKER:
             return "flickering", f"bands across the view differ by {striped:.0%} from its mean light"
-        changed = cv2.countNonZero((cv2.absdiff(now, self._empty) > CHANGED).astype(np.uint8)) / now.size
-        if changed > CHANGED_SHARE:
+        changed = cv2.countNonZero((cv2.absdiff(now, self._empty) > MIN_CHANGE).astype(np.uint8)) / now.size
+        if changed > CHANGED_FRACTION:
             return "covered", f"{changed:.0%} of the view is not the table"
-        shift, sure = cv2.phaseCorrelate(self._empty.astype(np.float32), now.astype(np.float32), self._window)
-        away = math.hypot(*shift)
-        if sure > SURE_SHIFT and away > self._bumped:
-            return "bumped", f"the view has shifted by {away / SIZE:.0f} pixels"
-        sharp = _sharpness(now)
-        if sharp < BLUR_SHARE * self._sharpness:
-            return "out_of_focus", f"the sharpness is {sharp / self._sharpness:.0%} of the calibrated view's"
+        shift, response = cv2.phaseCorrelate(
+            self._empty.astype(np.float32), now.astype(np.float32), self._window
+        )
+        shift_px = math.hypot(*shift)
+        if response > MIN_SHIFT_RESPONSE and shift_px > self._bumped:
+            return "bumped", f"the view has shifted by {shift_px / SIZE:.0f} pixels"
+        sharpness = _sharpness(now)
+        if sharpness < BLUR_FRACTION * self._sharpness:
+            return (
+                "out_of_focus",
+                f"the sharpness is {sharpness / self._sharpness:.0%} of the calibrated view's",
+            )
         return None
 
 
@@ -148,6 +156,6 @@ def _swing(light: deque[Array]) -> float:
     return float(np.median(steps.std(axis=0) / np.maximum(1.0, values.mean(axis=0))))
 
 
-def _striped(share: Array) -> float:
+def _striped(ratio: Array) -> float:
     """Return how much lighter or darker most bands are than the view as a whole."""
-    return float(np.median(np.abs(share / max(0.01, float(np.median(share))) - 1.0)))
+    return float(np.median(np.abs(ratio / max(0.01, float(np.median(ratio))) - 1.0)))

@@ -168,4 +168,4 @@ socket: {}/cam.sock
     for path in paths:
         path.write_text(text.format(path.stem, tmp_path), encoding="utf-8")
     assert main(["camera", "run", str(paths[0]), "--beside", str(paths[1]), "--once"]) == 2
-    assert "camera left: found no `lens`, expected one for each of the two cameras" in capsys.readouterr().err
+    assert "camera left: the rig file has no `lens`" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from controller.model.geometry import DiceTable
 from drivers.sim.filming import Lens
 from drivers.vision.arrays import Array
 from drivers.vision.board import SQUARE_MM, Sighting, page, sighting
-from drivers.vision.calibration import CalibrationError, TableCorner, felt_of, lens_of
+from drivers.vision.calibration import CalibrationError, TableCorner, measure_felt, measure_lens
 from drivers.vision.rig import Rig, RigFile
 from tests.drivers.vision.sheets import PX_PER_MM, held, printed, seen
 
@@ -56,10 +56,10 @@ def test_a_printed_page_has_its_stated_size() -> None:
 
 def test_lens_felt_and_height_are_measured(views: list[Sighting]) -> None:
     boards = flat()
-    lens, fit = lens_of([*views, *boards.values()], SIZE)
+    lens, fit = measure_lens([*views, *boards.values()], SIZE)
     assert fit < 0.3
     assert lens.focal_px == pytest.approx((1100.0, 1100.0), rel=0.01)
-    felt = felt_of(boards, TABLE, lens)
+    felt = measure_felt(boards, TABLE, lens)
     assert felt.worst_mm < 1.0
     rig = Rig(RigFile(camera="cam", table=TABLE, points=felt.points, lens=lens))
     assert rig.height_mm == pytest.approx(1100.0, rel=0.01)
@@ -77,20 +77,20 @@ def test_a_board_printed_too_small_is_measured_by_its_own_square(views: list[Sig
 
 def test_a_corner_mistaken_for_another_is_refused(views: list[Sighting]) -> None:
     boards = flat()
-    lens, _ = lens_of([*views, *boards.values()], SIZE)
+    lens, _ = measure_lens([*views, *boards.values()], SIZE)
     mistaken: dict[TableCorner, Sighting] = {
         "left-front": boards["left-back"],
         "left-back": boards["left-front"],
     }
     with pytest.raises(CalibrationError, match="mm off one plane"):
-        felt_of(mistaken, TABLE, lens)
+        measure_felt(mistaken, TABLE, lens)
 
 
 def test_too_few_views_or_views_of_one_spot_measure_no_lens(views: list[Sighting]) -> None:
     with pytest.raises(CalibrationError, match="in 4 pictures, expected 5 or more"):
-        lens_of(views[:4], SIZE)
+        measure_lens(views[:4], SIZE)
     with pytest.raises(CalibrationError, match="of the picture's width"):
-        lens_of([views[4]] * 6, SIZE)
+        measure_lens([views[4]] * 6, SIZE)
 
 
 def test_a_picture_without_the_board_shows_none() -> None:

@@ -14,7 +14,7 @@ from drivers.sim.filming import Die, Filming, FilmRig, Lens, Motion, flat_die
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.pairing import Pair
-from drivers.vision.rays import solved
+from drivers.vision.rays import solve_rays
 from drivers.vision.rig import LensFile, Rig, RigError, RigFile
 
 TABLE = DiceTable(length_mm=600.0, width_mm=400.0, die_mm=19.0, wall_relief_mm=0.0)
@@ -97,15 +97,15 @@ def test_two_rays_meet_in_the_die() -> None:
     eyes = (np.array([0.0, -100.0, 1000.0]), np.array([0.0, 100.0, 1000.0]))
     die = np.array([30.0, 20.0, 80.0])
     places = tuple(eye + (die - eye) * (eye[2] - 9.5) / (eye[2] - die[2]) for eye in eyes)
-    found = solved(eyes, (places[0], places[1]), (1.0, 1.0))
+    found = solve_rays(eyes, (places[0], places[1]), (1.0, 1.0))
     assert (found.x, found.y, found.height) == pytest.approx((30.0, 20.0, 80.0), abs=0.01)
-    assert found.apart == pytest.approx(0.0, abs=0.01)
+    assert found.distance == pytest.approx(0.0, abs=0.01)
     assert found.one_die
 
 
 def test_rays_that_do_not_meet_are_of_two_dice() -> None:
     eyes = (np.array([0.0, -100.0, 1000.0]), np.array([0.0, 100.0, 1000.0]))
-    found = solved(eyes, (np.array([30.0, 20.0, 9.5]), np.array([70.0, 20.0, 9.5])), (1.0, 1.0))
+    found = solve_rays(eyes, (np.array([30.0, 20.0, 9.5]), np.array([70.0, 20.0, 9.5])), (1.0, 1.0))
     assert not found.one_die
 
 
@@ -162,5 +162,5 @@ def test_the_device_is_up_once_both_views_are() -> None:
 
 def test_a_camera_of_unknown_place_cannot_be_part_of_a_pair() -> None:
     plain = Rig(msgspec.structs.replace(RIGS[1].file, lens=None))
-    with pytest.raises(RigError, match="found no `lens`"):
+    with pytest.raises(RigError, match="has no `lens`"):
         Pair(RIGS[0], plain)

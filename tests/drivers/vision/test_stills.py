@@ -6,7 +6,7 @@ import pytest
 from controller.model.readings import DieRest
 from drivers.sim.filming import IVORY, Filming, FilmRig, Lens, Light, flat_die
 from drivers.vision.following import Follower
-from drivers.vision.stills import NEAR_SHARE, SHARED_SHARE, face_in, reduction_for
+from drivers.vision.stills import NEAR_EDGES, SHARED_EDGES, read_face_at, reduction_for
 from tests.drivers.vision.films import LENS, rig, rig_through, thrown
 from tests.drivers.vision.scenes import ASLANT, ASLANT_EDGE_PX, ASLANT_ZOOM, seen_aslant
 
@@ -23,8 +23,8 @@ def test_a_1_is_read_beside_a_die_whose_pip_makes_a_2_with_it(
     place = ASLANT.project(one.centre_mm[None])[0]
     low = np.round(place * ASLANT_ZOOM) - 76
     found = {
-        share: face_in(part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_share=share)[0]
-        for share in (NEAR_SHARE, SHARED_SHARE)
+        share: read_face_at(part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_edges=share)[0]
+        for share in (NEAR_EDGES, SHARED_EDGES)
     }
     assert [seen is not None and seen.up for seen in found.values()] == [1, 1]
 
@@ -35,7 +35,9 @@ def test_a_face_seen_26_degrees_off_the_vertical_is_assigned_to_its_die_in_a_sha
     part = seen_aslant(die, Light())
     place = ASLANT.project(die.centre_mm[None])[0]
     low = np.round(place * ASLANT_ZOOM) - 76
-    seen, _ = face_in(part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_share=SHARED_SHARE)
+    seen, _ = read_face_at(
+        part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_edges=SHARED_EDGES
+    )
     assert seen is not None
     assert seen.up == up
 

@@ -5,7 +5,7 @@ import pytest
 
 from drivers.vision.arrivals import Sighting
 from drivers.vision.moving import Spot
-from drivers.vision.trails import Trail, assigned
+from drivers.vision.trails import Trail, assign_spots
 
 FRAME_US = 16_667
 DIE_PX = 16.0
@@ -42,18 +42,18 @@ def test_a_die_seen_once_may_be_as_far_as_a_throw_takes_it() -> None:
 def test_a_single_sighting_where_a_die_came_from_is_that_die_and_not_another() -> None:
     came = Trail(1, 0, np.array([100.0, 100.0]))
     came.t_us, came.places = [FRAME_US, 2 * FRAME_US], [np.array([100.0, 100.0]), np.array([140.0, 100.0])]
-    assert came.came_by(Sighting(0, spot(40.0)), DIE_PX)
-    assert not came.came_by(Sighting(0, spot(60.0, 220.0)), DIE_PX)
+    assert came.may_be_sighting(Sighting(0, spot(40.0)), DIE_PX)
+    assert not came.may_be_sighting(Sighting(0, spot(60.0, 220.0)), DIE_PX)
 
 
 def test_a_single_sighting_between_two_of_a_die_is_that_die_and_not_another() -> None:
     """Its spot was too large for one die in the frames between, as when two dice high up make one spot."""
     seen = trail(40.0, 100.0)
     seen.t_us[1] = 5 * FRAME_US
-    assert seen.came_by(Sighting(3 * FRAME_US, spot(80.0)), DIE_PX)
-    assert not seen.came_by(Sighting(3 * FRAME_US, spot(80.0, 160.0)), DIE_PX)
-    assert not seen.came_by(Sighting(6 * FRAME_US, spot(112.0)), DIE_PX)
-    assert not seen.came_by(Sighting(0, spot(60.0)), DIE_PX)
+    assert seen.may_be_sighting(Sighting(3 * FRAME_US, spot(80.0)), DIE_PX)
+    assert not seen.may_be_sighting(Sighting(3 * FRAME_US, spot(80.0, 160.0)), DIE_PX)
+    assert not seen.may_be_sighting(Sighting(6 * FRAME_US, spot(112.0)), DIE_PX)
+    assert not seen.may_be_sighting(Sighting(0, spot(60.0)), DIE_PX)
 
 
 def test_a_die_is_where_it_was_last_seen_by_a_time() -> None:
@@ -72,12 +72,12 @@ def beside(faces: float) -> tuple[list[Trail], list[Spot]]:
 
 def test_a_shadow_beside_two_dice_in_one_spot_is_neither_of_them() -> None:
     trails, spots = beside(0.5)
-    assert assigned(trails, spots, 2 * FRAME_US, DIE_PX) == {1: spots[0], 2: spots[0]}
+    assert assign_spots(trails, spots, 2 * FRAME_US, DIE_PX) == {1: spots[0], 2: spots[0]}
 
 
 def test_a_die_beside_a_blurred_one_is_a_die() -> None:
     trails, spots = beside(1.7)
-    assert assigned(trails, spots, 2 * FRAME_US, DIE_PX) == {1: spots[0], 2: spots[1]}
+    assert assign_spots(trails, spots, 2 * FRAME_US, DIE_PX) == {1: spots[0], 2: spots[1]}
 
 
 @pytest.mark.parametrize("faces", [2.1, 3.8])
@@ -85,11 +85,13 @@ def test_a_die_that_left_the_picture_is_in_the_others_spot_only_if_that_has_grow
     trails, _ = beside(0.5)
     trails[1].spot, trails[1].at_border = None, True
     one = spot(82.0, faces=faces)
-    assert assigned(trails, [one], 2 * FRAME_US, DIE_PX) == ({1: one, 2: one} if faces > 3.0 else {1: one})
+    assert assign_spots(trails, [one], 2 * FRAME_US, DIE_PX) == (
+        {1: one, 2: one} if faces > 3.0 else {1: one}
+    )
 
 
 def test_a_die_separated_late_was_in_the_others_spot() -> None:
     trails, _ = beside(0.5)
     trails[1].spot = None
     one = spot(82.0, faces=2.1)
-    assert assigned(trails, [one], 2 * FRAME_US, DIE_PX) == {1: one, 2: one}
+    assert assign_spots(trails, [one], 2 * FRAME_US, DIE_PX) == {1: one, 2: one}
