@@ -17,7 +17,7 @@ from threading import Event, Lock, Thread
 
 import msgspec
 
-from controller.app.faults import ActiveFaults, Fault, of_journal
+from controller.app.faults import ActiveFaults, Fault, journal_fault
 from controller.app.service import ERROR, INFO, log
 from controller.journal.chain import WallTime
 from controller.journal.faults import FAULTS, JournalFault
@@ -97,7 +97,7 @@ class BackgroundProcess:
                 process = self._start_process(its_end)
             finally:
                 os.close(its_end)
-            return None if process is None else self._output_of(process)
+            return None if process is None else self._read_output(process)
 
     def _start_process(self, its_end: int) -> subprocess.Popen[bytes] | None:
         with self._lock:
@@ -111,7 +111,7 @@ class BackgroundProcess:
                 return None
             return self._process
 
-    def _output_of(self, process: subprocess.Popen[bytes]) -> bytes:
+    def _read_output(self, process: subprocess.Popen[bytes]) -> bytes:
         while True:
             try:
                 output, _ = process.communicate(timeout=OVERDUE_S)
@@ -132,7 +132,7 @@ class FaultFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of the process: the figures of a sound journal, or the journal's fault."""
+    """The result of the process: the counts of a valid journal, or the journal's fault."""
 
     verified: Verified | None = None
     fault: FaultFound | None = None
@@ -162,7 +162,7 @@ class Verifier:
     """One verification of the whole journal in the background."""
 
     def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """Prepare a verification; `done` is called if the journal is sound, else its fault locks play."""
+        """Prepare a verification; `done` is called if the journal is valid, else its fault locks play."""
         self._journal = journal
         self._faults = faults
         self._done = done
@@ -181,7 +181,7 @@ class Verifier:
             self._done(verified)
         elif (fault := result.fault) is not None and fault.code in FAULTS:
             self._faults.began(
-                of_journal(JournalFault(fault.code, fault.where, fault.found, fault.expected)), DUTY
+                journal_fault(JournalFault(fault.code, fault.where, fault.found, fault.expected)), DUTY
             )
         return True
 
@@ -212,8 +212,8 @@ class Retention:
         if now_us < self._due_us or settings.keeps_all or not wall.synced:
             return
         self._due_us = now_us + CHECK_EVERY_US
-        evidence_before_us = _before_us(wall, settings.evidence_days)
-        bodies_before_us = _before_us(wall, settings.outcomes_days)
+        evidence_before_us = _expiry_us(wall, settings.evidence_days)
+        bodies_before_us = _expiry_us(wall, settings.outcomes_days)
         try:
             with Reader(self._journal.place.journal) as reader:
                 if not reader.has_older(evidence_before_us, bodies_before_us):
@@ -227,7 +227,7 @@ class Retention:
         log(INFO, f"{self._journal.place.journal}: dropping expired contents")
 
 
-def _before_us(wall: WallTime, days: int | None) -> int:
+def _expiry_us(wall: WallTime, days: int | None) -> int:
     return 0 if days is None else max(0, wall.us - days * DAY_US)
 
 

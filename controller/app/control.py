@@ -56,8 +56,8 @@ from drivers.framing import LineSplitter
 
 BACKLOG = 256
 """Maximum number of connections waiting to be accepted; the operating system refuses any more."""
-TURN_S = 0.5
-"""How long the accepting thread waits for a connection on each turn."""
+ACCEPT_POLL_S = 0.5
+"""The timeout of each wait for a connection; the accepting thread counts a turn after each."""
 _TOO_MANY_A_SECOND = (
     "this user opens connections too quickly; send all requests over one connection, or try again later"
 )
@@ -72,7 +72,7 @@ class Control:
         """Bind the socket.
 
         Raises:
-            InUseError: another controller answers there.
+            InUseError: another controller is listening there.
             LookupError: there is no such group.
             OSError: the socket can't be created.
         """
@@ -92,17 +92,17 @@ class Control:
         for group in groups:
             if group is not None:
                 group_id(group)
-        self._listener = _bound(path, None if socket_group is None else group_id(socket_group))
+        self._listener = _bind(path, None if socket_group is None else group_id(socket_group))
         self._thread = Thread(target=self._accept, name="control", daemon=True)
 
     def start(self) -> None:
         """Start accepting connections."""
-        self._listener.settimeout(TURN_S)
+        self._listener.settimeout(ACCEPT_POLL_S)
         self._daemon.watch_over("control", lambda: self.turns)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop answering, and remove the socket."""
+        """Stop serving, and remove the socket."""
         self._stopping = True
         self._pause.set()
         with suppress(OSError):
@@ -126,7 +126,7 @@ class Control:
                 # Too many open files, or a client that gave up: the next one may succeed.
                 if not self._stopping:
                     log(ERROR, f"{self._path}: a connection could not be accepted: {error.strerror}")
-                    self._pause.wait(TURN_S)
+                    self._pause.wait(ACCEPT_POLL_S)
                 continue
             slot = self._admit(connection)
             if slot is not None:
@@ -149,14 +149,16 @@ class Control:
         if isinstance(slot, ConnectionSlot):
             return slot
         processes = ", ".join(map(str, slot))
-        says = f"all {SLOTS} connections open to this user are in use; stop one of the processes {processes}"
-        self._refuse(connection, says)
+        message = (
+            f"all {SLOTS} connections open to this user are in use; stop one of the processes {processes}"
+        )
+        self._refuse(connection, message)
         return None
 
-    def _refuse(self, connection: socket.socket, says: str) -> None:
+    def _refuse(self, connection: socket.socket, message: str) -> None:
         with connection, suppress(OSError):
             connection.setblocking(False)  # a new socket's buffer always has room for a line
-            connection.send(refusal("too_many", says))
+            connection.send(refusal("too_many", message))
 
     def _serve(self, slot: ConnectionSlot) -> None:
         try:
@@ -180,11 +182,11 @@ class Control:
         bucket = Bucket(LINES_PER_CONNECTION, now_us())
         while True:
             left_s = reader.left_s(now_us())
-            block = _received(connection, left_s)
+            block = _receive(connection, left_s)
             connection.settimeout(SEND_S)
             if block is None or (left_s == 0 and b"\n" not in block):
-                says = f"{reader.waits_for} did not arrive in time; reconnect and send it at once"
-                connection.sendall(refusal("too_slow", says))
+                message = f"{reader.waits_for} did not arrive in time; reconnect and send it at once"
+                connection.sendall(refusal("too_slow", message))
                 return
             if not block:
                 return
@@ -218,7 +220,7 @@ class Control:
             self._test(connection, peer, request)
             return False
         if isinstance(request, HistoryRequest):
-            self._send_past(connection, peer, request)
+            self._send_history(connection, peer, request)
         else:
             connection.sendall(self._requests.answer(request, peer))
         return True
@@ -239,12 +241,14 @@ class Control:
             while not self._stopping:
                 lines = watcher.take(1.0)
                 if watcher.dropped:
-                    connection.sendall(refusal("too_slow", "lines were missed; reconnect and ask again"))
+                    connection.sendall(
+                        refusal("too_slow", "lines were missed; reconnect and repeat the request")
+                    )
                     return
                 # An empty send would not detect that the client is gone.
                 if lines:
                     connection.sendall(b"".join(lines))
-                elif _gone(connection):
+                elif _is_disconnected(connection):
                     return
         finally:
             hub.leave(watcher)
@@ -255,7 +259,7 @@ class Control:
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
 
-    def _send_past(self, connection: socket.socket, peer: Peer, request: HistoryRequest) -> None:
+    def _send_history(self, connection: socket.socket, peer: Peer, request: HistoryRequest) -> None:
         live = self._daemon.live
         admitted = self._requests.admitted(request, peer, "read past records")
         if isinstance(admitted, bytes):
@@ -285,7 +289,7 @@ class Control:
             self._tests.hold(connection, peer, live, request, note=note, stopping=stopping)
 
 
-def _bound(path: Path, group: int | None) -> socket.socket:
+def _bind(path: Path, group: int | None) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
         _remove_stale(path)
@@ -308,7 +312,7 @@ def _remove_stale(path: Path) -> None:
     """Remove the socket of a killed controller.
 
     Raises:
-        InUseError: another controller answers there.
+        InUseError: another controller is listening there.
         FileExistsError: the file is not a socket.
     """
     if not path.exists():
@@ -318,12 +322,10 @@ def _remove_stale(path: Path) -> None:
     if not is_listening(path):
         path.unlink()
         return
-    raise InUseError(
-        f"{path}: found another controller answering there, expected none; stop that controller first"
-    )
+    raise InUseError(f"{path}: another controller is already listening at this socket; stop it first")
 
 
-def _received(connection: socket.socket, within_s: float | None) -> bytes | None:
+def _receive(connection: socket.socket, within_s: float | None) -> bytes | None:
     """Return the bytes received; None if none arrive within this time, b"" at the end of the connection."""
     connection.settimeout(within_s)
     try:
@@ -332,7 +334,7 @@ def _received(connection: socket.socket, within_s: float | None) -> bytes | None
         return None
 
 
-def _gone(connection: socket.socket) -> bool:
+def _is_disconnected(connection: socket.socket) -> bool:
     # With a timeout set, Python waits for the socket even with MSG_DONTWAIT.
     readable, _, _ = select.select([connection], [], [], 0)
     return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
@@ -341,7 +343,7 @@ def _gone(connection: socket.socket) -> bool:
 FIRST_S = 60.0
 """How long a client may stay silent after it connects; it occupies one of a few slots."""
 LINE_S = 5.0
-"""The longest time from a line's first byte to its end."""
+"""Maximum time from a line's first byte to its end."""
 
 
 class LineReader:
@@ -356,7 +358,7 @@ class LineReader:
         self._begun = False
 
     def left_s(self, now_us: int) -> float | None:
-        """Return the time left until the client is dropped; None if no limit applies now."""
+        """Return the remaining time before the client is dropped; None if no limit applies now."""
         return None if self._due_us is None else max(0.0, (self._due_us - now_us) / 1e6)
 
     def feed(self, block: bytes, now_us: int) -> list[bytes | None]:

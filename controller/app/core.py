@@ -38,9 +38,9 @@ from controller.publish.betting import Betting, Takes
 from drivers.health import Causes
 
 BUSY_TICK_S = 0.002
-"""The longest time step while an attempt is in progress or readings arrive."""
+"""Maximum time step while an attempt is in progress or readings arrive."""
 MIN_TICK_S = 0.0001
-"""The shortest time step, when something is due."""
+"""Minimum time step, used when something is due."""
 IDLE_TICK_S = 0.05
 """The time step when idle, and while the time of the data does not advance: nothing can become due then."""
 BUSY_US = 600_000
@@ -48,7 +48,7 @@ BUSY_US = 600_000
 ALLOWED_US = 20_000
 """How often to update the allowed inputs, which also change with time, for example when the dice rest."""
 ALLOWED_IDLE_US = 250_000
-"""The same when idle; the allowed inputs then hardly change with time."""
+"""The same when idle; the allowed inputs then rarely change with time."""
 _WITHOUT_OUTCOME = (Input, Card)
 """Readings that may change the state without an outcome: a seat taken or left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
@@ -56,7 +56,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def awaited_line(awaited: Awaited | None) -> bytes:
-    """Return the line for watchers about the attempt that awaits a ruling; it says null if there is none."""
+    """Return the line for watchers about the attempt that awaits a ruling; null if there is none."""
     return b'{"awaited":%s}\n' % _encode(awaited)
 
 
@@ -81,19 +81,20 @@ class Core:
         betting: Callable[[Betting, int], None] = lambda _betting, _now_us: None,
         awaiting: Callable[[Awaited | None], None] = lambda _awaited: None,
         late_confirmed: Callable[[str, Ticket], None] = lambda _wager, _row: None,
-        play_asked: Callable[[str, int], None] = lambda _nonce, _heard_us: None,
+        play_requested: Callable[[str, int], None] = lambda _nonce, _received_us: None,
     ) -> None:
         """Start from the resumed state.
 
         `causes` are the faults that each device can report, with their remedies. The callbacks must return
         at once:
 
-        - `failed`: the core stopped on a defect;
+        - `failed`: the core stopped because of a defect;
         - `lit`: a lamp changed;
         - `betting`: in every turn, with the betting state and the table's time;
         - `awaiting`: the attempt that awaits a ruling has changed, or there is none; not in test mode;
         - `late_confirmed`: a wager made with the dice out was confirmed; called with the confirmation's row;
-        - `play_asked`: settlement requested Play; called with the request's time once no fold can precede it.
+        - `play_requested`: settlement requested Play; called with the request's time once no fold can
+          precede it.
         """
         self.devices = Devices(setup, faults, causes)
         self.lamps = Lamps(hub, lit)
@@ -111,7 +112,7 @@ class Core:
         self._note_betting = betting
         self._awaiting = awaiting
         self._late_confirmed = late_confirmed
-        self._play_asked = play_asked
+        self._play_requested = play_requested
         self._cut_off = CutOffAttempts(resumed.pending, setup)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
@@ -126,7 +127,7 @@ class Core:
         self._last_outcome_us = 0
         self._last_reading_us = 0
         self._now_us = 0
-        self._time_stands_still = False
+        self._time_is_frozen = False
         self._allowed_inputs: tuple[str, ...] = ()
         self._acted: Mapping[str, str] = {}
         self._allowed_at_us = 0
@@ -198,7 +199,7 @@ class Core:
         if refused is None and isinstance(entered, Input) and entered.name == "confirm_late":
             self._journal_confirmation(entered)
         elif refused is None and isinstance(entered, Input) and entered.name == "play_asked":
-            self._play_asked(entered.what or "", entered.t)
+            self._play_requested(entered.what or "", entered.t)
         allowed = () if refused is None or self._halted else self._allowed()
         self._answers.record(entered, refused, allowed, answer)
 
@@ -241,7 +242,7 @@ class Core:
 
     def _turn(self, taken: NextReading) -> None:
         self.turns += 1
-        self._time_stands_still = taken.reading is None and taken.now_us == self._now_us
+        self._time_is_frozen = taken.reading is None and taken.now_us == self._now_us
         self._now_us = taken.now_us
         if taken.reading is not None:
             self._handle(taken.reading, taken.now_us)
@@ -255,11 +256,11 @@ class Core:
         self._lock_on_fault()
         if self._awaited is not None:
             self._note_awaited()  # The allowed rulings also change with time, as dice come to rest.
-        self._note_betting(self._betting_now, self._now_us)
+        self._note_betting(self._current_betting, self._now_us)
         self._note_allowed()
 
     @property
-    def _betting_now(self) -> Betting:
+    def _current_betting(self) -> Betting:
         """Which bets are accepted now, and until when that is certain."""
         session = self._segment.session
         plays = self._state.table == "open" and self._state.lock == "unlocked"
@@ -281,8 +282,8 @@ class Core:
         while True:
             before_us = self._now_us
             arrived = self.turn(BUSY_TICK_S)
-            time_stands_still = not arrived and self._now_us == before_us
-            if time_stands_still or (not arrived and self._now_us > self._last_reading_us + needed_us):
+            time_is_frozen = not arrived and self._now_us == before_us
+            if time_is_frozen or (not arrived and self._now_us > self._last_reading_us + needed_us):
                 break
         self._end_recording()
         self._note_faults()
@@ -301,7 +302,7 @@ class Core:
             self._process(self._segment.end())
 
     def _tick_s(self) -> float:
-        if self._time_stands_still:
+        if self._time_is_frozen:
             return IDLE_TICK_S
         due_s = (self._segment.session.due_us - self._inlet.now_us) / 1e6
         return min(BUSY_TICK_S if self._busy else IDLE_TICK_S, max(MIN_TICK_S, due_s))
@@ -332,7 +333,7 @@ class Core:
             self._answers.answer(None)
             return
         if isinstance(reading, Input):
-            reading = self._checked_unlock(reading)
+            reading = self._check_unlock(reading)
             self._last_activity_us = now_us
             self._allowed_stale = True
             if reading.name == "test_mode":
@@ -351,7 +352,7 @@ class Core:
             self._settles_us = max(now_us, reading.t) + self._lateness_us
         self._process(self._segment.feed(reading))
 
-    def _checked_unlock(self, entered: Input) -> Input:
+    def _check_unlock(self, entered: Input) -> Input:
         """Return the input; a person's `unlock` before the self-test has passed is changed to NOT_READY.
 
         The session then refuses it. It is recorded in that form, because a replay has no self-test.
@@ -362,8 +363,8 @@ class Core:
         why = self.why_locked()
         if why is None:
             return entered
-        says = f"the table can't be unlocked yet: {why}"
-        refused = msgspec.structs.replace(entered, what=NOT_READY, reason=says)
+        message = f"the table can't be unlocked yet: {why}"
+        refused = msgspec.structs.replace(entered, what=NOT_READY, reason=message)
         self._answers.replace(entered, refused)
         return refused
 
@@ -481,8 +482,8 @@ class Core:
             return
         locking = self._faults.locking
         if locking:
-            asked = Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason=locking[0].code)
-            self._lock_requested = self._inlet.post(asked, stamped=False)
+            lock_input = Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason=locking[0].code)
+            self._lock_requested = self._inlet.post(lock_input, stamped=False)
             self.lamps.set("lock", "locked")
 
     def _show_lock(self) -> None:
@@ -552,9 +553,9 @@ class Core:
 
     def _is_idle(self, now_us: int) -> bool:
         """Return whether a new recording can start now: no later reading depends on an earlier one."""
-        under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
+        busy = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
         still = (
             now_us - self._last_activity_us > self._recordings.rotation.quiet_us
             and now_us - self._segment.last_us > self._lateness_us
         )
-        return still and not under_way
+        return still and not busy

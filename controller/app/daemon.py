@@ -15,7 +15,7 @@ import msgspec
 
 from controller.app import service
 from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, iso, system_wall
-from controller.app.faults import WAITS, ActiveFaults, Change, Fault, of_journal
+from controller.app.faults import WAITS, ActiveFaults, Change, Fault, journal_fault
 from controller.app.hardware import Hardware
 from controller.app.hub import Hub
 from controller.app.identity import (
@@ -63,16 +63,16 @@ _NAMES_OF_PARTS = {
     "table": "the table's file",
     "approval": "no approval signed with this table's key",
 }
-TURN_S = 0.5
+DUTY_INTERVAL_S = 0.5
 """How often the daemon runs its duties."""
 REOPEN_S = 5.0
 """How often opening the journal is retried."""
 STEP_US = 60_000_000
 """If a synchronized wall clock is set by more than this, the table is locked until a person approves it."""
-DECIDED_WITHIN_S = 10.0
-"""The longest wait after the end of standard input: longer than dice roll and a call is held."""
-SETTLED_IN_S = 1.0
-"""The shortest such wait: until then, readings may still be waiting for earlier ones and begin an attempt."""
+MAX_DECISION_WAIT_S = 10.0
+"""Maximum wait after the end of standard input: longer than a roll of the dice plus the hold of a call."""
+MIN_DECISION_WAIT_S = 1.0
+"""Minimum such wait: until then, queued readings may still begin an attempt."""
 OVERFLOW_CLEARS_S = 30.0
 PROGRESS_S = 2.0
 """How often a long verification reports its progress during the start."""
@@ -83,7 +83,7 @@ Draw = Callable[[Path, int], Drawn]
 
 
 class InUseError(Exception):
-    """Another controller has the journal or the socket; the message names it, and says what to do."""
+    """Another controller uses the journal or the socket; the message names it, and says what to do."""
 
 
 class Daemon:
@@ -117,7 +117,7 @@ class Daemon:
         self.faults = ActiveFaults(self._report_fault)
         self.monotonic = MonotonicClock()
         self.clock: Clock = clock or (DataClock() if options.data_time else self.monotonic)
-        self.inlet = Inlet(self.clock, capacity=options.capacity, overflowed=self._overflowed)
+        self.inlet = Inlet(self.clock, capacity=options.capacity, overflowed=self._report_overflow)
         self.wall = wall
         self.digests: Digests = digests_of(options.table, settings)
         self.approved: Approved | None = None
@@ -160,7 +160,7 @@ class Daemon:
         A journal that can't be opened is a fault; opening is retried every 5 s.
 
         Raises:
-            InUseError: another controller has the journal.
+            InUseError: another controller uses the journal.
         """
         try:
             self._make_folders()
@@ -174,7 +174,7 @@ class Daemon:
                 hub=self.hub,
                 inlet=self.inlet,
                 wall=self.wall,
-                failed=self._core_failed,
+                failed=self._handle_core_failure,
                 publishing=self.publishing,
                 hardware=self.hardware,
                 accept=self._accept,
@@ -183,7 +183,7 @@ class Daemon:
         except JournalFault as fault:
             if fault.code == "journal_in_use":
                 raise InUseError(str(fault)) from fault
-            found = of_journal(fault)
+            found = journal_fault(fault)
             # A fault that recurs at each retry is reported only once.
             if found.code not in {there.code for there in self.faults.present}:
                 self.faults.clear("opening")
@@ -220,7 +220,7 @@ class Daemon:
         self.begin()
         self._notifier.notify(READY, f"STATUS={self.headline()}")
         self.run_duties()
-        while not self._stop.wait(TURN_S):
+        while not self._stop.wait(DUTY_INTERVAL_S):
             self.run_duties()
 
     def run_duties(self) -> None:
@@ -242,7 +242,7 @@ class Daemon:
             self.hardware.refresh_keys()
         if self._input_ended_us is not None:
             since_s = (now_us - self._input_ended_us) / 1e6
-            if since_s > DECIDED_WITHIN_S or (since_s > SETTLED_IN_S and self._is_idle):
+            if since_s > MAX_DECISION_WAIT_S or (since_s > MIN_DECISION_WAIT_S and self._is_idle):
                 self.stop()
         if self._watchdog.check(now_us):
             self._notifier.notify(WATCHDOG, f"STATUS={self.headline()}")
@@ -251,7 +251,7 @@ class Daemon:
         """Handle the end of standard input: stop once the attempt in progress is decided."""
         log(NOTICE, "standard input has ended; the table stops once the attempt in progress is decided")
         if isinstance(self.clock, DataClock):
-            self.clock.reach(self.clock.now_us() + round(DECIDED_WITHIN_S * 1e6))
+            self.clock.reach(self.clock.now_us() + round(MAX_DECISION_WAIT_S * 1e6))
         self._input_ended_us = self.monotonic.now_us()
 
     def stop(self, code: int = service.STOPPED) -> None:
@@ -345,8 +345,8 @@ class Daemon:
         now_us = self.monotonic.now_us()
         if now_us >= self._progress_due_us:
             self._progress_due_us = now_us + round(PROGRESS_S * 1e6)
-            says = f"STATUS=verifying the journal: row {rows} of {of}"
-            self._notifier.notify(EXTEND_START, WATCHDOG, says)
+            message = f"STATUS=verifying the journal: row {rows} of {of}"
+            self._notifier.notify(EXTEND_START, WATCHDOG, message)
 
     def _make_folders(self) -> None:
         for folder in (self.options.journal, self.options.recordings, self.options.place.head.parent):
@@ -439,7 +439,7 @@ class Daemon:
 
     # --- called by other threads ---
 
-    def _overflowed(self) -> None:
+    def _report_overflow(self) -> None:
         self._overflow_until_us = self.monotonic.now_us() + round(OVERFLOW_CLEARS_S * 1e6)
         self.faults.began(Fault(OVERFLOW, "inlet", f"more than {self.options.capacity} readings waiting"))
 
@@ -456,7 +456,7 @@ class Daemon:
             software=self.digests.software,
         )
 
-    def _core_failed(self) -> None:
+    def _handle_core_failure(self) -> None:
         self.stop(service.DEFECT)
 
     def _report_fault(self, change: Change) -> None:

@@ -26,7 +26,7 @@ from drivers.registry import DEVICE_MODULES, device_type
 
 @dataclass(frozen=True)
 class Kind(DeviceKind):
-    """One type of hardware; with `here`, its settings are checked against this machine."""
+    """One type of hardware; with `here`, its settings are also checked against this machine."""
 
     name: str
     here: bool

@@ -98,7 +98,7 @@ class Devices:
             self._buttons.note(reading, now_us)
         if before is None or before.up != seen.up:
             seen = seen._replace(since_us=now_us)
-        self._seen[reading.dev] = _counted(seen, now_us)
+        self._seen[reading.dev] = _update_rate(seen, now_us)
 
     def _note_switch(self, switch: Switch) -> None:
         duty = f"switch {switch.name} of {switch.dev}"
@@ -124,18 +124,20 @@ class Devices:
                 self._faults.over("readings_late", f"late {dev}")
 
     def _updated(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
-        says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
+        message = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
             # A failed part ends only with a restart of the device, which is down in between.
             self._faults.clear(reading.dev, but=() if not seen.up else (FAILED_PART,))
-            return seen._replace(up=True, says=says)
+            return seen._replace(up=True, says=message)
         code = str(reading.code)
-        if (fault := _fault_of(code, reading, self._causes.get(reading.dev, DEVICE_FAULTS))) is not None:
+        if (fault := _build_fault(code, reading, self._causes.get(reading.dev, DEVICE_FAULTS))) is not None:
             if fault.code != DEVICE_DOWN and isinstance(reading, DeviceDown):
                 self._faults.over(DEVICE_DOWN, reading.dev)
             self._faults.began(fault, reading.dev)
         trouble = seen.trouble if code == STARTING else code
-        return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=trouble)
+        return seen._replace(
+            up=not isinstance(reading, DeviceDown) and seen.up, says=message, trouble=trouble
+        )
 
     @property
     def seen(self) -> dict[str, DeviceActivity]:
@@ -191,7 +193,7 @@ AMOUNTS_TO = {
 _NUMBERED = re.compile(r"(?<=^self_test)_[0-9]+$")
 
 
-def _fault_of(code: str, reading: DeviceDown | DeviceFault, causes: Causes) -> Fault | None:
+def _build_fault(code: str, reading: DeviceDown | DeviceFault, causes: Causes) -> Fault | None:
     """Return the fault that a device's report amounts to, if any, with its specific cause and remedy."""
     amounts_to = AMOUNTS_TO.get(_NUMBERED.sub("", code))
     if amounts_to is None:
@@ -206,7 +208,7 @@ def _fault_of(code: str, reading: DeviceDown | DeviceFault, causes: Causes) -> F
     )
 
 
-def _counted(seen: DeviceActivity, now_us: int) -> DeviceActivity:
+def _update_rate(seen: DeviceActivity, now_us: int) -> DeviceActivity:
     seen = seen._replace(readings=seen.readings + 1, last_us=now_us)
     elapsed_us = now_us - seen.counted_us
     if elapsed_us < RATE_WINDOW_US:

@@ -38,7 +38,7 @@ APPROVES: Mapping[str, frozenset[str]] = {
 _ITSELF = "automatically"
 _APPROVED = "when a member of staff approves it"
 
-_OWN: Mapping[str, FaultKind] = {
+_OWN_FAULTS: Mapping[str, FaultKind] = {
     "inlet_overflow": FaultKind(
         "readings were lost: more arrived than the core could process",
         "a device that sends without pause, or an overloaded machine",
@@ -91,7 +91,7 @@ _OWN: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "reading_not_its_own": FaultKind(
-        "a device reported something that it is not set up for; the report was ignored",
+        "a device sent a reading that it is not set up for; the reading was ignored",
         "another program or board in its place, a faulty script, or a kind missing from its `reads`",
         "check what is connected there; if it is right, add the kind to its `reads` in the table's file",
         "when the device starts again",
@@ -107,13 +107,13 @@ _OWN: Mapping[str, FaultKind] = {
     ),
     "switch_open": FaultKind(
         "a door, lid or tamper switch that locks the table is open",
-        "somebody opened it, or its wire is disconnected",
+        "someone opened it, or its wire is disconnected",
         "close it and check what is behind it; then `tablectl input unlock --by supervisor`",
         "automatically, once the switch is closed; a person must still unlock the table",
         locks=False,
     ),
     "button_stuck": FaultKind(
-        "a console repeats the same input faster than a person can",
+        "a console sends the same input repeatedly, faster than a person can press",
         "a button that sticks or bounces, or something lying on it",
         "free the button or unplug the console; until then use `tablectl input` or a screen",
         "automatically, 10 s after the last such input",
@@ -134,7 +134,7 @@ _OWN: Mapping[str, FaultKind] = {
     ),
     "device_configuration": FaultKind(
         "a wheel's settings are not the approved ones",
-        "somebody changed a parameter, or the wheel was replaced",
+        "someone changed a parameter, or the wheel was replaced",
         "compare them in `tablectl devices`, restore the approved ones and power-cycle the wheel",
         "automatically, once the settings read back are the approved ones",
     ),
@@ -146,7 +146,7 @@ _OWN: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "clock_stepped": FaultKind(
-        "the wall clock was changed by more than it can drift",
+        "the wall clock was changed by more than clock drift can explain",
         "a person, a time server or a failing clock battery changed it",
         "check the time, then `tablectl approve clock`",
         _APPROVED,
@@ -171,7 +171,7 @@ _OWN: Mapping[str, FaultKind] = {
     ),
     "source_failed": FaultKind(
         "a source of readings can't be read",
-        "it is missing, or this user may not read it",
+        "it is missing, or the controller's user may not read it",
         "create it, start the program that listens there, or fix its permissions",
         "automatically, as soon as it can be read",
     ),
@@ -184,7 +184,7 @@ _OWN: Mapping[str, FaultKind] = {
     ),
     "verifier_ended": FaultKind(
         "the process that verifies the whole journal or the release's files returns no result",
-        "the machine ran out of memory, somebody killed or stopped it, or it gets no processor time",
+        "the machine ran out of memory, someone killed or stopped it, or it gets no processor time",
         "see `journalctl -u table`; to verify by hand: `tablectl journal verify`, `tablectl release verify`",
         "automatically, once such a process completes; a new one starts 10 s after the last one ended",
         locks=False,
@@ -206,7 +206,7 @@ _NOT_LOCKING = frozenset(
 """The journal's faults that are caused by other programs' requests; they don't affect the table's results."""
 
 CATALOGUE: Mapping[str, FaultKind] = {
-    **_OWN,
+    **_OWN_FAULTS,
     **{
         code: FaultKind(
             DESCRIPTIONS[code], kind.cause, kind.next_step, kind.clears, locks=code not in _NOT_LOCKING
@@ -237,7 +237,7 @@ class Fault(NamedTuple):
         return f"{self.where}: {self.kind.what}: {self.found}; {self.kind.next_step} [{self.code}]"
 
 
-def of_test(where: str, found: str) -> Fault:
+def test_fault(where: str, found: str) -> Fault:
     """Return the fault of a failed test: `where` names device and sensor, `found` ends with what to do."""
     device = where.partition(", ")[0]
     return Fault(
@@ -245,12 +245,12 @@ def of_test(where: str, found: str) -> Fault:
     )
 
 
-def duty_of_test(where: str) -> str:
+def test_duty(where: str) -> str:
     """Return the duty under which the fault of a failed test is active: one for each sensor."""
     return f"test of {where}"
 
 
-def of_journal(fault: JournalFault) -> Fault:
+def journal_fault(fault: JournalFault) -> Fault:
     """Convert a journal's fault to one of the daemon's."""
     return Fault(fault.code, fault.where, f"found {fault.found}, expected {fault.expected}")
 
@@ -328,8 +328,8 @@ class ActiveFaults:
     def _note(self, change: Change, duty: str) -> None:
         """Queue a change for the core.
 
-        If a fault begins and ends repeatedly in the meantime, only the last changes are kept, so that nobody
-        can fill the journal by causing a fault again and again.
+        If a fault begins and ends repeatedly in the meantime, only the last changes are kept, so that
+        repeating a fault can't fill the journal.
         """
         key = (change.fault.code, duty)
         queued = self._changes.setdefault(key, [])

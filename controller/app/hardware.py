@@ -71,7 +71,7 @@ def key_in(path: Path) -> str:
         why = (error.strerror or str(error)).lower()
         denied = isinstance(error, PermissionError)
         hint = f"make the controller's user its owner: chown table {path}" if denied else CREATE_KEY
-        raise KeyFileError(f"no readable file {path} ({why})", "a node's key", hint) from error
+        raise KeyFileError(f"an unreadable file {path} ({why})", "a node's key", hint) from error
     except UnicodeDecodeError as error:
         raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", CREATE_KEY) from error
     if mode & stat.S_IRWXO:
@@ -147,7 +147,7 @@ NO_READS: Mapping[str, Collection[str]] = MappingProxyType({})
 BUZZ_MS = 400
 BUZZER = "buzzer"
 STATUS_S = 1.0
-"""How long to wait for the figures of the devices."""
+"""Maximum wait for the values of the devices."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
 """The states of a smart wheel in which a void game is acknowledged; in other states the next game has
 begun."""
@@ -164,7 +164,7 @@ class AttachedDevice(Protocol):
     name: str
 
     def status(self) -> Mapping[str, object]:
-        """Return the device's figures for a technician."""
+        """Return the device's values for a technician."""
 
 
 @runtime_checkable
@@ -402,7 +402,7 @@ class Hardware:
     # --- status ---
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
-        """Return each device's figures, read in the station's thread; late answers are omitted."""
+        """Return each device's values, read in the station's thread; late answers are omitted."""
         if not self._on:
             return {}
         found: dict[str, Mapping[str, object]] = {}

@@ -98,7 +98,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ReadingFilter:
-    """Passes readings to the hub, delayed or without the card where watchers could profit from them."""
+    """Passes readings to the hub, delayed or without the card where watchers could exploit them."""
 
     def __init__(self, hub: Hub, rules: RuleSet) -> None:
         """Filter the readings of a table with these rules; cards are hidden if they are dealt face down."""
@@ -107,7 +107,7 @@ class ReadingFilter:
         self._waiting: deque[bytes] = deque(maxlen=MAX_HELD_BACK)
 
     def publish(self, reading: AnyReading, *, betting: bool, testing: bool = False) -> None:
-        """Publish a reading; `betting` is whether bets are open, `testing` whether test mode is on."""
+        """Publish a reading; `betting` tells whether bets are open, `testing` whether test mode is on."""
         if not self._hub.wants("readings"):
             self._waiting.clear()
             return
@@ -148,7 +148,7 @@ class Lamps:
         """Report each change to the hub and to `lit`."""
         self.shown: dict[str, str] = {}
         self.asks = ""
-        """What a guided test asks for now, which the lamp `test` shows."""
+        """What a guided test is asking for, which the lamp `test` shows."""
         self._hub = hub
         self._lit = lit
 

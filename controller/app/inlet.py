@@ -79,8 +79,8 @@ class Inlet:
         A reading that is not `stamped` gets its arrival as its own time. If there is no room, the reading is
         lost; its device then counts as down for that moment, so that its readings count as missing. `placed`
         is called with the reading in its final form before the core can take it. With `spare` (0 to 1), the
-        reading is refused, without counting as lost, unless that share of the capacity is free; this is for
-        readings that outsiders can send in any number.
+        reading is refused, without counting as lost, unless that fraction of the capacity is free. This is
+        for readings that outsiders can send in any number.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:
@@ -175,8 +175,8 @@ _LATE = InputRefused("late", "the input arrived too late to count; enter it agai
 
 
 ROOM_FOR_READINGS = 15 / 16
-"""The share of the inlet that is reserved for sensors. The rest holds 512 inputs; if all of them are refused
-at once, they cause about 1,000 rows, a quarter of the rows that may wait for the disk."""
+"""The fraction of the inlet that is reserved for sensors. The rest holds 512 inputs. If all of them are
+refused together, they cause about 1,000 rows, a quarter of the rows that may wait for the disk."""
 
 
 class PendingInput:
@@ -193,10 +193,10 @@ class PendingInput:
         self._decided = Event()
 
     @property
-    def says(self) -> str:
+    def message(self) -> str:
         """Why the input was refused."""
         assert self.refused is not None
-        return self.refused.says or REFUSALS[self.refused.code]
+        return self.refused.message or REFUSALS[self.refused.code]
 
     def decided(self, ticket: Ticket | None) -> None:
         """Mark the input as decided; its answer is withheld until `ticket` is durable."""
@@ -219,14 +219,14 @@ class Answers:
 
     def enter(self, entered: Input) -> PendingInput | None:
         """Queue an input; return its pending answer, or None if the inlet is full."""
-        asked = PendingInput()
+        pending = PendingInput()
 
         def placed(reading: Reading) -> None:
             # The reading itself is kept too, so that its id can't be reused meanwhile.
-            self._waiting[id(reading)] = reading, asked
+            self._waiting[id(reading)] = reading, pending
 
         taken = self._inlet.post(entered, stamped=False, placed=placed, spare=ROOM_FOR_READINGS)
-        return asked if taken else None
+        return pending if taken else None
 
     def record(
         self,
@@ -236,16 +236,16 @@ class Answers:
         answer: str = "",
     ) -> None:
         """Record an input's result; the method `answer` reports it once all its effects are processed."""
-        _, asked = self._waiting.pop(id(entered), (None, None))
-        if asked is not None:
-            asked.refused, asked.allowed, asked.answer = refused, allowed, answer
-            self._decided.append(asked)
+        _, pending = self._waiting.pop(id(entered), (None, None))
+        if pending is not None:
+            pending.refused, pending.allowed, pending.answer = refused, allowed, answer
+            self._decided.append(pending)
 
     def replace(self, entered: Reading, changed: Reading) -> None:
         """Use the result of `changed`, which the session decides, as the result of the input entered."""
-        _, asked = self._waiting.pop(id(entered), (None, None))
-        if asked is not None:
-            self._waiting[id(changed)] = changed, asked
+        _, pending = self._waiting.pop(id(entered), (None, None))
+        if pending is not None:
+            self._waiting[id(changed)] = changed, pending
 
     def record_late(self, effects: Iterable[Effect]) -> None:
         """Record the inputs among these effects that arrived too late."""
@@ -257,8 +257,8 @@ class Answers:
     def answer(self, ticket: Ticket | None) -> None:
         """Answer the decided inputs once this ticket is durable."""
         decided, self._decided = self._decided, []
-        for asked in decided:
-            asked.decided(ticket)
+        for pending in decided:
+            pending.decided(ticket)
 
 
 BLOCK = 65536
@@ -403,27 +403,27 @@ class JsonLines:
             block = os.read(descriptor, BLOCK)
             if not block:
                 if rest:
-                    self._bad(rest)
+                    self._report_bad_line(rest)
                 self._idle(RETRY_S)
                 return
             *lines, rest = (rest + block).split(b"\n")
             for line in lines:
-                self._line(line)
+                self._handle_line(line)
             if len(rest) > MAX_LINE:
-                self._bad(rest)
+                self._report_bad_line(rest)
                 rest = b""
 
-    def _line(self, line: bytes) -> None:
+    def _handle_line(self, line: bytes) -> None:
         if not line.strip() or line.startswith(b'{"log"'):
             return
         try:
-            reading, stamped = self._reading(line)
+            reading, stamped = self._decode_line(line)
         except UNDECODABLE:
-            self._bad(line)
+            self._report_bad_line(line)
             return
         self._post(reading, stamped=stamped)
 
-    def _reading(self, line: bytes) -> tuple[AnyReading, bool]:
+    def _decode_line(self, line: bytes) -> tuple[AnyReading, bool]:
         if self._data_time:
             return decode_reading(line), True
         fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
@@ -445,7 +445,7 @@ class JsonLines:
         while not inlet.post_patiently(reading, _ROOM_TIMEOUT_S) and not self._stopping:
             self.turns += 1
 
-    def _bad(self, line: bytes) -> None:
+    def _report_bad_line(self, line: bytes) -> None:
         self.bad_lines += 1
         self._bad_until_us = self._clock_us() + round(_BAD_LINE_CLEARS_S * 1e6)
         self._faults.began(Fault("source_bad_line", self._path, f"{shown(line)!r}"), self.name)

@@ -104,11 +104,11 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
 
 def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> KeyStep:
     if lost and path.exists():
-        raise KeyFault(
-            f"{path}: found a key, expected none, because it was declared lost; move it away, or rotate it"
-        )
+        raise KeyFault(f"{path}: the key was declared lost, but it is here; move it away, or rotate it")
     old = None if lost else _signing_key(kind, path)
-    steps = history(kind, path)  # first, so that another key's history is detected before anything changes
+    steps = history(
+        kind, path
+    )  # first, so that the history of a different key is detected before anything changes
     before = (steps[-1].new if steps else "") if lost else public_of(kind, path)
     new_file = path.with_name(path.name + ".new")
     if (begun := _interrupted_step(kind, new_file, before, steps)) is not None:
@@ -188,8 +188,8 @@ def locked_folder_of(path: Path) -> Iterator[None]:
             yield
     except BlockingIOError as error:
         raise KeyFault(
-            f"{path.parent}: found another command that is changing keys there, expected none; nothing was"
-            " changed: repeat this when that command has ended"
+            f"{path.parent}: another command is changing keys in this folder; nothing was changed:"
+            " repeat this when that command has ended"
         ) from error
 
 
@@ -264,8 +264,8 @@ def seal_key(pem: bytes, sealed: Path, name: str) -> None:
         opened = _creds(["systemd-creds", "decrypt", f"--name={name}", str(draft), "-"], b"", sealed)
         if pem in written or opened != pem:
             raise KeyFault(
-                f"{sealed}: found that systemd-creds did not seal the key, expected a key that only this"
-                " machine can open; nothing was changed"
+                f"{sealed}: systemd-creds did not seal the key, so any machine could open it;"
+                " nothing was changed"
             )
         draft.chmod(0o600)
         draft.replace(sealed)
@@ -278,7 +278,7 @@ def _creds(command: list[str], stdin: bytes, sealed: Path) -> bytes:
         done = subprocess.run(command, input=stdin, capture_output=True, check=False)  # noqa: S603 - our own
     except OSError as error:
         raise KeyFault(
-            f"{sealed}: found no systemd-creds ({error.strerror}), expected systemd 250 or later"
+            f"{sealed}: can't run systemd-creds ({error.strerror}); it comes with systemd 250 or later"
         ) from error
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip()
@@ -413,10 +413,7 @@ def _replace_table_key(
     wall: Callable[[], WallTime],
 ) -> tuple[KeyReplacement, str]:
     if lost and where.file.exists():
-        raise KeyFault(
-            f"{where.file}: found a key, expected none, because it was declared lost; move it away,"
-            " or rotate it"
-        )
+        raise KeyFault(f"{where.file}: the key was declared lost, but it is here; move it away, or rotate it")
     old = None if lost else where.read()
     new_place = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
     begun = _readable(new_place)

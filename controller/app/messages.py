@@ -78,7 +78,7 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     ruled on."""
     token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=MAX_WAIT_S)] = 0
-    """How long to wait for the result; with 0, the answer only says that the input was queued."""
+    """How long to wait for the result; with 0, the answer only confirms that the input was queued."""
 
 
 class Approve(Request, frozen=True, kw_only=True, tag="approve"):
@@ -237,9 +237,9 @@ def answer(**fields: object) -> bytes:
     return encode({"ok": True, **fields}) + b"\n"
 
 
-def refusal(code: str, says: str, allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET) -> bytes:
+def refusal(code: str, message: str, allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET) -> bytes:
     """Return the line of a refusal."""
-    return encode(Refusal(code=code, says=says, allowed=allowed)) + b"\n"
+    return encode(Refusal(code=code, says=message, allowed=allowed)) + b"\n"
 
 
 def too_long() -> bytes:

@@ -42,7 +42,7 @@ ENGINE_PIN_FILE = "settlement-engine.json"
 """The file of the settlement engine's key that this table has learned, in the journal's folder."""
 
 
-def head_beside(journal: Path) -> Path:
+def default_head(journal: Path) -> Path:
     """Return the default head file of a journal's file: beside it, or in the folder that the units use.
 
     The units use a separate folder (`table-head` for `table`), and so does a copy of both folders.
@@ -82,7 +82,7 @@ class Options:
     release_key: Path | None = None
     """The file of trusted public release keys; if it exists, one of them must have signed the program."""
     shadow: bool = False
-    """Whether the daemon only watches a table that is run by hand; it then publishes and shows nothing."""
+    """Whether the daemon only watches a table run by people; it then publishes and shows nothing."""
     keep_bytes: int = 2 * 1024**3
     """Maximum size of all recordings together, in bytes."""
     rotation: Rotation = field(default_factory=Rotation)
@@ -151,9 +151,9 @@ def running_controllers(options: Options) -> Iterator[Mistake]:
     if _is_socket(options.socket) and is_listening(options.socket):
         yield Mistake(
             file=str(options.socket),
-            found="another controller answering there",
+            found="another controller listening there",
             expected="none",
-            hint="stop that controller first, or start this one with another --socket",
+            hint="stop that controller first, or start this one with a different --socket",
         )
 
 
@@ -262,7 +262,7 @@ def _head(options: Options) -> Iterator[Mistake]:
     if rows:
         yield Mistake(
             file=f"--journal {options.journal}",
-            found=f"a journal of {rows} rows and no {place.head.name} next to it",
+            found=f"a journal of {rows} rows but no {place.head.name} next to it",
             expected="--head FILE with the head file that belongs to it",
             hint=f"if that file is lost, use --head {place.head}, then tablectl approve journal",
         )

@@ -22,7 +22,7 @@ from controller.machines.refusals import PLAYER_ROLES
 
 Role = Literal["staff", "technician", "settlement", "screen"]
 
-MAY: Mapping[str, frozenset[Role]] = {
+PERMISSIONS: Mapping[str, frozenset[Role]] = {
     "watch": frozenset({"staff", "technician", "screen"}),
     "see the table": frozenset({"staff", "technician", "screen"}),
     "act for a screen": frozenset({"screen"}),
@@ -72,8 +72,8 @@ class Peer(NamedTuple):
         return self._replace(roles=frozenset({"technician" if role == "technician" else "staff"}))
 
     def may(self, action: str) -> bool:
-        """Return whether this peer may perform this action, a key of `MAY`."""
-        return bool(self.roles & MAY[action])
+        """Return whether this peer may perform this action, a key of `PERMISSIONS`."""
+        return bool(self.roles & PERMISSIONS[action])
 
 
 def credentials_of(connection: socket.socket) -> tuple[int, int, int]:
@@ -88,7 +88,7 @@ def has_every_role(uid: int) -> bool:
 
 
 def peer_of(connection: socket.socket, groups: Groups) -> Peer:
-    """Return who has connected, as reported by the kernel; root and the controller's user have all roles."""
+    """Return the connected peer, as reported by the kernel; root and the controller's user have all roles."""
     pid, uid, gid = credentials_of(connection)
     user = str(uid)
     member_of = {gid}
@@ -116,7 +116,9 @@ def group_id(group: str) -> int:
     try:
         return grp.getgrnam(group).gr_gid
     except KeyError:
-        raise LookupError(f"found no group {group!r} on this machine, expected the name of one") from None
+        raise LookupError(
+            f"there is no group {group!r} on this machine; `getent group` lists the groups"
+        ) from None
 
 
 def is_listening(path: Path) -> bool:
@@ -180,7 +182,7 @@ class ConnectionSlots:
         kind = kind_of(peer)
         with self._lock:
             if not self._has_free(kind):
-                other = self._to_take(kind, peer.uid)
+                other = self._choose_slot(kind, peer.uid)
                 if other is None:
                     return tuple(sorted({slot.peer.pid for slot in self._usable_by(kind)}))
                 self._take(other)
@@ -214,7 +216,7 @@ class ConnectionSlots:
                 usable.append(slot)
         return usable
 
-    def _to_take(self, kind: Kind, uid: int) -> ConnectionSlot | None:
+    def _choose_slot(self, kind: Kind, uid: int) -> ConnectionSlot | None:
         """Return the slot that a new connection of this kind and user takes, if any."""
         count = Counter(slot.peer.uid for slot in self._slots)
         candidates = [
@@ -227,11 +229,11 @@ class ConnectionSlots:
     def _take(self, slot: ConnectionSlot) -> None:
         slot.taken = True
         self._slots.remove(slot)
-        says = "all slots were in use and this connection had been silent the longest; reconnect"
+        message = "all slots were in use and this connection had been silent the longest; reconnect"
         with suppress(OSError):
             _, writable, _ = select.select([], [slot.connection], [], 0)
             if writable and not slot.busy:
-                slot.connection.send(refusal("too_many", says))
+                slot.connection.send(refusal("too_many", message))
         with suppress(OSError):
             slot.connection.shutdown(socket.SHUT_RDWR)
 
@@ -254,7 +256,7 @@ STATUS_COST = 3.0
 CONNECTIONS_PER_USER = Rate(burst=200, per_s=100)
 """New connections of one Unix user; each costs a thread and a lookup of the user's groups."""
 ACTIONS_PER_USER = Rate(burst=60, per_s=10)
-"""Journaled actions of one Unix user; a table's staff enter less than ten inputs a second."""
+"""Journaled actions of one Unix user; a table's staff enter fewer than ten inputs a second."""
 
 
 class Bucket:
@@ -305,14 +307,14 @@ class RateLimiter:
     def wait_s(self, uid: int, now_us: int, cost: float = 1.0) -> float:
         """Spend this user's tokens; return how long to wait until they are available."""
         with self._lock:
-            return self._of(uid, now_us).wait_s(now_us, cost)
+            return self._bucket_for(uid, now_us).wait_s(now_us, cost)
 
     def spend(self, uid: int, now_us: int) -> bool:
         """Spend one of this user's tokens if there is one; return whether there was."""
         with self._lock:
-            return self._of(uid, now_us).spend(now_us)
+            return self._bucket_for(uid, now_us).spend(now_us)
 
-    def _of(self, uid: int, now_us: int) -> Bucket:
+    def _bucket_for(self, uid: int, now_us: int) -> Bucket:
         if uid not in self._buckets and len(self._buckets) >= self.MAX_USERS:
             self._buckets = {who: one for who, one in self._buckets.items() if not one.full(now_us)}
         return self._buckets.setdefault(uid, Bucket(self._rate, now_us))

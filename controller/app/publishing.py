@@ -59,7 +59,7 @@ def sink_for(
         return EmbeddedSink(engine, alarm)
     if settings.to == "embedded":
         raise UnfitSettings(
-            "publish: to: found `embedded` without a settlement engine in this process, expected one;"
+            "publish: `to: embedded` needs a settlement engine in this process;"
             " install the controller with the extra `settlement`, or publish `to: mqtt`"
         )
     alarm.began(PublishFault("settlement_missing", table, "no `publish:` section and no settlement engine"))
@@ -76,15 +76,12 @@ def _mqtt_sink(
     pin: Pin,
 ) -> Sink:
     if settings.mqtt is None:
-        raise UnfitSettings(
-            "publish: found `to: mqtt` without an `mqtt:` section, expected one; add it with the broker's"
-            " `host`"
-        )
+        raise UnfitSettings("publish: `to: mqtt` needs an `mqtt:` section; add one with the broker's `host`")
     try:
         from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - paho is an optional library
     except ModuleNotFoundError as error:
         raise UnfitSettings(
-            f"publish: to: mqtt: found no module {error.name}, expected paho-mqtt;"
+            f"publish: to: mqtt: can't import {error.name}, a part of paho-mqtt;"
             " install the controller with the extra `mqtt`"
         ) from error
     try:
@@ -155,10 +152,10 @@ class Publishing:
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
         self._late: LateWagers | None = None
-        self._ask_late: Callable[[LateWagersQuery], bool] | None = None
+        self._query_late: Callable[[LateWagersQuery], bool] | None = None
         self._line_bet: Callable[[str, bool], None] | None = None
         self._pair_plus: Callable[[tuple[str, ...]], None] | None = None
-        self._ask_play: Callable[[PlayQuery], bool] | None = None
+        self._query_play: Callable[[PlayQuery], bool] | None = None
         self._played: Callable[[int, tuple[str, ...]], None] | None = None
         self._pin_file = folder / ENGINE_PIN_FILE
         self._key: Key | None = None
@@ -187,8 +184,8 @@ class Publishing:
         line_bet: Callable[[str, bool], None],
         pair_plus: Callable[[tuple[str, ...]], None],
         played: Callable[[int, tuple[str, ...]], None],
-        ask_late: Callable[[LateWagersQuery], bool],
-        ask_play: Callable[[PlayQuery], bool],
+        query_late: Callable[[LateWagersQuery], bool],
+        query_play: Callable[[PlayQuery], bool],
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
@@ -198,8 +195,8 @@ class Publishing:
         - `line_bet`: whether the shooter at a seat has a line bet;
         - `pair_plus`: the positions without Pair Plus;
         - `played`: the positions with Play, in a round of bets;
-        - `ask_late`: a wager made with the dice out; they return False if it can't be confirmed;
-        - `ask_play`: a request for Play at some positions; they return False if it is not answered.
+        - `query_late`: a wager made with the dice out; they return False if it can't be confirmed;
+        - `query_play`: a request for Play at some positions; they return False if it is not answered.
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
@@ -213,8 +210,8 @@ class Publishing:
         self._line_bet = line_bet
         self._pair_plus = pair_plus
         self._played = played
-        self._ask_late = ask_late
-        self._ask_play = ask_play
+        self._query_late = query_late
+        self._query_play = query_play
         self._pin.recall(read_pin(self._pin_file, key.public))
         if self._sink is not None:
             session = str(journal.recovered.session)
@@ -234,8 +231,8 @@ class Publishing:
                 random_fraction=self._random_fraction,
                 status=self._status,
                 ask=self._announcer.note_query,
-                ask_late=ask_late,
-                ask_play=ask_play,
+                ask_late=query_late,
+                ask_play=query_play,
                 line_bet=line_bet,
                 pair_plus=pair_plus,
                 played=played,
@@ -252,14 +249,14 @@ class Publishing:
             )
 
     def note_betting(self, betting: Betting, now_us: int) -> None:
-        """Note the betting state, in the core's thread; the statement to settlement is sent when due."""
+        """Record the betting state, in the core's thread; the statement to settlement is sent when due."""
         if self._announcer is not None and self._late is not None and self._started:
             self._announcer.note(betting, now_us)
             self._late.note(betting, now_us)
 
-    def lodge_late(self, asked: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
+    def lodge_late_wager(self, query: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
         """Lodge a wager made with the dice out for confirmation; return False if that is impossible."""
-        return self._late is not None and self._late.lodge(asked, keep)
+        return self._late is not None and self._late.lodge(query, keep)
 
     @property
     def late_wagers(self) -> tuple[tuple[str, str], ...]:
@@ -271,10 +268,10 @@ class Publishing:
         if self._late is not None:
             self._late.confirmed(wager, row)
 
-    def note_play_asked(self, nonce: str, heard_us: int) -> None:
+    def note_play_requested(self, nonce: str, received_us: int) -> None:
         """Answer a request for Play as soon as possible; called in the core's thread."""
         if self._announcer is not None:
-            self._announcer.note_query(nonce, heard_us)
+            self._announcer.note_query(nonce, received_us)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
         """Note the attempt that awaits a ruling, for the board; called in the core's thread."""
@@ -293,11 +290,11 @@ class Publishing:
         if self._played is not None:
             self._played(round_, seats)
 
-    def _post_late_query(self, asked: LateWagersQuery) -> bool:
-        return self._ask_late is not None and self._ask_late(asked)
+    def _post_late_query(self, query: LateWagersQuery) -> bool:
+        return self._query_late is not None and self._query_late(query)
 
-    def _post_play_query(self, asked: PlayQuery) -> bool:
-        return self._ask_play is not None and self._ask_play(asked)
+    def _post_play_query(self, query: PlayQuery) -> bool:
+        return self._query_play is not None and self._query_play(query)
 
     def _ask(self, nonce: str) -> bool:
         """Accept a query from the in-process engine; return False before the journal is open."""

@@ -105,7 +105,7 @@ def place_of(folder: Path | None = None) -> ProgramPlace:
         if (packages / "controller").is_dir():
             return ProgramPlace(packages, folder)
     raise ReleaseFault(
-        f"{folder}: found no program, expected a checkout, or a release's folder such as"
+        f"{folder}: contains no program; name a checkout, or a release's folder such as"
         " /opt/table-controller/current"
     )
 
@@ -115,7 +115,7 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
 
     Raises:
         JournalFault: the key's file contains no release key, or others can read it.
-        ReleaseFault: the key's history ends with another key.
+        ReleaseFault: the key's history ends with a different key.
         OSError: a file can't be read.
     """
     key = load_key(key_file, "release")
@@ -143,13 +143,13 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
     """
     file = place.list_file
     if not file.exists():
-        raise ReleaseFault(f"{file}: found no file, expected the release's signed list of files")
+        raise ReleaseFault(f"{file}: the release's signed list of files is missing")
     payload = file.read_bytes()
     try:
         listed = bounded(_decode, payload, MAX_LIST_BYTES)
         signed = is_signed(payload, _PURPOSE, PublicKey(bytes.fromhex(listed.key)))
     except (Unreadable, ValueError) as error:
-        raise ReleaseFault(f"{file}: can't be read ({error}); expected a signed list of files") from None
+        raise ReleaseFault(f"{file}: is not a signed list of files ({error})") from None
     if not signed:
         raise ReleaseFault(f"{file}: found a list without a valid signature of its key {listed.key[:16]}")
     if not any(follows(listed.history, key, listed.key) for key in trusted):

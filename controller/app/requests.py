@@ -44,7 +44,7 @@ from controller.app.peers import APPROVERS, INPUT_NEEDS, ROLES, Peer, RefusalKin
 from controller.app.recording import ENDING
 from controller.app.running import RunningTable
 from controller.app.service import last_logged
-from controller.app.status import board_of, fault_of, floor_of, status_of
+from controller.app.status import build_board, build_floor, build_status, describe_fault
 from controller.app.view import View
 from controller.engine.resume import CONTROLLER
 from controller.games.registry import game_of
@@ -63,7 +63,7 @@ DURABLE_S = 2.0
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _ADVICE = {
-    "not_allowed": "ask somebody in a group that may",
+    "not_allowed": "ask someone in a group that may",
     "nothing_to_approve": "no active fault needs this approval; `tablectl faults` lists the active ones",
     "overflow": "the controller's queue is full; enter it again",
 }
@@ -81,7 +81,7 @@ def _why_closed(request: Enter, view: View) -> str | None:
         return None
     kind = next((kind for kind in ("spin", "deal") if getattr(view.first, kind) > 1), "roll")
     return (
-        f"{kind} {named} is no longer under review: somebody ruled on it, or play continued; check"
+        f"{kind} {named} is no longer under review: someone ruled on it, or play continued; check"
         " the result, and correct it if it is wrong"
     )
 
@@ -109,9 +109,9 @@ class Requests:
     def _answer(self, request: AnyRequest, peer: Peer) -> bytes:
         match request:
             case StatusRequest():
-                return answer(status=status_of(self._daemon))
+                return answer(status=build_status(self._daemon))
             case FaultsRequest():
-                return answer(faults=[fault_of(fault) for fault in self._daemon.faults.present])
+                return answer(faults=[describe_fault(fault) for fault in self._daemon.faults.present])
             case BoardRequest() | TableRequest() | PictureRequest():
                 return self._show(request, peer)
             case Enter(token=str() as token):
@@ -183,12 +183,12 @@ class Requests:
         live = self._daemon.live
         match request:
             case BoardRequest():
-                return refusal("no_journal", NO_JOURNAL) if live is None else answer(**board_of(live))
+                return refusal("no_journal", NO_JOURNAL) if live is None else answer(**build_board(live))
             case PictureRequest():
                 return self._if_may(peer, "see the table", request, self._picture)
         if not peer.may("see the table"):
             return self.forbidden(peer, "see the table")
-        return answer(floor=floor_of(self._daemon))
+        return answer(floor=build_floor(self._daemon))
 
     def _enter_signed(self, request: Enter, peer: Peer, token: str) -> bytes:
         """Enter an input from a screen for the person in the token; `by` and `who` are ignored."""
@@ -213,7 +213,7 @@ class Requests:
                 "not_theirs", f"only a {' or a '.join(sorted(APPROVERS))} can approve this; call one"
             )
         signed = msgspec.structs.replace(request, who=claims.person, token=None)
-        approve = partial(self._approve, said={"role": claims.role, "console": claims.console})
+        approve = partial(self._approve, details={"role": claims.role, "console": claims.console})
         return self._if_may(peer.signed_in_as(claims.role), "approve", signed, approve)
 
     def _claims(self, token: str, peer: Peer, action: str) -> Claims | bytes:
@@ -225,7 +225,7 @@ class Requests:
         except TokenError as error:
             if (live := self._daemon.live) is not None:
                 self._note_refusal(live, peer, action)
-            return refusal(error.code, error.says)
+            return refusal(error.code, error.message)
 
     def _picture(self, request: PictureRequest, _peer: Peer, live: RunningTable) -> bytes:
         """Answer with a drawing of the attempt that awaits a ruling.
@@ -264,27 +264,27 @@ class Requests:
         if request.what is not None:
             arguments["what"] = _subject_of(request)
         entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
-        said = arguments if console is None else {**arguments, "console": console}
-        self.note(live, peer, f"input {request.name}", said=said)
-        asked = live.core.enter(entered)
-        if asked is None:
+        details = arguments if console is None else {**arguments, "console": console}
+        self.note(live, peer, f"input {request.name}", details=details)
+        pending = live.core.enter(entered)
+        if pending is None:
             return refusal("overflow", _ADVICE["overflow"])
         if not request.wait_s:
             return answer(entered=request.name)
-        if not asked.wait(request.wait_s):
+        if not pending.wait(request.wait_s):
             return refusal("no_answer", f"no result within {request.wait_s:g} s; see `tablectl watch`")
-        if asked.refused is not None:
-            return refusal(asked.refused.code, asked.says, asked.allowed)
-        return answer(entered=request.name, obeyed=True, says=asked.answer or f"{request.name}: done")
+        if pending.refused is not None:
+            return refusal(pending.refused.code, pending.message, pending.allowed)
+        return answer(entered=request.name, obeyed=True, says=pending.answer or f"{request.name}: done")
 
     def _approve(
-        self, request: Approve, peer: Peer, live: RunningTable, said: Mapping[str, object] | None = None
+        self, request: Approve, peer: Peer, live: RunningTable, details: Mapping[str, object] | None = None
     ) -> bytes:
         holding = sorted({fault.code for fault in self._daemon.faults.present} & APPROVES[request.what])
         if not holding:
             return refusal("nothing_to_approve", _ADVICE["nothing_to_approve"])
         who = request.who or peer.user
-        noted = {"what": request.what, "who": who, "reason": request.reason, **(said or {})}
+        noted = {"what": request.what, "who": who, "reason": request.reason, **(details or {})}
         try:
             if request.what == "identity":
                 self._daemon.approve_identity(peer.user, who)
@@ -294,7 +294,7 @@ class Requests:
                 self._daemon.approve_clock()
         except OSError as error:
             return refusal("not_kept", f"the approval can't be saved: {error.strerror}")
-        self.note(live, peer, f"approve {request.what}", said=noted)
+        self.note(live, peer, f"approve {request.what}", details=noted)
         return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
@@ -304,13 +304,13 @@ class Requests:
         if self._daemon.live is not None:
             return refusal("not_now", "the journal is open; there is nothing to accept")
         if not request.reason:
-            return refusal("bad_request", "`reason` must say why play continues with an older journal")
+            return refusal("bad_request", "`reason` must state why play continues with an older journal")
         self._daemon.accept_journal(peer.user, request.who or peer.user, request.reason)
         return answer(approved=request.what)
 
     def _hold_pictures(self, request: HoldPictures, peer: Peer, live: RunningTable) -> bytes:
         fields = {"sha256": request.sha256, "who": request.who, "reason": request.reason}
-        self.note(live, peer, "hold pictures" if request.held else "release pictures", said=fields)
+        self.note(live, peer, "hold pictures" if request.held else "release pictures", details=fields)
         return answer(journaled=request.sha256)
 
     def _outbox(self, request: OutboxRequest, _peer: Peer, _live: RunningTable) -> bytes:
@@ -332,11 +332,11 @@ class Requests:
         return answer(closed=request.id)
 
     def note(
-        self, live: RunningTable, peer: Peer, action: str, *, said: Mapping[str, object] | None = None
+        self, live: RunningTable, peer: Peer, action: str, *, details: Mapping[str, object] | None = None
     ) -> None:
         """Journal an action, with the user and process as reported by the kernel."""
         used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": action, "granted": True}
-        live.core.note(CONTROL, used if said is None else {**used, "said": said})
+        live.core.note(CONTROL, used if details is None else {**used, "said": details})
 
     def sum_up(self, *, all_of_it: bool = False) -> None:
         """Journal the sums of the refusals that were too frequent to get a row each."""
@@ -386,8 +386,8 @@ def history_lines(request: HistoryRequest, live: RunningTable, journal: Path) ->
             case RowRequest():
                 row = reader.find(request.id)
                 if row.n > limit.n:
-                    says = "bets are open, or the hand is not decided yet; ask again afterwards"
-                    yield refusal("not_now", says)
+                    message = "bets are open, or the hand is not decided yet; repeat the request afterwards"
+                    yield refusal("not_now", message)
                 else:
                     yield answer(row=row)
             case IdentityRequest():
@@ -405,7 +405,7 @@ def history_lines(request: HistoryRequest, live: RunningTable, journal: Path) ->
             case RecordingsRequest():
                 yield answer(recordings=list(_recordings(journal / RECORDINGS, view)))
             case LogRequest():
-                yield answer(log=[{"at": iso(at_us), "says": says} for at_us, says in last_logged()])
+                yield answer(log=[{"at": iso(at_us), "says": message} for at_us, message in last_logged()])
 
 
 def _is_of_session(name: str, view: View) -> bool:

@@ -13,7 +13,15 @@ from controller.app.background import Retention, Verifier
 from controller.app.clock import iso
 from controller.app.core import Core
 from controller.app.devices import Devices
-from controller.app.faults import TEST_FAILED, WAITS, ActiveFaults, Fault, duty_of_test, of_journal, of_test
+from controller.app.faults import (
+    TEST_FAILED,
+    WAITS,
+    ActiveFaults,
+    Fault,
+    journal_fault,
+    test_duty,
+    test_fault,
+)
 from controller.app.hardware import Hardware
 from controller.app.history import HistoryLimit, TableHistory
 from controller.app.hub import Hub
@@ -102,17 +110,17 @@ class SelfTest:
     def _check_journal(self) -> Check:
         fault = self._journal.fault
         ok = fault is None and self._started.durable
-        says = (
+        message = (
             "the session's first row is on the disk"
             if ok
             else str(fault or "no row has reached the disk yet")
         )
-        return Check(name="journal", ok=ok, says=says)
+        return Check(name="journal", ok=ok, says=message)
 
     def _check_devices(self) -> Check:
         missing = self._devices.missing(self._wanted)
-        says = f"not up: {_each(missing)}" if missing else f"{len(self._wanted)} of them up"
-        return Check(name="devices", ok=not missing, says=says)
+        message = f"not up: {_each(missing)}" if missing else f"{len(self._wanted)} of them up"
+        return Check(name="devices", ok=not missing, says=message)
 
     def _check_switches(self, now_us: int) -> Check:
         """Check that every locking switch has been reported and is closed."""
@@ -126,12 +134,12 @@ class SelfTest:
 
     def _check_faults(self) -> Check:
         locking = [fault for fault in self._faults.locking if fault.code != WAITS]
-        says = ", ".join(fault.code for fault in locking) or "no fault that locks play"
-        return Check(name="faults", ok=not locking, says=says)
+        message = ", ".join(fault.code for fault in locking) or "no fault that locks play"
+        return Check(name="faults", ok=not locking, says=message)
 
 
 def _each(missing: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} ({says})" for name, says in missing.items())
+    return ", ".join(f"{name} ({message})" for name, message in missing.items())
 
 
 def _unreported(dev: str, switches: str) -> str:
@@ -151,7 +159,7 @@ def passed(checks: tuple[Check, ...]) -> bool:
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
 """Faults that only a person can clear, and that a start does not detect again."""
 LOOK_BACK = 5000
-"""How many rows are searched for the lock's cause; a lock with an older row counts as a person's."""
+"""Maximum number of rows searched for the lock's cause; a lock with an older row counts as a person's."""
 STOP_S = 5.0
 """How long each thread may take to stop."""
 _encode = msgspec.json.Encoder().encode
@@ -194,7 +202,7 @@ class RunningTable:
         self.sound = False
         """Whether the whole journal is verified, not only the rows since its last checkpoint."""
         self._begun_us = inlet.now_us
-        self._asked_at = -1
+        self._unlock_requested_at = -1
         self._testing = Lock()
         self._tested: tuple[Check, ...] = ()
         self.started_wall = wall()
@@ -204,7 +212,7 @@ class RunningTable:
             table=settings.table,
             wall=wall,
             on_durable=self._note_durable,
-            alarm=self._alarmed,
+            alarm=self._handle_alarm,
             accept=accept,
             progress=progress,
         )
@@ -216,11 +224,11 @@ class RunningTable:
             self.journal,
             key,
             table_now_us=None if options.data_time else lambda: inlet.now_us,
-            line_bet=self._line_bet,
-            pair_plus=self._pair_plus,
-            played=self._played,
-            ask_late=self._ask_late,
-            ask_play=self._ask_play,
+            line_bet=self._enter_line_bet,
+            pair_plus=self._enter_without_pair_plus,
+            played=self._enter_played,
+            query_late=self._query_late,
+            query_play=self._query_play,
         )
         self.history = TableHistory(
             lambda: first_board(
@@ -233,9 +241,9 @@ class RunningTable:
             lambda: Reader(options.place.journal),
         )
         self.recorder = Recorder(
-            options.recordings, faults, closed=self._recording_closed, keep_bytes=options.keep_bytes
+            options.recordings, faults, closed=self._note_recording, keep_bytes=options.keep_bytes
         )
-        self.verifier = Verifier(options.place.journal, faults, done=self._verified)
+        self.verifier = Verifier(options.place.journal, faults, done=self._note_verified)
         try:
             self._start_session(settings, digests, failed)
         except BaseException:
@@ -252,7 +260,7 @@ class RunningTable:
             if fault.code != TEST_FAILED:
                 faults.began(fault, "before the restart")
             elif fault.where.partition(", ")[0] in settings.devices:
-                faults.began(of_test(fault.where, fault.found), duty_of_test(fault.where))
+                faults.began(test_fault(fault.where, fault.found), test_duty(fault.where))
         self.core = Core(
             self.setup,
             resumed,
@@ -264,7 +272,7 @@ class RunningTable:
             epoch=iso(self.started_wall.us - self._inlet.now_us),
             rotation=options.rotation,
             failed=failed,
-            lit=_unlit if self._hardware is None else self._hardware.show,
+            lit=_ignore_lamp if self._hardware is None else self._hardware.show,
             causes={
                 name: device_type(device.type).causes
                 for name, device in settings.devices.items()
@@ -273,7 +281,7 @@ class RunningTable:
             betting=self._publishing.note_betting,
             awaiting=self._publishing.note_awaited,
             late_confirmed=self._publishing.note_late_confirmed,
-            play_asked=self._publishing.note_play_asked,
+            play_requested=self._publishing.note_play_requested,
         )
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         locking = self.setup.locking_switches
@@ -311,7 +319,7 @@ class RunningTable:
         try:
             self.journal.close()
         except JournalFault as fault:
-            self._faults.began(of_journal(fault), "journal")
+            self._faults.began(journal_fault(fault), "journal")
             return False
         return clean
 
@@ -351,10 +359,15 @@ class RunningTable:
         view = self.core.view
         busy = view.held or view.halted or view.testing or view.in_flight
         may = self._options.unlock == "automatic" and not busy
-        if passed(checks) and may and view.state.lock == "locked" and self._asked_at != view.lock_changes:
+        if (
+            passed(checks)
+            and may
+            and view.state.lock == "locked"
+            and self._unlock_requested_at != view.lock_changes
+        ):
             unlock = Input(t=0, dev=CONTROLLER, name="unlock", by=CONTROLLER, reason="self_test_passed")
             if self._inlet.post(unlock, stamped=False):
-                self._asked_at = view.lock_changes
+                self._unlock_requested_at = view.lock_changes
 
     # --- at the start ---
 
@@ -391,55 +404,55 @@ class RunningTable:
 
     # --- called by other threads ---
 
-    def _line_bet(self, seat: str, has: bool) -> None:
+    def _enter_line_bet(self, seat: str, has: bool) -> None:
         """Enter the engine's answer about the shooter's line bet, journaled like a person's input."""
         self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
         entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
         self._inlet.post(entered, stamped=False)
 
-    def _pair_plus(self, without: tuple[str, ...]) -> None:
+    def _enter_without_pair_plus(self, without: tuple[str, ...]) -> None:
         """Enter the engine's answer about the positions without Pair Plus, journaled like an input."""
         self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, stamped=False)
 
-    def _played(self, round_: int, seats: tuple[str, ...]) -> None:
+    def _enter_played(self, round_: int, seats: tuple[str, ...]) -> None:
         """Enter the engine's answer about the positions with Play in a round, journaled like an input."""
         self.core.note("settlement.said", {"input": "played", "round": round_, "seats": seats})
         entered = Input(t=0, dev=SETTLEMENT, name="played", by=SETTLEMENT, seats=seats)
         self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), stamped=False)
 
-    def _ask_late(self, asked: LateWagersQuery) -> bool:
+    def _query_late(self, query: LateWagersQuery) -> bool:
         """Lodge a wager made with the dice out for confirmation; return False if that is impossible.
 
         Its row is queued for the journal before its description goes to the consoles, where it is confirmed.
         """
-        lodged = {"wager": asked.wager, "says": asked.says}
-        fields = {"input": "late_wager", **lodged, "digest": asked.digest, "nonce": asked.nonce}
-        if not self._publishing.lodge_late(asked, lambda: self.core.note("settlement.said", fields)):
+        lodged = {"wager": query.wager, "says": query.says}
+        fields = {"input": "late_wager", **lodged, "digest": query.digest, "nonce": query.nonce}
+        if not self._publishing.lodge_late_wager(query, lambda: self.core.note("settlement.said", fields)):
             return False
-        entered = Input(t=0, dev=SETTLEMENT, name="late_wager", by=SETTLEMENT, what=asked.wager)
-        self._inlet.post(msgspec.structs.replace(entered, reason=asked.says), stamped=False)
+        entered = Input(t=0, dev=SETTLEMENT, name="late_wager", by=SETTLEMENT, what=query.wager)
+        self._inlet.post(msgspec.structs.replace(entered, reason=query.says), stamped=False)
         self._hub.publish("outcomes", b'{"late_wager":%s}\n' % _encode(lodged))
         return True
 
-    def _ask_play(self, asked: PlayQuery) -> bool:
+    def _query_play(self, query: PlayQuery) -> bool:
         """Enter a request for Play at some positions as an input; return False if that is impossible.
 
         As an input, it keeps its order among the folds; it is answered once the core has taken it
-        (`play_asked`).
+        (`play_requested`).
         """
-        if asked.round != self.core.view.first.round:
+        if query.round != self.core.view.first.round:
             return False  # A copy of an earlier request, or bets have opened since.
-        entered = Input(t=0, dev=SETTLEMENT, name="play_asked", by=SETTLEMENT, seats=asked.seats)
-        entered = msgspec.structs.replace(entered, what=asked.nonce)
+        entered = Input(t=0, dev=SETTLEMENT, name="play_asked", by=SETTLEMENT, seats=query.seats)
+        entered = msgspec.structs.replace(entered, what=query.nonce)
         return self._inlet.post(entered, stamped=False, spare=ROOM_FOR_READINGS)
 
-    def _alarmed(self, fault: JournalFault | None) -> None:
+    def _handle_alarm(self, fault: JournalFault | None) -> None:
         if fault is None:
             self._faults.clear("journal")
         else:
-            self._faults.began(of_journal(fault), "journal")
+            self._faults.began(journal_fault(fault), "journal")
 
     def _note_durable(self, ticket: Ticket) -> None:
         self._publishing.note_durable(ticket.outcomes)
@@ -454,11 +467,11 @@ class RunningTable:
             if self._hardware is not None:
                 self._hardware.note_durable(outcome_of(row.body))
 
-    def _verified(self, found: Verified) -> None:
+    def _note_verified(self, found: Verified) -> None:
         self.sound = True
         self.core.note("journal.verified", {"rows": found.rows, "last_link": found.last_link.hex()})
 
-    def _recording_closed(self, recording: Closed) -> None:
+    def _note_recording(self, recording: Closed) -> None:
         self.core.note("recording.closed", recording._asdict())
 
 
@@ -495,7 +508,7 @@ def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
     )
 
 
-def _unlit(lamp: str, shows: str) -> None:
+def _ignore_lamp(lamp: str, shows: str) -> None:
     """Do nothing: a table without its own hardware has no lamps except those of its watchers."""
 
 

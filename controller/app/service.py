@@ -70,11 +70,11 @@ STOPPED = 0
 BAD_SETTINGS = 2
 """Exit code: the table's file or the command line is wrong; nothing was started."""
 IN_USE = 4
-"""Exit code: another controller has the journal or answers at the socket."""
+"""Exit code: another controller uses the journal or listens at the socket."""
 NOT_FLUSHED = 5
 """Exit code: stopped, but the disk did not accept the last rows."""
 DEFECT = 70
-"""Exit code: the core failed on a defect; systemd restarts the service."""
+"""Exit code: the core failed because of a defect; systemd restarts the service."""
 
 
 STUCK_S = 10.0

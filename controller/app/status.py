@@ -12,7 +12,7 @@ from controller.app.clock import iso
 from controller.app.daemon import Daemon
 from controller.app.devices import NEVER, DeviceActivity
 from controller.app.faults import APPROVES, CATALOGUE, WAITS, Fault
-from controller.app.peers import APPROVERS, INPUT_NEEDS, MAY, ROLES, Role
+from controller.app.peers import APPROVERS, INPUT_NEEDS, PERMISSIONS, ROLES, Role
 from controller.app.running import RunningTable
 from controller.app.view import View
 from controller.games.registry import game_of
@@ -29,14 +29,14 @@ from drivers.registry import DEVICE_MODULES, device_type
 _TIMELESS_FIGURES = frozenset(
     {"node", "firmware", "boot", "does", "phase", "troubles", "connected", "open", "clock"}
 )
-"""Figures of a device that don't reveal when it sent a reading."""
+"""Values of a device that don't reveal when it sent a reading."""
 _SECOND_US = 1_000_000
 Calibration = Literal["camera", "walls", "wheel"]
 _CALIBRATIONS: Mapping[str, Calibration] = {"wall_impact": "walls", "ball_beam": "wheel"}
 """The calibrations, by the kind of reading that they measure."""
 
 
-def status_of(daemon: Daemon) -> dict[str, object]:
+def build_status(daemon: Daemon) -> dict[str, object]:
     """Return the complete status, for commands and technicians."""
     now = daemon.wall()
     fields: dict[str, object] = {
@@ -47,7 +47,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
         "headline": daemon.headline(),
         "started": iso(daemon.started.us),
         "wall": {"now": iso(now.us), "synchronized": now.synced},
-        "faults": [fault_of(fault) for fault in daemon.faults.present],
+        "faults": [describe_fault(fault) for fault in daemon.faults.present],
         "identity": {
             "digests": daemon.digests,
             "approved_by": None if daemon.approved is None else daemon.approved.who,
@@ -67,7 +67,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
         **fields,
         "lock": "locked" if view.halted else view.state.lock,
         "held": view.held,
-        "locked": lock_of(view),
+        "locked": describe_lock(view),
         "awaited": view.awaited,
         "state": msgspec.structs.replace(view.state, call=None),
         "next": view.first,
@@ -81,7 +81,7 @@ def status_of(daemon: Daemon) -> dict[str, object]:
         "held_back": hidden,
         "late": view.late,
         "lamps": dict(live.core.lamps.shown),
-        "devices": devices_of(daemon, live.core.devices.seen, hidden=hidden),
+        "devices": build_devices(daemon, live.core.devices.seen, hidden=hidden),
         "open_switches": live.core.devices.open_switches,
         "self_test": live.tested,
         "recording": view.recording,
@@ -111,7 +111,7 @@ def _process() -> dict[str, object]:
     return {"cpu_s": round(used.ru_utime + used.ru_stime, 2), "resident_bytes": resident_bytes}
 
 
-def lock_of(view: View) -> dict[str, object] | None:
+def describe_lock(view: View) -> dict[str, object] | None:
     """Return who locked the table, why, and what unlocks it; None if it is not locked."""
     if view.state.lock != "locked":
         return None
@@ -122,22 +122,28 @@ def lock_of(view: View) -> dict[str, object] | None:
             "who": None,
             "cause": "",
             "says": "locked since before the restart",
-            "clears": _BY_HAND,
+            "clears": _BY_STAFF,
         }
     cause = str(lock.cause)
     kind = CATALOGUE.get(WAITS if cause == "self_test" else cause)
-    clears = _BY_HAND if view.held or kind is None else kind.clears
-    says = lock.says or ("" if kind is None else kind.what)
-    return {"by": lock.by or lock.what or "", "who": lock.who, "cause": cause, "says": says, "clears": clears}
+    clears = _BY_STAFF if view.held or kind is None else kind.clears
+    message = lock.says or ("" if kind is None else kind.what)
+    return {
+        "by": lock.by or lock.what or "",
+        "who": lock.who,
+        "cause": cause,
+        "says": message,
+        "clears": clears,
+    }
 
 
-_BY_HAND = "when a member of staff unlocks it: tablectl input unlock --by supervisor"
+_BY_STAFF = "when a member of staff unlocks it: tablectl input unlock --by supervisor"
 
 
-def devices_of(
+def build_devices(
     daemon: Daemon, seen: Mapping[str, DeviceActivity], *, hidden: bool = False
 ) -> dict[str, dict[str, object]]:
-    """Return for each device its health, its rate, its last fault and remedy, and its figures.
+    """Return for each device its health, its rate, its last fault and remedy, and its values.
 
     `hidden` leaves out everything that changes with each reading, because frequent requests could be used to
     time a ball.
@@ -189,7 +195,7 @@ def _remedy(kind: str, trouble: str) -> str:
     return causes[trouble].do if trouble in causes else ""
 
 
-def fault_of(fault: Fault) -> dict[str, object]:
+def describe_fault(fault: Fault) -> dict[str, object]:
     """Return a fault together with its entry in the catalogue."""
     return {"code": fault.code, "where": fault.where, "found": fault.found, **fault.kind._asdict()}
 
@@ -210,7 +216,7 @@ _NOT_SHOWN = ("call", "learned", "standing")
 """Parts of the state that are not sent to staff screens."""
 
 
-def floor_of(daemon: Daemon) -> dict[str, object]:
+def build_floor(daemon: Daemon) -> dict[str, object]:
     """Return the table's state for staff screens; raises JournalFault if the journal can't be read."""
     rules = daemon.settings.rules
     faults = daemon.faults.present
@@ -224,7 +230,7 @@ def floor_of(daemon: Daemon) -> dict[str, object]:
         "felt": _felt_of(daemon.settings.dice_table),
         "pockets": () if daemon.settings.wheel is None else daemon.settings.wheel.pockets_clockwise,
         "headline": daemon.headline(),
-        "faults": [{**fault_of(fault), "approve": _approval_of(fault)} for fault in faults],
+        "faults": [{**describe_fault(fault), "approve": _approval_of(fault)} for fault in faults],
     }
     live = daemon.live
     if live is None:
@@ -233,7 +239,7 @@ def floor_of(daemon: Daemon) -> dict[str, object]:
     return {**fields, "up": True, **_of_view(live, live.core.view, rules, approvals)}
 
 
-def board_of(live: RunningTable) -> dict[str, object]:
+def build_board(live: RunningTable) -> dict[str, object]:
     """Return what players may see: the published board, and how often each result occurred.
 
     Raises JournalFault if the journal can't be read.
@@ -257,7 +263,7 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
     return {
         "state": state,
         "lock": "locked" if view.halted else view.state.lock,
-        "locked": lock_of(view),
+        "locked": describe_lock(view),
         "testing": view.testing,
         "halted": view.halted,
         "attempt": {
@@ -273,7 +279,7 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
         "acted": view.acted,
         "allowed": view.allowed,
         "may": {role: _allowed_to(role, (*view.allowed, *approvals), rules) for role in STAFF},
-        "late": [{"wager": wager, "says": says} for wager, says in live.late_wagers],
+        "late": [{"wager": wager, "says": message} for wager, message in live.late_wagers],
         "results": live.history.shown(view.awaited).results,
     }
 
@@ -287,7 +293,7 @@ def _may_enter(role: str, name: str, rules: RuleSet) -> bool:
     if name == "approve":
         return role in APPROVERS
     unix: Role = "technician" if role == "technician" else "staff"
-    if unix not in MAY[INPUT_NEEDS.get(name, "rule")]:
+    if unix not in PERMISSIONS[INPUT_NEEDS.get(name, "rule")]:
         return False
     try:
         require_role(Input(t=0, dev="", name=name, by=role), rules)

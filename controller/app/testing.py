@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Event, Lock
 
 from controller.app.daemon import Daemon
-from controller.app.faults import TEST_FAILED, duty_of_test, of_test
+from controller.app.faults import TEST_FAILED, test_duty, test_fault
 from controller.app.messages import (
     MAX_LINE,
     BeginTest,
@@ -20,21 +20,21 @@ from controller.app.messages import (
 )
 from controller.app.peers import Bucket, Peer, Rate
 from controller.app.running import RunningTable
-from controller.app.status import devices_of
+from controller.app.status import build_devices
 from controller.app.view import View
 from controller.engine.resume import CONTROLLER
 from controller.model.readings import Input
 from controller.settings.places import config_file
 from drivers.framing import LineSplitter
 
-TURN_S = 0.05
+POLL_S = 0.05
 """The interval at which the client's requests are polled."""
-BEGINS_WITHIN_US = 10_000_000
+BEGIN_TIMEOUT_US = 10_000_000
 """Test mode starts once earlier readings have been judged; if it is not on by then, it was refused."""
-NOTICED_S = 1.0
-"""How long it may take to notice that the previous client is gone: one turn, or longer on a busy machine."""
-ENDS_WITHIN_S = 10.0
-"""How long it may take to leave test mode: earlier readings must be judged first."""
+LOCK_TIMEOUT_S = 1.0
+"""Maximum time to detect that the previous client is gone: one poll, or longer on a busy machine."""
+END_TIMEOUT_S = 10.0
+"""Maximum time to leave test mode: earlier readings must be judged first."""
 MAX_TEST_US = 3_600_000_000
 """An abandoned test ends after this time, an hour."""
 MAX_FAILED = 64
@@ -86,8 +86,8 @@ class Tests:
 
     def _take_turn(self) -> bool:
         """Wait for a test that is just ending; return False if another one is running."""
-        return self._one.acquire(timeout=NOTICED_S) or (
-            self._ending and self._one.acquire(timeout=ENDS_WITHIN_S)
+        return self._one.acquire(timeout=LOCK_TIMEOUT_S) or (
+            self._ending and self._one.acquire(timeout=END_TIMEOUT_S)
         )
 
     def may(self, cost: int) -> bool:
@@ -106,10 +106,10 @@ class Tests:
         """Report each failed sensor as a fault, and clear the faults of those that passed."""
         faults = self._daemon.faults
         for sensor in (*tested.passed, *tested.failed):
-            faults.over(TEST_FAILED, duty_of_test(f"{tested.device}, {sensor}"))
-        for sensor, says in tested.failed.items():
-            fault = of_test(f"{tested.device}, {sensor}", says)
-            faults.began(fault, duty_of_test(fault.where))
+            faults.over(TEST_FAILED, test_duty(f"{tested.device}, {sensor}"))
+        for sensor, message in tested.failed.items():
+            fault = test_fault(f"{tested.device}, {sensor}", message)
+            faults.began(fault, test_duty(fault.where))
 
     def _test(
         self, connection: socket.socket, who: str, live: RunningTable, stopping: Callable[[], bool]
@@ -121,16 +121,16 @@ class Tests:
             self._switch(live, who, on=True)
             since_us = daemon.monotonic.now_us()
             while not live.core.view.testing:
-                if stopping() or daemon.monotonic.now_us() - since_us > BEGINS_WITHIN_US:
-                    says = "the table did not enter test mode; see `tablectl status`"
-                    connection.sendall(refusal("not_now", says))
+                if stopping() or daemon.monotonic.now_us() - since_us > BEGIN_TIMEOUT_US:
+                    message = "the table did not enter test mode; see `tablectl status`"
+                    connection.sendall(refusal("not_now", message))
                     return
-                self._pause.wait(TURN_S)
+                self._pause.wait(POLL_S)
             begun = True
             connection.sendall(self._begun(live))
             requests = _Requests(connection, daemon, live, self)
             while not stopping() and daemon.live is live:
-                lines = watcher.take(TURN_S)
+                lines = watcher.take(POLL_S)
                 if watcher.dropped:
                     connection.sendall(refusal("too_slow", "readings were missed; begin the test again"))
                     return
@@ -169,15 +169,15 @@ class Tests:
         """Wait until the table is out of test mode, so that the next test can begin at once."""
         since_us = self._daemon.monotonic.now_us()
         while live.core.view.testing and self._daemon.live is live and not stopping():
-            if self._daemon.monotonic.now_us() - since_us > ENDS_WITHIN_S * 1_000_000:
+            if self._daemon.monotonic.now_us() - since_us > END_TIMEOUT_S * 1_000_000:
                 return
-            self._pause.wait(TURN_S)
+            self._pause.wait(POLL_S)
 
     def _switch(self, live: RunningTable, who: str, *, on: bool) -> None:
         """Switch test mode on or off, waiting for room in the inlet."""
         entered = Input(t=0, dev="control", name="test_mode", by="technician", who=who, on=on)
         while not self._daemon.inlet.post(entered, stamped=False) and self._daemon.live is live:
-            self._pause.wait(TURN_S)
+            self._pause.wait(POLL_S)
 
     def _begun(self, live: RunningTable) -> bytes:
         daemon = self._daemon
@@ -186,7 +186,7 @@ class Tests:
             table=daemon.settings.table,
             file=str(config_file("tables", daemon.options.table).resolve()),
             digest=daemon.digests.table,
-            devices=devices_of(daemon, live.core.devices.seen),
+            devices=build_devices(daemon, live.core.devices.seen),
             lamps=sorted({"lock", "fault", "no_roll", *live.core.lamps.shown} - {"test"}),
         )
 
@@ -240,10 +240,10 @@ class _Requests:
                 if not self._tests.may(len(request.passed) + len(request.failed)):
                     return _TOO_FAST
                 if not self._tests.fits(request):
-                    says = (
+                    message = (
                         f"more than {MAX_FAILED} sensors of {device} would be marked as failed; test it again"
                     )
-                    return refusal("too_many", says)
+                    return refusal("too_many", message)
                 self._tests.note_result(request)
                 return answer(noted=device)
         return refusal("bad_request", "during a test only `ask`, `try` and `tested` are accepted")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from controller.cli.link import add_journal_options
-from controller.cli.replay import began_by_wall_us, ruleset_of
-from controller.cli.shell import atomic_file, say, unwritable
+from controller.cli.replay import log_start_wall_us, ruleset_of
+from controller.cli.shell import atomic_file, say, unwritable_message
 from controller.cli.words import Stamp, counted, log_clock, wall_date, wall_stamp
 from controller.evidence.pictures import ENDING, FOLDER, Folder, MissingError, Pictures, taken_us
 from controller.machines.setup import Setup
@@ -67,7 +67,7 @@ def parse_attempt(text: str | None) -> AttemptRef:
     return AttemptRef(None, id=text) if _ID.fullmatch(text) else AttemptRef(text)
 
 
-def exhibit_from_log(which: AttemptRef, rules: str | None) -> Exhibit:
+def load_log_exhibit(which: AttemptRef, rules: str | None) -> Exhibit:
     """Replay a log and return one attempt of it.
 
     Raises:
@@ -77,12 +77,12 @@ def exhibit_from_log(which: AttemptRef, rules: str | None) -> Exhibit:
     assert which.log is not None
     with open_log(which.log) as log:
         setup = setup_of(log.header, ruleset_of(log, rules), log.name)
-        exhibit = exhibit_of(replay(log, setup), setup, which)
-        began_us = began_by_wall_us(log.header)
+        exhibit = find_exhibit(replay(log, setup), setup, which)
+        began_us = log_start_wall_us(log.header)
         return exhibit if began_us is None else exhibit._replace(wall_us=began_us + exhibit.last.t)
 
 
-def exhibit_of(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Exhibit:
+def find_exhibit(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Exhibit:
     """Return one attempt of a replay; raises LogError if the replay does not contain it."""
     found: Exhibit | None = None
     closed: Outcome | None = None
@@ -114,7 +114,7 @@ def decided_at(exhibit: Exhibit) -> str:
     return f"at {log_clock(exhibit.last.t) if exhibit.wall_us is None else wall_date(exhibit.wall_us)}"
 
 
-def stamp_of_exhibit(exhibit: Exhibit) -> Stamp:
+def exhibit_stamp(exhibit: Exhibit) -> Stamp:
     """Return the Stamp that formats the times of an attempt."""
     return log_clock if exhibit.wall_us is None else wall_stamp(exhibit.wall_us, exhibit.last.t)
 
@@ -142,7 +142,7 @@ def add_pictures(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def pictures_of(readings: Iterable[Reading], folder: Folder) -> Iterator[DiePictures]:
+def find_pictures(readings: Iterable[Reading], folder: Folder) -> Iterator[DiePictures]:
     """Yield the pictures that the readings name, in order."""
     for reading in readings:
         if not isinstance(reading, DieRest | DieLost) or reading.pictures is None:
@@ -193,7 +193,7 @@ def extract_pictures(found: Iterable[DiePictures], into: Path) -> bool:
                     stream.write(jpeg)
                 written += 1
     except OSError as error:
-        say(unwritable(path, error))
+        say(unwritable_message(path, error))
         return False
     say(f"{into}: wrote {counted(written, 'picture')}")
     return True

@@ -137,7 +137,7 @@ class _Job:
         except SettingsError as error:
             self.say(PageLine("fail", f"the table's file: {error}"))
         except OSError as error:
-            self.say(PageLine("fail", self._unwritable(error)))
+            self.say(PageLine("fail", self._unwritable_message(error)))
         finally:
             self.asks, self.answers = "", ()
             with self._lock:
@@ -158,10 +158,10 @@ class _Job:
         )  # fmt: skip
         guided(arguments, guide)
 
-    def _unwritable(self, error: OSError) -> str:
+    def _unwritable_message(self, error: OSError) -> str:
         again = f"sudo tablectl calibrate {self._does} {self._device}"
         return (
-            f"{error.filename}: found no write access for this screen ({error.strerror}); run `{again}`"
+            f"{error.filename}: this screen can't write to the file ({error.strerror}); run `{again}`"
             " on the table's machine"
         )
 

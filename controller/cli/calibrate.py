@@ -13,8 +13,8 @@ import msgspec
 
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide
-from controller.cli.link import OutOfReachError, RefusedError, add_json, add_socket, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, inaccessible, printable, say, whole_number
+from controller.cli.link import OutOfReachError, RefusedError, add_json, add_socket, report_out_of_reach
+from controller.cli.shell import BAD_INPUT, FAILED, OK, inaccessible_message, printable, say, whole_number
 from controller.model.geometry import DiceTable
 from controller.model.homography import CalibratedSettings, Homography, Point, fit_rows
 from controller.model.readings import AnyReading, Wall
@@ -46,7 +46,7 @@ from drivers.node.device import NodeSettings
 from drivers.registry import DEVICE_MODULES, device_type
 
 ROUGH_MM = 400.0
-"""A die seen farther than this from its place is somewhere else, however rough the calibration is."""
+"""A die seen farther than this from its place lies elsewhere, however rough the calibration is."""
 
 
 class RequestError(ValueError):
@@ -71,13 +71,15 @@ class Job(NamedTuple):
         """Return the device; raises RequestError if there is none with this name."""
         devices = self.settings.devices
         if self.name not in devices:
-            raise RequestError(f"found no device {self.name!r}, expected one of {', '.join(devices)}")
+            raise RequestError(f"the table has no device {self.name!r}; its devices are {', '.join(devices)}")
         return devices[self.name]
 
     def felt(self) -> DiceTable:
         """Return the dice table; raises RequestError if the table's file has none."""
         if self.settings.dice_table is None:
-            raise RequestError("found no `dice_table` in the table's file, expected its dimensions")
+            raise RequestError(
+                "the table's file has no `dice_table` section; add it with the table's dimensions"
+            )
         return self.settings.dice_table
 
 
@@ -187,7 +189,9 @@ def walls(job: Job) -> Calibrated:
     """Calibrate a wall sensor; raises RequestError or UnfitError."""
     device, table = job.device(), job.felt()
     if device.wall is None:
-        raise RequestError(f"{job.name}: found no `wall`, expected a device that reads wall_impact at a wall")
+        raise RequestError(
+            f"{job.name}: has no `wall` in the table's file; name a device that reads wall_impact"
+        )
     at, before = _threshold(job.name, job.settings)
     throw = job.settings.rules.throw
     errors = SensorErrors() if throw is None else throw.sensors
@@ -227,9 +231,7 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
                 return ("devices", speaker, "channels", number, "least_peak"), channel.least_peak
         if speaker == name and not board.channels:
             return ("devices", name, "least_peak"), board.least_peak
-    raise RequestError(
-        f"{name}: found no sensor node that reads it, expected one: other devices have no threshold to set"
-    )
+    raise RequestError(f"{name}: no sensor node reads it; only a node has a threshold that can be set")
 
 
 # --- wheel ---
@@ -240,7 +242,7 @@ def wheel(job: Job) -> Calibrated:
     device, wheel_ = job.device(), job.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
         raise RequestError(
-            f"{job.name}: found no `ball_beam` in its `reads`, expected a wheel with its own sensors"
+            f"{job.name}: has no `ball_beam` in its `reads`; name a wheel with its own sensors"
         )
     number = job.arguments.pocket
     if number is not None and number not in wheel_.pockets_clockwise:
@@ -382,7 +384,7 @@ def _add_camera(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=X,Y",
-        help="another place: the coordinates of a die's centre, in millimetres; may be repeated",
+        help="an additional place: the coordinates of a die's centre, in millimetres; may be repeated",
     )
 
 
@@ -426,12 +428,12 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"nothing was written: {error}")
         return FAILED
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     except (RequestError, SettingsError, LogError) as error:
         say(error)
         return BAD_INPUT
     except OSError as error:
-        say(inaccessible(error.filename, error))
+        say(inaccessible_message(error.filename, error))
         return BAD_INPUT
     if arguments.json:
         print(msgspec.json.encode(outcome).decode())
@@ -442,7 +444,7 @@ def _calibrated(arguments: argparse.Namespace) -> Outcome:
     calibrate = _CALIBRATIONS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
-            raise RequestError("--log: found no --table, expected the table whose file is to be changed")
+            raise RequestError("--log: also needs --table, the table whose file is to be changed")
         with open_log(arguments.log) as log:
             readings = list(log)
         path = config_file("tables", arguments.table)
@@ -450,8 +452,7 @@ def _calibrated(arguments: argparse.Namespace) -> Outcome:
         return show_and_write(path, calibrate(job), arguments, None)
     if arguments.table is not None:
         raise RequestError(
-            "--table: found no --log, expected both or neither; without them, the running table's file is"
-            " changed"
+            "--table: also needs --log; without both options, the running table's file is changed"
         )
     with TestLink(arguments.socket, arguments.who) as link:
         return guided(arguments, Guide(link, arguments.timeout, quietly=arguments.json))
@@ -469,8 +470,7 @@ def guided(arguments: argparse.Namespace, guide: Guide) -> Outcome:
     path = Path(str(begun["file"]))
     if sha256(path.read_bytes()).hexdigest() != begun["digest"]:
         raise RequestError(
-            f"{path}: found changes made since the controller started, expected the file that it loaded;"
-            " restart the controller first"
+            f"{path}: was changed after the controller loaded it; restart the controller first"
         )
     guide.show(f"{begun['table']} is in test mode: nothing counts until this command ends.")
     job = Job(arguments, load_table(str(path), kinds=Kinds()), guide, ())

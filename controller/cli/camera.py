@@ -1,4 +1,4 @@
-"""`tablectl camera`: calibrate a dice camera, read pictures and films, and watch a table live."""
+"""`tablectl camera`: calibrate a dice camera, read pictures and videos, and watch a table live."""
 
 import argparse
 import json
@@ -13,9 +13,16 @@ import cv2
 import msgspec
 
 from controller.cli import camera_calibration, camera_evidence, camera_live
-from controller.cli.camera_evidence import keeper_of
-from controller.cli.camera_input import CameraInputError, Film, check_size, picture_of, rig_of
-from controller.cli.camera_watching import Cameras, Keep, add_beside, cameras_of, in_order_of_time, pair_of
+from controller.cli.camera_evidence import open_keeper
+from controller.cli.camera_input import CameraInputError, Video, check_size, load_picture, load_rig
+from controller.cli.camera_watching import (
+    Cameras,
+    Keep,
+    add_second_camera,
+    cameras_of,
+    in_order_of_time,
+    pair_of,
+)
 from controller.cli.shell import (
     BAD_INPUT,
     FAILED,
@@ -39,15 +46,15 @@ ALIVE_US = 500_000
 RETRY_S = 2.0
 QUIET_FFMPEG = "-8"
 """FFmpeg's log level that suppresses even fatal errors."""
-SOURCE_GONE = "pulled"
+SOURCE_LOST = "pulled"
 OTHER_SIZES = (0.55, 0.65, 0.75, 0.85, 1.15, 1.3, 1.5, 1.8)
 """If too few dice are found, the given length of a die's edge is multiplied by each of these factors; dice
 can be read with a length that is a tenth too small or too large."""
-MAX_APART_MS = 60_000
-"""The greatest offset between two films; films that begin farther apart hardly show the same throw."""
+MAX_OFFSET_MS = 60_000
+"""Maximum offset between two videos; videos that begin farther apart are unlikely to show the same throw."""
 
 
-def line_of(reading: Reading) -> bytes:
+def encode_reading(reading: Reading) -> bytes:
     """Return a reading as a line for the table's socket, without `dev`, which the table adds."""
     fields = {name: value for name, value in msgspec.to_builtins(reading).items() if value is not None}
     fields.pop("dev", None)
@@ -71,18 +78,15 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
             if not again:
                 raise
             if not missing:
-                say(f"{_no_table(path, error)}; retrying every {RETRY_S:g} s")
+                say(f"{_no_table_message(path, error)}; retrying every {RETRY_S:g} s")
             missing = True
         if not again:
             return
         time.sleep(RETRY_S)
 
 
-def _no_table(path: str, error: OSError) -> str:
-    return (
-        f"{path}: found no socket of a table ({error.strerror}), expected a running daemon; start it"
-        " (systemctl start table)"
-    )
+def _no_table_message(path: str, error: OSError) -> str:
+    return f"{path}: can't connect to a table's daemon ({error.strerror}); start it (systemctl start table)"
 
 
 def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: bool) -> None:
@@ -91,7 +95,9 @@ def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: b
     while True:
         gone, t_us = _send_frames(cameras, table, keep, back=bool(why))
         if (reason := f"{cameras.source} ended" if gone is None else str(gone)) != why:
-            table.sendall(line_of(DeviceDown(t=t_us, dev=cameras.name, code=SOURCE_GONE, reason=reason)))
+            table.sendall(
+                encode_reading(DeviceDown(t=t_us, dev=cameras.name, code=SOURCE_LOST, reason=reason))
+            )
             why = reason
         if not again:
             if gone is not None:
@@ -112,9 +118,11 @@ def _send_frames(
     t_us = _now_us()
     try:
         for camera, t_us, picture in cameras.frames():
-            lines = [line_of(reading) for reading in watch.frame(camera, t_us, picture)]
+            lines = [encode_reading(reading) for reading in watch.frame(camera, t_us, picture)]
             if back:
-                lines.insert(0, line_of(DeviceUp(t=t_us, dev=cameras.name, reason="its source is back")))
+                lines.insert(
+                    0, encode_reading(DeviceUp(t=t_us, dev=cameras.name, reason="its source is back"))
+                )
                 back = False
             if t_us - alive_us >= ALIVE_US:
                 lines.append(_alive(t_us))
@@ -123,7 +131,7 @@ def _send_frames(
                 table.sendall(b"".join(lines))
     except CameraInputError as error:
         return error, t_us
-    table.sendall(b"".join(map(line_of, watch.ended(t_us))))
+    table.sendall(b"".join(map(encode_reading, watch.ended(t_us))))
     return None, t_us
 
 
@@ -176,25 +184,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     read.set_defaults(handler=_read)
     track = commands.add_parser(
         "track",
-        help="convert a film of throws to a recorded log",
-        description="convert a film of throws to a recorded log on standard output, with a summary on"
-        " standard error; exit 1: a die at rest was not read, or a film is cut off",
+        help="convert a video of throws to a recorded log",
+        description="convert a video of throws to a recorded log on standard output, with a summary on"
+        " standard error; exit 1: a die at rest was not read, or a video is cut off",
     )
     track.add_argument(
         "video",
         metavar="VIDEO",
         nargs="+",
         type=Path,
-        help="a film of the table, taken from above; with --beside, one for each camera",
+        help="a video of the table, taken from above; with --beside, one for each camera",
     )
     track.add_argument("--rig", metavar="RIG.yaml", type=Path, required=True, help="the camera's rig file")
-    add_beside(track)
+    add_second_camera(track)
     track.add_argument(
         "--later-ms",
         metavar="MS",
-        type=real_number(-MAX_APART_MS, MAX_APART_MS, "milliseconds"),
+        type=real_number(-MAX_OFFSET_MS, MAX_OFFSET_MS, "milliseconds"),
         default=0.0,
-        help="how many milliseconds after the first film the second one begins (default: 0)",
+        help="how many milliseconds after the first video the second one begins (default: 0)",
     )
     track.add_argument(
         "--json", action="store_true", help="accepted for consistency: a log is always JSON Lines"
@@ -208,7 +216,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     live.add_argument(
         "rig", metavar="RIG.yaml", type=Path, help="the camera's rig file, with `source` and `socket`"
     )
-    add_beside(live)
+    add_second_camera(live)
     live.add_argument("--once", action="store_true", help="stop when the source or the connection ends")
     live.set_defaults(handler=_run)
     camera_calibration.add_arguments(commands)
@@ -217,7 +225,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 2 if a picture, a film or a rig file can't be used."""
+    """Run the command; return 2 if a picture, a video or a rig file can't be used."""
     # The libraries' messages name no file; this command's messages do.
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", QUIET_FFMPEG)
@@ -231,7 +239,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(arguments: argparse.Namespace) -> int:
     """Read pictures; return 1 if one was refused. Raises CameraInputError before any is read."""
-    pictures = [(path, picture_of(path)) for path in arguments.images]
+    pictures = [(path, load_picture(path)) for path in arguments.images]
     answers = [(path, _reading(picture, arguments.die_px, arguments.dice)) for path, picture in pictures]
     for path, reading in answers:
         print(json.dumps(_answer(path, reading)) if arguments.json else _in_words(path, reading))
@@ -239,7 +247,7 @@ def _read(arguments: argparse.Namespace) -> int:
 
 
 def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
-    """Read a picture; if it shows too few dice, name the edge length at which all of them would be found."""
+    """Read a picture; if it shows too few dice, add the edge length at which all of them would be found."""
     reading = read_picture(picture, die_px, dice)
     if reading.refused is None or dice is None or len(reading.dice) >= dice or die_px < MIN_PX:
         return reading
@@ -254,30 +262,30 @@ def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
 
 
 def _track(arguments: argparse.Namespace) -> int:
-    """Write the readings of one or two cameras' films as a log; return 1 if a die at rest was not read."""
+    """Write the readings of one or two cameras' videos as a log; return 1 if a die at rest was not read."""
     paths = [arguments.rig] if arguments.beside is None else [arguments.rig, arguments.beside]
-    rigs = [rig_of(path) for path in paths]
+    rigs = [load_rig(path) for path in paths]
     if len(arguments.video) != len(rigs):
         raise CameraInputError(
-            f"found {len(arguments.video)} films and {len(rigs)} rig files, expected one film per camera;"
+            f"found {len(arguments.video)} videos and {len(rigs)} rig files, expected one video per camera;"
             " `--beside` names the second camera's rig file"
         )
-    films = [Film(path) for path in arguments.video]
-    for film, rig in zip(films, rigs, strict=True):
-        check_size(film.path, film.size, rig.file.capture, rig.file.points)
+    videos = [Video(path) for path in arguments.video]
+    for video, rig in zip(videos, rigs, strict=True):
+        check_size(video.path, video.size, rig.file.capture, rig.file.points)
     pair = pair_of(rigs)
-    reductions = [reduction_for(rig, *film.size) for rig, film in zip(rigs, films, strict=True)]
+    reductions = [reduction_for(rig, *video.size) for rig, video in zip(rigs, videos, strict=True)]
     followers = [
-        Follower(rig.reduced(reduction.times), film.empty_table(reduction), alone=pair is None)
-        for rig, film, reduction in zip(rigs, films, reductions, strict=True)
+        Follower(rig.reduced(reduction.times), video.empty_table(reduction), alone=pair is None)
+        for rig, video, reduction in zip(rigs, videos, reductions, strict=True)
     ]
     file = rigs[0].file
     header = Header(version=1, table=file.camera, ruleset=file.ruleset, dice_table=file.table)
-    later_us = round(arguments.later_ms * 1000)
-    begins_us = (max(0, -later_us), max(0, later_us))
+    offset_us = round(arguments.later_ms * 1000)
+    begins_us = (max(0, -offset_us), max(0, offset_us))
     unread = 0
     with LogWriter(sys.stdout.buffer, header) as log:
-        for camera, t_us, picture in in_order_of_time([film.frames() for film in films], begins_us):
+        for camera, t_us, picture in in_order_of_time([video.frames() for video in videos], begins_us):
             follower = followers[camera]
             reduction = reductions[camera]
             readings = follower.frame(t_us, reduction.frame(picture), reduction.still(picture))
@@ -288,7 +296,7 @@ def _track(arguments: argparse.Namespace) -> int:
                     say(_rest_line(reading, follower.why))
                 elif isinstance(reading, DieLost):
                     say(f"{reading.t / 1e6:.3f} s: die {reading.die} lost from sight")
-    cut_off = [film.cut_off for film in films if film.cut_off is not None]
+    cut_off = [video.cut_off for video in videos if video.cut_off is not None]
     for why in cut_off:
         say(why)
     return FAILED if unread or cut_off else OK
@@ -297,17 +305,15 @@ def _track(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     """Watch; with `--once`, return 3 if the daemon's socket can't be reached, otherwise keep trying."""
     cameras = cameras_of(arguments.rig, arguments.beside)
-    rig = rig_of(arguments.rig)
+    rig = load_rig(arguments.rig)
     if not rig.file.socket:
-        raise CameraInputError(
-            f"{arguments.rig}: found no `socket`, expected the socket of the table's daemon"
-        )
-    keeper = keeper_of(rig.file.evidence)
+        raise CameraInputError(f"{arguments.rig}: has no `socket`; add the socket of the table's daemon")
+    keeper = open_keeper(rig.file.evidence)
     try:
         keep = None if keeper is None else keeper.keep
         serve(cameras, rig.file.socket, keep, again=not arguments.once)
     except (ConnectionError, FileNotFoundError) as error:
-        say(_no_table(rig.file.socket, error))
+        say(_no_table_message(rig.file.socket, error))
         return OUT_OF_REACH
     finally:
         if keeper is not None:

@@ -14,14 +14,14 @@ import numpy as np
 from controller.cli.camera_input import (
     CameraInputError,
     Live,
-    no_frame,
-    picture_of,
-    rig_file_of,
-    rig_of,
+    load_picture,
+    load_rig,
+    load_rig_file,
+    no_frame_message,
     write_file,
 )
-from controller.cli.camera_watching import add_beside, pair_of
-from controller.cli.shell import FAILED, OK, real_number, say, unwritable
+from controller.cli.camera_watching import add_second_camera, pair_of
+from controller.cli.shell import FAILED, OK, real_number, say, unwritable_message
 from controller.model.tables import KeyPath, Setting
 from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
@@ -31,8 +31,8 @@ from drivers.vision.rig import CaptureFile, LensFile, Rig, RigFile
 
 GOOD_MM = 2.0
 """Errors below this are drawn in green: a tenth of a die, and less than the camera's error in flight."""
-MIN_APART_MM = 300.0
-"""Two cameras 1.5 m up and closer together than this measure a die's height with an error over 8 mm."""
+MIN_CAMERA_DISTANCE_MM = 300.0
+"""Two cameras 1.5 m up and closer together than this measure a die's height to within only 8 mm or worse."""
 SETTLING_FRAMES = 10
 """How many frames are skipped before a picture is taken, because a device's first frames may be dark."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
@@ -133,7 +133,7 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     calibrate.add_argument(
         "--write", action="store_true", help="write the result to the rig's file; the old file is kept"
     )
-    add_beside(calibrate)
+    add_second_camera(calibrate)
     calibrate.add_argument("--json", action="store_true", help="print JSON")
     calibrate.set_defaults(handler=_calibrate)
 
@@ -149,9 +149,9 @@ def _board(arguments: argparse.Namespace) -> int:
 
 def _snap(arguments: argparse.Namespace) -> int:
     """Save a frame of the source as a picture."""
-    file, path = rig_file_of(arguments.rig), arguments.picture
+    file, path = load_rig_file(arguments.rig), arguments.picture
     if not file.source:
-        raise CameraInputError(f"{arguments.rig}: found no `source`, expected a device or a film")
+        raise CameraInputError(f"{arguments.rig}: has no `source`; add a device or a video")
     if path.suffix.lower() not in PICTURE_NAMES:
         raise CameraInputError(
             f"{path}: found an unsupported file extension, expected one of {', '.join(PICTURE_NAMES)}"
@@ -160,7 +160,7 @@ def _snap(arguments: argparse.Namespace) -> int:
     for _, frame in islice(Live(file.source, file.capture).frames(), SETTLING_FRAMES + 1):
         picture = frame
     if picture is None:
-        raise CameraInputError(no_frame(file.source))
+        raise CameraInputError(no_frame_message(file.source))
     written, data = cv2.imencode(path.suffix, picture)
     assert written, "PNG and JPEG are part of OpenCV"
     write_file(path, data.tobytes())
@@ -170,9 +170,9 @@ def _snap(arguments: argparse.Namespace) -> int:
 
 def _calibrate(arguments: argparse.Namespace) -> int:
     """Calibrate; return 1 if the pictures are insufficient."""
-    before = rig_file_of(arguments.rig)
-    held = [(path, picture_of(path)) for path in arguments.held]
-    laid = [(at, picture_of(at.path)) for at in arguments.flat]
+    before = load_rig_file(arguments.rig)
+    held = [(path, load_picture(path)) for path in arguments.held]
+    laid = [(at, load_picture(at.path)) for at in arguments.flat]
     size = _one_size([*held, *((at.path, picture) for at, picture in laid)], before.capture)
     try:
         views, unseen = _views(held, arguments.square_mm)
@@ -183,7 +183,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         say(f"nothing was written: {error}")
         return FAILED
     after = msgspec.structs.replace(before, points=felt.points, lens=lens)
-    apart_mm = None if arguments.beside is None else _distance_mm(Rig(after), rig_of(arguments.beside))
+    apart_mm = None if arguments.beside is None else _distance_mm(Rig(after), load_rig(arguments.beside))
     kept = _write(arguments.rig, after) if arguments.write else None
     if arguments.picture is not None:
         _draw(arguments.picture, laid[0][1], felt)
@@ -263,11 +263,11 @@ def _write(path: Path, rig: RigFile) -> str:
     except EditError as error:
         raise CameraInputError(f"{path}: {error}") from error
     except OSError as error:
-        raise CameraInputError(unwritable(path, error)) from error
+        raise CameraInputError(unwritable_message(path, error)) from error
 
 
 def _check(path: Path) -> None:
-    rig_of(path)
+    load_rig(path)
 
 
 def _draw(path: Path, picture: Array, felt: Felt) -> None:
@@ -304,8 +304,12 @@ def _in_words(found: Calibration, corners: int) -> str:
     height = "" if found.height_mm is None else f", the camera is {found.height_mm:.0f} mm above it"
     lines.append(f"felt: {corners} corners, the worst {found.worst_mm:.2f} mm off{height}")
     if found.apart_mm is not None:
-        near = found.apart_mm < MIN_APART_MM
-        advice = f", expected at least {MIN_APART_MM:g} mm for an accurate height of a die" if near else ""
+        near = found.apart_mm < MIN_CAMERA_DISTANCE_MM
+        advice = (
+            f", expected at least {MIN_CAMERA_DISTANCE_MM:g} mm for an accurate height of a die"
+            if near
+            else ""
+        )
         lines.append(f"the two cameras are {found.apart_mm:.0f} mm apart{advice}")
     lines.append(
         f"written: {found.rig}; the old file is kept as {found.kept}"

@@ -7,8 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from controller.app.clock import system_wall
-from controller.cli.camera_input import CameraInputError, rig_file_of
-from controller.cli.link import SOCKET, SOCKET_VARIABLE, OutOfReachError, RefusedError, ask, out_of_reach
+from controller.cli.camera_input import CameraInputError, load_rig_file
+from controller.cli.link import (
+    SOCKET,
+    SOCKET_VARIABLE,
+    OutOfReachError,
+    RefusedError,
+    ask,
+    report_out_of_reach,
+)
 from controller.cli.shell import FAILED, OK, caller, printable, say, whole_number
 from controller.cli.words import counted
 from controller.evidence.pictures import (
@@ -35,7 +42,7 @@ SHOWN_DIGITS = 12
 """How many digits of a digest messages show; they are enough to distinguish files."""
 
 
-def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
+def open_keeper(wanted: EvidenceFile | None) -> Keeper | None:
     """Return the keeper of a rig's pictures; None if the rig stores none. Raises CameraInputError."""
     if wanted is None:
         return None
@@ -44,8 +51,7 @@ def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
         return Keeper(folder, Limits(wanted.days, wanted.max_mb), _wall, say)
     except OSError as error:
         raise CameraInputError(
-            f"evidence: found no write access to {folder.path} ({error.strerror}), expected a folder that"
-            " this user owns"
+            f"evidence: cannot write to {folder.path} ({error.strerror}); use a folder that this user owns"
         ) from error
 
 
@@ -141,11 +147,11 @@ def _prune(arguments: argparse.Namespace) -> int:
     folder = Folder(arguments.folder)
     days, max_mb = arguments.days, arguments.max_mb
     if arguments.rig is not None:
-        wanted = rig_file_of(arguments.rig).evidence or EvidenceFile()
+        wanted = load_rig_file(arguments.rig).evidence or EvidenceFile()
         folder = Folder(Path(wanted.folder))
         days, max_mb = days or wanted.days, wanted.max_mb if max_mb is None else max_mb
     if days is None and max_mb is None:
-        raise CameraInputError("found no limit, expected --rig, --days or --max-mb")
+        raise CameraInputError("no limit is given; use --rig, --days or --max-mb")
     limits = Limits(days or 10**6, 10**9 if max_mb is None else max_mb)
     wall = _wall()
     if days is not None and not wall.synced:
@@ -154,7 +160,7 @@ def _prune(arguments: argparse.Namespace) -> int:
     try:
         deleted = folder.prune(limits, wall.s, by=caller(), aged=wall.synced)
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise _unwritable_error(folder, error) from error
     say(f"{folder.path}: deleted {counted(deleted, 'file')}")
     return OK
 
@@ -177,7 +183,7 @@ def _delete(arguments: argparse.Namespace) -> int:
             )
             return FAILED
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            raise _unwritable_error(folder, error) from error
         say(f"{one.sha256[:SHOWN_DIGITS]}: deleted; the journal still names it and remains verifiable")
     return OK
 
@@ -200,7 +206,7 @@ def _hold(arguments: argparse.Namespace) -> int:
         try:
             folder.hold(hold)
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            raise _unwritable_error(folder, error) from error
         say(f"{one.sha256[:SHOWN_DIGITS]}: {'held' if hold.held else 'released'}")
     try:
         for one in filter(None, chosen):
@@ -208,7 +214,7 @@ def _hold(arguments: argparse.Namespace) -> int:
             ask(arguments.socket, {"do": "hold_pictures", **request, "reason": arguments.reason})
     except OutOfReachError as error:
         say("not in the journal yet; repeat the command when the controller is running")
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     except RefusedError as error:
         say(f"not in the journal: {error}")
         return FAILED
@@ -228,14 +234,14 @@ def _stored(folder: Folder) -> list[StoredFile]:
         return folder.kept()
     except OSError as error:
         raise CameraInputError(
-            f"{folder.path}: found no readable folder ({error.strerror}), expected a camera's pictures;"
-            " name it with --folder"
+            f"{folder.path}: cannot read this folder of a camera's pictures ({error.strerror});"
+            " name a different one with --folder"
         ) from error
 
 
-def _unwritable(folder: Folder, error: OSError) -> CameraInputError:
+def _unwritable_error(folder: Folder, error: OSError) -> CameraInputError:
     return CameraInputError(
-        f"{folder.path}: found no write access ({error.strerror}); run this as its owner or as root"
+        f"{folder.path}: cannot write to this folder ({error.strerror}); run this as its owner or as root"
     )
 
 

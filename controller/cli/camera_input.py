@@ -1,4 +1,4 @@
-"""The input of `tablectl camera`: rig files, pictures, films and live sources."""
+"""The input of `tablectl camera`: rig files, pictures, videos and live sources."""
 
 import os
 import time
@@ -9,7 +9,7 @@ import cv2
 import msgspec
 import numpy as np
 
-from controller.cli.shell import unwritable
+from controller.cli.shell import unwritable_message
 from controller.model.conversion import converter_of
 from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import parse_document
@@ -24,19 +24,19 @@ MAX_UNSTAMPED = 30
 """The camera is rejected after this many consecutive frames without a usable time, about half a second."""
 
 MAX_OUTSIDE = 0.1
-"""Calibrated points lie at most this share of the picture's size outside it; with a wrong size, they lie
+"""Calibrated points lie at most this fraction of the picture's size outside it; with a wrong size, they lie
 farther outside."""
 MAX_MISSING = 0.05
-"""Containers without a frame count estimate it from the length; a film that is cut off lacks more frames."""
+"""Containers without a frame count estimate it from the length; a video that is cut off lacks more frames."""
 
 _rig_file_of = converter_of(RigFile)
 
 
 class CameraInputError(ValueError):
-    """A picture, film or rig file can't be used; the message names it and what was expected."""
+    """A picture, video or rig file can't be used; the message names it and what was expected."""
 
 
-def rig_file_of(path: Path) -> RigFile:
+def load_rig_file(path: Path) -> RigFile:
     """Return the contents of a rig's file; raises CameraInputError."""
     _check_file(path, "a YAML file")
     try:
@@ -51,26 +51,24 @@ def rig_file_of(path: Path) -> RigFile:
     return rig
 
 
-def rig_of(path: Path) -> Rig:
+def load_rig(path: Path) -> Rig:
     """Return the solved rig of a file; raises CameraInputError."""
     try:
-        return Rig(rig_file_of(path))
+        return Rig(load_rig_file(path))
     except RigError as error:
         raise CameraInputError(f"{path}: {error}") from error
 
 
-def picture_of(path: Path) -> Array:
+def load_picture(path: Path) -> Array:
     """Return the picture in a file; raises CameraInputError."""
     _check_file(path, "a picture")
     try:
         picture = decoded(path.read_bytes())
     except OSError as error:
-        raise CameraInputError(
-            f"{path}: found an unreadable file ({error.strerror}), expected a picture"
-        ) from error
+        raise CameraInputError(f"{path}: cannot read this picture ({error.strerror})") from error
     if picture is None:
         raise CameraInputError(
-            f"{path}: found no picture in the file, expected JPEG, PNG or another format that OpenCV reads"
+            f"{path}: is not a picture; use JPEG, PNG or any other format that OpenCV reads"
         )
     return picture
 
@@ -81,21 +79,21 @@ def _check_file(path: Path, expected: str) -> None:
         raise CameraInputError(f"{path}: found a pipe or a device, expected {expected}; name a file")
 
 
-def no_frame(source: str) -> str:
+def no_frame_message(source: str) -> str:
     """Return a message that a source ended before its first frame, with what to do about it."""
-    return f"{source}: found no frame, expected at least one; check the film, or plug the camera in again"
+    return f"{source}: no frame arrived; check the video, or plug the camera in again"
 
 
 def write_file(path: Path, data: bytes) -> None:
     """Write a file; raises CameraInputError, also for a pipe without a reader, instead of waiting for one."""
     try:
-        with open(path, "wb", opener=_opened_at_once) as file:
+        with open(path, "wb", opener=_open_nonblocking) as file:
             file.write(data)
     except OSError as error:
-        raise CameraInputError(unwritable(path, error)) from error
+        raise CameraInputError(unwritable_message(path, error)) from error
 
 
-def _opened_at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     number = os.open(path, flags | os.O_NONBLOCK, 0o666)
     os.set_blocking(number, True)
     return number
@@ -121,43 +119,41 @@ def check_size(
         ):
             raise CameraInputError(
                 f"{name}: found frames of {width} x {height}, but a point of `points` at {x:g}, {y:g},"
-                " expected the size at which the points were measured; film at that size, or repeat"
+                " expected the size at which the points were measured; record at that size, or repeat"
                 " `tablectl camera calibrate`"
             )
 
 
-class Film:
-    """A film file; each frame's time is the one stored in the file."""
+class Video:
+    """A video file; each frame's time is the one stored in the file."""
 
     def __init__(self, path: Path) -> None:
-        """Open the film; raises CameraInputError if the file is not a readable film."""
+        """Open the video; raises CameraInputError if the file is not a readable video."""
         self.path = path
         self.cut_off: str | None = None
-        """After the last frame: a message if the film has fewer frames than its header states."""
+        """After the last frame: a message if the video has fewer frames than its header states."""
         self._open()
 
     def _open(self) -> cv2.VideoCapture:
         if not self.path.exists():
-            raise CameraInputError(f"{self.path}: found no such file, expected a film; check its name")
-        film = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
-        if film is None or not film.isOpened():
-            raise CameraInputError(
-                f"{self.path}: found no film, expected one that OpenCV reads (MP4, AVI, MKV)"
-            )
-        return film
+            raise CameraInputError(f"{self.path}: there is no such video; check the name")
+        video = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
+        if video is None or not video.isOpened():
+            raise CameraInputError(f"{self.path}: is not a video that OpenCV reads; use MP4, AVI or MKV")
+        return video
 
     def frames(self) -> Iterator[tuple[int, Array]]:
-        """Yield each frame's time, in microseconds from the film's start, and its picture."""
-        film = self._open()
-        rate = film.get(cv2.CAP_PROP_FPS) or 30.0
+        """Yield each frame's time, in microseconds from the video's start, and its picture."""
+        video = self._open()
+        rate = video.get(cv2.CAP_PROP_FPS) or 30.0
         last_us = -1
         count = 0
         while True:
-            there, picture = film.read()
+            there, picture = video.read()
             if not there:
-                self.cut_off = self._cut_off(count, int(film.get(cv2.CAP_PROP_FRAME_COUNT)))
+                self.cut_off = self._cut_off(count, int(video.get(cv2.CAP_PROP_FRAME_COUNT)))
                 return
-            stamped_us = round(film.get(cv2.CAP_PROP_POS_MSEC) * 1000)
+            stamped_us = round(video.get(cv2.CAP_PROP_POS_MSEC) * 1000)
             counted_us = round(count * 1e6 / rate)
             # If the container has no times, OpenCV returns 0 for each frame; then the frame rate is used.
             stamped = stamped_us > last_us and (stamped_us or not count)
@@ -169,40 +165,40 @@ class Film:
     def _cut_off(self, found: int, stated: int) -> str | None:
         if found >= (1 - MAX_MISSING) * stated:
             return None
-        return f"{self.path}: found {found} of {stated} frames, expected the complete film; copy it again"
+        return f"{self.path}: found {found} of {stated} frames, expected the complete video; copy it again"
 
     @property
     def size(self) -> tuple[int, int]:
         """Return the width and height of the frames in pixels."""
-        film = self._open()
-        return int(film.get(cv2.CAP_PROP_FRAME_WIDTH)), int(film.get(cv2.CAP_PROP_FRAME_HEIGHT))
+        video = self._open()
+        return int(video.get(cv2.CAP_PROP_FRAME_WIDTH)), int(video.get(cv2.CAP_PROP_FRAME_HEIGHT))
 
     def empty_table(self, reduction: Reduction) -> Array:
-        """Return the table without dice: the median of reduced frames from the whole film."""
-        film = self._open()
-        total = max(1, int(film.get(cv2.CAP_PROP_FRAME_COUNT)))
+        """Return the table without dice: the median of reduced frames from the whole video."""
+        video = self._open()
+        total = max(1, int(video.get(cv2.CAP_PROP_FRAME_COUNT)))
         wanted = {round(at * (total - 1) / (MEDIAN_FRAMES - 1)) for at in range(MEDIAN_FRAMES)}
         kept = []
         for at in range(total):
-            if not film.grab():
+            if not video.grab():
                 break
             if at in wanted:
-                there, picture = film.retrieve()
+                there, picture = video.retrieve()
                 if there:
                     kept.append(reduction.frame(picture))
         if total < 2 or not kept:
             number = "only one frame" if kept else "no frames"
-            raise CameraInputError(f"{self.path}: found {number}, expected a film of a table")
+            raise CameraInputError(f"{self.path}: found {number}, expected a video of a table")
         return median_picture(kept)
 
 
 class Live:
-    """A live source on the monotonic clock: a device such as /dev/video0, or a film at its own pace."""
+    """A live source on the monotonic clock: a device such as /dev/video0, or a video in real time."""
 
     def __init__(
         self, source: str, capture: CaptureFile | None = None, points: Sequence[Sequence[float]] = ()
     ) -> None:
-        """Use the device or film with this name; a device must deliver frames as set in `capture`.
+        """Use the device or video with this name; a device must deliver frames as set in `capture`.
 
         Frames of another size, or too small to contain the rig's `points`, are refused.
         """
@@ -218,10 +214,10 @@ class Live:
         if self.source.startswith("/dev/"):
             yield from self._device()
             return
-        film = Film(Path(self.source))
-        check_size(self.source, film.size, self._capture, self._points)
+        video = Video(Path(self.source))
+        check_size(self.source, video.size, self._capture, self._points)
         began_us = time.monotonic_ns() // 1000
-        for t_us, picture in film.frames():
+        for t_us, picture in video.frames():
             ahead_us = began_us + t_us - time.monotonic_ns() // 1000
             if ahead_us > 0:
                 time.sleep(ahead_us / 1e6)
@@ -232,8 +228,7 @@ class Live:
         device = cv2.VideoCapture(self.source, cv2.CAP_V4L2) if Path(self.source).exists() else None
         if device is None or not device.isOpened():
             raise CameraInputError(
-                f"{self.source}: found no camera there, expected a V4L2 device;"
-                " `v4l2-ctl --list-devices` lists them"
+                f"{self.source}: there is no such camera; `v4l2-ctl --list-devices` lists the V4L2 devices"
             )
         device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
         if self._capture is not None:

@@ -1,4 +1,4 @@
-"""`tablectl camera live`: show a camera's picture with the dice's tracks, in a browser or as a film.
+"""`tablectl camera live`: show a camera's picture with the dice's tracks, in a browser or as a video.
 
 The page is served to this machine only, because the pictures show people's hands.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from controller.cli.camera_input import CameraInputError, no_frame, write_file
-from controller.cli.camera_watching import SILENT, Cameras, add_beside, cameras_of
+from controller.cli.camera_input import CameraInputError, no_frame_message, write_file
+from controller.cli.camera_watching import SILENT, Cameras, add_second_camera, cameras_of
 from controller.cli.shell import OK, say, whole_number
 from controller.cli.words import counted
 from drivers.vision.arrays import Array
@@ -33,8 +33,8 @@ SHOWN_WIDTH_PX = 1280
 """A wider picture is reduced, because a browser would not show more detail."""
 STEP_US = 60_000
 """The interval between pictures sent to a browser: 16 a second."""
-FILM_FPS = 30.0
-FILM_NAME = ".avi"
+VIDEO_FPS = 30.0
+VIDEO_SUFFIX = ".avi"
 WAIT_S = 2.0
 PAGE = (
     b'<!doctype html><html lang="en"><title>Dice camera</title>'
@@ -49,14 +49,14 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "live",
         help="show the camera's picture with the dice's tracks",
         description="show the camera's picture with the dice's tracks, in a browser on this machine or as a"
-        " film; stop `camera run` first if it uses the device",
+        " video; stop `camera run` first if it uses the device",
     )
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file")
-    add_beside(live)
+    add_second_camera(live)
     live.add_argument(
-        "--source", metavar="SOURCE", help="use this device or film instead of the rig file's `source`"
+        "--source", metavar="SOURCE", help="use this device or video instead of the rig file's `source`"
     )
-    live.add_argument("--to", type=Path, metavar="FILE.avi", help="write a film instead of serving a page")
+    live.add_argument("--to", type=Path, metavar="FILE.avi", help="write a video instead of serving a page")
     live.add_argument(
         "--port",
         type=whole_number(0, 65535),
@@ -80,10 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_name(path: Path, sources: Sequence[str]) -> None:
     """Refuse to overwrite a source or to write another format; raises CameraInputError."""
-    if path.suffix.lower() != FILM_NAME:
-        raise CameraInputError(f"{path}: found an unsupported file extension, expected {FILM_NAME}")
+    if path.suffix.lower() != VIDEO_SUFFIX:
+        raise CameraInputError(f"{path}: found an unsupported file extension, expected {VIDEO_SUFFIX}")
     if path.exists() and any(Path(source).exists() and path.samefile(source) for source in sources):
-        raise CameraInputError(f"{path}: found the source itself, expected another file; choose a new name")
+        raise CameraInputError(f"{path}: is the source itself; choose a different name")
 
 
 def watched(cameras: Cameras) -> Iterator[tuple[int, Array]]:
@@ -143,16 +143,14 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path, source: str) -> None:
             if writer is None:
                 write_file(path, b"")
                 size = (picture.shape[1], picture.shape[0])
-                writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FILM_FPS, size)
+                writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), VIDEO_FPS, size)
                 opened.callback(writer.release)
                 if not writer.isOpened():
-                    raise CameraInputError(
-                        f"{path}: found no write access, expected NAME.avi in a writable folder"
-                    )
+                    raise CameraInputError(f"{path}: cannot be written; use NAME.avi in a writable folder")
             writer.write(picture)
             frames += 1
     if not frames:
-        raise CameraInputError(no_frame(source))
+        raise CameraInputError(no_frame_message(source))
     # OpenCV does not report a failed write, such as on a full disk, so the written frames are read back.
     if (kept := int(cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT))) < frames:
         raise CameraInputError(
@@ -187,7 +185,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int, source: str) -> None:
         server = ThreadingHTTPServer((HOST, port), _handler(latest.after))
     except OSError as error:
         raise CameraInputError(
-            f"--port: found {HOST}:{port} not available ({error.strerror}), expected a free port"
+            f"--port: {HOST}:{port} is not available ({error.strerror}); choose a free port"
         ) from error
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://{HOST}:{server.server_address[1]}", flush=True)
@@ -201,7 +199,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int, source: str) -> None:
         server.shutdown()
         server.server_close()
     if not sent_us:
-        raise CameraInputError(no_frame(source))
+        raise CameraInputError(no_frame_message(source))
 
 
 def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:

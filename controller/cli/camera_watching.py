@@ -16,7 +16,7 @@ from typing import TypeAlias
 import cv2
 import msgspec
 
-from controller.cli.camera_input import CameraInputError, Live, rig_of
+from controller.cli.camera_input import CameraInputError, Live, load_rig
 from controller.evidence.pictures import About, Closed, Writer
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieReleased, DieRest, Reading, kind_of
 from drivers.vision.arrays import Array
@@ -207,7 +207,7 @@ class CameraWatch:
         self._fault = SILENT
         return [
             *lost,
-            self._health(t_us, SILENT, "it sends no frame; its cable is loose or its driver hangs"),
+            self._health(t_us, SILENT, "it sends no frames; its cable is loose or its driver hangs"),
         ]
 
     def ended(self, t_us: int) -> list[Reading]:
@@ -260,7 +260,7 @@ Frame = tuple[int, int, Array]
 """The camera's number, the frame's time in microseconds, and the picture."""
 
 
-def add_beside(command: argparse.ArgumentParser) -> None:
+def add_second_camera(command: argparse.ArgumentParser) -> None:
     """Declare `--beside`, for a second camera."""
     command.add_argument(
         "--beside",
@@ -330,12 +330,12 @@ def cameras_of(rig: Path, beside: Path | None = None, source: str | None = None)
     Raises CameraInputError if a file can't be used or has no `source`.
     """
     paths = [rig] if beside is None else [rig, beside]
-    rigs = [rig_of(path) for path in paths]
+    rigs = [load_rig(path) for path in paths]
     sources = [one.file.source for one in rigs]
     sources[0] = source or sources[0]
     for path, found in zip(paths, sources, strict=True):
         if not found:
-            raise CameraInputError(f"{path}: found no `source`, expected a device or a film")
+            raise CameraInputError(f"{path}: has no `source`; add a device or a video")
     return Cameras(rigs, sources)
 
 
@@ -357,7 +357,7 @@ class DeviceWatch:
         """The time at which each camera's next frame is overdue."""
 
     def frame(self, camera: int, t_us: int, picture: Array) -> list[Reading]:
-        """Return the readings of a camera's frame, and the fault of another whose frames have stopped."""
+        """Return the readings of a camera's frame, and the other's fault if its frames have stopped."""
         readings: list[Reading] = []
         for other in range(len(self._watches)):
             if other != camera and t_us >= self._due_us.setdefault(other, t_us + START_TIMEOUT_US):

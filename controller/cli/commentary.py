@@ -72,7 +72,7 @@ _EVENT_STYLES: dict[str, Style] = {
 
 
 class Commentary:
-    """Writes a table's outcomes in the words of its staff."""
+    """Writes a table's outcomes in its staff's language."""
 
     def __init__(self, screen: Screen, *, stamp: Callable[[], str] = lambda: "", live: bool = False) -> None:
         """Begin each entry with a stamp; `live` also writes when bets open and close."""
@@ -84,7 +84,7 @@ class Commentary:
         self._cards: list[int] = []
 
     def write(self, outcome: Outcome) -> None:
-        """Write an outcome's lines; an outcome that neither decides nor changes anything gets none."""
+        """Write an outcome's lines; an outcome that neither decides nor changes anything has none."""
         if not isinstance(outcome.data, CardPitched):
             self._end_purchase()
         match outcome.data:

@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST",
-        help="another host name by which browsers reach it; may be repeated",
+        help="an additional host name by which browsers reach it; may be repeated",
     )
     parser.add_argument(
         "--metrics-to",
@@ -121,8 +121,8 @@ def run(arguments: argparse.Namespace) -> int:
             )
     except OSError as error:
         say(
-            f"console: found {error.filename or settings.host} not available ({error.strerror}),"
-            f" expected an address of this machine with port {settings.port} free; see --host and --port"
+            f"console: {error.filename or settings.host} is not available ({error.strerror}); use an address"
+            f" of this machine, with port {settings.port} free: see --host and --port"
         )
         return BAD_INPUT
     return OK

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from controller.cli.attempts import ATTEMPT_HELP, AttemptRef, add_attempt_options, parse_attempt
-from controller.cli.link import Json, OutOfReachError, RefusedError, add_socket, ask, out_of_reach
-from controller.cli.replay import ruleset_of, stamp_of_log
+from controller.cli.link import Json, OutOfReachError, RefusedError, add_socket, ask, report_out_of_reach
+from controller.cli.replay import log_stamp, ruleset_of
 from controller.cli.shell import (
     BAD_INPUT,
     FAILED,
@@ -19,9 +19,9 @@ from controller.cli.shell import (
     Command,
     atomic_file,
     say,
-    unwritable,
+    unwritable_message,
+    unwritable_reason,
     whole_number,
-    why_unwritable,
 )
 from controller.cli.words import counted, effect_lines
 from controller.machines.setup import SetupError
@@ -54,7 +54,7 @@ def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
 def run_cut(arguments: argparse.Namespace) -> int:
     """Write the case; return 1 if there is no such attempt, 2 for bad input, 3 without a controller."""
     out: Path = arguments.out
-    expect = expectation_beside(out, arguments.expect)
+    expect = expectation_path(out, arguments.expect)
     if expect is None:
         return BAD_INPUT
     rules: str | None = arguments.rules
@@ -64,21 +64,21 @@ def run_cut(arguments: argparse.Namespace) -> int:
             return FAILED
         assert which.log is not None
         if any(same_file(Path(which.log), made) for made in (out, expect)):
-            say(f"{out}: found the log to cut from, expected a different output file; nothing was written")
+            say(f"{out}: is the log to cut from; choose a different output file; nothing was written")
             return BAD_INPUT
         piece = cut_attempt(which.log, which.number, lambda log: ruleset_of(log, rules))
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     try:
         write_case(piece, out, expect)
     except OSError as error:
-        say(unwritable(Path(error.filename or out), error))
+        say(unwritable_message(Path(error.filename or out), error))
         return BAD_INPUT
     for outcome in piece.outcomes:
-        for line in effect_lines(outcome, explain=False, stamp=stamp_of_log(piece.header)):
+        for line in effect_lines(outcome, explain=False, stamp=log_stamp(piece.header)):
             print(line)
     readings, outcomes = counted(len(piece.readings), "reading"), counted(len(piece.outcomes), "outcome")
     say(f"{out}: {readings}; {expect}: {outcomes}")
@@ -94,7 +94,7 @@ def same_file(one: Path, other: Path) -> bool:
 def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | None:
     """Return the requested attempt in its recording; None, with a message, if the journal has none.
 
-    Raises LogError if the recording is missing, OutOfReachError if no controller answers.
+    Raises LogError if the recording is missing, OutOfReachError if no controller responds.
     """
     if which.log is not None:
         return which
@@ -110,7 +110,7 @@ def recorded(which: AttemptRef, arguments: argparse.Namespace) -> AttemptRef | N
         return None
 
 
-def expectation_beside(out: Path, given: Path | None = None) -> Path | None:
+def expectation_path(out: Path, given: Path | None = None) -> Path | None:
     """Return the file for the expected outcomes; None, with a message, if the log's extension is wrong."""
     ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
     if ending is None or out.name.endswith(EXPECTED):
@@ -162,10 +162,10 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_record(arguments: argparse.Namespace) -> int:
     """Record; return 1 if nothing was played, 2 if a file can't be used, 3 without a controller."""
-    expect = expectation_beside(arguments.out)
+    expect = expectation_path(arguments.out)
     if expect is None:
         return BAD_INPUT
-    if (wrong := why_unwritable(arguments.out)) is not None:
+    if (wrong := unwritable_reason(arguments.out)) is not None:
         say(wrong)
         return BAD_INPUT
     try:
@@ -176,7 +176,7 @@ def run_record(arguments: argparse.Namespace) -> int:
         piece = _piece(arguments.socket, first, last)
         write_case(piece, arguments.out, expect)
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     except RefusedError as error:
         say(error)
         return FAILED
@@ -187,7 +187,7 @@ def run_record(arguments: argparse.Namespace) -> int:
         say(error)
         return BAD_INPUT
     except OSError as error:
-        say(unwritable(Path(error.filename or arguments.out), error))
+        say(unwritable_message(Path(error.filename or arguments.out), error))
         return BAD_INPUT
     readings = counted(len(piece.readings), "reading")
     say(f"{arguments.out}: #{first} to #{last}, {readings}; {expect}: the outcomes")

@@ -138,7 +138,7 @@ def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float],
 
 
 class _Show:
-    """Plays tables' evenings and writes the commentary; compares outcomes with the simulator's truth."""
+    """Plays tables' evenings, writes the commentary, and compares outcomes with the ground truth."""
 
     def __init__(self, screen: Screen, sleep: Callable[[float], None], pause_s: float) -> None:
         self._screen = screen
@@ -147,7 +147,7 @@ class _Show:
         self._pause_s = pause_s
         self._readings = 0
         self.differences: list[str] = []
-        """The differences between card games' outcomes and the simulator's truth."""
+        """The differences between card games' outcomes and the simulator's ground truth."""
 
     def cards(self, header: Header, feed: Feed, truth: list[dict[str, object]]) -> None:
         """Play a card table's evening."""
@@ -157,7 +157,7 @@ class _Show:
             self.differences.append(f"{load_ruleset(header.ruleset).title}: {difference}")
 
     def evening(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
-        """Play one table's evening; return where its outcomes differ from the simulator's truth."""
+        """Play one table's evening; return where its outcomes differ from the ground truth."""
         return disagreements(scenes, self._played(header, feed))
 
     def _played(self, header: Header, feed: Feed) -> list[Outcome]:

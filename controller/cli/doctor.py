@@ -1,4 +1,4 @@
-"""`tablectl doctor`: check everything that support would ask about; print each finding with its remedy."""
+"""`tablectl doctor`: check everything that support would ask about, and print each finding with a remedy."""
 
 import argparse
 import grp
@@ -13,11 +13,20 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso, system_wall
-from controller.app.options import JOURNAL, JOURNAL_FILE, Options, head_beside
+from controller.app.options import JOURNAL, JOURNAL_FILE, Options, default_head
 from controller.app.release import TRUSTED_FILE
 from controller.cli.link import SOCKET, SOCKET_VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Entry, Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, caller, printable, say, unwritable
+from controller.cli.shell import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    atomic_file,
+    caller,
+    printable,
+    say,
+    unwritable_message,
+)
 from controller.cli.words import counted
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
@@ -89,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
                 members = _members(arguments, machine, name, status, findings)
                 bundle.pack(stream, members)
         except OSError as error:
-            say(unwritable(arguments.bundle, error))
+            say(unwritable_message(arguments.bundle, error))
             return BAD_INPUT
     if arguments.json:
         for finding in findings:
@@ -108,7 +117,7 @@ def _findings(
         table=name or "",
         journal=arguments.journal,
         socket=Path(arguments.socket),
-        head=arguments.head or head_beside(arguments.journal / JOURNAL_FILE),
+        head=arguments.head or default_head(arguments.journal / JOURNAL_FILE),
     )
     settings, loaded = (None, []) if name is None else table_checks.load(name)
     yield machine_checks.python()
@@ -123,7 +132,7 @@ def _findings(
         yield Finding(
             "unchecked",
             table_checks.TABLE_FILE,
-            f"found none at {TABLE}; name the table: tablectl doctor TABLE",
+            f"there is none at {TABLE}; name the table: tablectl doctor TABLE",
         )
     yield from loaded
     yield from table_checks.same_file(name, status)

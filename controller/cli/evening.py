@@ -54,7 +54,7 @@ _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
 _MAX_FOLDER_CHARS = 90
 _MAX_RENDERED_THROWS = 1_000_003
-"""Maximum number of throws per evening, so that evenings with different seeds share no throw."""
+"""Maximum number of throws per evening, so that no throw occurs in evenings with different seeds."""
 
 
 class RenderedEvening:
@@ -153,7 +153,7 @@ class Evening:
                 f" {_MAX_FOLDER_CHARS}, because a port's path can have at most 107; choose a shorter --dir"
             )
         self._claim = Claim(self._folder)
-        self._truth: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
+        self._truth_file: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
         clock: Clock = (
             RealClock() if arguments.speed == 1 else PacedClock(arguments.speed, self._folder / "clock")
         )
@@ -177,7 +177,7 @@ class Evening:
         finally:
             for close in self._closing:
                 close()
-            self._truth.close()
+            self._truth_file.close()
             self._claim.release()
         print("the virtual table is switched off")
         return OK
@@ -191,7 +191,7 @@ class Evening:
         try:
             return practice.run(self._stage, self._table, self._folder, self._file)
         finally:
-            self._truth.close()
+            self._truth_file.close()
             self._claim.release()
 
     def _ended(self) -> bool:
@@ -235,15 +235,15 @@ class Evening:
         sys.stdout.flush()
 
     def _print(self, story: Story) -> None:
-        self._truth.write(msgspec.json.encode(story).decode() + "\n")
-        self._truth.flush()
+        self._truth_file.write(msgspec.json.encode(story).decode() + "\n")
+        self._truth_file.flush()
         if self._practice is not None:
             return
         print(f"{wall_clock(time.time_ns() // 1000)}  {printable(story_line(story))}", flush=True)
 
 
 def story_line(story: Story) -> str:
-    """Return a line about an event of the evening."""
+    """Return a line about an event of the evening, as the simulator's ground truth tells it."""
     match story:
         case Played(attempt=attempt, scene=scene, disturbed_by=faults):
             truth = scene.truth
@@ -339,8 +339,8 @@ def section_of(document: Document, name: str) -> Mapping[str, Value]:
 def _sensors_on(document: Document, name: str, settings: TableSettings) -> Iterator[tuple[int, Sensor]]:
     channels = section_of(document, name).get("channels")
     for number, channel in channels.items() if isinstance(channels, dict) else ():
-        said = channel if isinstance(channel, dict) else {}
-        dev, fields = said.get("dev"), said.get("fields", {})
+        section = channel if isinstance(channel, dict) else {}
+        dev, fields = section.get("dev"), section.get("fields", {})
         device = settings.devices.get(dev) if isinstance(dev, str) else None
         if device is None or not number.isdecimal() or not isinstance(fields, dict):
             raise NoEveningError(

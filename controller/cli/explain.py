@@ -15,17 +15,17 @@ from controller.cli.attempts import (
     add_attempt,
     add_pictures,
     decided_at,
-    exhibit_from_log,
+    exhibit_stamp,
     extract_pictures,
+    find_pictures,
+    load_log_exhibit,
     parse_attempt,
     pictures_json,
     pictures_line,
-    pictures_of,
-    stamp_of_exhibit,
 )
-from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
+from controller.cli.link import OutOfReachError, RefusedError, report_out_of_reach
 from controller.cli.screen import Screen, Style
-from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, printable, say, unwritable
+from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, printable, say, unwritable_message
 from controller.cli.words import describe, effect_lines
 from controller.evidence.pictures import Folder
 from controller.machines.setup import SetupError
@@ -82,14 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
         say(error)
         return BAD_INPUT
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     if exhibit is None:
         return FAILED
     seen = observed(exhibit)
     if picture is not None and not _drawn(exhibit, seen, picture):
         return BAD_INPUT
     folder = Folder(arguments.evidence)
-    found = [] if exhibit.judged is None else list(pictures_of(exhibit.judged.readings, folder))
+    found = [] if exhibit.judged is None else list(find_pictures(exhibit.judged.readings, folder))
     if arguments.extract is not None and not extract_pictures(found, arguments.extract):
         return BAD_INPUT
     if arguments.json:
@@ -103,11 +103,11 @@ def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
     """Return the attempt; None, with a message, if the journal does not have it.
 
     Raises LogError, SettingsError or SetupError if the log or the rules can't be used, OutOfReachError
-    if no controller answers.
+    if no controller responds.
     """
     rules: str | None = arguments.rules
     if which.log is not None:
-        return exhibit_from_log(which, rules)
+        return load_log_exhibit(which, rules)
     if rules is not None:
         found = "an attempt of a journal"
         raise LogError("--rules", found, "a recorded log", "a journal records which rules were in force")
@@ -145,8 +145,8 @@ def sentence_of(exhibit: Exhibit) -> str:
     """Return the verdict as a sentence: the judge's, or the ruling that replaced it."""
     judged = exhibit.judged
     if judged is not None and judged.outcome == exhibit.last:
-        ruling, _, said = judged.verdict.sentence.partition(": ")
-        sentence = said if ruling in _RULINGS else judged.verdict.sentence
+        ruling, _, rest = judged.verdict.sentence.partition(": ")
+        sentence = rest if ruling in _RULINGS else judged.verdict.sentence
         sentence = sentence[:1].upper() + sentence[1:]
         if judged.verdict.ruling is not Ruling.REVIEW or exhibit.last.type.endswith(".review"):
             return sentence
@@ -155,8 +155,8 @@ def sentence_of(exhibit: Exhibit) -> str:
 
 
 def lines(exhibit: Exhibit) -> Iterator[str]:
-    """Yield what was published about the attempt, its evidence, and what the rules require."""
-    stamp = stamp_of_exhibit(exhibit)
+    """Yield the attempt's published outcomes, its evidence, and what the rules require."""
+    stamp = exhibit_stamp(exhibit)
     for outcome in exhibit.outcomes:
         yield from effect_lines(outcome, explain=True, stamp=stamp)
         if exhibit.judged is not None and exhibit.judged.outcome == outcome:
@@ -198,7 +198,7 @@ def _drawn(exhibit: Exhibit, seen: Seen | None, picture: Path) -> bool:
         with atomic_file(picture) as stream:
             stream.write(painted)
     except OSError as error:
-        say(unwritable(picture, error))
+        say(unwritable_message(picture, error))
         return False
     say(f"{picture}: drawn")
     return True
@@ -213,7 +213,7 @@ def _painted(drawing: Drawing, picture: Path) -> bytes:
 
 
 def threshold(code: str, ruleset: RuleSet) -> str | None:
-    """Return the requirement behind a cause; None if the requirement has no figure."""
+    """Return the requirement behind a cause; None if the requirement has no value."""
     required: Mapping[str, str] = {}
     if ruleset.throw is not None:
         required = _of_throw(ruleset.throw)
@@ -247,7 +247,7 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
 
 
 def _of_spin(rules: SpinRules) -> Mapping[str, str]:
-    reads = f"{rules.pocket_reads} agreeing pocket reads in as many turns of the rotor"
+    reads = f"{rules.pocket_reads} agreeing pocket readings in as many turns of the rotor"
     revolutions = f"at least {rules.min_revolutions:g} full revolutions on the track, beyond doubt"
     return {
         "same_direction": "the ball runs against the rotor's direction",
@@ -255,7 +255,7 @@ def _of_spin(rules: SpinRules) -> Mapping[str, str]:
         "revolutions_unclear": revolutions,
         "missing_reading": reads,
         "conflict": reads,
-        "ball_out": f"a pocket read within {rules.turns_without_read} turns of the rotor after the drop",
+        "ball_out": f"a pocket reading within {rules.turns_without_read} turns of the rotor after the drop",
         "late_close": f"bets closed at least {rules.no_more_bets_lead_s:g} s before the drop",
     }
 

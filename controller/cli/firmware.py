@@ -17,8 +17,8 @@ import msgspec
 from littlefs import LittleFS
 
 import drivers
-from controller.cli.link import OutOfReachError, add_json, add_socket, ask, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, inaccessible, say
+from controller.cli.link import OutOfReachError, add_json, add_socket, ask, report_out_of_reach
+from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, inaccessible_message, say
 from controller.model.conversion import decode_strict
 from drivers.firmware.shared.identity import SETTINGS, format_firmware_id, hash_files
 from drivers.firmware.shared.program import VERSION
@@ -204,12 +204,12 @@ def run(arguments: argparse.Namespace) -> int:
             case _:
                 answer = {"firmware": firmware_id(arguments.board)}
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     except FirmwareMismatchError as error:
         say(error)
         return FAILED
     except OSError as error:
-        say(inaccessible(error.filename, error))
+        say(inaccessible_message(error.filename, error))
         return BAD_INPUT
     except ValueError as error:
         say(error)
@@ -224,7 +224,7 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
     fs_bytes = chip.fs_bytes if arguments.fs_kib is None else arguments.fs_kib * 1024
     if fs_bytes is None:
         raise ValueError(
-            f"--fs-kib: found none, expected the size of the {arguments.chip}'s file system; "
+            f"--fs-kib: is required for a {arguments.chip}, the size of its file system; "
             "at the board's prompt: import rp2; f = rp2.Flash(); print(f.ioctl(4, 0) * f.ioctl(5, 0) // 1024)"
         )
     if not 64 * 1024 <= fs_bytes < chip.flash_bytes or fs_bytes % SECTOR_BYTES:
@@ -266,7 +266,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
 def _flash(uf2: Path, drive: Path) -> dict[str, object]:
     if not (drive / UF2_INFO_FILE).is_file():
         raise ValueError(
-            f"{drive}: found no {UF2_INFO_FILE}, expected the drive of a board in BOOTSEL mode; "
+            f"{drive}: is not the drive of a board in BOOTSEL mode (it has no {UF2_INFO_FILE}); "
             "hold BOOTSEL while plugging the board in"
         )
     content = uf2.read_bytes()
@@ -286,7 +286,9 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     status = ask(socket, {"do": "status"})["status"]
     devices = status["devices"] if isinstance(status, dict) else {}
     if device not in devices:
-        raise ValueError(f"found no device {device!r}, expected one of {', '.join(devices) or 'none'}")
+        raise ValueError(
+            f"the table has no device {device!r}; its devices are {', '.join(devices) or 'none'}"
+        )
     kind, figures = devices[device]["type"], devices[device]["figures"]
     if kind != "node":
         raise ValueError(
@@ -296,7 +298,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     runs, expected = figures.get("firmware"), firmware_id(board)
     if not runs:
         raise FirmwareMismatchError(
-            f"{device}: found no hello since the controller started, expected {expected};"
+            f"{device}: has sent no hello since the controller started, expected {expected};"
             f" see tablectl devices {device}, and power-cycle the board"
         )
     if runs != expected:
@@ -307,7 +309,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
         )
     if not devices[device]["up"]:
         raise FirmwareMismatchError(
-            f"{device}: found the device down, expected it up; it last reported {runs};"
+            f"{device}: is down; it last reported {runs};"
             f" see tablectl devices {device}, and verify it again when it is up"
         )
     return {"device": device, "firmware": runs}

@@ -1,4 +1,4 @@
-"""The dialogue with a technician at a table in test mode, which ends with this process's connection."""
+"""The dialogue with a technician at a table in test mode; test mode ends with this process's connection."""
 
 import argparse
 import select
@@ -18,7 +18,7 @@ from controller.cli.link import (
     RefusedError,
     checked_answer,
     send,
-    unreachable,
+    unreachable_error,
 )
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import real_number
@@ -62,7 +62,7 @@ class TestLink:
         self._rest = b""
         self._readings: list[AnyReading] = []
         self._noted: str | None = None
-        self._asked = 0
+        self._requests = 0
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             # Test mode begins once all earlier readings have been judged.
@@ -75,7 +75,7 @@ class TestLink:
             self.begun = checked_answer(path, msgspec.json.decode(line, type=Json))
         except OSError as error:
             self._link.close()
-            raise unreachable(path, error) from error
+            raise unreachable_error(path, error) from error
         except BaseException:
             self._link.close()
             raise
@@ -96,8 +96,8 @@ class TestLink:
 
     def show_request(self, lamp_text: str) -> None:
         """Show a request on the lamp `test`; a number distinguishes it from the one before."""
-        self._asked += 1
-        self._send({"do": "ask", "shows": f"{lamp_text}-{self._asked}"})
+        self._requests += 1
+        self._send({"do": "ask", "shows": f"{lamp_text}-{self._requests}"})
 
     def try_out(self, device: str, lamp: str, shows: str) -> None:
         """Switch a lamp or the buzzer until the test ends."""
@@ -148,7 +148,7 @@ class TestLink:
         try:
             block = self._link.recv(65536)
         except OSError as error:
-            raise unreachable(self._path, error) from error
+            raise unreachable_error(self._path, error) from error
         if not block:
             raise OutOfReachError(f"{self._path}: the controller closed the connection; see its log")
         self._rest += block
@@ -157,7 +157,7 @@ class TestLink:
         try:
             send(self._link, request)
         except OSError as error:
-            raise unreachable(self._path, error) from error
+            raise unreachable_error(self._path, error) from error
 
 
 class Guide:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from controller.app.peers import ROLES
-from controller.cli.link import Json, OutOfReachError, add_json, add_socket, ask, out_of_reach
+from controller.cli.link import Json, OutOfReachError, add_json, add_socket, ask, report_out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 
 _INPUT_EXAMPLES = (
@@ -87,7 +87,7 @@ def run_input(arguments: argparse.Namespace) -> int:
         say(error)
         return BAD_INPUT
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     if arguments.json:
         print(msgspec.json.encode(answer).decode())
     elif not answer["ok"]:
@@ -171,7 +171,7 @@ def run_approve(arguments: argparse.Namespace) -> int:
     try:
         answer = ask(arguments.socket, request)
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     if arguments.json:
         print(msgspec.json.encode(answer).decode())
     elif not answer["ok"]:

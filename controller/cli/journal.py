@@ -7,10 +7,16 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso
-from controller.app.options import JOURNAL, head_beside
-from controller.cli.attempts import add_pictures, extract_pictures, pictures_json, pictures_line, pictures_of
-from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
-from controller.cli.link import OutOfReachError, RefusedError, add_journal_options, out_of_reach
+from controller.app.options import JOURNAL, default_head
+from controller.cli.attempts import (
+    add_pictures,
+    extract_pictures,
+    find_pictures,
+    pictures_json,
+    pictures_line,
+)
+from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, report_unreadable
+from controller.cli.link import OutOfReachError, RefusedError, add_journal_options, report_out_of_reach
 from controller.cli.shell import (
     BAD_INPUT,
     FAILED,
@@ -42,7 +48,7 @@ _JOURNAL_EXAMPLES = (
     "tablectl journal export --from 100 > rows.jsonl",
 )
 
-_NONE_THERE = frozenset({"journal_absent", "journal_no_access"})
+_ABSENT = frozenset({"journal_absent", "journal_no_access"})
 
 
 def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
@@ -127,13 +133,13 @@ def run_journal(arguments: argparse.Namespace) -> int:
     try:
         code: int = arguments.handler(arguments)
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     except RefusedError as error:
         say(error)
         return FAILED
     except JournalFault as fault:
         say(fault)
-        return BAD_INPUT if fault.code in _NONE_THERE else FAILED
+        return BAD_INPUT if fault.code in _ABSENT else FAILED
     return code
 
 
@@ -148,7 +154,7 @@ def _other_key(key: PublicKey, keyring: Keyring) -> str:
 
 def _verify(arguments: argparse.Namespace) -> int:
     file = journal_file(arguments.journal)
-    head: Path | None = None if arguments.no_head else arguments.head or head_beside(file)
+    head: Path | None = None if arguments.no_head else arguments.head or default_head(file)
     if head is not None and not _journal_exists(JournalLocation(file, head)):
         return FAILED
     key: PublicKey | None = arguments.key
@@ -291,9 +297,9 @@ def run_recall(arguments: argparse.Namespace) -> int:
         with open_journal(arguments) as journal:
             recalled = recall(journal, arguments.id)
     except UNREADABLE as error:
-        return unreadable(error)
+        return report_unreadable(error)
     folder = Folder(arguments.evidence)
-    found = [] if recalled.evidence is None else list(pictures_of(recalled.evidence.readings, folder))
+    found = [] if recalled.evidence is None else list(find_pictures(recalled.evidence.readings, folder))
     if arguments.extract is not None and not extract_pictures(found, arguments.extract):
         return BAD_INPUT
     if arguments.json:

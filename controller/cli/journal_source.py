@@ -14,7 +14,7 @@ import msgspec
 from controller.app.options import JOURNAL, JOURNAL_FILE, RECORDINGS
 from controller.app.recording import ENDING
 from controller.cli.attempts import AttemptRef
-from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation, out_of_reach
+from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation, report_out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, say
 from controller.journal.chain import Row, WallTime
 from controller.journal.contents import After, Identity, Recording, outcome_of, unpack
@@ -39,10 +39,10 @@ UNREADABLE = (OutOfReachError, RefusedError, JournalFault)
 """The errors of a journal that can't be read, from its folder or from a running controller."""
 
 
-def unreadable(error: Exception) -> int:
+def report_unreadable(error: Exception) -> int:
     """Print why a journal can't be read; return 2 if there is none, 3 without a controller, else 1."""
     if isinstance(error, OutOfReachError):
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     say(error)
     absent = isinstance(error, JournalFault) and error.code == "journal_absent"
     return BAD_INPUT if absent else FAILED
@@ -135,7 +135,7 @@ def open_journal(arguments: argparse.Namespace) -> AnyJournal:
 
     Raises:
         JournalFault: there is no journal.
-        OutOfReachError: no controller answers.
+        OutOfReachError: no controller responds.
         RefusedError: the controller refuses this user.
     """
     journal: Path | None = arguments.journal
@@ -195,7 +195,7 @@ def recording_of(reader: AnyJournal, which: AttemptRef) -> AttemptRef:
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)
-    recording = _recording_behind(reader, found.rows[0])
+    recording = _recording_for(reader, found.rows[0])
     if recording is None:
         row = f"row {found.rows[0].n}, which names no recording"
         raise JournalFault("journal_no_such_outcome", reader.path, row, "an attempt that was recorded")
@@ -213,7 +213,7 @@ def recording_of(reader: AnyJournal, which: AttemptRef) -> AttemptRef:
     return AttemptRef(str(path), found.number)
 
 
-def _recording_behind(reader: Rows, row: Row) -> Recording | None:
+def _recording_for(reader: Rows, row: Row) -> Recording | None:
     # Rows are written in batches, and only the last row of a batch says where the readings are.
     for later in reader.rows(row.n):
         if later.after is not None:

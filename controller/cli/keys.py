@@ -7,9 +7,9 @@ from pathlib import Path
 from controller.app import keys
 from controller.app.clock import system_wall
 from controller.app.keys import KeyFault, KeyPlace, Kind, replace_table_key
-from controller.app.options import JOURNAL, head_beside
+from controller.app.options import JOURNAL, default_head
 from controller.cli.journal_source import journal_file
-from controller.cli.shell import BAD_INPUT, FAILED, OK, caller, inaccessible, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, caller, inaccessible_message, say
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key, new_key
@@ -78,11 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
         say(fault)
         return FAILED
     except FileExistsError:
-        say(
-            f"{arguments.file}: found an existing file, expected none; choose another name, or rotate the key"
-        )
+        say(f"{arguments.file}: already exists; choose a different name, or rotate the key")
     except OSError as error:
-        say(inaccessible(error.filename or arguments.file, error))
+        say(inaccessible_message(error.filename or arguments.file, error))
     return BAD_INPUT
 
 
@@ -98,7 +96,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
             return BAD_INPUT
     journal = journal_file(arguments.journal)
     replaced, public = replace_table_key(
-        JournalLocation(journal, arguments.head or head_beside(journal)),
+        JournalLocation(journal, arguments.head or default_head(journal)),
         KeyPlace(file=arguments.file, sealed=arguments.sealed),
         Authorization(by=caller(), who=arguments.who, reason=arguments.reason),
         lost=arguments.action == "replace",
@@ -133,17 +131,14 @@ def _of_engine(arguments: argparse.Namespace) -> int:
 
     path: Path | None = arguments.file
     if arguments.action == "revoke" or path is None:
-        say(_IN_PLACE["engine"] if path is not None else "FILE: found none, expected the engine key's file")
+        say(_IN_PLACE["engine"] if path is not None else "FILE: is missing; name the engine key's file")
         return BAD_INPUT
     if arguments.action == "replace" and path.exists():
         raise KeyFault(
-            f"{path}: found a key, expected none: `replace` is for a lost key; move the file away, or use"
-            " `rotate`"
+            f"{path}: the key exists, but `replace` is for a lost key; move the file away, or use `rotate`"
         )
     if arguments.action in ("show", "rotate") and not path.exists():
-        raise KeyFault(
-            f"{path}: found no key, expected the engine's; create it: tablectl keys make engine {path}"
-        )
+        raise KeyFault(f"{path}: there is no engine key; create it: tablectl keys make engine {path}")
     if arguments.action == "make" and path.exists():
         raise FileExistsError
     try:
@@ -161,7 +156,7 @@ def _of_file(arguments: argparse.Namespace) -> int:
     kind: Kind = arguments.kind
     path: Path | None = arguments.file
     if path is None:
-        say(f"FILE: found none, expected the {kind} key's file")
+        say(f"FILE: is missing; name the {kind} key's file")
         return BAD_INPUT
     match arguments.action:
         case "make":

@@ -20,7 +20,7 @@ TIMEOUT_S = 10.0
 
 
 class OutOfReachError(Exception):
-    """No controller answers; the message names the socket and says what to do."""
+    """No controller responds; the message names the socket and says what to do."""
 
 
 class RefusedError(Exception):
@@ -68,7 +68,7 @@ def ask(path: str, request: Json) -> Json:
 def conversation(path: str, request: Json) -> Iterator[Json]:
     """Yield each line that answers a request until the controller closes; an unfinished line is dropped.
 
-    Raises OutOfReachError if no controller answers.
+    Raises OutOfReachError if no controller responds.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         try:
@@ -85,7 +85,7 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
                         return
                     yield msgspec.json.decode(line, type=Json)
         except OSError as error:
-            raise unreachable(path, error) from error
+            raise unreachable_error(path, error) from error
 
 
 def _connect(link: socket.socket, path: str) -> None:
@@ -109,16 +109,16 @@ def checked_answer(path: str, first: Json) -> Json:
     return first
 
 
-def unreachable(path: str, error: OSError) -> OutOfReachError:
-    """Return the error for a socket at which no controller answers."""
+def unreachable_error(path: str, error: OSError) -> OutOfReachError:
+    """Return the error for a socket at which no controller responds."""
     found = error.strerror or str(error)
     return OutOfReachError(
-        f"{path}: found no controller answering ({found}), expected its control socket;"
+        f"{path}: no controller responds at this control socket ({found});"
         " start it with `tablectl run TABLE`, or name its socket with --socket"
     )
 
 
-def out_of_reach(error: OutOfReachError) -> int:
+def report_out_of_reach(error: OutOfReachError) -> int:
     """Print the error; return the exit code."""
     say(error)
     return OUT_OF_REACH

@@ -32,7 +32,7 @@ COMMANDS = {
     "sign_in": "run the process that signs people in at screens, under its own Unix user",
     "people": "manage who may sign in at screens, and in which roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
-    "shift": "summarise a shift: results, voids, reviews, who ruled, faults and locks",
+    "shift": "summarize a shift: results, voids, reviews, who ruled, faults and locks",
     "shadow": "compare what a shadow called with what the dealers entered",
     "journal": "verify, show or export a journal",
     "keys": "show, make, rotate, replace and revoke the product's keys",
@@ -44,7 +44,7 @@ COMMANDS = {
     "recall": "show one past outcome and the evidence behind it",
     "explain": "explain and draw how one throw, spin or deal was judged",
     "record": "record the running table's next throws, spins or deals as a log that can be replayed",
-    "camera": "calibrate a dice camera, watch a table with it, read pictures and films",
+    "camera": "calibrate a dice camera, watch a table with it, read pictures and videos",
     "cut": "cut one throw, spin or deal out of a recording, as a regression test case",
 }
 """Each command and its one-line help."""
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     shell.unwind_on_signals(service=words[:1] in (["run"], ["console"], ["sign_in"]))
     try:
         return _run(words)
-    except Exception:  # noqa: BLE001 - a defect must not exit with FAILED, the code of a finding
+    except Exception:  # noqa: BLE001 - a crash must not exit with FAILED, the code of a finding
         traceback.print_exc()
         return shell.DEFECT
 
@@ -166,7 +166,7 @@ def _execute(chosen: str, words: list[str]) -> int:
         code: int = arguments.run(arguments)
     except PermissionError as error:
         what = error.filename or "a file"
-        say(f"{what}: found no access for this user, expected read or write access; run as root or its owner")
+        say(f"{what}: this user may not access it; run the command as root or as the owner")
         return shell.BAD_INPUT
     except ImportError as error:
         wanted = advice(error, chosen)
@@ -240,7 +240,7 @@ def advice(error: ImportError, command: str) -> str | None:
         return None
     wanted = _ALL_OF.get(command, extra)
     return (
-        f"{command}: found no package {package}, expected it to be installed; it comes with the extra"
+        f"{command}: the package {package} is not installed; it comes with the extra"
         f" `{extra}`; in the project's folder run `make tools` or .venv/bin/pip install '.[{wanted}]'"
     )
 

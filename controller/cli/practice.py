@@ -293,9 +293,9 @@ class Practice:
 
     def cue(self) -> bool:
         """Return whether the person has started the next attempt; True once per attempt."""
-        asked = self._go.is_set()
+        started = self._go.is_set()
         self._go.clear()
-        return asked
+        return started
 
     def stage(self) -> str:
         """Return the stage of the game of High Roller when the person started the roll."""
@@ -460,12 +460,12 @@ class Practice:
         if self._had_request:
             self._had_request = False
             return False
-        asked = player_request(_high_roller_in(status), self._players)
-        if asked is None:
+        request = player_request(_high_roller_in(status), self._players)
+        if request is None:
             return False
         self._had_request = True
-        self.score.add_request(asked)
-        self._commentary.event(f"You hear: {asked.text}.", "bold")
+        self.score.add_request(request)
+        self._commentary.event(f"You hear: {request.text}.", "bold")
         self._commentary.event("Enter it; then press Enter to continue.", "dim")
         return True
 

@@ -13,7 +13,7 @@ from controller.app.release import (
     trusted_keys,
     verify,
 )
-from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, atomic_file, inaccessible, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, add_subcommand, atomic_file, inaccessible_message, say
 from controller.journal.faults import JournalFault
 
 EXAMPLES = (
@@ -66,9 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(fault)
         return BAD_INPUT
     except OSError as error:
-        say(
-            f"{error.filename or arguments.key}: {error.strerror}, expected a key's file; name one with --key"
-        )
+        say(f"{error.filename or arguments.key}: {error.strerror}; name a key's file with --key")
         return BAD_INPUT
     try:
         release = verify(place, trusted)
@@ -76,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{fault}; install a signed release again (docs/installing.md)")
         return FAILED
     except OSError as error:
-        say(inaccessible(error.filename or place.home, error))
+        say(inaccessible_message(error.filename or place.home, error))
         return BAD_INPUT
     print(f"release {release.release}: {len(release.files)} files match the list of key {release.key[:16]}")
     return OK

@@ -60,7 +60,7 @@ _worker: _Worker | None = None
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a replay; `fraction`, from 0 to 1, is the share of the logs' size that is done."""
+    """The progress of a replay; `fraction`, from 0 to 1, is the part of the logs' size that is done."""
 
     logs: int
     done: int
@@ -70,7 +70,7 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """The time left at the pace so far, in seconds; None before the first log is done."""
+        """The remaining time at the present speed, in seconds; None before the first log is done."""
         return self.elapsed_s / self.fraction * (1 - self.fraction) if self.fraction else None
 
 
@@ -363,7 +363,7 @@ def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[in
         )
     with open_log(name, lenient=arguments.lenient) as log:
         setup = setup_of(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
-        results = _results_of(name, replay(log, setup, progress), arguments, stamp_of_log(log.header))
+        results = _results_of(name, replay(log, setup, progress), arguments, log_stamp(log.header))
         results.remarks = list(remarks_on(log, results.late))
     return results
 
@@ -381,7 +381,7 @@ def _replay_capture(
     return results
 
 
-def began_by_wall_us(header: Header) -> int | None:
+def log_start_wall_us(header: Header) -> int | None:
     """Return the wall time at a log's own time 0, in microseconds since 1970.
 
     None if the log is not a table's recording, or its header does not have the wall time.
@@ -394,9 +394,9 @@ def began_by_wall_us(header: Header) -> int | None:
         return None
 
 
-def stamp_of_log(header: Header) -> Stamp:
+def log_stamp(header: Header) -> Stamp:
     """Return the Stamp of a log's times: wall time for a table's recording, else the log's own time."""
-    began_us = began_by_wall_us(header)
+    began_us = log_start_wall_us(header)
     return log_clock if began_us is None else wall_stamp(began_us, 0)
 
 

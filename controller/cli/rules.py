@@ -95,7 +95,7 @@ def _show(arguments: argparse.Namespace) -> int:
         return OK
     print(f"{ruleset.name}: {ruleset.title} ({ruleset.game.replace('_', ' ')})")
     settings = {key: part for key, part in asdict(ruleset).items() if key not in _NAMES and part is not None}
-    rules = _rules_beside(arguments.name)
+    rules = _rules_by_key(arguments.name)
     rows = ((key, _with_unit_and_rule(key, text, rules)) for key, text in rows_of(settings))
     print("\nrules", *aligned(rows), sep="\n")
     figures = {key: part for key, part in paytable.items() if key not in _NAMES}
@@ -103,7 +103,7 @@ def _show(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _rules_beside(name: str) -> Mapping[str, str]:
+def _rules_by_key(name: str) -> Mapping[str, str]:
     """Return the rule or reason in the comment after each key of a rule set's file."""
     path = config_file("rulesets", name)
     lines = path.read_text(encoding="utf-8").splitlines()

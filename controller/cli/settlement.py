@@ -195,7 +195,7 @@ def _needs_existing_database(arguments: argparse.Namespace) -> bool:
 def _check_database(database: str) -> None:
     path = database.removeprefix("sqlite:///")
     if path != database and not Path(path).exists():
-        raise ValueError(f"--database: found no file {path}, expected a settlement database")
+        raise ValueError(f"--database: there is no settlement database {path}; `enrol` creates it")
 
 
 def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
@@ -257,8 +257,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
     host, port = _address(arguments.listen, "--listen")
     if host not in LOCAL_HOSTS and not arguments.certificate:
         raise ValueError(
-            f"--listen {host}: found no --certificate, expected one, because other machines can reach this"
-            " address"
+            f"--listen {host}: also needs --certificate, because other machines can reach this address"
         )
     if arguments.certificate:
         server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -273,7 +272,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
         )
         if broker_host not in LOCAL_HOSTS and not tls:
             raise ValueError(
-                f"--broker {broker_host}: found no --broker-tls, expected it for a broker on another machine"
+                f"--broker {broker_host}: also needs --broker-tls, because the broker is on another machine"
             )
         if tls:
             from controller.publish.mqtt_link import tls_context
@@ -289,13 +288,13 @@ def _usable(option: str, files: Sequence[str], load: Callable[[], object]) -> No
     """Check PEM files before anything is created; raises ValueError if they can't be used."""
     missing = next((file for file in files if not Path(file).is_file()), None)
     if missing is not None:
-        raise ValueError(f"{option}: found no file {missing}, expected PEM files")
+        raise ValueError(f"{option}: the PEM file {missing} does not exist")
     try:
         load()
     except OSError as error:
         raise ValueError(
-            f"{option}: found {' '.join(files)}, which can't be used ({error.strerror or error}),"
-            " expected a certificate and its private key in PEM form"
+            f"{option}: can't use {' '.join(files)} ({error.strerror or error}); name a certificate and its"
+            " private key in PEM form"
         ) from error
 
 

@@ -30,7 +30,7 @@ FAILED = 1
 BAD_INPUT = 2
 """A log, a setting or an argument is wrong; nothing was done."""
 OUT_OF_REACH = 3
-"""No controller answers at the control socket."""
+"""No controller responds at the control socket."""
 DEFECT = 70
 """A defect in the program: EX_SOFTWARE of sysexits.h."""
 UNWRITABLE = 74
@@ -40,7 +40,7 @@ BROKEN_PIPE = 141
 """The code that a shell reports for a command that SIGPIPE ended."""
 EXIT_CODES_HELP = (
     "exit codes:\n"
-    "  0 success, 1 findings or a refusal, 2 bad log, input or usage, 3 no controller answers,\n"
+    "  0 success, 1 findings or a refusal, 2 bad log, input or usage, 3 no controller responds,\n"
     "  4 another controller is running, 5 the last rows could not be written (both from `run`),\n"
     "  70 a defect in the program, 74 the output could not be written,\n"
     "  129 hangup, 130 Ctrl-C, 141 broken pipe, 143 SIGTERM"
@@ -388,33 +388,31 @@ def atomic_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
         raise
 
 
-def why_unwritable(path: Path) -> str | None:
+def unwritable_reason(path: Path) -> str | None:
     """Return why a file can't be written at this path; None if it can. Call this before long work."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
-        return unwritable(path, error)
+        return unwritable_message(path, error)
     os.close(descriptor)
     Path(name).unlink()
-    return unwritable(path, IsADirectoryError(21, "it is a folder")) if path.is_dir() else None
+    return unwritable_message(path, IsADirectoryError(21, "it is a folder")) if path.is_dir() else None
 
 
-def unwritable(path: Path, error: OSError) -> str:
+def unwritable_message(path: Path, error: OSError) -> str:
     """Return why a file can't be written, and what to do about it."""
     if not path.parent.exists():
-        return (
-            f"{path}: found no folder {path.parent}, expected one; create it: mkdir --parents {path.parent}"
-        )
+        return f"{path}: the folder {path.parent} does not exist; create it: mkdir --parents {path.parent}"
     if not path.parent.is_dir():
-        return f"{path}: found that {path.parent} is not a folder, expected one; choose another"
+        return f"{path}: {path.parent} is not a folder; choose a different path"
     why = error.strerror or str(error)
-    return f"{path}: found no write access ({why}), expected a writable file; choose another"
+    return f"{path}: cannot be written ({why}); choose a different file"
 
 
-def inaccessible(path: object, error: OSError) -> str:
+def inaccessible_message(path: object, error: OSError) -> str:
     """Return a message that a file can't be read or written, with what was expected."""
     why = error.strerror or str(error)
-    return f"{path}: found no access ({why}), expected a file that this user can read or write"
+    return f"{path}: cannot be accessed ({why}); name a file that this user can read or write"
 
 
 def _umask() -> int:

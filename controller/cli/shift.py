@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso
-from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, unreadable
+from controller.cli.journal_source import UNREADABLE, journal_file, open_journal, report_unreadable
 from controller.cli.link import RefusedError, add_journal_options
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import (
@@ -21,7 +21,7 @@ from controller.cli.shell import (
     atomic_file,
     printable,
     say,
-    unwritable,
+    unwritable_message,
     whole_number,
 )
 from controller.cli.words import counted, describe, plain, wall_clock, wall_date
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             starts = starts_of(journal)
             shift = None if arguments.back >= len(starts) else summarize(journal, starts[-1 - arguments.back])
     except UNREADABLE as error:
-        return unreadable(error)
+        return report_unreadable(error)
     if shift is None:
         found = counted(len(starts), "shift")
         say(f"shift: found {found}, expected at least {arguments.back + 1}; use a smaller --back")
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
             with atomic_file(arguments.page) as stream:
                 stream.write(page_of(shift).encode())
         except OSError as error:
-            say(unwritable(arguments.page, error))
+            say(unwritable_message(arguments.page, error))
             return BAD_INPUT
     if arguments.json:
         print(msgspec.json.encode(_json(shift)).decode())
@@ -233,7 +233,7 @@ _WORDS: dict[Agreement, tuple[str, Style]] = {
     "differs": ("differ", "red"),
     "review": ("went to review, so the dealer's entry counts", "yellow"),
     "entered_first": ("were entered before the controller called", "plain"),
-    "not_entered": ("were not entered by anybody", "dim"),
+    "not_entered": ("were not entered by anyone", "dim"),
 }
 
 
@@ -258,9 +258,9 @@ def _run_shadow(arguments: argparse.Namespace) -> int:
         if arguments.pictures is not None:
             _draw(arguments, attempts)
     except UNREADABLE as error:
-        return unreadable(error)
+        return report_unreadable(error)
     except OSError as error:
-        say(unwritable(arguments.pictures, error))
+        say(unwritable_message(arguments.pictures, error))
         return BAD_INPUT
     if arguments.json:
         for attempt in attempts:
@@ -301,7 +301,7 @@ def _draw(arguments: argparse.Namespace, attempts: Sequence[Compared]) -> None:
     from controller.technician.pictures import picture_of  # noqa: PLC0415 - only for --pictures
 
     if arguments.journal is None:
-        raise RefusedError("--pictures: found no --journal, expected the journal's folder on this machine")
+        raise RefusedError("--pictures: also needs --journal, the journal's folder on this machine")
     arguments.pictures.mkdir(parents=True, exist_ok=True)
     for attempt in attempts:
         if attempt.agreement not in ("differs", "review"):

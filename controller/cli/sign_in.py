@@ -189,11 +189,11 @@ def run_people(arguments: argparse.Namespace) -> int:
         say(f"people {arguments.do}: {error}")
         return FAILED if arguments.do == "remove" else BAD_INPUT
     except FileNotFoundError:
-        wanted = "expected the one that `tablectl sign_in` creates; start `tablectl sign_in` first"
-        say(f"{file.parent}: found no such folder, {wanted}")
+        wanted = "`tablectl sign_in` creates it; start `tablectl sign_in` first"
+        say(f"{file.parent}: this folder does not exist; {wanted}")
         return BAD_INPUT
     except OSError as error:
-        say(f"{file}: found no access ({error.strerror}), expected the register; run as root")
+        say(f"{file}: cannot access the register ({error.strerror}); run the command as root")
         return BAD_INPUT
     return OK
 
@@ -201,21 +201,20 @@ def run_people(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
     """Add a person, or replace one with `--replace`; raises RegisterError."""
     name, roles = arguments.name, tuple(dict.fromkeys(arguments.role))
-    there = next((one for one in register.people if one.name == name), None)
-    if there is not None and not arguments.replace:
+    existing = next((one for one in register.people if one.name == name), None)
+    if existing is not None and not arguments.replace:
         raise RegisterError(
-            f"found {name} already in the register, as {', '.join(there.roles)};"
+            f"{name} is already in the register, as {', '.join(existing.roles)};"
             " --replace sets new roles and a new PIN"
         )
     if not roles:
-        raise RegisterError(f"role: found none, expected --role with one or more of {', '.join(ROLES)}")
+        raise RegisterError(f"no role is given; use --role with one or more of {', '.join(ROLES)}")
     pin = _typed("PIN")
     card = _typed("card") if arguments.card else None
     write_register(file, register.with_person(name, roles, pin, card))
     by = "PIN or card" if card else "PIN"
-    print(
-        f"{name} may sign in by {by} as {', '.join(roles)}{', replacing the previous entry' if there else ''}"
-    )
+    replaced = ", replacing the previous entry" if existing else ""
+    print(f"{name} may sign in by {by} as {', '.join(roles)}{replaced}")
 
 
 def _typed(what: str) -> str:

@@ -93,13 +93,13 @@ def run(arguments: argparse.Namespace) -> int:
         list_faults()
         return OK
     if arguments.staff == "me" and (arguments.technician or arguments.speed != 1):
-        say("simulate: found --staff me with --technician or --speed, expected neither")
+        say("simulate: --staff me can't be combined with --technician or --speed")
         return BAD_INPUT
     if arguments.camera == "rendered" and (arguments.technician or arguments.staff == "me"):
-        say("simulate: found --camera rendered with --technician or --staff me, expected neither")
+        say("simulate: --camera rendered can't be combined with --technician or --staff me")
         return BAD_INPUT
     if arguments.table is None:
-        say("simulate: found no TABLE, expected a table's name or file, or --list-faults")
+        say("simulate: TABLE is missing; name a table or its file, or use --list-faults")
         return BAD_INPUT
     screen = Screen(sys.stdout)
     screen.draft("the virtual table is being set up...")

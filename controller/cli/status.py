@@ -9,13 +9,13 @@ from typing import cast
 
 import msgspec
 
-from controller.cli.link import Json, OutOfReachError, add_json, add_socket, ask, out_of_reach
+from controller.cli.link import Json, OutOfReachError, add_json, add_socket, ask, report_out_of_reach
 from controller.cli.screen import Entry, Screen, Style, rows_of
 from controller.cli.shell import FAILED, MAX_ROW, OK, Command, say, whole_number
 from controller.cli.words import plain, puck_in_words
 
 EVERY_S = 1.0
-"""The interval at which a page is redrawn: its figures change once a second."""
+"""The interval at which a page is redrawn: its values change once a second."""
 
 
 class NoStatusError(Exception):
@@ -48,7 +48,7 @@ def show(
     try:
         snapshot = request()
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     except NoStatusError as error:
         say(error)
         return FAILED
@@ -98,7 +98,7 @@ _STATUS_EXAMPLES = (
     "tablectl status --json",
 )
 
-_APART = frozenset({"faults", "self_test", "devices", "awaited", "locked"})
+_OWN_SECTIONS = frozenset({"faults", "self_test", "devices", "awaited", "locked"})
 Status = dict[str, object]
 
 
@@ -145,7 +145,9 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
     ]
     if everything:
         plain = {
-            name: value for name, value in status.items() if name not in _APART and value not in ({}, [])
+            name: value
+            for name, value in status.items()
+            if name not in _OWN_SECTIONS and value not in ({}, [])
         }
         sections.append(("all", (Entry(*row) for row in rows_of(plain))))
     for heading, rows in sections:
@@ -220,8 +222,8 @@ def _faults(status: Status) -> Iterator[Entry]:
 def _checks(status: Status, *, everything: bool) -> Iterator[Entry]:
     for check in _list(status.get("self_test")):
         if everything or not check["ok"]:
-            says = str(check["says"])
-            short = says if everything else says.partition(" (")[0]
+            message = str(check["says"])
+            short = message if everything else message.partition(" (")[0]
             yield Entry(str(check["name"]), short, "plain" if check["ok"] else "yellow")
 
 
@@ -240,18 +242,18 @@ def _in_short(status: Status, name: str, device: Mapping[str, object]) -> Entry:
 def _style_of(device: Mapping[str, object]) -> Style:
     if not device.get("up"):
         return "red"
-    return "yellow" if troubles_of(device) else "green"
+    return "yellow" if fault_codes(device) else "green"
 
 
 def health(device: Mapping[str, object]) -> str:
     """Return a device's state in words: OK, or faulty or offline with the cause and the remedy."""
-    says, do = device.get("says"), device.get("do")
+    message, do = device.get("says"), device.get("do")
     seen_s = device.get("last_seen_s")
     if not device.get("up"):
         since = "offline since the start" if seen_s is None else f"offline for {seen_s:g} s"
-        why = str(says or "it sends nothing").removeprefix("device_down: ")
+        why = str(message or "it sends nothing").removeprefix("device_down: ")
         return f"{since}: {why}{f'; {do}' if do and str(do) not in why else ''}"
-    if troubled := troubles_of(device):
+    if troubled := fault_codes(device):
         return f"faulty: {', '.join(troubled)}{f'; {do}' if do else ''}"
     return f"OK, {_rate(device)}"
 
@@ -285,13 +287,13 @@ ERRORS = frozenset(
         *("malformed", "spoilt_frames", "bad_sentences"),
     }
 )
-"""The figures of a device that count unusable data."""
+"""The values of a device that count unusable data."""
 Device = dict[str, object]
 
 
 def add_devices_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `devices`."""
-    parser.add_argument("device", nargs="?", metavar="DEVICE", help="show every figure of this device")
+    parser.add_argument("device", nargs="?", metavar="DEVICE", help="show every value of this device")
     add_follow(parser)
     add_socket(parser)
     add_json(parser)
@@ -305,9 +307,9 @@ def run_devices(arguments: argparse.Namespace) -> int:
         devices = cast("dict[str, Device]", _status(arguments.socket).get("devices", {}))
         if name is not None and name not in devices:
             expected = ", ".join(devices) or "none"
-            raise NoStatusError(f"found no device {name!r}, expected one of {expected}")
+            raise NoStatusError(f"the table has no device {name!r}; its devices are {expected}")
         chosen = devices if name is None else {name: devices[name]}
-        well = all(device["up"] and not troubles_of(device) for device in chosen.values())
+        well = all(device["up"] and not fault_codes(device) for device in chosen.values())
         return Snapshot(
             code=OK if well else FAILED,
             values=[chosen],
@@ -318,7 +320,7 @@ def run_devices(arguments: argparse.Namespace) -> int:
 
 
 def device_lines(screen: Screen, devices: Mapping[str, Device], *, figures: bool) -> list[str]:
-    """Return the lines of devices: the state of each or, with `figures`, every figure too."""
+    """Return the lines of devices: the state of each or, with `figures`, every value too."""
     if not devices:
         return ["the table's file names no devices, and none has reported"]
     if figures:
@@ -334,10 +336,10 @@ def device_lines(screen: Screen, devices: Mapping[str, Device], *, figures: bool
 
 
 def _two_lines(name: str, device: Device) -> Iterator[Entry]:
-    """Yield a device's state, its figures and its last fault."""
+    """Yield a device's state, its values and its last fault."""
     yield Entry(name, health(device), _style_of(device), "bold")
     yield Entry("", ", ".join(_figures(device)), "dim")
-    if device["up"] and device["trouble"] and not troubles_of(device):
+    if device["up"] and device["trouble"] and not fault_codes(device):
         yield Entry("", f"last fault: {device['trouble']}; {device['do']}".rstrip("; "), "dim")
 
 
@@ -358,7 +360,7 @@ def _figures(device: Device) -> Iterator[str]:
     yield "never seen" if seen_s is None else f"seen {seen_s:g} s ago"
 
 
-def troubles_of(device: Mapping[str, object]) -> list[str]:
+def fault_codes(device: Mapping[str, object]) -> list[str]:
     """Return the codes of a device's current faults."""
     figures = device.get("figures")
     troubles = figures.get("troubles") if isinstance(figures, dict) else None
@@ -462,7 +464,7 @@ def run_outbox(arguments: argparse.Namespace) -> int:
     try:
         answer = ask(arguments.socket, request)
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     if not answer["ok"]:
         say(f"{answer['says']} [{answer['code']}]")
         return FAILED

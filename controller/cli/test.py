@@ -10,8 +10,16 @@ import msgspec
 
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, TestLink, add_guide
-from controller.cli.link import OutOfReachError, RefusedError, add_json, add_socket, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, atomic_file, say, unwritable, why_unwritable
+from controller.cli.link import OutOfReachError, RefusedError, add_json, add_socket, report_out_of_reach
+from controller.cli.shell import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    atomic_file,
+    say,
+    unwritable_message,
+    unwritable_reason,
+)
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table
@@ -57,9 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Test the device; return 1 if a sensor failed or the table refused, 2 for bad input."""
     report: Path | None = arguments.report
     if report is not None and report.is_file():
-        say(f"{report}: found an existing report, expected a new file; choose another name")
+        say(f"{report}: already exists; choose a different name for the report")
         return BAD_INPUT
-    if report is not None and (wrong := why_unwritable(report)) is not None:
+    if report is not None and (wrong := unwritable_reason(report)) is not None:
         say(wrong)
         return BAD_INPUT
     try:
@@ -70,13 +78,13 @@ def run(arguments: argparse.Namespace) -> int:
         say(error)
         return FAILED
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
     except (ChoiceError, SettingsError) as error:
         say(error)
     except OSError as error:
         if arguments.report is None:
             raise
-        say(unwritable(arguments.report, error))
+        say(unwritable_message(arguments.report, error))
     return BAD_INPUT
 
 
@@ -147,10 +155,12 @@ class GuidedTest:
     def _health(self) -> SensorFinding:
         device = self._device()
         up = bool(device.get("up"))
-        said = str(device.get("says") or "")
-        says = said.removeprefix("device_up").removeprefix("device_down").removeprefix(": ") or "it answers"
+        report = str(device.get("says") or "")
+        message = (
+            report.removeprefix("device_up").removeprefix("device_down").removeprefix(": ") or "it responds"
+        )
         advice = f"; {device['do']}" if device.get("do") and not up else ""
-        return SensorFinding(sensor="device", status="pass" if up else "fail", says=f"{says}{advice}")
+        return SensorFinding(sensor="device", status="pass" if up else "fail", says=f"{message}{advice}")
 
     def _device(self) -> Mapping[str, object]:
         devices = self._begun["devices"]
@@ -178,8 +188,8 @@ class GuidedTest:
         sure = self._arguments.yes_i_am_at_the_table
         words = f"lamps and buzzer of {self._name} are next: type the word {WORD} to continue, Enter to skip:"
         if not sure and self._guide.answer(words) != WORD:
-            says = f"{WORD} was not typed, and --yes-i-am-at-the-table not given"
-            self._add(SensorFinding(sensor=OUTPUTS, status="skipped", says=says))
+            message = f"{WORD} was not typed, and --yes-i-am-at-the-table not given"
+            self._add(SensorFinding(sensor=OUTPUTS, status="skipped", says=message))
             return
         for lamp in self._lamps:
             self._add(self._try(lamp))
@@ -202,7 +212,7 @@ class GuidedTest:
 
 def _chosen(name: str, settings: TableSettings, only: list[str] | None) -> list[Act]:
     if name not in settings.devices:
-        raise ChoiceError(f"found no device {name!r}, expected one of {', '.join(settings.devices)}")
+        raise ChoiceError(f"the table has no device {name!r}; its devices are {', '.join(settings.devices)}")
     acts = acts_for(name, settings)
     sensors = list(dict.fromkeys([*(act.sensor for act in acts), OUTPUTS]))
     for word in only or ():

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"# {one.tty}, {printable(one.says) or 'no product name'}; identified by {by}")
             print(rule_for(one, alone=alone))
     if not found:
-        say(f"{arguments.sys}: found no USB serial port, expected one; check the cable, and see dmesg")
+        say(f"{arguments.sys}: no USB serial port is connected; check the cable, and see dmesg")
         return FAILED
     return OK
 
@@ -82,7 +82,7 @@ def plugged_in(sys: Path) -> Iterator[Plugged]:
 
 
 def name_of(one: Plugged, *, alone: bool) -> str:
-    """Return the port's name under /dev: maker and product, and serial number or USB socket."""
+    """Return the port's name under /dev: manufacturer and product, and serial number or USB socket."""
     which = f"{one.serial}-{one.interface}" if alone else one.socket
     words = f"{one.says or 'port'}-{which}".lower()
     kept = "".join(c if c in _KEEPS_NUMBER else "-" for c in words)

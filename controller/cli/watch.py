@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from controller.cli.commentary import Commentary
-from controller.cli.link import Json, OutOfReachError, add_json, add_socket, conversation, out_of_reach
+from controller.cli.link import Json, OutOfReachError, add_json, add_socket, conversation, report_out_of_reach
 from controller.cli.screen import Entry, Screen
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.words import reading_line
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Print what happens at the running table as it happens, until Ctrl-C: calls and their\n"
-        "reasons, reviews, locks, faults; lamps and readings if asked for.\n\n"
+        "reasons, reviews, locks, faults; lamps and readings on request.\n\n"
         "Cards dealt face down are shown without their faces (masked). Ball and rotor readings\n"
         "are shown to technicians only; those taken while bets are open, once bets are closed (delayed)."
     )
@@ -66,9 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
                 print(msgspec.json.encode(line).decode(), flush=True)
             else:
                 watcher.write(line)
-        return _ended(arguments.socket)
+        return _report_end(arguments.socket)
     except OutOfReachError as error:
-        return out_of_reach(error)
+        return report_out_of_reach(error)
 
 
 class _SentOutcome(msgspec.Struct):
@@ -96,7 +96,7 @@ class Watcher:
         self._commentary = Commentary(screen, stamp=clock, live=True)
         self._waiting: Awaited | None = None
         self._refused: TableEvent | None = None
-        self._again = 0
+        self._repeats = 0
         """How many times the refusal shown last has been repeated."""
 
     def begin(self, path: str, topics: list[str]) -> None:
@@ -107,7 +107,7 @@ class Watcher:
     def write(self, line: Json) -> None:
         """Write one line of the stream; a line of an unknown kind is written as JSON."""
         outcome = outcome_of(line["outcome"]) if "outcome" in line else None
-        if self._is_refused_again(outcome):
+        if self._repeats_refusal(outcome):
             return
         match line:
             case {"outcome": _} if outcome is not None:
@@ -132,18 +132,18 @@ class Watcher:
             case _:
                 self._commentary.event(msgspec.json.encode(line).decode(), "dim")
 
-    def _is_refused_again(self, outcome: Outcome | None) -> bool:
+    def _repeats_refusal(self, outcome: Outcome | None) -> bool:
         """Return whether this repeats the last refusal, as when a button sticks."""
         refused = outcome.data if outcome is not None and outcome.type == "input.refused" else None
         if refused is not None and refused == self._refused:
-            self._again += 1
+            self._repeats += 1
             return True
-        if self._again:
+        if self._repeats:
             self._commentary.write_detail(
-                "the same again" if self._again == 1 else f"the same {self._again} more times"
+                "the same again" if self._repeats == 1 else f"the same {self._repeats} more times"
             )
         self._refused = refused if isinstance(refused, TableEvent) else None
-        self._again = 0
+        self._repeats = 0
         return False
 
     def _awaited(self, awaited: Awaited | None) -> None:
@@ -191,8 +191,8 @@ def outcome_of(sent: object) -> Outcome:
     return Outcome(type=raw.type, t=raw.t, id=raw.id, seq=raw.seq, data=data_of(raw.type, raw.data))
 
 
-def _ended(path: str) -> int:
-    """Print why the stream ended: a controller that still answers has disconnected this reader."""
+def _report_end(path: str) -> int:
+    """Print why the stream ended: a controller that still responds has disconnected this reader."""
     from controller.app.peers import is_listening  # noqa: PLC0415 - at the end of `watch` alone
 
     with suppress(OSError):

@@ -387,8 +387,8 @@ def _(data: ShooterChanged) -> str:
 @describe.register
 def _(data: TableEvent) -> str:
     what = f"{data.what}: " if data.what else ""
-    says = f" ({data.says})" if data.says else ""
-    return f"{what}{plain(data.cause)}{_by(data.by, data.who)}{says}"
+    message = f" ({data.says})" if data.says else ""
+    return f"{what}{plain(data.cause)}{_by(data.by, data.who)}{message}"
 
 
 def _explained(judged: Judged) -> Iterator[str]:

@@ -340,7 +340,9 @@ class Console:
             try:
                 return await do(request)
             except Refusal as refusal:
-                return json_answer({"ok": False, "code": refusal.code, "says": refusal.says}, refusal.status)
+                return json_answer(
+                    {"ok": False, "code": refusal.code, "says": refusal.message}, refusal.status
+                )
             except SignedOutError as error:
                 return json_answer({"ok": False, "code": "signed_out", "says": str(error)}, 401)
             except LinkError as error:
@@ -416,7 +418,7 @@ class Console:
 
 def _no_picture(error: Refusal | MissingError) -> Response:
     if isinstance(error, Refusal):
-        return PlainTextResponse(error.says, error.status)
+        return PlainTextResponse(error.message, error.status)
     return PlainTextResponse(str(error), 404)
 
 

@@ -175,11 +175,11 @@ OneBody = TypeVar("OneBody", bound=Body)
 class Refusal(Exception):
     """A refused request: the HTTP status, a code and the reason."""
 
-    def __init__(self, status: int, code: str, says: str) -> None:
-        super().__init__(says)
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
         self.status = status
         self.code = code
-        self.says = says
+        self.message = message
 
 
 async def body_of(request: Request, read: Callable[[bytes], OneBody]) -> OneBody:

@@ -190,8 +190,8 @@ class Technician:
             except LinkError as error:
                 return PlainTextResponse(str(error), 503)
             except msgspec.ValidationError as error:
-                says = f"the controller is of a different release ({error}); restart the console"
-                return PlainTextResponse(says, 503)
+                message = f"the controller is of a different release ({error}); restart the console"
+                return PlainTextResponse(message, 503)
 
         return guarded
 

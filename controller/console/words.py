@@ -100,9 +100,9 @@ def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((cause_among(reason, reasons), reason.rule or "") for reason in reasons))
 
 
-def measured(reasons: Sequence[Reason], rule: str, said: str) -> str:
+def measured(reasons: Sequence[Reason], rule: str, cause: str) -> str:
     """Return what was measured for the reasons that have this rule and these words in `causes`."""
-    ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == said]
+    ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == cause]
     return "; ".join(dict.fromkeys(one.seen for one in ours if one.seen))
 
 

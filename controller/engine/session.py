@@ -113,7 +113,7 @@ class Session:
         """
         if entered.name not in ORDERED_INPUTS and self._order.advance_to_input(entered):
             self._run()  # A replay has no ticks, so the ticks of a live table must not change what follows.
-            if self._order.may_decide_now(entered) and not self._game.attempt_under_way:
+            if self._order.may_decide_now(entered) and not self._game.attempt_in_flight:
                 if not self._is_for_latest(entered):
                     self._handle(entered)
                     return
@@ -394,7 +394,7 @@ class Session:
             self._on_input(entered, refused, self._agenda.answer)
 
     def _refuse(self, entered: Input, refused: InputRefused) -> None:
-        self._agenda.refuse(entered, refused.code, refused.says)
+        self._agenda.refuse(entered, refused.code, refused.message)
         if self._on_input is not None:
             self._on_input(entered, refused, "")
 

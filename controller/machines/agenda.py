@@ -92,16 +92,16 @@ class Agenda:
         self.effects.append(outcome)
         return outcome
 
-    def refuse(self, entered: Input, code: str, says: str | None = None) -> None:
-        """Publish that this input was refused; `says` replaces the catalogue's sentence for the code."""
+    def refuse(self, entered: Input, code: str, message: str | None = None) -> None:
+        """Publish that this input was refused; `message` replaces the catalogue's sentence for the code."""
         event = TableEvent(
-            cause=code, what=entered.name, by=entered.by, who=entered.who, says=says or REFUSALS[code]
+            cause=code, what=entered.name, by=entered.by, who=entered.who, says=message or REFUSALS[code]
         )
         self.publish("input.refused", entered.t, event)
 
-    def refuse_reading(self, reading: Reading, code: str, says: str | None = None) -> None:
-        """Publish that a device's reading does not count; `says` replaces the catalogue's sentence."""
-        event = TableEvent(cause=code, what=reading.dev, says=says or REFUSALS[code])
+    def refuse_reading(self, reading: Reading, code: str, message: str | None = None) -> None:
+        """Publish that a device's reading does not count; `message` replaces the catalogue's sentence."""
+        event = TableEvent(cause=code, what=reading.dev, says=message or REFUSALS[code])
         self.publish("input.refused", reading.t, event)
 
     def set_lamp(self, t: int, name: Literal["puck", "no_more_bets", "line_bet"], shows: str) -> None:

@@ -391,8 +391,8 @@ class Attempts(Generic[Value, V]):
     def _spoken_reason(self, entered: Input) -> Reason:
         words = entered.reason or ""
         code = words if words in SPOKEN_CAUSES else "called"
-        said = f": {words}" if words and words != code else ""
-        return self._reason(code, f"declared by the {entered.by}{said}")
+        details = f": {words}" if words and words != code else ""
+        return self._reason(code, f"declared by the {entered.by}{details}")
 
     def _reason(self, code: str, seen: str) -> Reason:
         return Reason(code=code, rule=self._causes.get(code, ""), seen=seen)

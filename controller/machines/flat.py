@@ -62,13 +62,13 @@ class MachineTable:
 class InputRefused(Exception):
     """The current state does not allow a trigger.
 
-    `code` names the refusal in the catalogue. `says`, if set, replaces the catalogue's sentence.
+    `code` names the refusal in the catalogue. `message`, if set, replaces the catalogue's sentence.
     """
 
-    def __init__(self, code: str, says: str | None = None) -> None:
+    def __init__(self, code: str, message: str | None = None) -> None:
         super().__init__(code)
         self.code = code
-        self.says = says
+        self.message = message
 
 
 def is_allowed(do: Callable[[], object]) -> bool:

@@ -18,7 +18,7 @@ class GameMachine(Protocol):
         """Whether an attempt still waits for its call or for a ruling."""
 
     @property
-    def attempt_under_way(self) -> bool:
+    def attempt_in_flight(self) -> bool:
         """Whether an attempt is in progress and not called, or the game awaits some other reading."""
 
     @property
@@ -125,7 +125,7 @@ class PlaysAttempts(ABC):
         return self.attempts.open
 
     @property
-    def attempt_under_way(self) -> bool:
+    def attempt_in_flight(self) -> bool:
         """Whether an attempt is in progress and not called."""
         return self.attempts.under_way or self.attempts.state == "held"
 

@@ -96,8 +96,8 @@ class TableMode:
         """Lock the table because a switch opened, unless it is locked already."""
         if self.lock == "unlocked":
             action = "close it, inspect the table, then unlock"
-            says = f"the {switch.name} switch on {switch.dev} opened; {action}"
-            opened = TableEvent(cause=f"{switch.name}_open", what=switch.dev, says=says)
+            message = f"the {switch.name} switch on {switch.dev} opened; {action}"
+            opened = TableEvent(cause=f"{switch.name}_open", what=switch.dev, says=message)
             self._lock.fire("lock", switch.t, opened)
 
     def set_test_mode(self, on: bool) -> None:

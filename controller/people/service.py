@@ -44,12 +44,12 @@ MAX_SESSIONS = 64
 
 
 class SignInRefused(Exception):
-    """A sign-in or session was refused; `code` is stable, `says` tells the person what to do."""
+    """A sign-in or session was refused; `code` is stable, `message` tells the person what to do."""
 
-    def __init__(self, code: str, says: str) -> None:
-        super().__init__(says)
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
         self.code = code
-        self.says = says
+        self.message = message
 
 
 @dataclass(slots=True)
@@ -303,7 +303,7 @@ class Service:
             decode_strict(line)
             return _encode({"ok": True, **self._do(_decode(line), uid)})
         except SignInRefused as refused:
-            return _encode({"ok": False, "code": refused.code, "says": refused.says})
+            return _encode({"ok": False, "code": refused.code, "says": refused.message})
         except (RegisterError, OSError) as error:
             return _encode({"ok": False, "code": "no_register", "says": str(error)})
         except ValueError as error:

@@ -26,12 +26,12 @@ BootClock = Callable[[], int]
 
 
 class TokenError(Exception):
-    """A token is not valid; `code` is stable, `says` tells the person what to do."""
+    """A token is not valid; `code` is stable, `message` tells the person what to do."""
 
-    def __init__(self, code: str, says: str) -> None:
-        super().__init__(says)
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
         self.code = code
-        self.says = says
+        self.message = message
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,8 +91,8 @@ class Verifier:
             if self._read is None or self._read[0] != changed:
                 self._read = changed, read_public(self._file)
         except (OSError, ValueError) as error:
-            says = f"{self._file}: found no key of the sign-in process, expected one; start that process"
-            raise TokenError("no_sign_in", says) from error
+            message = f"{self._file}: found no key of the sign-in process, expected one; start that process"
+            raise TokenError("no_sign_in", message) from error
         return self._read[1]
 
 

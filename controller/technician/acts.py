@@ -65,10 +65,10 @@ class Act(Protocol):
         """Return the findings; may be called before the act is complete."""
 
 
-def finding(sensor: str, says: str, *faults: str, **figures: Figure) -> SensorFinding:
-    """Return a finding that fails if there are any faults; the faults are appended to `says`."""
+def finding(sensor: str, message: str, *faults: str, **figures: Figure) -> SensorFinding:
+    """Return a finding that fails if there are any faults; the faults are appended to `message`."""
     status: Status = "fail" if faults else "pass"
-    return SensorFinding(sensor=sensor, status=status, says="; ".join((says, *faults)), figures=figures)
+    return SensorFinding(sensor=sensor, status=status, says="; ".join((message, *faults)), figures=figures)
 
 
 def not_seen(sensor: str, expected: str) -> SensorFinding:
@@ -125,8 +125,8 @@ class OpenClose:
         """Return whether it opened and closed."""
         if not self.opened:
             return [not_seen(self.name, "it to open and close")]
-        says = "opened and closed" if self.closed else "opened"
-        return [finding(self.name, says, *(() if self.closed else ("expected it to close",)))]
+        message = "opened and closed" if self.closed else "opened"
+        return [finding(self.name, message, *(() if self.closed else ("expected it to close",)))]
 
 
 @dataclass(slots=True)
@@ -155,8 +155,8 @@ class PressButtons:
         each = dict.fromkeys(self.pressed)
         twice = [name for name in each if self.pressed.count(name) > 1]
         faults = [f"{', '.join(twice)} more than once: does it bounce?"] if twice else []
-        says = f"{len(each)} buttons: {', '.join(each)}"
-        return [finding("input", says, *faults, buttons=len(each))]
+        message = f"{len(each)} buttons: {', '.join(each)}"
+        return [finding("input", message, *faults, buttons=len(each))]
 
 
 @dataclass(slots=True)
@@ -185,9 +185,9 @@ class DrawCard:
             return [not_seen("card", "a card")]
         rank, suit = self.card.rank, self.card.suit
         unread = rank is None or (suit is None and isinstance(rank, str))
-        says = f"card {rank or '?'}{suit or ''}"
+        message = f"card {rank or '?'}{suit or ''}"
         faults = ["it could not be read: clean the shoe's window"] if unread else []
-        return [finding("card", says, *faults, card=f"{rank or '?'}{suit or ''}")]
+        return [finding("card", message, *faults, card=f"{rank or '?'}{suit or ''}")]
 
 
 @dataclass(slots=True)
@@ -311,7 +311,7 @@ class ThrowAtWall:
         limit = POSITION_SIGMAS * self.errors.impact_position_mm
         faults = () if abs(off) <= limit else ("the sensors of this wall disagree with the camera",)
         late_ms = (hit.t - closest.t) / 1000
-        says = f"{heard}, {off:+.0f} mm from where the die's track turned (limit {limit:.0f})"
+        message = f"{heard}, {off:+.0f} mm from where the die's track turned (limit {limit:.0f})"
         figures = {
             "peak": hit.peak,
             "pos_mm": hit.pos_mm,
@@ -319,7 +319,7 @@ class ThrowAtWall:
             "limit_mm": limit,
             "late_ms": late_ms,
         }
-        return [finding("wall_impact", says, *faults, **figures)]
+        return [finding("wall_impact", message, *faults, **figures)]
 
     def _closest_die(self, hit: WallImpact) -> DieAt | None:
         """Return the track point closest to this wall at the time of an impact; None if no die was near."""
@@ -363,12 +363,12 @@ class LayDie:
             faults.append("confidence too low: clean the lens, check the lighting")
         if abs(rest.tilt_deg) > MAX_TILT_DEG:
             faults.append("tilted: is the camera level with the felt?")
-        says = (
+        message = (
             f"{rest.up or 'no face'} up at {rest.x:.0f}, {rest.y:.0f} mm, confidence {rest.confidence:.2f}"
             f" (limit {self.min_confidence:g}), tilt {rest.tilt_deg:.1f} deg (limit {MAX_TILT_DEG:g})"
         )
         figures = {"up": rest.up, "x_mm": rest.x, "y_mm": rest.y, "confidence": rest.confidence}
-        return [finding("die_rest", says, *faults, **figures, tilt_deg=rest.tilt_deg)]
+        return [finding("die_rest", message, *faults, **figures, tilt_deg=rest.tilt_deg)]
 
 
 @dataclass(slots=True)
@@ -415,12 +415,12 @@ class RollBoth:
         faults = [] if seen > 1 else ["only one die was tracked, expected both"]
         if rate < limit:
             faults.append("too slow: check the exposure time and the load on the camera's USB bus")
-        says = f"{seen} dice at {rate:.0f} frames/s (limit {limit:.0f})"
-        found = [finding("die_at", says, *faults, dice=seen, frames_per_s=round(rate, 1))]
+        message = f"{seen} dice at {rate:.0f} frames/s (limit {limit:.0f})"
+        found = [finding("die_at", message, *faults, dice=seen, frames_per_s=round(rate, 1))]
         if self.releases:
             missing = [
                 f"die {die} was not seen to leave the hand" for die in (1, 2) if die not in self.released
             ]
-            says = f"{len(self.released)} releases seen (expected 2)"
-            found.append(finding("die_released", says, *missing, releases=len(self.released)))
+            message = f"{len(self.released)} releases seen (expected 2)"
+            found.append(finding("die_released", message, *missing, releases=len(self.released)))
         return found

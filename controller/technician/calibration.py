@@ -117,7 +117,7 @@ def _pair(point: DiePlacement) -> Pair:
 
 def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) -> str:
     """Return why the fit is poor; names the point without which the others agree, if there is one."""
-    says = f"found an rms of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
+    message = f"found an rms of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
     for number, point in enumerate(laid) if len(laid) >= NAMES_OUTLIER_FROM else ():
         others = [*laid[:number], *laid[number + 1 :]]
         try:
@@ -126,10 +126,10 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
             continue
         own = plane.errors_mm([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
-            return f"{says}; {point.name} is {own:.0f} mm from where the others place it: lay it again"
+            return f"{message}; {point.name} is {own:.0f} mm from where the others place it: lay it again"
     worst = max(range(len(laid)), key=lambda number: misses[number])
     return (
-        f"{says}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm), but the others do not agree"
+        f"{message}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm), but the others do not agree"
         " without it: lay six dice or more, each exactly at its place"
     )
 

@@ -92,10 +92,10 @@ _THROTTLED = {
 def python() -> Finding:
     """Check that this Python is one that the program is tested with."""
     found = sys.version_info[:2]
-    says = f"Python {sys.version.split()[0]}"
+    message = f"Python {sys.version.split()[0]}"
     if TESTED_PYTHONS[0] <= found <= TESTED_PYTHONS[1]:
-        return Finding("ok", "python", says)
-    return Finding("warning", "python", f"{says}, expected 3.11 to 3.13", "install a tested release")
+        return Finding("ok", "python", message)
+    return Finding("warning", "python", f"{message}, expected 3.11 to 3.13", "install a tested release")
 
 
 def extras(wanted: Collection[str]) -> Iterator[Finding]:
@@ -105,8 +105,10 @@ def extras(wanted: Collection[str]) -> Iterator[Finding]:
         if not missing:
             yield Finding("ok", f"extra {extra}", "installed")
         elif extra in wanted:
-            says = f"found no package {', '.join(missing)}, expected it to be installed: this table needs it"
-            yield Finding("fault", f"extra {extra}", says, f"make tools, or pip install '.[{extra}]'")
+            message = (
+                f"found no package {', '.join(missing)}, expected it to be installed: this table needs it"
+            )
+            yield Finding("fault", f"extra {extra}", message, f"make tools, or pip install '.[{extra}]'")
         else:
             yield Finding("ok", f"extra {extra}", "not installed, and not needed by this table")
 
@@ -141,18 +143,18 @@ def disk(folder: Path) -> Iterator[Finding]:
     try:
         took_s = _synced_write_s(place)
     except OSError as error:
-        says = f"{place}: a small file could not be written ({error.strerror or error})"
+        message = f"{place}: a small file could not be written ({error.strerror or error})"
         full = error.errno in {errno.ENOSPC, errno.EDQUOT}
         remedy = (
             "free space on it: move old recordings away" if full else "see dmesg; replace a worn-out card"
         )
-        yield Finding("fault", "disk speed", says, remedy)
+        yield Finding("fault", "disk speed", message, remedy)
         return
-    says = f"a synced write took {took_s * 1000:.0f} ms"
+    message = f"a synced write took {took_s * 1000:.0f} ms"
     if took_s > MAX_SYNC_S:
-        yield Finding("warning", "disk speed", says, "the card stalls or is worn out; replace it")
+        yield Finding("warning", "disk speed", message, "the card stalls or is worn out; replace it")
     else:
-        yield Finding("ok", "disk speed", says)
+        yield Finding("ok", "disk speed", message)
 
 
 def _synced_write_s(folder: Path) -> float:
@@ -183,7 +185,7 @@ def power(machine: Machine) -> Finding:
         bits = int((output or "").strip().partition("=")[2], 16)
     except ValueError:
         return Finding("unchecked", "power", "vcgencmd does not answer: only a Raspberry Pi reports this")
-    wrong = [says for bit, says in _THROTTLED.items() if bits >> bit & 1]
+    wrong = [message for bit, message in _THROTTLED.items() if bits >> bit & 1]
     if wrong:
         return Finding("fault", "power", "; ".join(wrong), "check power supply, cable and ventilation")
     return Finding("ok", "power", "voltage and temperature are normal")
@@ -230,35 +232,35 @@ def controller(status: Report | None, why: str) -> Iterator[Finding]:
     journal = status.get("journal")
     if isinstance(journal, Mapping) and "verified" in journal:
         if journal["verified"] == "whole":
-            says = "its whole chain is verified"
+            message = "its whole chain is verified"
         else:
-            says = (
+            message = (
                 f"its chain is verified {journal['verified']}; the rest is being verified in the background"
             )
-        yield Finding("ok", "running journal", says)
+        yield Finding("ok", "running journal", message)
     for fault in faults:
         if fault.get("code") not in SHOWN_BY_SELF_TEST or not checks:
             where = f" at {fault['where']}" if fault.get("where") else ""
-            says = f"{fault.get('code')}{where}: {fault.get('found')}"
+            message = f"{fault.get('code')}{where}: {fault.get('found')}"
             remedy = str(
                 fault.get("next_step") or f"tablectl faults says what to do about {fault.get('code')}"
             )
-            yield Finding("fault", "active fault", says, remedy)
+            yield Finding("fault", "active fault", message, remedy)
     for check in checks:
-        name, says = str(check.get("name")), str(check.get("says"))
-        if not check.get("ok") and not _reported_faults(name, says, faults):
-            yield Finding("fault", f"self-test {name}", says, _COMMANDS.get(name, "tablectl faults"))
+        name, message = str(check.get("name")), str(check.get("says"))
+        if not check.get("ok") and not _reported_faults(name, message, faults):
+            yield Finding("fault", f"self-test {name}", message, _COMMANDS.get(name, "tablectl faults"))
 
 
 _COMMANDS = {"devices": "tablectl devices"}
 """The commands that show more about a check of the self-test."""
 
 
-def _reported_faults(name: str, says: str, faults: Sequence[Report]) -> bool:
+def _reported_faults(name: str, message: str, faults: Sequence[Report]) -> bool:
     """Return whether the active faults already report what this check of the self-test found."""
     if name == "faults":
         return bool(faults)
-    return any(fault.get("found") and str(fault["found"]) in says for fault in faults if name == "journal")
+    return any(fault.get("found") and str(fault["found"]) in message for fault in faults if name == "journal")
 
 
 def units(machine: Machine) -> Iterator[Finding]:
@@ -273,16 +275,16 @@ def units(machine: Machine) -> Iterator[Finding]:
             )
             continue
         state, again = words.get("ActiveState"), words.get("NRestarts", "0")
-        says = f"{state} ({words.get('SubState')}), restarted {again} times"
+        message = f"{state} ({words.get('SubState')}), restarted {again} times"
         remedy = f"systemctl status {unit}; journalctl -u {unit}"
         if state in {"failed", "activating"}:
-            yield Finding("fault", unit, f"{says}, {words.get('Result')}", remedy)
+            yield Finding("fault", unit, f"{message}, {words.get('Result')}", remedy)
         elif again not in {"0", ""}:
             yield Finding(
-                "warning", unit, says, f"{remedy} -n 200; systemctl restart {unit} resets the count"
+                "warning", unit, message, f"{remedy} -n 200; systemctl restart {unit} resets the count"
             )
         else:
-            yield Finding("ok", unit, says)
+            yield Finding("ok", unit, message)
         if unit in UNITS and state == "active" and words.get("WatchdogUSec", "0") in {"0", "infinity"}:
             yield Finding("warning", unit, "no watchdog is configured", "restore the unit's own WatchdogSec")
 
@@ -304,22 +306,22 @@ def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.st
     mine = {name for name, group in groups.items() if group.gr_gid in session}
     added = {name for name, group in groups.items() if user in group.gr_mem} - mine
     lacks = [f"{name} ({opens})" for name, opens in GROUPS.items() if name in groups and name not in mine]
-    says = f"in {', '.join(name for name in GROUPS if name in mine) or 'none of the groups of the table'}"
+    message = f"in {', '.join(name for name in GROUPS if name in mine) or 'none of the groups of the table'}"
     if lacks:
-        says += f"; not in {', '.join(lacks)}"
+        message += f"; not in {', '.join(lacks)}"
     if added:
-        return Finding("warning", about, says, f"log in again: {', '.join(sorted(added))} was added since")
+        return Finding("warning", about, message, f"log in again: {', '.join(sorted(added))} was added since")
     if CONSOLE not in mine:
-        return Finding("unchecked", about, says, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
-    return Finding("ok", about, says)
+        return Finding("unchecked", about, message, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
+    return Finding("ok", about, message)
 
 
 def release(key: Path) -> Finding:
     """Check every file of the program against a release signed with a key that this machine trusts."""
     about = "release"
     if not os.path.lexists(key):
-        says = f"no release key at {key}, so the program's files are not checked against a signed list"
-        return Finding("unchecked", about, says, f"install the manufacturer's public release key as {key}")
+        message = f"no release key at {key}, so the program's files are not checked against a signed list"
+        return Finding("unchecked", about, message, f"install the manufacturer's public release key as {key}")
     try:
         listed = verify(place_of(), trusted_keys(key))
     except (ReleaseFault, OSError) as error:
@@ -376,18 +378,18 @@ def _files(folder: Path) -> Iterator[Finding]:
         return
     owner = folder.stat().st_uid
     wrong = list(_wrong_modes(folder, owner))
-    for says, remedy in wrong:
-        yield Finding("fault", "sign-in files", says, remedy)
+    for message, remedy in wrong:
+        yield Finding("fault", "sign-in files", message, remedy)
     if not (folder / PUBLIC_FILE).exists():
-        says = f"{folder / PUBLIC_FILE}: found no public key; the controller accepts no screens without it"
-        yield Finding("fault", "sign-in files", says, _START_SIGN_IN)
+        message = f"{folder / PUBLIC_FILE}: found no public key; the controller accepts no screens without it"
+        yield Finding("fault", "sign-in files", message, _START_SIGN_IN)
     elif not wrong:
         yield Finding(
             "ok", "sign-in files", f"{folder}: register and key are private, the public key is readable"
         )
     if not (folder / REGISTER_FILE).exists():
-        says = f"{folder / REGISTER_FILE}: found no register; nobody can sign in yet"
-        yield Finding("warning", "people", says, "tablectl people add NAME --role boxperson")
+        message = f"{folder / REGISTER_FILE}: found no register; nobody can sign in yet"
+        yield Finding("warning", "people", message, "tablectl people add NAME --role boxperson")
 
 
 def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
@@ -396,11 +398,11 @@ def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
         with suppress(FileNotFoundError):
             found, expected = file.stat(), PUBLIC_MODE if name == PUBLIC_FILE else PRIVATE_MODE
             if stat.S_IMODE(found.st_mode) != expected:
-                says = f"{file}: found mode {stat.S_IMODE(found.st_mode):04o}, expected {expected:04o}"
-                yield says, f"chmod {expected:o} {file}"
+                message = f"{file}: found mode {stat.S_IMODE(found.st_mode):04o}, expected {expected:04o}"
+                yield message, f"chmod {expected:o} {file}"
             if found.st_uid != owner:
-                says = f"{file}: found owner {found.st_uid}, expected {owner}, the folder's"
-                yield says, f"chown --reference={folder} {file}"
+                message = f"{file}: found owner {found.st_uid}, expected {owner}, the folder's"
+                yield message, f"chown --reference={folder} {file}"
 
 
 def _socket(path: Path, *, active: bool) -> Finding:
@@ -411,8 +413,8 @@ def _socket(path: Path, *, active: bool) -> Finding:
         return Finding("fault", about, f"{path}: found no socket, expected one", remedy)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & stat.S_IRWXO:
-        says = f"{path}: found mode {mode:04o}, accessible to everybody; expected 0660"
-        return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
+        message = f"{path}: found mode {mode:04o}, accessible to everybody; expected 0660"
+        return Finding("fault", about, message, f"systemctl restart {SIGN_IN}")
     if not os.access(path, os.W_OK):
         return Finding("unchecked", about, f"{path}: exists, but is not accessible to this user; run as root")
     with socket.socket(socket.AF_UNIX) as client:
@@ -420,8 +422,8 @@ def _socket(path: Path, *, active: bool) -> Finding:
         try:
             client.connect(str(path))
         except OSError as error:
-            says = f"{path}: no answer ({error.strerror or error})"
-            return Finding("fault", about, says, f"systemctl restart {SIGN_IN}")
+            message = f"{path}: no answer ({error.strerror or error})"
+            return Finding("fault", about, message, f"systemctl restart {SIGN_IN}")
     return Finding("ok", about, f"{path}: accepts connections")
 
 
@@ -436,9 +438,9 @@ def _port(starts: str, *, active: bool) -> Finding:
         with socket.create_connection((host, port), CONNECT_TIMEOUT_S):
             return Finding("ok", about, f"{host}:{port}: accepts connections")
     except OSError as error:
-        says = f"{host}:{port}: no answer ({error.strerror or error})"
+        message = f"{host}:{port}: no answer ({error.strerror or error})"
         return Finding(
-            "fault", about, says, f"journalctl -u {CONSOLE_UNIT}; systemctl restart {CONSOLE_UNIT}"
+            "fault", about, message, f"journalctl -u {CONSOLE_UNIT}; systemctl restart {CONSOLE_UNIT}"
         )
 
 
@@ -480,17 +482,17 @@ def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
     try:
         files = folder.kept()
     except OSError as error:
-        says = f"{folder.path}: not readable by this user ({error.strerror}); run as root"
-        yield Finding("unchecked", ABOUT, says)
+        message = f"{folder.path}: not readable by this user ({error.strerror}); run as root"
+        yield Finding("unchecked", ABOUT, message)
         return
     taken_mb = sum(one.size for one in files) / MB
     age_days = (now_s - files[0].wall_s) / DAY_S if files else 0.0
-    says = (
+    message = (
         f"{folder.path}: {len(files)} files, {taken_mb:.0f} of {max_mb} MB, the oldest {age_days:.0f} of"
         f" {days} days"
     )
     over = taken_mb > max_mb or age_days > days + 1
-    yield Finding("warning" if over else "ok", ABOUT, says, _REMEDY if over else "")
+    yield Finding("warning" if over else "ok", ABOUT, message, _REMEDY if over else "")
 
 
 def _number(value: object, default: int) -> int:

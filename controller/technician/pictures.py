@@ -121,11 +121,11 @@ def _text(mark: TextMark) -> str:
         f'<text x="{_number(mark.at[0])}" y="{_number(mark.at[1])}" font-size="{_number(mark.size)}"'
         f' text-anchor="{mark.anchor}"{weight}'
     )
-    says = f">{escape(_printable(mark.text))}</text>"
+    message = f">{escape(_printable(mark.text))}</text>"
     edge = (
         f' fill="{PAPER}" stroke="{PAPER}" stroke-width="{_EDGE}" stroke-linejoin="round" aria-hidden="true"'
     )
-    return f'{text}{edge}{says}\n{text} fill="{mark.colour}"{says}'
+    return f'{text}{edge}{message}\n{text} fill="{mark.colour}"{message}'
 
 
 def _stroke(stroke: Stroke) -> str:

@@ -43,9 +43,9 @@ def same_file(name: str | None, status: Mapping[str, object] | None) -> Iterator
     with suppress(SettingsError):
         named = config_file("tables", name).resolve()
         if named != Path(played):
-            says = f"examined {named}, but the running controller loaded {played}"
+            message = f"examined {named}, but the running controller loaded {played}"
             remedy = "omit the name to examine the running table's own file"
-            yield Finding("warning", TABLE_FILE, says, remedy)
+            yield Finding("warning", TABLE_FILE, message, remedy)
 
 
 def names_in(name: str) -> set[str]:
@@ -143,8 +143,8 @@ def _panel_libraries(about: str) -> Finding:
     """Check that the libraries for a panel's GPIO lines are installed."""
     missing = [package for package in ("gpiod", "gpiozero") if find_spec(package) is None]
     if missing:
-        says = f"found no package {missing[0]}, expected it for a panel's GPIO lines"
-        return Finding("fault", about, says, "make tools, or pip install '.[hardware]'")
+        message = f"found no package {missing[0]}, expected it for a panel's GPIO lines"
+        return Finding("fault", about, message, "make tools, or pip install '.[hardware]'")
     return Finding("ok", about, "gpiod and gpiozero: installed")
 
 
@@ -162,9 +162,9 @@ def broker(publish: PublishSettings) -> Iterator[Finding]:
             return
         yield Finding("fault", "broker", f"{where}: no answer", "check the network and the broker")
     except OSError as error:
-        says = f"{where}: {error.strerror or error}"
+        message = f"{where}: {error.strerror or error}"
         yield Finding(
-            "fault", "broker", says, "check that the broker is running; outcomes wait in the outbox"
+            "fault", "broker", message, "check that the broker is running; outcomes wait in the outbox"
         )
 
 
@@ -227,22 +227,24 @@ def _journal(options: Options) -> Iterator[Finding]:
     except JournalFault as fault:
         yield Finding("fault", "journal", str(fault), fault.kind.next_step)
         return
-    says = (
+    message = (
         f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; checked"
         " the signatures of sessions and checkpoints; `tablectl journal verify` checks every signature"
     )
     if found.unauthenticated:
-        yield Finding("warning", "journal", f"{says}. Not authenticated: {'; '.join(found.unauthenticated)}")
+        yield Finding(
+            "warning", "journal", f"{message}. Not authenticated: {'; '.join(found.unauthenticated)}"
+        )
     else:
-        yield Finding("ok", "journal", says)
+        yield Finding("ok", "journal", message)
 
 
 def _recordings(options: Options) -> Finding:
     files = [path for path in options.recordings.glob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
-    says = f"{len(files)} files, {size / 1e6:.1f} of {options.keep_bytes / 1e6:.0f} MB"
+    message = f"{len(files)} files, {size / 1e6:.1f} of {options.keep_bytes / 1e6:.0f} MB"
     if size > options.keep_bytes:
         return Finding(
-            "warning", "recordings", says, "start the controller; it deletes the oldest ones while it runs"
+            "warning", "recordings", message, "start the controller; it deletes the oldest ones while it runs"
         )
-    return Finding("ok", "recordings", says)
+    return Finding("ok", "recordings", message)

@@ -56,14 +56,14 @@ class SpinBall:
             _beam(beam, len(times), len(each[beam]) - len(times), laps) for beam, times in enumerate(passes)
         ]
         found.append(self._order(passes))
-        strangers = sorted({p.beam for p in self.pulses if p.beam >= self.beams})
-        if strangers:
-            says = f"pulses of beam {', '.join(map(str, strangers))}, expected 0 to {self.beams - 1}"
-            found.append(SensorFinding(sensor="ball_beam", status="fail", says=says))
+        unknown_beams = sorted({p.beam for p in self.pulses if p.beam >= self.beams})
+        if unknown_beams:
+            message = f"pulses of beam {', '.join(map(str, unknown_beams))}, expected 0 to {self.beams - 1}"
+            found.append(SensorFinding(sensor="ball_beam", status="fail", says=message))
         if self.drop:
-            says = f"the ball left the track {self.drops} times"
+            message = f"the ball left the track {self.drops} times"
             faults = () if self.drops == 1 else ("expected once",)
-            found.append(finding("ball_drop", says, *faults, drops=self.drops))
+            found.append(finding("ball_drop", message, *faults, drops=self.drops))
         return found
 
     def _order(self, passes: Sequence[Sequence[int]]) -> SensorFinding:
@@ -80,10 +80,10 @@ class SpinBall:
         order = [seen[0]]
         while len(order) < len(seen) and (following := usual.get(order[-1], -1)) not in (*order, -1):
             order.append(following)
-        says = f"order {' '.join(map(str, order))}, {odd} of {len(inside)} pulses out of it"
+        message = f"order {' '.join(map(str, order))}, {odd} of {len(inside)} pulses out of it"
         # A missed or extra pulse breaks the order twice, and is reported for its beam.
         faults = () if odd <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
-        return finding("ball_beam order", says, *faults, out_of_order=odd, pulses=len(inside))
+        return finding("ball_beam order", message, *faults, out_of_order=odd, pulses=len(inside))
 
 
 def _once_each(times_us: Sequence[int]) -> list[int]:
@@ -109,11 +109,11 @@ def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
     if not passes:
         return not_seen(sensor, f"a pulse in each of {laps} laps; clean it, check its cable")
     missed = max(0, laps - passes)
-    says = f"{passes} passes in {laps} laps, {missed} missed, {doubled} doubled (limit 1 in 10)"
+    message = f"{passes} passes in {laps} laps, {missed} missed, {doubled} doubled (limit 1 in 10)"
     faults = [f"found {laps} laps, expected {MIN_LAPS}: spin harder"] if laps < MIN_LAPS else []
     if missed > max(1, laps // 10) or doubled > max(1, laps // 10):
         faults.append("clean it and check its alignment")
-    return finding(sensor, says, *faults, passes=passes, laps=laps, missed=missed, doubled=doubled)
+    return finding(sensor, message, *faults, passes=passes, laps=laps, missed=missed, doubled=doubled)
 
 
 @dataclass(slots=True)
@@ -152,10 +152,10 @@ class TurnRotor:
             faults.append(f"expected {MIN_INDEX_PASSES} passes")
         if max(gaps) > _GAP * median(gaps):
             faults.append("a pass was missed: check the sensor's distance from the mark")
-        says = f"{len(self.passes)} passes, {' and '.join(ways)}, {rpm:.1f} rpm"
+        message = f"{len(self.passes)} passes, {' and '.join(ways)}, {rpm:.1f} rpm"
         return [
             finding(
-                "rotor_index", says, *faults, passes=len(self.passes), direction=ways[0], rpm=round(rpm, 1)
+                "rotor_index", message, *faults, passes=len(self.passes), direction=ways[0], rpm=round(rpm, 1)
             )
         ]
 
@@ -208,7 +208,7 @@ class BallInPocket:
         pocket_deg = 360 / len(self.wheel.pockets_clockwise)
         off_deg = pocket_deg * median(read.off_centre for read in self.reads)
         limit_deg = pocket_deg * BORDER_FRACTION
-        says = (
+        message = (
             f"{len(self.reads)} reads in pocket {', '.join(map(str, numbers))},"
             f" {off_deg:+.1f} deg from its middle (limit {limit_deg:.1f})"
         )
@@ -222,7 +222,12 @@ class BallInPocket:
         found = ", ".join(map(str, numbers))
         return [
             finding(
-                "pocket_ball", says, *faults, reads=len(self.reads), pocket=found, off_deg=round(off_deg, 2)
+                "pocket_ball",
+                message,
+                *faults,
+                reads=len(self.reads),
+                pocket=found,
+                off_deg=round(off_deg, 2),
             )
         ]
 
@@ -245,16 +250,16 @@ class PlayGame:
     def is_complete(self, quiet_s: float) -> bool:
         """Return whether the wheel has reported a winning number."""
         del quiet_s
-        return any(said.state == 5 for said in self.states)
+        return any(status.state == 5 for status in self.states)
 
     def findings(self) -> Sequence[SensorFinding]:
         """Return the winning number and the error flags that the wheel reported."""
-        last = next((said for said in reversed(self.states) if said.state == 5), None)
+        last = next((status for status in reversed(self.states) if status.state == 5), None)
         if last is None:
-            seen = ", ".join(dict.fromkeys(str(said.state) for said in self.states)) or "none"
+            seen = ", ".join(dict.fromkeys(str(status.state) for status in self.states)) or "none"
             return [not_seen("wheel_status", f"state 5, a winning number (states seen: {seen})")]
-        flags = [said.flags for said in self.states if said.flags]
+        flags = [status.flags for status in self.states if status.flags]
         rpm = None if last.rotor_rpm_x10 is None else last.rotor_rpm_x10 / 10
-        says = f"number {last.number}, rotor {last.direction or 'unknown'} at {rpm} rpm"
+        message = f"number {last.number}, rotor {last.direction or 'unknown'} at {rpm} rpm"
         faults = [f"the wheel reported flags {sorted(set(flags))} (docs/devices/ss2.md)"] if flags else []
-        return [finding("wheel_status", says, *faults, number=str(last.number), rpm=rpm)]
+        return [finding("wheel_status", message, *faults, number=str(last.number), rpm=rpm)]

@@ -73,7 +73,7 @@ class Filmed:
         return [reading for _, reading in self.feed]
 
 
-def rig_of(film_rig: FilmRig, table: DiceTable) -> Rig:
+def load_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
     """Return the rig of a camera over the right end, calibrated without error."""
     lens, length, width = film_rig.lens, table.length_mm, table.width_mm
     right, left, front, back = length - 10.0, length - 700.0, 60.0, width - 60.0
@@ -100,7 +100,7 @@ def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed
         return None
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     camera = Filming(film_rig, rng.getrandbits(32))
-    follower = Follower(rig_of(film_rig, table), camera.empty())
+    follower = Follower(load_rig(film_rig, table), camera.empty())
     motion = Motion(recorder.t_us, [(centres * 1000, axes) for centres, axes in recorder.poses])
     begins_us = max(0, camera.in_sight_us(motion) - EMPTY_US)
     seen: Feed = [

@@ -31,7 +31,7 @@ class TestAnswers:
         answers.answer(None)
         assert (first.wait(0), first.refused) == (True, None)
         assert second.wait(0)
-        assert second.says.startswith("the table is already locked")
+        assert second.message.startswith("the table is already locked")
         assert second.allowed == ("unlock",)
 
     def test_an_input_is_not_answered_before_it_is_durable(self) -> None:

@@ -12,7 +12,7 @@ from controller.app.control import Control
 from controller.app.daemon import Daemon
 from controller.app.faults import Fault
 from controller.app.peers import Groups
-from controller.app.status import status_of
+from controller.app.status import build_status
 from controller.cli.screen import Screen
 from controller.cli.status import health, status_lines
 from controller.model.readings import DieAt, Switch
@@ -33,7 +33,7 @@ def under_review(house: HouseMaker, **settings: object) -> tuple[House, Daemon]:
 
 def status_seen(daemon: Daemon) -> Json:
     """Return the status as a client reads it."""
-    status = msgspec.json.decode(msgspec.json.encode(status_of(daemon)))
+    status = msgspec.json.decode(msgspec.json.encode(build_status(daemon)))
     assert isinstance(status, dict)
     return status
 

@@ -94,7 +94,7 @@ def test_T_DEAL_4_while_play_is_accepted_the_folded_seats_are_published_with_it(
         arrives(daemon, list(acts))
         daemon.clock.reach(daemon.clock.now_us() + SECOND_US // 5)
         drain(daemon)
-        betting = live_of(daemon).core._betting_now
+        betting = live_of(daemon).core._current_betting
         return betting.takes, betting.folded
 
     folds = msgspec.structs.replace(FOLDS, t=PLAYS.t - SECOND_US)

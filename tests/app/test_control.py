@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller.app import control as control_module
-from controller.app.control import Control, _gone
+from controller.app.control import Control, _is_disconnected
 from controller.app.messages import MAX_LINE
 from controller.app.peers import RESERVED_SLOTS, SHARED_SLOTS, SLOTS, Groups
 from controller.cli.link import OutOfReachError, ask
@@ -37,12 +37,12 @@ def test_a_watcher_that_sends_nothing_stays_connected() -> None:
     ours, theirs = socket.socketpair()
     ours.settimeout(0.001)
     with ours, theirs:
-        assert not _gone(ours)
+        assert not _is_disconnected(ours)
         theirs.sendall(b"?")
-        assert not _gone(ours)
+        assert not _is_disconnected(ours)
         assert ours.recv(1) == b"?"
         theirs.close()
-        assert _gone(ours)
+        assert _is_disconnected(ours)
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def test_an_unlock_accepted_by_the_socket_is_refused_if_a_door_opens_before_it_t
     assert asked.wait(0)
     assert asked.refused is not None
     assert asked.refused.code == "not_ready"
-    assert "door on console" in asked.says
+    assert "door on console" in asked.message
     assert one.types() == ["table.locked", "input.refused"]
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.app.control import Control
 from controller.app.peers import Groups
-from controller.app.status import status_of
+from controller.app.status import build_status
 from controller.cli import main as cli
 from controller.model.outcomes import TableEvent
 from controller.model.readings import AnyReading, Input
@@ -138,7 +138,7 @@ def test_a_pulled_cable_is_named_with_its_remedy(
 
 def device(one: Evening, name: str) -> dict[str, object]:
     """Return a device's part of the status."""
-    devices = status_of(one.daemon)["devices"]
+    devices = build_status(one.daemon)["devices"]
     assert isinstance(devices, dict)
     told: dict[str, object] = devices[name]
     return told
@@ -189,7 +189,7 @@ def test_a_void_spin_is_sent_to_the_wheel_that_plays_it(
         hear(name, now_us, data)
 
     monkeypatch.setattr(one.virtual, "receive", note)
-    until(lambda: bool(status_of(one.daemon)["attempt_open"]), "a ball in the rim")
+    until(lambda: bool(build_status(one.daemon)["attempt_open"]), "a ball in the rim")
     called = Input(t=0, dev="control", name="no_spin", by="dealer", who="ann")
     assert one.daemon.inlet.post(called, stamped=False)
     until(lambda: b"*R" in b"".join(told), "the void at the wheel")

@@ -12,7 +12,7 @@ from controller.app.messages import Enter
 from controller.app.peers import Peer
 from controller.app.requests import Requests
 from controller.app.service import Watchdog
-from controller.app.status import floor_of
+from controller.app.status import build_floor
 from controller.console.keys import keys_for
 from controller.console.seen import Floor
 from controller.model.readings import AnyReading
@@ -160,7 +160,7 @@ def test_screens_show_a_late_wager_to_dealer_and_boxperson_only_and_a_touch_conf
     table.fly(200)
     table.bet_late()
     table.fly(400)
-    told = msgspec.json.encode(floor_of(table.daemon))
+    told = msgspec.json.encode(build_floor(table.daemon))
     floor = msgspec.json.decode(told, type=Floor)
     keys = {
         role: [dict(key.say) for key in keys_for(floor, role).now if key.say["name"] == "confirm_late"]

@@ -20,7 +20,7 @@ def test_T_DEAL_2b_positions_without_pair_plus_are_journaled_and_prompted_for_wh
     daemon = one.open()
     unlocked(daemon)
     play(daemon, [says(10 * SECOND_US, "seats", "dealer", seats=["2", "5"])])
-    live_of(daemon)._pair_plus(("2", "5"))
+    live_of(daemon)._enter_without_pair_plus(("2", "5"))
     drain(daemon)
     assert "settlement.said" in [row.name for row in one.rows()]
     daemon.clock.reach(daemon.clock.now_us() + SECOND_US)

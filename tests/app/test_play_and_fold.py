@@ -172,8 +172,8 @@ def test_T_DEAL_4_a_fold_that_the_table_hears_first_stands_and_play_is_refused(t
 def test_T_DEAL_4_a_repeated_old_request_for_play_binds_no_position(table: Table) -> None:
     first = live_of(table.daemon).core.view.first
     old = PlayQuery(table="three-card", round=first.round - 1, nonce="0" * 32, seats=("1",), by="settlement")
-    assert not live_of(table.daemon)._ask_play(old)
-    assert live_of(table.daemon)._ask_play(msgspec.structs.replace(old, round=first.round))
+    assert not live_of(table.daemon)._query_play(old)
+    assert live_of(table.daemon)._query_play(msgspec.structs.replace(old, round=first.round))
     drain(table.daemon)
 
 

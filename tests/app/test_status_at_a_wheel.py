@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from controller.app.daemon import Daemon
-from controller.app.status import status_of
+from controller.app.status import build_status
 from controller.cli.status import health
 from controller.model.readings import AnyReading, BallBeam, RotorIndex
 from tests.app.house import HouseMaker, drain, live_of, unlocked
@@ -36,7 +36,7 @@ class FakeHardware:
 
 def comparable_status(daemon: Daemon) -> Json:
     """Return the fields of a status that could be compared with the next one."""
-    status = msgspec.json.decode(msgspec.json.encode(status_of(daemon)), type=Json)
+    status = msgspec.json.decode(msgspec.json.encode(build_status(daemon)), type=Json)
     return {name: value for name, value in status.items() if name not in MACHINE_FIELDS}
 
 

@@ -45,7 +45,7 @@ def endless() -> Iterator[tuple[int, Array]]:
 
 def broken() -> Iterator[tuple[int, Array]]:
     yield 1, PICTURE
-    raise CameraInputError("/dev/video9: found no camera there, expected a V4L2 device")
+    raise CameraInputError("/dev/video9: there is no such camera")
 
 
 def test_frames_of_both_cameras_keep_their_own_order_until_one_source_ends() -> None:
@@ -115,8 +115,8 @@ def test_films_other_than_one_of_each_camera_are_refused(
     assert main(["camera", "track", film, film, "--rig", str(rigs[0])]) == 2
     assert main(["camera", "track", film, "--rig", str(rigs[0]), "--beside", str(rigs[1])]) == 2
     told = capsys.readouterr().err
-    assert "found 2 films and 1 rig files, expected one film per camera" in told
-    assert "found 1 films and 2 rig files, expected one film per camera" in told
+    assert "found 2 videos and 1 rig files, expected one video per camera" in told
+    assert "found 1 videos and 2 rig files, expected one video per camera" in told
 
 
 def test_one_of_two_cameras_that_hangs_is_down_by_name_until_its_frames_resume() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from controller.cli import camera
-from controller.cli.camera_input import CameraInputError, rig_of
+from controller.cli.camera_input import CameraInputError, load_rig
 from controller.cli.camera_watching import Cameras
 from controller.cli.main import main
 from controller.model.readings import DeviceDown, DeviceFault, DieRest
@@ -153,7 +153,7 @@ def test_a_missing_camera_is_reported_to_the_table_by_its_name(tmp_path: Path) -
         assert main(["camera", "run", str(rig), "--once"]) == 2
     (told,) = (json.loads(line) for line in got)
     assert (told["kind"], told["code"]) == ("device_down", "pulled")
-    assert "/dev/no-such-camera: found no camera there" in told["reason"]
+    assert "/dev/no-such-camera: there is no such camera" in told["reason"]
 
 
 class Enough(Exception):
@@ -164,14 +164,14 @@ class ComesAndGoes(Cameras):
     """No camera at two attempts, one that is unplugged after two frames, none, and one again."""
 
     def __init__(self, rig: Path) -> None:
-        super().__init__([rig_of(rig)], ["/dev/video0"])
+        super().__init__([load_rig(rig)], ["/dev/video0"])
         self._looks = [False, False, True, False, True]
 
     def frames(self) -> Iterator[tuple[int, int, Array]]:
         if not self._looks:
             raise Enough
         if not self._looks.pop(0):
-            raise CameraInputError("/dev/video0: found no camera there")
+            raise CameraInputError("/dev/video0: there is no such camera")
         for _ in range(2):
             yield 0, time.monotonic_ns() // 1000, np.full((480, 640, 3), 60, np.uint8)
 
@@ -187,7 +187,7 @@ def test_a_camera_that_comes_and_goes_is_reported_once_each_time_and_its_program
         camera.serve(ComesAndGoes(rig), str(path), None, again=True)
     told = [json.loads(line) for line in got]
     health = [(one["kind"], one["reason"]) for one in told if one["kind"] != "alive"]
-    absent, ended = "/dev/video0: found no camera there", "/dev/video0 ended"
+    absent, ended = "/dev/video0: there is no such camera", "/dev/video0 ended"
     assert health == [
         ("device_down", absent),
         ("device_up", "its source is back"),
@@ -216,7 +216,7 @@ def test_a_camera_without_a_table_says_that_it_retries(tmp_path: Path) -> None:
         assert camera.stderr is not None
         line = camera.stderr.readline().decode()
         camera.terminate()
-    assert line.startswith(f"tablectl: {path}: found no socket of a table (")
+    assert line.startswith(f"tablectl: {path}: can't connect to a table's daemon (")
     assert line.endswith("start it (systemctl start table); retrying every 2 s\n")
 
 
@@ -258,7 +258,7 @@ def test_a_picture_is_taken_with_an_uncalibrated_camera(
     assert "held-1.bmp: found an unsupported file extension, expected one of .png" in capsys.readouterr().err
     rig.write_text(table, encoding="utf-8")
     assert main(["camera", "snap", str(rig), str(taken)]) == 2
-    assert "rig.yaml: found no `source`" in capsys.readouterr().err
+    assert "rig.yaml: has no `source`" in capsys.readouterr().err
 
 
 UNMEASURED = """\
@@ -309,7 +309,7 @@ def test_a_calibration_is_shown_then_written_into_the_rigs_file(
     assert found["height_mm"] == pytest.approx(1100.0, rel=0.01)
     assert Path(found["kept"]).read_text(encoding="utf-8") == UNMEASURED
     assert rig.read_text(encoding="utf-8").startswith(UNMEASURED.splitlines()[0])
-    assert rig_of(rig).height_mm == pytest.approx(found["height_mm"])
+    assert load_rig(rig).height_mm == pytest.approx(found["height_mm"])
     assert cv2.imread(str(tmp_path / "errors.png")) is not None
 
     assert main([*words, "--write", "--beside", str(rig)]) == 0

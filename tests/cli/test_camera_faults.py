@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from controller.cli.camera import SOURCE_GONE
+from controller.cli.camera import SOURCE_LOST
 from controller.cli.camera_input import MAX_UNSTAMPED, CameraInputError, Live
 from controller.cli.camera_watching import LEARNING_FRAMES, Album, CameraWatch
 from controller.cli.main import main
@@ -143,7 +143,7 @@ def test_a_camera_unplugged_during_a_throw_is_a_review(
         if t_us < FAILS_US:
             readings += watching.frame(t_us, picture)
     readings += watching.ended(FAILS_US)
-    readings.append(DeviceDown(t=FAILS_US, dev="cam", code=SOURCE_GONE, reason="/dev/video0 ended"))
+    readings.append(DeviceDown(t=FAILS_US, dev="cam", code=SOURCE_LOST, reason="/dev/video0 ended"))
     assert called(readings, tmp_path, capsys) == "roll.review"
 
 

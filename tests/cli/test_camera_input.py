@@ -44,8 +44,8 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path, rig: Path, capsys: pytest.Cap
     assert f"{found} a picture" in refused(capsys, "calibrate", rig, "--flat", f"left-front={pipe}")
     assert f"{found} a YAML file" in refused(capsys, "track", "a.avi", "--rig", pipe)
     film(tmp_path / "a.avi")
-    assert f"{pipe}: found no write access" in refused(capsys, "snap", rig, pipe)
-    assert f"{pipe}: found no write access" in refused(capsys, "board", pipe)
+    assert f"{pipe}: cannot be written" in refused(capsys, "snap", rig, pipe)
+    assert f"{pipe}: cannot be written" in refused(capsys, "board", pipe)
 
 
 def test_a_truncated_film_is_followed_to_its_end_and_is_exit_1(
@@ -58,15 +58,15 @@ def test_a_truncated_film_is_followed_to_its_end_and_is_exit_1(
     told = capfd.readouterr()
     assert '"log":"table-readings"' in told.out
     assert "cut.avi: found " in told.err
-    assert "frames, expected the complete film" in told.err
+    assert "frames, expected the complete video" in told.err
 
 
 def test_a_film_of_one_frame_is_refused(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = frames(tmp_path / "one.avi", 1)
-    assert "found only one frame, expected a film" in refused(capsys, "track", one, "--rig", rig)
-    assert "found no such file" in refused(capsys, "track", tmp_path / "none.avi", "--rig", rig)
+    assert "found only one frame, expected a video" in refused(capsys, "track", one, "--rig", rig)
+    assert "there is no such video" in refused(capsys, "track", tmp_path / "none.avi", "--rig", rig)
 
 
 def test_frames_too_small_for_the_rigs_points_are_refused(
@@ -93,7 +93,7 @@ def test_a_film_is_never_written_over_its_source(
 ) -> None:
     source = film(tmp_path / "a.avi")
     before = source.read_bytes()
-    assert "a.avi: found the source itself" in refused(capsys, "live", rig, "--to", source)
+    assert "a.avi: is the source itself" in refused(capsys, "live", rig, "--to", source)
     assert source.read_bytes() == before
 
 
@@ -105,7 +105,7 @@ def test_a_film_that_could_not_be_written_is_exit_2(
     full = tmp_path / "full.avi"
     full.symlink_to("/dev/full")
     assert "full.avi: found 0 of 3 frames in the file" in refused(capsys, "live", rig, "--to", full)
-    assert "found no folder" in refused(capsys, "live", rig, "--to", tmp_path / "no" / "seen.avi")
+    assert "the folder" in refused(capsys, "live", rig, "--to", tmp_path / "no" / "seen.avi")
     assert "seen.txt: found an unsupported file extension" in refused(
         capsys, "live", rig, "--to", tmp_path / "seen.txt"
     )
@@ -115,8 +115,8 @@ def test_a_source_without_a_frame_is_exit_2(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     frames(tmp_path / "a.avi", 0)
-    assert "a.avi: found no frame" in refused(capsys, "live", rig, "--to", tmp_path / "seen.avi")
-    assert "a.avi: found no frame" in refused(capsys, "live", rig, "--port", "0")
+    assert "a.avi: no frame arrived" in refused(capsys, "live", rig, "--to", tmp_path / "seen.avi")
+    assert "a.avi: no frame arrived" in refused(capsys, "live", rig, "--port", "0")
 
 
 @pytest.mark.parametrize(

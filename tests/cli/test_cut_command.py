@@ -77,7 +77,7 @@ def test_a_cut_attempt_is_explained_as_in_the_whole_log(tmp_path: Path, capsys: 
         ("craps-12-034-voids.jsonl.gz#77", "case.jsonl", "numbers 1 to 9, expected number 77"),
         ("craps-12-034-voids.jsonl.gz#3", "case.txt", "expected NAME.jsonl or NAME.jsonl.gz"),
         ("craps-12-034-voids.jsonl.gz#3", "case.expected.jsonl", "expected NAME.jsonl or NAME.jsonl.gz"),
-        ("craps-12-034-voids.jsonl.gz#3", "no/such/case.jsonl", "found no folder"),
+        ("craps-12-034-voids.jsonl.gz#3", "no/such/case.jsonl", "no/such does not exist"),
         ("no-such.jsonl#3", "case.jsonl", "no readable file"),
     ],
 )
@@ -103,7 +103,7 @@ def test_the_log_that_is_cut_from_is_never_written_over(tmp_path: Path, capsys: 
     shutil.copy(LOGS / "craps-12-034-voids.jsonl.gz", log)
     before = log.read_bytes()
     assert main(["cut", f"{log}#3", str(log)]) == 2
-    assert "found the log to cut from, expected a different output file" in capsys.readouterr().err
+    assert "is the log to cut from; choose a different output file" in capsys.readouterr().err
     assert log.read_bytes() == before
     assert list(tmp_path.iterdir()) == [log]
 

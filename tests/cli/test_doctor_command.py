@@ -27,7 +27,7 @@ def test_a_table_that_does_not_run_is_a_finding_with_its_remedy(
 ) -> None:
     assert examine(tmp_path, "craps") == 1
     told = capsys.readouterr().out
-    assert "found no controller answering" in told
+    assert "no controller responds" in told
     assert "-> systemctl start table, or tablectl run TABLE" in told
     assert "not checked" in told.splitlines()[-1]
 
@@ -152,7 +152,7 @@ def test_an_archive_that_cannot_be_written_is_exit_2_and_leaves_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert examine(tmp_path, "--bundle", str(tmp_path / "no/such/folder.tar.gz")) == 2
-    assert "found no folder" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
 
 
 def test_an_archive_of_an_unknown_table_says_so_in_place_of_its_file(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_uf2_is_copied_only_to_a_board_in_its_boot_loader(
     ("words", "expected"),
     [
         (["--name", "a b"], "expected 1 to 16 letters"),
-        (["--name", "w", "--chip", "rp2350"], "expected the size of the rp2350's file system"),
+        (["--name", "w", "--chip", "rp2350"], "is required for a rp2350"),
         (["--name", "w", "--fs-kib", "7"], "expected a multiple of 4"),
         (["--name", "w", "--settings", "HERE/none.json"], "No such file"),
         (["--name", "w", "--settings", "HERE/bad.json"], "found invalid JSON"),
@@ -154,8 +154,8 @@ def test_a_board_that_runs_these_files_is_verified(
     [
         (node("console-1.0+0000000000000000"), "found console-1.0+0000000000000000, expected console-1.0+"),
         (node(firmware_id("wheel")), "found wheel-1.0+"),
-        (node(None), "found no hello since the controller started"),
-        (node(firmware_id("console"), up=False), "found the device down"),
+        (node(None), "has sent no hello since the controller started"),
+        (node(firmware_id("console"), up=False), "is down; it last reported"),
     ],
     ids=["old files", "another board", "never heard", "down since"],
 )
@@ -191,4 +191,4 @@ def test_a_controller_that_does_not_answer_is_stated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["firmware", "verify", "console", "console", "--socket", str(tmp_path / "none")]) == 3
-    assert "found no controller answering" in capsys.readouterr().err
+    assert "no controller responds" in capsys.readouterr().err

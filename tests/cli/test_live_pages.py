@@ -144,7 +144,7 @@ def test_a_followed_page_shows_that_the_controller_went_away_and_came_back(
     terminal.until(lambda text: "no faults" in text)
     away = tmp_path / "away.sock"
     path.rename(away)
-    terminal.until(lambda text: "found no controller answering" in " ".join(text.split()))
+    terminal.until(lambda text: "no controller responds" in " ".join(text.split()))
     seen = len(terminal.text)
     away.rename(path)
     terminal.until(lambda text: "no faults" in text[seen:])
@@ -188,7 +188,7 @@ def test_an_unknown_device_is_refused_with_the_known_ones(
     table: FakeController, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["devices", "lidar", "--socket", SOCKET]) == 1
-    assert "found no device 'lidar', expected one of cam, wall-left" in capsys.readouterr().err
+    assert "the table has no device 'lidar'; its devices are cam, wall-left" in capsys.readouterr().err
 
 
 def watched(*lines: Json, width: int | None = None) -> str:

@@ -147,7 +147,7 @@ def test_a_file_closed_to_this_user_is_bad_input(
     monkeypatch.setattr("controller.cli.journal.journal_file", closed)
     assert cli.main(["journal", "verify"]) == 2
     assert capsys.readouterr().err.startswith(
-        "tablectl: /var/lib/table/journal.db: found no access for this user"
+        "tablectl: /var/lib/table/journal.db: this user may not access it"
     )
 
 
@@ -166,7 +166,7 @@ def test_a_missing_folder_is_named_before_anything_is_done(
     monkeypatch.chdir(Path(__file__).parents[2])
     assert cli.main(argv) == 2
     said = capsys.readouterr().err
-    assert "found no folder /no/such, expected one; create it: mkdir --parents /no/such" in said
+    assert "the folder /no/such does not exist; create it: mkdir --parents /no/such" in said
     assert "/no/such/." not in said, "the name of a temporary file must not be shown"
 
 

@@ -130,7 +130,7 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
 
     code, out = craps.does("calibrate", "camera", "cam", "--write")
     assert code == 2
-    assert "changes made since the controller started" in out
+    assert "was changed after the controller loaded it" in out
 
     craps.restart()
     until(lambda: bool(craps.status().get("devices")), "the devices")
@@ -276,7 +276,7 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
         (
             ("test", "camera"),
             2,
-            "found no device 'camera', expected one of cam, wall-left, wall-right, console",
+            "the table has no device 'camera'; its devices are cam, wall-left, wall-right, console",
         ),
         (("test", "cam", "--only", "doors"), 2, "--only: found 'doors', expected one of die_rest, die_at"),
         (("calibrate", "camera", "wall-left"), 2, "expected one of 'jevois' or 'json-camera'"),
@@ -285,12 +285,12 @@ def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
             2,
             "--points: found 'left', expected one of left-front",
         ),
-        (("calibrate", "walls", "cam"), 2, "cam: found no `wall`"),
-        (("calibrate", "wheel", "cam"), 2, "cam: found no `ball_beam` in its `reads`"),
+        (("calibrate", "walls", "cam"), 2, "cam: has no `wall`"),
+        (("calibrate", "wheel", "cam"), 2, "cam: has no `ball_beam` in its `reads`"),
         (
             ("calibrate", "camera", "cam", "--table", "craps"),
             2,
-            "--table: found no --log, expected both or neither",
+            "--table: also needs --log",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def test_ports_that_are_not_usb_are_left_out_and_an_empty_result_is_reported(
 ) -> None:
     (tmp_path / "class/tty/ttyS0").mkdir(parents=True)
     assert main(["udev", "--sys", str(tmp_path)]) == 1
-    assert "found no USB serial port" in capsys.readouterr().err
+    assert "no USB serial port is connected" in capsys.readouterr().err
 
 
 def test_a_serial_number_cannot_break_out_of_its_rule(

@@ -84,10 +84,10 @@ def test_a_card_signs_its_person_in(door: Door) -> None:
 def test_five_wrong_pins_lock_the_person_out_and_are_logged(door: Door) -> None:
     for left in range(MAX_TRIES - 1, 0, -1):
         refused = door.refused("ann", "9999")
-        assert (refused.code, f"{left} tr" in refused.says) == ("wrong", True)
+        assert (refused.code, f"{left} tr" in refused.message) == ("wrong", True)
     locked = door.refused("ann", "9999")
     assert locked.code == "locked_out"
-    assert "wait 15 min" in locked.says
+    assert "wait 15 min" in locked.message
     assert door.refused("ann", "1234").code == "locked_out"
     assert door.told == ["locked: person ann, after 5 wrong tries"]
     door.sessions.sign_in("pit 1", "bob", "2345")
@@ -115,7 +115,7 @@ def test_a_restart_keeps_the_wrong_tries(door: Door, tmp_path: Path) -> None:
     file = tmp_path / "tries.json"
     for left in range(MAX_TRIES - 1, 0, -1):
         door.restarted(file)
-        assert f"{left} tr" in door.refused("ann", "9999").says
+        assert f"{left} tr" in door.refused("ann", "9999").message
     door.restarted(file)
     assert door.refused("ann", "9999").code == "locked_out"
     assert file.stat().st_mode & 0o777 == 0o600
@@ -125,7 +125,7 @@ def test_a_restart_keeps_the_wrong_tries(door: Door, tmp_path: Path) -> None:
     door.clock.us += 1
     door.sessions.sign_in("pit 1", "ann", "1234")
     door.restarted(file)
-    assert "4 tries" in door.refused("ann", "9999").says
+    assert "4 tries" in door.refused("ann", "9999").message
 
 
 def test_a_lock_from_before_a_new_boot_lasts_no_longer_than_a_new_one(door: Door, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_lock_from_before_a_new_boot_lasts_no_longer_than_a_new_one(door: Door
         door.refused("ann", "9999")
     door.clock.us = 20_000_000
     door.restarted(file)
-    assert "wait 15 min" in door.refused("ann", "1234").says
+    assert "wait 15 min" in door.refused("ann", "1234").message
     door.clock.us += LOCKED_US
     door.sessions.sign_in("pit 1", "ann", "1234")
 

@@ -460,7 +460,7 @@ def release_signed_in(checkout: Path, key: Path) -> None:
     ("way", "told"),
     [
         ("signed", ""),
-        ("unsigned", "found no file, expected the release's signed list of files"),
+        ("unsigned", "the release's signed list of files is missing"),
         ("changed", "changed: controller/cli/release.py"),
         ("strange", "expected that of"),
         ("no key where it was", "release.pub: No such file or directory"),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from controller.cli.attempts import AttemptRef, exhibit_from_log
+from controller.cli.attempts import AttemptRef, load_log_exhibit
 from controller.technician.drawing import Exhibit
 from controller.technician.spin_picture import SpinSeen, spin_seen
 from controller.technician.throw_picture import ThrowSeen, throw_seen
@@ -12,7 +12,7 @@ LOGS = Path(__file__).parents[1] / "logs"
 
 def attempt(log: str, number: int) -> Exhibit:
     """Return one attempt of a recorded log."""
-    return exhibit_from_log(AttemptRef(str(LOGS / f"{log}.jsonl.gz"), number), None)
+    return load_log_exhibit(AttemptRef(str(LOGS / f"{log}.jsonl.gz"), number), None)
 
 
 def throw(log: str, number: int) -> ThrowSeen:

@@ -244,15 +244,15 @@ def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
     """Remove these seats; if the button is among them, it moves to the next player who stays."""
     stay = tuple(seat for seat in state.seats if str(seat) not in left)
     button = next((name for name in state.clockwise if name not in left), None) if state.button else None
-    asked = state.asked
-    if asked in left:
-        before = state.clockwise[: state.clockwise.index(asked)]
-        asked = next((name for name in reversed(before) if name not in left), None)
+    last_asked = state.asked
+    if last_asked in left:
+        before = state.clockwise[: state.clockwise.index(last_asked)]
+        last_asked = next((name for name in reversed(before) if name not in left), None)
     return state.replace(
         stage="button_draw" if not stay else state.stage,
         seats=stay,
         button=button,
-        asked=asked,
+        asked=last_asked,
         draws={name: rank for name, rank in state.draws.items() if name not in left},
         redraw=tuple(name for name in state.redraw if name not in left),
         gone=tuple(name for name in state.gone if name not in left),

@@ -103,7 +103,7 @@ class HighRoller(PlaysThrows):
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     @property
-    def attempt_under_way(self) -> bool:
+    def attempt_in_flight(self) -> bool:
         """Whether a throw is in progress and not called, or a card is owed."""
         attempts = self.attempts
         return attempts.under_way or attempts.state == "held" or bool(self._state.owed)
@@ -321,7 +321,7 @@ class HighRoller(PlaysThrows):
         if reading.t < self._rejection_reported_until_us:
             return
         self._rejection_reported_until_us = reading.t + REJECTION_REPORT_US
-        self._agenda.refuse_reading(reading, refused.code, refused.says)
+        self._agenda.refuse_reading(reading, refused.code, refused.message)
 
     # --- the button and the cards ---
 
@@ -373,7 +373,7 @@ class HighRoller(PlaysThrows):
             self._miss(card, refused)
 
     def _miss(self, card: Card, refused: InputRefused) -> None:
-        self._agenda.refuse_reading(card, refused.code, refused.says)
+        self._agenda.refuse_reading(card, refused.code, refused.message)
         if card.to is None:
             self._state = buying.missed(self._state)
 
@@ -434,8 +434,8 @@ class HighRoller(PlaysThrows):
         state = self._state
         if not state.sold:
             raise InputRefused("no_game")
-        said = f": {entered.reason}" if entered.reason else ""
-        reason = Reason(code=code, rule="!H-19", seen=f"by the {entered.by}{said}")
+        reason_text = f": {entered.reason}" if entered.reason else ""
+        reason = Reason(code=code, rule="!H-19", seen=f"by the {entered.by}{reason_text}")
         self._machine.fire("abandon")
         self._settle_last()
         self._become(buying.next_game(state, button_moves=False))

@@ -237,7 +237,7 @@ class Spins(WheelSpins):
         try:
             self._game.rule(entered)
         except InputRefused as refused:
-            self._agenda.refuse(entered, refused.code, refused.says)
+            self._agenda.refuse(entered, refused.code, refused.message)
 
     @property
     def revolutions(self) -> float | None:

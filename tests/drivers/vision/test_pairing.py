@@ -25,7 +25,7 @@ LATER_US = 5_000
 GRAVITY_MM_S2 = 9810.0
 
 
-def rig_of(lens: Lens, name: str) -> Rig:
+def load_rig(lens: Lens, name: str) -> Rig:
     places = np.array([[120, 80, 0], [480, 80, 0], [480, 320, 0], [120, 320, 0], [300, 200, 0]], float)
     pixels = lens.project(places)
     points = tuple(
@@ -36,7 +36,7 @@ def rig_of(lens: Lens, name: str) -> Rig:
     return Rig(RigFile(camera=name, table=TABLE, points=points, lens=solved_lens))
 
 
-RIGS = [rig_of(lens, name) for lens, name in zip(LENSES, ("left", "right"), strict=True)]
+RIGS = [load_rig(lens, name) for lens, name in zip(LENSES, ("left", "right"), strict=True)]
 
 
 def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Motion:

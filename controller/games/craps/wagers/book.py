@@ -174,7 +174,7 @@ class CrapsBook(Book):
         if not self._settings.lay_odds_follow_reduction.value:
             return []
         behind = self._book.behind(flat.id)
-        most = self._gates.most_odds_cents(behind[0], flat.stake_cents) if behind else None
+        most = self._gates.max_odds_cents(behind[0], flat.stake_cents) if behind else None
         excess = 0 if most is None else sum(odds.stake_cents for odds in behind) - most
         lines: list[AnswerLine] = []
         for odds in reversed(behind):

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from controller.games.craps.wagers.paytable import (
     BOX_NUMBERS,
-    LAID,
+    LAY_ODDS,
     Combined,
     CrapsPayTable,
     LineBet,
@@ -144,7 +144,7 @@ def _hard(number: int, pay: Pays, lost: str) -> Endings:
 
 def _odds_rows(odds: Mapping[OddsWager, Odds]) -> Iterator[Row]:
     for wager, bet in odds.items():
-        row = _against_number if wager in LAID else _for_number
+        row = _against_number if wager in LAY_ODDS else _for_number
         for number, pay in bet.pays.items():
             yield (wager, number), row(number, pay, bet.rule)
 

@@ -6,7 +6,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from controller.games.craps.wagers.decisions import CRAPS, ROLLS, Decisions, Ending, Endings
-from controller.games.craps.wagers.paytable import BOX_NUMBERS, FLAT, FLAT_OF, LAID, CrapsPayTable, rules_of
+from controller.games.craps.wagers.paytable import (
+    BOX_NUMBERS,
+    FLAT,
+    FLAT_OF,
+    LAY_ODDS,
+    CrapsPayTable,
+    rules_of,
+)
 from controller.games.craps.wagers.table_state import SharpShooterEndings
 from controller.settlement.paytable import (
     Chance,
@@ -142,7 +149,7 @@ def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
     for wager, odds in table.odds.items():
         flat = FLAT_OF[wager]
-        if wager not in LAID or multiple is None:
+        if wager not in LAY_ODDS or multiple is None:
             continue
         open_to_lay = [number for number in BOX_NUMBERS if number not in table.settings.no_lay_on.value]
         gains = {number: -edge_of[f"{wager} {number}"] for number in open_to_lay}
@@ -168,7 +175,7 @@ def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
     if settings.odds_multiple.value is None or settings.lay_odds_follow_reduction.value:
         return
     for wager, odds in table.odds.items():
-        if wager in LAID:
+        if wager in LAY_ODDS:
             yield Finding(
                 code="lay_outlasts_bet",
                 wager=wager,
@@ -181,7 +188,7 @@ def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
 def _untrue_odds(table: CrapsPayTable) -> Iterator[Finding]:
     for wager, odds in table.odds.items():
         for number, pay in odds.pays.items():
-            fair = Fraction(6, _ways(number)) if wager not in LAID else Fraction(_ways(number), 6)
+            fair = Fraction(6, _ways(number)) if wager not in LAY_ODDS else Fraction(_ways(number), 6)
             if pay.ratio.exact != fair:
                 yield Finding(
                     code="not_true_odds",

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from controller.games.craps.wagers.decisions import Decisions, Endings
-from controller.games.craps.wagers.paytable import FLAT_OF, LAID, CrapsPayTable, by_name, rules_of
+from controller.games.craps.wagers.paytable import FLAT_OF, LAY_ODDS, CrapsPayTable, by_name, rules_of
 from controller.games.craps.wagers.table_state import Bet, Bets, Dice
 from controller.settlement.book import (
     BOOK_AMOUNT,
@@ -97,8 +97,8 @@ VOCABULARY: tuple[type[Request], ...] = (
 _WITH_NUMBER = ("place", "place_lose", "hard", "horn_high")
 _DONT = ("dont_pass", "dont_come")
 _ONE_A_ROLL = {"pass": "CV1-PASS-1", "dont_pass": "CV1-DP-1"}
-_ANOTHER_LATER = "CV1-DC-8"
-_NO_ODDS_BEHIND = {"dont_pass_odds": "CV1-DP-9", "dont_come_odds": "CV1-DC-8"}
+_ONE_UNTIL_DECIDED = "CV1-DC-8"
+_NO_ODDS_RULES = {"dont_pass_odds": "CV1-DP-9", "dont_come_odds": "CV1-DC-8"}
 """The document's rule against odds behind a bet that is no longer up, if it has one."""
 
 
@@ -203,9 +203,9 @@ class Gates:
         bet.called_on = on
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
 
-    def most_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
+    def max_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
         """Return the maximum odds, in cents, behind a flat bet of this amount; None if there is no limit."""
-        return self._limits.most_odds_cents(odds, flat_cents)
+        return self._limits.max_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
         """Return why handing a bet back by No Action is refused; None if it is allowed."""
@@ -285,7 +285,7 @@ class Gates:
             if self._settings.one_come_per_roll.value and self._bet_this_roll(request):
                 if self._book.handed_back_this_roll(request.player, wager):
                     reason = f"a {wager} was taken down since the last roll; bet again after the next roll"
-                    return Refusal(_ANOTHER_LATER, reason)
+                    return Refusal(_ONE_UNTIL_DECIDED, reason)
                 reason = f"one {wager} per player and roll; bet on the next roll"
                 return Refusal(self._line[wager].made, reason)
         if wager in _DONT and self._book.has_lowered(request.player, wager):
@@ -314,12 +314,12 @@ class Gates:
                 and not self._book.accepts_id(request.base)
                 and self._settings.one_come_per_roll.value
             ):
-                rule = _NO_ODDS_BEHIND.get(request.wager, rule)
+                rule = _NO_ODDS_RULES.get(request.wager, rule)
             return Refusal(rule, f"{request.wager} need a {flat} bet by the same player that is up")
         if base.number is None:
             return Refusal(rule, f"{request.wager} are accepted once the {flat} has its number")
         policy = self._settings.no_lay_on
-        if request.wager in LAID and base.number in policy.value:
+        if request.wager in LAY_ODDS and base.number in policy.value:
             return Refusal(policy.rule, f"odds can't be laid on {base.number} at this table")
         return None
 
@@ -398,13 +398,13 @@ class Limits:
             f"found {cents} more",
         )
 
-    def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
+    def max_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
         """Return the maximum of such odds, in cents, behind a flat bet of this amount; None if unlimited."""
         multiple = self._settings.odds_multiple.value
         if bet.number is None or multiple is None:
             return None
         most = flat_cents * multiple
-        if bet.wager in LAID:
+        if bet.wager in LAY_ODDS:
             ratio = self._odds[bet.wager].pays[bet.number].ratio
             most = most * ratio.to // ratio.pays
         return most
@@ -418,9 +418,9 @@ class Limits:
         if bet.base is None:
             return None
         flat = self._book.bets[bet.base]
-        original = bet.wager in LAID and not self._settings.lay_odds_follow_reduction.value
+        original = bet.wager in LAY_ODDS and not self._settings.lay_odds_follow_reduction.value
         flat_cents = flat.original_cents if original else flat.stake_cents
-        most = self.most_odds_cents(bet, flat_cents)
+        most = self.max_odds_cents(bet, flat_cents)
         if most is None:
             return None
         odds = self._odds[bet.wager]

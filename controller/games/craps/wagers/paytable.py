@@ -32,7 +32,7 @@ FLAT_OF: Mapping[str, LineWager] = {
     "dont_come_odds": "dont_come",
 }
 """The flat bet that each kind of odds supports."""
-LAID = ("dont_pass_odds", "dont_come_odds")
+LAY_ODDS = ("dont_pass_odds", "dont_come_odds")
 """Odds that are laid: they win on a 7."""
 
 

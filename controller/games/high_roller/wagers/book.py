@@ -111,11 +111,13 @@ class End(Request, frozen=True, kw_only=True, tag="end"):
 _TABLE = "table"
 _NO_GAME = Refusal("H-START-1", "no game is open; open one with `game`")
 _ROLLING = Refusal("H-REBUY-1", "cards are bought before the dice are thrown; buy in the next game")
-_STAYS = Refusal("H-DEAL-1", "a card that was bought lies face up and stays in the game until it is decided")
+_CARD_STAYS = Refusal(
+    "H-DEAL-1", "a card that was bought lies face up and stays in the game until it is decided"
+)
 _UNKNOWN = Refusal(
     BOOK_ID, "no card with this id is in the game; name one that was bought and is still undecided"
 )
-_TWICE = Refusal(BOOK_ID, "a card with this id has already been bought; give each card its own id")
+_DUPLICATE_ID = Refusal(BOOK_ID, "a card with this id has already been bought; give each card its own id")
 _RUNNING = Refusal(
     "H-CLOSE-1", "a game is under way; finish or void it before you end the hours of operation"
 )
@@ -306,7 +308,7 @@ class HighRollerBook(Book):
     def _cannot_buy(self, bet: Bet) -> Refusal | None:
         player, price = str(bet.player), self._settings.card_cents
         if bet.id in self._ids:
-            return _TWICE
+            return _DUPLICATE_ID
         if bet.id.startswith(_GAME_LINE):
             return _GAME_ID
         if self._play is None:
@@ -344,7 +346,7 @@ class HighRollerBook(Book):
 
     def _refuse_change(self, request: Increase | Reduce | Remove) -> AnswerLine:
         in_game = self._play is not None and any(card.id == request.id for card in self._play.cards)
-        return (_STAYS if in_game else _UNKNOWN).refuse(request.id, str(request.__struct_config__.tag))
+        return (_CARD_STAYS if in_game else _UNKNOWN).refuse(request.id, str(request.__struct_config__.tag))
 
     def _take_turn(self, request: Throw | Illegal | Decline) -> list[AnswerLine]:
         do = str(request.__struct_config__.tag)

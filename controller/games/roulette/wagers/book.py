@@ -73,7 +73,7 @@ _FROZEN = Refusal("R-IRR-4", "No More Bets was called and the layout is frozen u
 _UNKNOWN = Refusal(
     BOOK_ID, "no bet with this id is on the layout; name an accepted bet that is still undecided"
 )
-_TWICE = Refusal(BOOK_ID, "a bet with this id has already been accepted; give each bet its own id")
+_DUPLICATE_ID = Refusal(BOOK_ID, "a bet with this id has already been accepted; give each bet its own id")
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class RouletteBook(Book):
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
         if bet.id in self._ids:
-            return [_TWICE.reject(bet.id, bet.wager, bet.amount)]
+            return [_DUPLICATE_ID.reject(bet.id, bet.wager, bet.amount)]
         refusal = _LATE if self._closed else None
         try:
             spot = self._layout.find(bet.wager, bet.numbers, bet.which)

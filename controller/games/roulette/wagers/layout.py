@@ -38,7 +38,7 @@ RULES: Mapping[str, str] = {
 }
 """The rule that defines each wager."""
 
-HOW_MANY: Mapping[str, int] = {"straight": 1, "split": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+NUMBERS_PER_WAGER: Mapping[str, int] = {"straight": 1, "split": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 """How many numbers the player names for each wager on numbers."""
 
 
@@ -122,7 +122,7 @@ class Layout:
             raise NoSuchSpot(rule, f"this wheel has no number {_listed(unknown)}; it has {self._range()}")
         if not self._inside[wager]:
             raise NoSuchSpot(rule, f"{wager} is not offered on a {self.wheel.replace('_', '-')} wheel")
-        count = HOW_MANY[wager]
+        count = NUMBERS_PER_WAGER[wager]
         if len(numbers) != count or len(covers) != count:
             raise NoSuchSpot(
                 rule, f"{wager} takes {count} different numbers, found {_listed(numbers) or 'none'}"

@@ -82,7 +82,7 @@ _STANDS = Refusal(
     "T-DEAL-4", "a wager stands until the deal; only a fold gives it up, and only a void deal returns it"
 )
 _UNKNOWN = Refusal(BOOK_ID, "no wager with this id is up; name an accepted wager that is still undecided")
-_TWICE = Refusal(BOOK_ID, "a wager with this id has already been accepted; give each wager its own id")
+_DUPLICATE_ID = Refusal(BOOK_ID, "a wager with this id has already been accepted; give each wager its own id")
 _BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are for Ante Bonus lines; use another id")
 _LATE = Refusal("T-DEAL-2", "betting has closed and the cards are out; bet again before the next deal")
 _NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
@@ -155,7 +155,7 @@ class ThreeCardBook(Book):
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
         if bet.id in self._ids:
-            return [_TWICE.reject(bet.id, bet.wager, bet.amount)]
+            return [_DUPLICATE_ID.reject(bet.id, bet.wager, bet.amount)]
         if bet.id.endswith(Bonus.ENDING):
             return [_BONUS_ID.reject(bet.id, bet.wager, bet.amount)]
         seat = str(bet.seat)

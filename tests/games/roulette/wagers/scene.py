@@ -10,7 +10,7 @@ import json
 from functools import cache
 
 from controller.games.roulette.wagers.book import RouletteBook
-from controller.games.roulette.wagers.layout import HOW_MANY
+from controller.games.roulette.wagers.layout import NUMBERS_PER_WAGER
 from controller.games.roulette.wagers.paytable import RoulettePayTable
 from controller.settings.paytables import load_paytable
 from controller.settlement.run import settle
@@ -54,7 +54,7 @@ def request(words: list[str]) -> dict[str, object]:
             return request(bet) | {"player": player}
         case [bet, wager, spot, cents]:
             where: dict[str, object] = (
-                {"numbers": spot.split("/")} if wager in HOW_MANY else {"which": int(spot)}
+                {"numbers": spot.split("/")} if wager in NUMBERS_PER_WAGER else {"which": int(spot)}
             )
             return request([bet, wager, cents]) | where
         case [bet, wager, cents]:

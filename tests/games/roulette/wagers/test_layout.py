@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.games.roulette.wagers.layout import HOW_MANY, RED, RULES, Layout, NoSuchSpot, colour
+from controller.games.roulette.wagers.layout import NUMBERS_PER_WAGER, RED, RULES, Layout, NoSuchSpot, colour
 
 LAYOUT = Layout()
 EUROPEAN = Layout("single_zero")
@@ -165,9 +165,9 @@ def test_a_place_covers_exactly_the_named_numbers_in_any_order(
     assert named[0] == named[1]
     if isinstance(named[0], str):
         assert named[0] == RULES[wager]
-    elif wager in HOW_MANY:
+    elif wager in NUMBERS_PER_WAGER:
         assert named[0] == frozenset(numbers)
-        assert len(numbers) == HOW_MANY[wager]
+        assert len(numbers) == NUMBERS_PER_WAGER[wager]
     else:
         assert named[0] in covers(LAYOUT, wager)
 

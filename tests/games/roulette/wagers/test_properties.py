@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.games.roulette.wagers.book import RouletteBook
-from controller.games.roulette.wagers.layout import HOW_MANY, RULES, Layout
+from controller.games.roulette.wagers.layout import NUMBERS_PER_WAGER, RULES, Layout
 from controller.settlement.run import settle
 from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable
 from tests.settlement.absurd import ends, keep, outlives
@@ -35,7 +35,7 @@ def bets(draw: st.DrawFn) -> list[Json]:
             "wager": spot.wager,
             "amount": cents,
         }
-        if spot.wager in HOW_MANY:
+        if spot.wager in NUMBERS_PER_WAGER:
             bet["numbers"] = draw(st.permutations(sorted(spot.covers)))
         elif spot.wager in ("column", "dozen"):
             bet["which"] = which
