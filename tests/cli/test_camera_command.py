@@ -61,7 +61,7 @@ def test_a_file_that_is_not_a_picture_is_exit_2(tmp_path: Path, capsys: pytest.C
     assert main(["camera", "read", str(tmp_path / "none.png"), "--die-px", "70"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert "no picture" in told.err
+    assert "is not a picture" in told.err
 
 
 @pytest.mark.parametrize("pixels", ["0", "-3", "wide", "inf", "nan"])

@@ -174,7 +174,7 @@ def test_a_board_that_may_run_other_files_is_not_verified(
 
 @pytest.mark.parametrize(
     ("device", "expected"),
-    [("consle", "expected one of console, shoe"), ("shoe", "a device of type shoe, expected a node")],
+    [("consle", "its devices are console, shoe"), ("shoe", "a device of type shoe, expected a node")],
 )
 def test_only_a_node_of_the_table_can_be_verified(
     controller: FakeController,

@@ -135,4 +135,4 @@ def test_a_page_that_cannot_be_written_is_reported_and_leaves_no_file(
 ) -> None:
     journal = journaled(rig_in(tmp_path), an_evening())
     assert main(["shift", "--journal", str(journal), "--page", str(tmp_path / "no" / "page.html")]) == 2
-    assert f"found no folder {tmp_path / 'no'}" in capsys.readouterr().err
+    assert f"the folder {tmp_path / 'no'} does not exist" in capsys.readouterr().err

@@ -46,7 +46,7 @@ def test_a_registered_person_keeps_the_pin_until_a_new_one_is_requested(
     add("4711", "--role", "boxperson")
     before = (tmp_path / REGISTER_FILE).read_bytes()
     assert add("0815", "--role", "dealer") == 2
-    assert "found ann already in the register, as boxperson; --replace sets" in capsys.readouterr().err
+    assert "ann is already in the register, as boxperson; --replace sets" in capsys.readouterr().err
     assert (tmp_path / REGISTER_FILE).read_bytes() == before
     assert add("0815", "--role", "dealer", "--replace") == 0
     assert "ann may sign in by PIN as dealer, replacing the previous entry" in capsys.readouterr().out
@@ -59,7 +59,7 @@ def test_no_pin_is_requested_if_the_role_is_missing(
     typed = io.StringIO("4711\n")
     monkeypatch.setattr("sys.stdin", typed)
     assert people("add", "ann", "--people", str(tmp_path)) == 2
-    assert "expected --role with one or more of" in capsys.readouterr().err
+    assert "use --role with one or more of" in capsys.readouterr().err
     assert typed.tell() == 0
 
 

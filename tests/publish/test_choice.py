@@ -36,7 +36,7 @@ def chosen(
 def test_the_default_is_an_engine_in_the_process() -> None:
     assert isinstance(chosen(PublishSettings(), Engine()), EmbeddedSink)
     assert isinstance(chosen(PublishSettings(to="embedded"), Engine()), EmbeddedSink)
-    with pytest.raises(ValueError, match="found `embedded` without a settlement engine"):
+    with pytest.raises(ValueError, match="`to: embedded` needs a settlement engine"):
         chosen(PublishSettings(to="embedded"))
 
 
@@ -56,7 +56,7 @@ def test_a_broker_is_chosen_by_name() -> None:
     sink = chosen(PublishSettings(to="mqtt", mqtt=MqttSettings(host="localhost")))
     assert isinstance(sink, MqttSink)
     sink.leave()
-    with pytest.raises(ValueError, match="without an `mqtt:` section"):
+    with pytest.raises(ValueError, match="needs an `mqtt:` section"):
         chosen(PublishSettings(to="mqtt"))
 
 
