@@ -43,7 +43,7 @@ from drivers.sim.setting import (
 )
 from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.stage import ORDERS, Claim, Clock, PacedClock, RealClock, Stage
-from drivers.sim.table import Act, act_of
+from drivers.sim.table import Act, build_act
 
 if TYPE_CHECKING:
     from drivers.sim.rendered_throws import Filmed
@@ -82,11 +82,11 @@ class RenderedEvening:
         """Return whether the next throw is computed."""
         return self._next.done()
 
-    def play(self, _seed: int, _count: int, _after_trouble: bool, /) -> Act:
+    def play(self, _seed: int, _count: int, _after_fault: bool, /) -> Act:
         """Return the next throw once it is computed, and start computing the one after it."""
         filmed = self._next.result()
         self._next = self._submit()
-        return act_of(filmed.feed, [filmed.scene])
+        return build_act(filmed.feed, [filmed.scene])
 
     def close(self) -> None:
         """Stop the process once it has computed the current throw."""
@@ -195,7 +195,7 @@ class Evening:
             self._claim.release()
 
     def _ended(self) -> bool:
-        return self._table.over and self._table.well and not self._arguments.technician
+        return self._table.over and self._table.is_faultless and not self._arguments.technician
 
     def _introduce(self) -> None:
         folder, name = shlex.quote(str(self._folder)), shlex.quote(str(self._file))

@@ -125,7 +125,7 @@ def list_faults() -> None:
     from drivers.sim.faults import FAULTS  # noqa: PLC0415 - as above
 
     for name, fault in FAULTS.items():
-        on = "all devices at once" if fault.all_devices else fault.only or ", ".join(fault.on)
+        on = "all devices at once" if fault.all_devices else fault.only_device or ", ".join(fault.on)
         print(f"{name} ({on}; {fault.seconds:g} s)\n    {fault.what}\n    see: {fault.sees}")
 
 

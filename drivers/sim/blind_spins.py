@@ -1,4 +1,5 @@
-"""Spins in which sensors fail: dust, stray pulses, dead beams, silence, a second mark, a blind pocket reader.
+"""Spins in which sensors fail: dust, stray pulses, failed beams, silence, a second mark, a failed pocket
+reader.
 
 Each kind plays one scene at its house, and states the correct outcomes if they do not follow from the number
 of turns.
@@ -13,136 +14,138 @@ from drivers.sim.wheel_motion import Push
 from drivers.sim.wheel_sensors import WHEEL
 
 
-def dust_missed(hand: Croupier) -> Spin:
+def dust_missed(croupier: Croupier) -> Spin:
     """Up to one pulse in five is missed."""
-    spin = hand.usual_spin()
-    spin.faults.missed = hand.rng.uniform(0.05, 0.2)
+    spin = croupier.usual_spin()
+    spin.faults.missed = croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
-def dust_doubled(hand: Croupier) -> Spin:
+def dust_doubled(croupier: Croupier) -> Spin:
     """Up to one pulse in five is doubled."""
-    spin = hand.usual_spin()
-    spin.faults.doubled = hand.rng.uniform(0.05, 0.2)
+    spin = croupier.usual_spin()
+    spin.faults.doubled = croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
-def dust(hand: Croupier) -> Spin:
+def dust(croupier: Croupier) -> Spin:
     """Pulses are missed and doubled, up to one in five each."""
-    spin = hand.usual_spin()
-    spin.faults.missed, spin.faults.doubled = hand.rng.uniform(0.05, 0.2), hand.rng.uniform(0.05, 0.2)
+    spin = croupier.usual_spin()
+    spin.faults.missed, spin.faults.doubled = croupier.rng.uniform(0.05, 0.2), croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
-def strays(hand: Croupier) -> Spin:
+def strays(croupier: Croupier) -> Spin:
     """The beams produce stray pulses, one every two to five seconds."""
-    spin = hand.usual_spin()
-    spin.faults.strays_hz = hand.rng.uniform(0.2, 0.5)
+    spin = croupier.usual_spin()
+    spin.faults.strays_hz = croupier.rng.uniform(0.2, 0.5)
     if spin.ball.turns < VALID_TURNS + 0.5:
         spin.also_accept("ghosts", "review")
     return spin
 
 
-def dust_and_strays(hand: Croupier) -> Spin:
+def dust_and_strays(croupier: Croupier) -> Spin:
     """One pulse in ten is missed, and about as many are strays."""
-    spin = hand.spin()
+    spin = croupier.spin()
     spin.faults.missed = 0.1
-    spin.faults.strays_hz = 0.1 * len(hand.house.wheel.beams_deg) * 0.8
+    spin.faults.strays_hz = 0.1 * len(croupier.house.wheel.beams_deg) * 0.8
     return spin
 
 
-def stray_before(hand: Croupier) -> Spin:
+def stray_before(croupier: Croupier) -> Spin:
     """A beam produces a stray pulse one to six seconds before the launch."""
-    spin = hand.usual_spin()
-    beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
-    spin.faults.strays_s.append((spin.launch_s - hand.rng.uniform(1.0, 6.0), beam))
+    spin = croupier.usual_spin()
+    beam = croupier.rng.randrange(len(croupier.house.wheel.beams_deg))
+    spin.faults.strays_s.append((spin.launch_s - croupier.rng.uniform(1.0, 6.0), beam))
     spin.begun_before = True
     if spin.ball.turns < VALID_TURNS:
         spin.also_accept("ghosts", "review")
     return spin
 
 
-def stray_after(hand: Croupier) -> Spin:
+def stray_after(croupier: Croupier) -> Spin:
     """A beam produces a stray pulse while the ball lies in its pocket."""
-    spin = hand.usual_spin()
+    spin = croupier.usual_spin()
     assert spin.play.fall is not None
-    beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
-    spin.faults.strays_s.append((spin.play.fall.settle_s + hand.rng.uniform(0.2, 3.0), beam))
+    beam = croupier.rng.randrange(len(croupier.house.wheel.beams_deg))
+    spin.faults.strays_s.append((spin.play.fall.settle_s + croupier.rng.uniform(0.2, 3.0), beam))
     return spin
 
 
-def dead_beam(hand: Croupier) -> Spin:
-    """One beam is dead all evening."""
-    spin = hand.usual_spin()
-    dead = int(hand.house.wheel.pocket_reader_deg) % len(hand.house.wheel.beams_deg)
+def dead_beam(croupier: Croupier) -> Spin:
+    """One beam has failed for the whole evening."""
+    spin = croupier.usual_spin()
+    dead = int(croupier.house.wheel.pocket_reader_deg) % len(croupier.house.wheel.beams_deg)
     spin.faults.dead_beams = frozenset((dead,))
     return spin
 
 
-def dead_beam_dust(hand: Croupier) -> Spin:
-    """One beam is dead all evening, and the others are dusty."""
-    spin = dead_beam(hand)
-    spin.faults.missed = hand.rng.uniform(0.02, 0.08)
+def dead_beam_dust(croupier: Croupier) -> Spin:
+    """One beam has failed for the whole evening, and the others are dusty."""
+    spin = dead_beam(croupier)
+    spin.faults.missed = croupier.rng.uniform(0.02, 0.08)
     return spin
 
 
-def dying_beam(hand: Croupier) -> Spin:
+def dying_beam(croupier: Croupier) -> Spin:
     """A beam fails in mid-run."""
-    spin = hand.spin()
-    spin.faults.dead_beams = frozenset((hand.rng.randrange(len(hand.house.wheel.beams_deg)),))
-    spin.faults.dead_from_s = hand.rng.uniform(spin.launch_s, spin.ball.end_s)
+    spin = croupier.spin()
+    spin.faults.dead_beams = frozenset((croupier.rng.randrange(len(croupier.house.wheel.beams_deg)),))
+    spin.faults.dead_from_s = croupier.rng.uniform(spin.launch_s, spin.ball.end_s)
     return spin
 
 
-def drop_stray(hand: Croupier) -> Spin:
+def drop_stray(croupier: Croupier) -> Spin:
     """The drop sensor produces a stray pulse in mid-run."""
-    spin = hand.spin()
-    turns = hand.rng.uniform(1.5, spin.ball.turns - 2.0)
+    spin = croupier.spin()
+    turns = croupier.rng.uniform(1.5, spin.ball.turns - 2.0)
     spin.faults.drop_strays_s.append(spin.ball.at(turns))
     return spin
 
 
-def drop_unsensed(hand: Croupier) -> Spin:
+def drop_unsensed(croupier: Croupier) -> Spin:
     """The drop sensor misses the ball."""
-    spin = hand.usual_spin()
+    spin = croupier.usual_spin()
     spin.faults.drop_unsensed = True
     spin.also_accept("drop", "review")
     return spin
 
 
-def silent_middle(hand: Croupier) -> Spin:
+def silent_middle(croupier: Croupier) -> Spin:
     """All beams are silent for half a turn to three turns of the ball in mid-run."""
-    spin = hand.spin(hand.rng.uniform(9.0, 22.0))
-    begin = hand.rng.uniform(1.0, spin.ball.turns - 5.0)
-    spin.faults.silent_beams.append((spin.ball.at(begin), spin.ball.at(begin + hand.rng.uniform(0.5, 3.0))))
+    spin = croupier.spin(croupier.rng.uniform(9.0, 22.0))
+    begin = croupier.rng.uniform(1.0, spin.ball.turns - 5.0)
+    spin.faults.silent_beams.append(
+        (spin.ball.at(begin), spin.ball.at(begin + croupier.rng.uniform(0.5, 3.0)))
+    )
     return spin
 
 
-def silent_end(hand: Croupier) -> Spin:
+def silent_end(croupier: Croupier) -> Spin:
     """All beams are silent in the last two to four turns before the drop."""
-    spin = hand.spin(hand.rng.uniform(9.0, 22.0))
-    begin = spin.ball.turns - hand.rng.uniform(2.0, 4.0)
+    spin = croupier.spin(croupier.rng.uniform(9.0, 22.0))
+    begin = spin.ball.turns - croupier.rng.uniform(2.0, 4.0)
     spin.faults.silent_beams.append((spin.ball.at(begin), spin.ball.end_s + 0.5))
     spin.also_accept("silence", "review")
     return spin
 
 
-def silent_launch(hand: Croupier) -> Spin:
+def silent_launch(croupier: Croupier) -> Spin:
     """The wheel is silent for 1.3 to 2.5 turns of its rotor, until some time into the run."""
-    spin = hand.spin(hand.rng.uniform(4.5, 16.0))
+    spin = croupier.spin(croupier.rng.uniform(4.5, 16.0))
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
-    ends = spin.ball.at(hand.rng.uniform(0.3, spin.ball.turns - 0.6))
-    spin.faults.silent.append((ends - turn_s * hand.rng.uniform(1.3, 2.5), ends))
+    ends = spin.ball.at(croupier.rng.uniform(0.3, spin.ball.turns - 0.6))
+    spin.faults.silent.append((ends - turn_s * croupier.rng.uniform(1.3, 2.5), ends))
     spin.also_accept("blind", "review")
     return spin
 
 
-def silent_before(hand: Croupier) -> Spin:
+def silent_before(croupier: Croupier) -> Spin:
     """The wheel is silent for one to 2.5 turns of its rotor, and is back before the launch."""
-    spin = hand.usual_spin()
+    spin = croupier.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
-    ends = spin.launch_s - hand.rng.uniform(0.2, 1.5) * turn_s
-    begins = max(ends - turn_s * hand.rng.uniform(1.0, 2.5), hand.now_s)
+    ends = spin.launch_s - croupier.rng.uniform(0.2, 1.5) * turn_s
+    begins = max(ends - turn_s * croupier.rng.uniform(1.0, 2.5), croupier.now_s)
     spin.faults.silent.append((begins, ends))
     if spin.launch_s - ends < 2.5 * turn_s:
         spin.also_accept("blind", "review")
@@ -155,104 +158,104 @@ def _away(spin: Spin, begins_s: float, ends_s: float) -> None:
     spin.extra += [gone, DeviceUp(t=round(ends_s * 1e6), dev=WHEEL)]
 
 
-def board_away_before(hand: Croupier) -> Spin:
+def board_away_before(croupier: Croupier) -> Spin:
     """The wheel's board is down for some seconds, and is back three or more rotor turns before the launch."""
-    spin = hand.usual_spin()
+    spin = croupier.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
-    ends = max(hand.now_s + 1.0, spin.launch_s - hand.rng.uniform(3.0, 4.0) * turn_s)
-    _away(spin, max(hand.now_s + 0.2, ends - hand.rng.uniform(1.0, 5.0)), ends)
+    ends = max(croupier.now_s + 1.0, spin.launch_s - croupier.rng.uniform(3.0, 4.0) * turn_s)
+    _away(spin, max(croupier.now_s + 0.2, ends - croupier.rng.uniform(1.0, 5.0)), ends)
     if spin.launch_s - ends < 2.5 * turn_s:
         spin.also_accept("away", "review")
     return spin
 
 
-def board_away_at(hand: Croupier) -> Spin:
+def board_away_at(croupier: Croupier) -> Spin:
     """The wheel's board is down at the launch, and is back in mid-run."""
-    spin = hand.spin(hand.rng.uniform(4.5, 18.0))
-    ends = spin.ball.at(hand.rng.uniform(0.2, spin.ball.turns - 0.6))
-    _away(spin, max(hand.now_s + 0.2, spin.launch_s - hand.rng.uniform(0.2, 6.0)), ends)
+    spin = croupier.spin(croupier.rng.uniform(4.5, 18.0))
+    ends = spin.ball.at(croupier.rng.uniform(0.2, spin.ball.turns - 0.6))
+    _away(spin, max(croupier.now_s + 0.2, spin.launch_s - croupier.rng.uniform(0.2, 6.0)), ends)
     spin.also_accept("away", "review")
     return spin
 
 
-def board_away_during(hand: Croupier) -> Spin:
+def board_away_during(croupier: Croupier) -> Spin:
     """The wheel's board goes down in mid-run for up to eight seconds."""
-    spin = hand.spin()
-    begins = spin.ball.at(hand.rng.uniform(0.5, spin.ball.turns - 0.3))
-    _away(spin, begins, begins + hand.rng.uniform(0.5, 8.0))
+    spin = croupier.spin()
+    begins = spin.ball.at(croupier.rng.uniform(0.5, spin.ball.turns - 0.3))
+    _away(spin, begins, begins + croupier.rng.uniform(0.5, 8.0))
     spin.also_accept("away", "review")
     return spin
 
 
-def board_away_after(hand: Croupier) -> Spin:
+def board_away_after(croupier: Croupier) -> Spin:
     """The wheel's board goes down after the drop for up to three seconds."""
-    spin = hand.spin()
-    begins = spin.ball.end_s + hand.rng.uniform(0.3, 3.0)
-    _away(spin, begins, begins + hand.rng.uniform(0.3, 3.0))
+    spin = croupier.spin()
+    begins = spin.ball.end_s + croupier.rng.uniform(0.3, 3.0)
+    _away(spin, begins, begins + croupier.rng.uniform(0.3, 3.0))
     spin.also_accept("away", "review")
     return spin
 
 
-def index_missed(hand: Croupier) -> Spin:
-    """The index sensor misses the rotor's mark now and then."""
-    spin = hand.usual_spin()
-    spin.faults.index_missed = hand.rng.uniform(0.08, 0.2)
+def index_missed(croupier: Croupier) -> Spin:
+    """The index sensor occasionally misses the rotor's mark."""
+    spin = croupier.usual_spin()
+    spin.faults.index_missed = croupier.rng.uniform(0.08, 0.2)
     spin.also_accept("index", "review")
     return spin
 
 
-def index_doubled(hand: Croupier) -> Spin:
+def index_doubled(croupier: Croupier) -> Spin:
     """The index sensor bounces."""
-    spin = hand.usual_spin()
-    spin.faults.index_doubled = hand.rng.uniform(0.1, 0.4)
+    spin = croupier.usual_spin()
+    spin.faults.index_doubled = croupier.rng.uniform(0.1, 0.4)
     return spin
 
 
-def second_mark(hand: Croupier) -> Spin:
+def second_mark(croupier: Croupier) -> Spin:
     """A scratch on the rotor also triggers the index sensor, always or sometimes."""
-    spin = hand.usual_spin()
-    spin.faults.second_mark = hand.rng.choice((0.5, hand.rng.uniform(0.1, 0.9)))
-    spin.faults.second_mark_seen = hand.rng.choice((1.0, 1.0, 0.6))
+    spin = croupier.usual_spin()
+    spin.faults.second_mark = croupier.rng.choice((0.5, croupier.rng.uniform(0.1, 0.9)))
+    spin.faults.second_mark_seen = croupier.rng.choice((1.0, 1.0, 0.6))
     spin.also_accept("index", "review")
     return spin
 
 
-def reader_missed(hand: Croupier) -> Spin:
+def reader_missed(croupier: Croupier) -> Spin:
     """The pocket reader misses the ball's second turn, its second and fourth, or its third."""
-    spin = hand.spin(longer_turns=3.0)
-    spin.faults.reader_misses = hand.rng.choice((frozenset((1,)), frozenset((1, 3)), frozenset((2,))))
+    spin = croupier.spin(longer_turns=3.0)
+    spin.faults.reader_misses = croupier.rng.choice((frozenset((1,)), frozenset((1, 3)), frozenset((2,))))
     return spin
 
 
-def reader_missed_often(hand: Croupier) -> Spin:
-    """The pocket reader misses a turn now and then."""
-    spin = hand.spin(longer_turns=hand.rng.uniform(3.0, 5.0))
-    spin.faults.reader_missed = hand.rng.uniform(0.1, 0.3)
+def reader_missed_often(croupier: Croupier) -> Spin:
+    """The pocket reader occasionally misses a turn."""
+    spin = croupier.spin(longer_turns=croupier.rng.uniform(3.0, 5.0))
+    spin.faults.reader_missed = croupier.rng.uniform(0.1, 0.3)
     spin.also_accept("reads", "review")
     return spin
 
 
-def reader_stray(hand: Croupier) -> Spin:
+def reader_stray(croupier: Croupier) -> Spin:
     """The pocket reader produces one stray pulse while the ball is at rest."""
-    spin = hand.usual_spin()
+    spin = croupier.usual_spin()
     spin.faults.reader_strays = 1
     spin.also_accept("reads", "review")
     return spin
 
 
-def reader_dead(hand: Croupier) -> Spin:
-    """The pocket reader is dead."""
-    spin = hand.spin()
+def reader_dead(croupier: Croupier) -> Spin:
+    """The pocket reader has failed."""
+    spin = croupier.spin()
     spin.faults.reader_dead = True
-    hand.turn_empty(spin)
+    croupier.turn_empty(spin)
     spin.must, spin.doubt = {"review"}, "reads"
     return spin
 
 
-def worn_wheel(hand: Croupier) -> Spin:
+def worn_wheel(croupier: Croupier) -> Spin:
     """A little of everything: dust, some stray pulses, a bouncing index sensor, a push before the launch."""
-    rng = hand.rng
-    spin = hand.spin(
+    rng = croupier.rng
+    spin = croupier.spin(
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(1.0, 11.0), 0.3, times=rng.uniform(1.0, 1.1))]
     )
     spin.faults.missed, spin.faults.doubled = rng.uniform(0.0, 0.1), rng.uniform(0.0, 0.1)

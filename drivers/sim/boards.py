@@ -17,7 +17,7 @@ from drivers.readings import COMMON, to_texts
 from drivers.shoe.device import LID_SWITCH, ShoeSettings, ShoeSpeaker
 
 MAX_KEPT = 16
-"""How many of its latest sentences a board can repeat."""
+"""The number of its latest sentences that a board can repeat."""
 ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
 CRYSTAL_PPM = 60.0
@@ -30,9 +30,9 @@ class Peer(Protocol):
 
     name: str
     hung: bool
-    """It neither receives nor sends, although its cable is good."""
-    deaf: bool
-    """It receives nothing but continues to send."""
+    """Whether it neither receives nor sends, although its cable is good."""
+    input_broken: bool
+    """Whether it receives nothing but continues to send."""
     clock: "BoardClock"
 
     def start(self, now_us: int) -> None:
@@ -40,7 +40,7 @@ class Peer(Protocol):
         ...
 
     def restart(self, now_us: int) -> None:
-        """Restart, with its memory lost."""
+        """Restart; the device's memory is lost."""
         ...
 
     def receive(self, now_us: int, data: bytes) -> None:
@@ -52,7 +52,7 @@ class Peer(Protocol):
         ...
 
     def tick(self, now_us: int) -> None:
-        """Handle what is due by now."""
+        """Handle everything that is due by now."""
         ...
 
     def next_due_us(self) -> int | None:
@@ -65,30 +65,30 @@ class Peer(Protocol):
 
 
 class BoardClock:
-    """A board's own clock, with any start value and an error of some ppm."""
+    """A board's own clock, with an arbitrary start value and an error of some ppm."""
 
     def __init__(self, now_us: int, starts_at: int, off_ppm: float) -> None:
         """Start the clock at the value `starts_at` now."""
         self.off_ppm = off_ppm
         self._since_us = now_us
-        self._stood_at = starts_at
+        self._start_value = starts_at
 
     def read(self, now_us: int) -> int:
         """Return its value at a table time."""
-        return self._stood_at + round((now_us - self._since_us) * (1 + self.off_ppm / 1e6))
+        return self._start_value + round((now_us - self._since_us) * (1 + self.off_ppm / 1e6))
 
-    def when(self, stands_at: int) -> int:
+    def when(self, value: int) -> int:
         """Return the table time at which the clock has this value, or a microsecond later."""
-        return self._since_us + int((stands_at - self._stood_at) / (1 + self.off_ppm / 1e6)) + 1
+        return self._since_us + int((value - self._start_value) / (1 + self.off_ppm / 1e6)) + 1
 
     def run(self, now_us: int, off_ppm: float) -> None:
-        """Run at another rate from now on."""
-        self._stood_at, self._since_us = self.read(now_us), now_us
+        """Run at a different rate from now on."""
+        self._start_value, self._since_us = self.read(now_us), now_us
         self.off_ppm = off_ppm
 
     def jump(self, by_us: int) -> None:
-        """Jump to another value."""
-        self._stood_at += by_us
+        """Jump to a different value."""
+        self._start_value += by_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Sensor:
     dev: str
     reads: tuple[str, ...]
     fixed_fields: frozenset[str] = frozenset()
-    """Fields given by the table's file, so that the board need not send them."""
+    """Fields that the table's file states, so that the board need not send them."""
 
 
 class Board:
@@ -116,7 +116,7 @@ class Board:
         """Create a board that can send these kinds, or one with these sensors by channel."""
         self.name = name
         self.hung = False
-        self.deaf = False
+        self.input_broken = False
         self.lamps: dict[str, str] = {}
         self._switches: dict[tuple[str, str], Switch] = {}
         """The state of each switch, by device and name."""
@@ -143,24 +143,24 @@ class Board:
 
     def receive(self, now_us: int, data: bytes) -> None:
         """Handle the table's sentences and carry out its commands."""
-        if self.hung or self.deaf:
+        if self.hung or self.input_broken:
             return
         clock_us = self.clock.read(now_us)
         for command in self._end.receive(clock_us, data):
             known = command.verb in ("lamp", "buzzer", "selftest")
             if command.verb == "lamp":
                 self.lamps[command.fields.get("name", "")] = command.fields.get("shows", "")
-            says = "all well" if command.verb == "selftest" else ("" if known else f"no {command.verb}")
-            self._end.acknowledge(clock_us, command.number, ok=known, message=says)
+            result = "all well" if command.verb == "selftest" else ("" if known else f"no {command.verb}")
+            self._end.acknowledge(clock_us, command.number, ok=known, message=result)
         self._send_switches(now_us)
 
     def _send_switches(self, now_us: int) -> None:
         """Report the switches' states to a table that has just connected, as a real board does."""
-        listens = self._end.pings >= FIRST_PINGS
-        if listens and not self._greeted:
+        is_listening = self._end.pings >= FIRST_PINGS
+        if is_listening and not self._greeted:
             for switch in tuple(self._switches.values()):
                 self.sense(now_us, msgspec.structs.replace(switch, t=now_us))
-        self._greeted = listens
+        self._greeted = is_listening
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
         """Send a reading, stamped with the board's clock at that time."""
@@ -171,9 +171,9 @@ class Board:
         kind, fields = to_texts(reading)
         channel, sensor = self._sensor_of(reading.dev)
         written = {name: text for name, text in fields.items() if name not in sensor.fixed_fields}
-        self.say(now_us, kind, written, seen_us=reading.t, channel=channel)
+        self.send_reading(now_us, kind, written, seen_us=reading.t, channel=channel)
 
-    def say(
+    def send_reading(
         self, now_us: int, kind: str, fields: Mapping[str, str], *, seen_us: int, channel: int = 0
     ) -> None:
         """Send any reading, valid or not."""
@@ -202,13 +202,13 @@ class Board:
         rng = self._rng
         off_ppm = rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM)
         # After one start in eight the clock wraps within the next minutes.
-        soon = CLOCK_US - rng.randrange(600_000_000)
-        starts_at = soon if rng.random() < 0.125 else rng.randrange(CLOCK_US)
+        near_wrap = CLOCK_US - rng.randrange(600_000_000)
+        starts_at = near_wrap if rng.random() < 0.125 else rng.randrange(CLOCK_US)
         self.clock = BoardClock(now_us, starts_at, off_ppm)
         boot, salt = (f"{rng.getrandbits(64):016X}" for _ in range(2))
-        does = ("lamp", "buzzer", "selftest")
+        commands = ("lamp", "buzzer", "selftest")
         reads = {channel: sensor.reads for channel, sensor in self._sensors.items()}
-        hello = Hello(self.name, FIRMWARE, boot, reads, does, MAX_KEPT)
+        hello = Hello(self.name, FIRMWARE, boot, reads, commands, MAX_KEPT)
         self._end = NodeEnd(hello, salt, key=self._key)
 
 
@@ -219,7 +219,7 @@ class SendOnlyDevice:
         """Create the device with this name."""
         self.name = name
         self.hung = False
-        self.deaf = False
+        self.input_broken = False
         self.clock = BoardClock(0, 0, 0.0)
         self._output: list[bytes] = []
         self._next_us = 0
@@ -238,7 +238,7 @@ class SendOnlyDevice:
         """Ignore the table's bytes."""
 
     def tick(self, now_us: int) -> None:
-        """Announce itself."""
+        """Send a message if one is due."""
         raise NotImplementedError
 
     def next_due_us(self) -> int | None:
@@ -276,9 +276,9 @@ class Script(SendOnlyDevice):
             place = self._lens.to_table(reading.x, reading.y)
             assert place is not None
             fields |= {"x": round(place[0], 2), "y": round(place[1], 2)}
-        self.say(kind_of(reading), fields, seen_us=reading.t)
+        self.print_reading(kind_of(reading), fields, seen_us=reading.t)
 
-    def say(self, kind: str, fields: Mapping[str, object], *, seen_us: int) -> None:
+    def print_reading(self, kind: str, fields: Mapping[str, object], *, seen_us: int) -> None:
         """Print any reading, valid or not."""
         stamp = {"t": self.clock.read(seen_us)} if self._stamps else {}
         if not self.hung:
@@ -289,7 +289,7 @@ class Script(SendOnlyDevice):
         if self.hung or now_us < self._next_us:
             return
         self._next_us = now_us + ALIVE_US
-        self.say("alive", {}, seen_us=now_us)
+        self.print_reading("alive", {}, seen_us=now_us)
 
 
 SHOE_SETTINGS: Mapping[str, str | float | list[str]] = {
@@ -329,7 +329,7 @@ class VirtualShoe(SendOnlyDevice):
                 pass
 
     def tick(self, now_us: int) -> None:
-        """Announce itself."""
+        """Send a message if one is due."""
         if not self.hung and now_us >= self._next_us:
             self._next_us = now_us + SHOE_ALIVE_US
             self._output.append(self._speaker.word("alive"))
@@ -339,7 +339,7 @@ Disturbance = Callable[[Random, bytes], list[tuple[int, bytes]]]
 """Return the pieces of a line that a bad cable delivers, each with its additional delay in microseconds."""
 
 USB_US = (200, 900)
-"""Shortest and longest delay of USB and the operating system without load."""
+"""Minimum and maximum delay of USB and the operating system without load."""
 
 
 class Wire:
@@ -395,9 +395,9 @@ class Cable:
         self.port: str | None = peer.name
         """The port's name at the table; None while the cable is pulled."""
         self.plugged = 0
-        """How often the cable has been plugged in; each time the port is a new one."""
+        """The number of times that the cable has been plugged in; each time creates a new port."""
         self.blocked = False
-        """The device's port accepts no bytes."""
+        """Whether the device's port accepts no bytes."""
         self.outbox = bytearray()
         """Bytes that have arrived at the table's end."""
         self.to_table = Wire(rng)
@@ -421,7 +421,7 @@ class Cable:
         self.to_peer.clear()
 
     def plug(self, port: str) -> None:
-        """Plug the cable in; bytes sent meanwhile are lost."""
+        """Plug the cable in; bytes sent while it was out are lost."""
         self.peer.take_output()
         self.port = port
         self.plugged += 1
@@ -433,8 +433,8 @@ class Cable:
 
     def run(self, now_us: int) -> None:
         """Handle what is due by now, and send the device's bytes."""
-        if heard := self.to_peer.take(now_us):
-            self.peer.receive(now_us, heard)
+        if received := self.to_peer.take(now_us):
+            self.peer.receive(now_us, received)
         due = self.peer.next_due_us()
         if due is not None and due <= now_us:
             self.peer.tick(now_us)
@@ -448,9 +448,9 @@ class Cable:
             self.to_table.send(now_us, output)
 
 
-def dropping(share: float) -> Disturbance:
-    """Lose this share of the lines."""
-    return lambda rng, line: [] if rng.random() < share else [(0, line)]
+def dropping(fraction: float) -> Disturbance:
+    """Lose this fraction of the lines."""
+    return lambda rng, line: [] if rng.random() < fraction else [(0, line)]
 
 
 def dropping_for_good(line_of_two: int) -> Disturbance:
@@ -464,32 +464,32 @@ def dropping_for_good(line_of_two: int) -> Disturbance:
     return drop
 
 
-def doubling(share: float) -> Disturbance:
-    """Deliver this share of the lines twice."""
-    return lambda rng, line: [(0, line)] * (2 if rng.random() < share else 1)
+def doubling(fraction: float) -> Disturbance:
+    """Deliver this fraction of the lines twice."""
+    return lambda rng, line: [(0, line)] * (2 if rng.random() < fraction else 1)
 
 
-def swapping(share: float, max_us: int) -> Disturbance:
-    """Delay this share of the lines so that later ones may overtake them."""
-    return lambda rng, line: [(rng.randint(1, max_us) if rng.random() < share else 0, line)]
+def swapping(fraction: float, max_us: int) -> Disturbance:
+    """Delay this fraction of the lines so that later ones may overtake them."""
+    return lambda rng, line: [(rng.randint(1, max_us) if rng.random() < fraction else 0, line)]
 
 
-def cutting(share: float) -> Disturbance:
-    """Cut off the end of this share of the lines, so that the next one begins in the same line."""
+def cutting(fraction: float) -> Disturbance:
+    """Cut off the end of this fraction of the lines, so that the next one begins in the same line."""
 
     def cut(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
-        if rng.random() >= share or len(line) < 2:
+        if rng.random() >= fraction or len(line) < 2:
             return [(0, line)]
         return [(0, line[: rng.randrange(1, len(line))].rstrip(b"\r\n"))]
 
     return cut
 
 
-def damaging(share: float) -> Disturbance:
-    """Flip one bit in this share of the lines."""
+def damaging(fraction: float) -> Disturbance:
+    """Flip one bit in this fraction of the lines."""
 
     def damage(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
-        if rng.random() >= share:
+        if rng.random() >= fraction:
             return [(0, line)]
         at = rng.randrange(len(line))
         return [(0, line[:at] + bytes([line[at] ^ 1 << rng.randrange(8)]) + line[at + 1 :])]

@@ -1,5 +1,5 @@
-"""A croupier at a wheel, who turns the rotor and launches, catches and removes balls, with the truth of each
-spin.
+"""A croupier at a wheel, who turns the rotor and launches, catches and removes balls, with the ground truth
+of each spin.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ MAX_SILENT_TURNS = 1.02
 """After more turns than this without a pulse nothing proves that the ball kept running; on a wheel with two
 beams one missed pulse is exactly one turn."""
 MAX_SCENE_S = 150.0
-"""No scene takes longer, even with seven turns of the slowest rotor at its end."""
+"""No scene takes longer than this, even with seven turns of the slowest rotor at its end."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,14 @@ class House:
     launch: Launch | None = None
     """A model of the ball's run other than the equation of motion."""
 
-    def launched(self, rng: Random, launch_s: float, turns: float, way: int) -> Run:
+    def launched(self, rng: Random, launch_s: float, turns: float, direction: int) -> Run:
         """Launch a ball to run about this many turns."""
         if self.launch is not None:
-            return self.launch(rng, launch_s, turns, way)
+            return self.launch(rng, launch_s, turns, direction)
         speed = launch_speed(self.law, self.bowl, turns)
-        return run(self.law, self.bowl, launch_s=launch_s, start=rng.random(), way=way, speed=speed)
+        return run(
+            self.law, self.bowl, launch_s=launch_s, start=rng.random(), direction=direction, speed=speed
+        )
 
 
 class SpinTruth(msgspec.Struct, kw_only=True):
@@ -83,9 +85,9 @@ class Spin:
     launch_s: float
     extra: list[AnyReading] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    """Why it is a No Spin, apart from too few turns."""
+    """The causes of a No Spin, apart from too few turns."""
     may: set[Accepted] = field(default_factory=set)
-    """Outcomes that are correct besides the verdict; `doubt` says why."""
+    """Outcomes that are correct besides the verdict; `doubt` states the reason."""
     doubt: str | None = None
     must: set[Accepted] | None = None
     """The only correct outcomes, if they do not follow from the number of turns."""
@@ -98,10 +100,10 @@ class Spin:
         """The last run."""
         return self.play.runs[-1]
 
-    def also_accept(self, why: str, *accepted: Accepted) -> None:
+    def also_accept(self, reason: str, *accepted: Accepted) -> None:
         """Accept these outcomes besides the verdict."""
         self.may |= set(accepted)
-        self.doubt = self.doubt or why
+        self.doubt = self.doubt or reason
 
 
 class Croupier:
@@ -135,10 +137,10 @@ class Croupier:
         """
         rng, house = self.rng, self.house
         launch_s = self.now_s + rng.uniform(*self._launches_after_s)
-        way = rng.choice((1, -1))
-        speed = way * rng.uniform(*house.rotor_speeds)
-        again = Push(self.now_s + rng.uniform(0.6, 2.5), rng.uniform(0.6, 1.6), speed)
-        all_pushes = [again, *pushes(launch_s)]
+        direction = rng.choice((1, -1))
+        speed = direction * rng.uniform(*house.rotor_speeds)
+        launch_push = Push(self.now_s + rng.uniform(0.6, 2.5), rng.uniform(0.6, 1.6), speed)
+        all_pushes = [launch_push, *pushes(launch_s)]
         rotor = Rotor(
             self.now_s,
             self.now_s + MAX_SCENE_S,
@@ -148,7 +150,7 @@ class Croupier:
             pushes=all_pushes,
         )
         turns = rng.uniform(7.0, 25.0) if turns is None else turns
-        ball = house.launched(rng, launch_s, turns, way if same_way else -way)
+        ball = house.launched(rng, launch_s, turns, direction if same_way else -direction)
         spin = Spin(Play([ball], rotor, None), Faults(), all_pushes, launch_s)
         if same_way:
             spin.reasons.append("same_direction")
@@ -228,7 +230,7 @@ class Croupier:
 
     def _truth(self, kind: str, spin: Spin, sensed: Sensed) -> SpinTruth:
         ball = spin.ball
-        proof = proven(self.house.wheel, ball, sensed, spin.faults)
+        proof = prove_turns(self.house.wheel, ball, sensed, spin.faults)
         reasons = list(spin.reasons)
         short = ball.turns < VALID_TURNS
         if short and spin.must is None:
@@ -279,7 +281,8 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a run's pulses prove: the fewest and the most turns, and the longest stretch without a pulse."""
+    """What a run's pulses prove: the minimum and maximum number of turns, and the longest stretch without a
+    pulse."""
 
     low: float
     high: float
@@ -287,18 +290,17 @@ class Proof:
     cuts: int
 
 
-def proven(wheel: Wheel, ball: Run, sensed: Sensed, faults: Faults) -> Proof:
-    """Return what the genuine pulses of a ball's run prove; its unseen start may reach back to the beam
-    before.
-    """
+def prove_turns(wheel: Wheel, ball: Run, sensed: Sensed, faults: Faults) -> Proof:
+    """Return what the genuine pulses of a ball's run prove; its unseen start may reach back to the preceding
+    beam."""
     inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
     if not inside:
         return Proof(0.0, ball.turns, ball.turns, 0)
-    places = [min(ball.gone(t), ball.turns) for t in inside]
+    places = [min(ball.turns_at(t), ball.turns) for t in inside]
     low = ball.turns - places[0]
-    first = (ball.start + ball.way * places[0]) % 1.0
+    first = (ball.start + ball.direction * places[0]) % 1.0
     living = [deg for beam, deg in enumerate(wheel.beams_deg) if beam not in faults.dead_beams]
-    backs = [((first - deg / 360) * ball.way) % 1.0 for deg in living]
+    backs = [((first - deg / 360) * ball.direction) % 1.0 for deg in living]
     back = min((gap for gap in backs if gap > 0.02), default=1.0)
     ends = [*places, ball.turns]
     return Proof(low, low + back, max(b - a for a, b in pairwise(ends)), len(inside))

@@ -1,4 +1,5 @@
-"""Simulated evenings at a dice table: throws of every kind, with the truth of each."""
+"""Simulated evenings at a dice table: throws of every kind, each with its ground truth, the correct
+outcome."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -108,14 +109,14 @@ KINDS: Mapping[str, Kind] = {
 }
 """Every kind of scripted throw by name."""
 THROWN = "thrown"
-"""A throw of rigid bodies from the bank, without scripted disturbances; its scene's kind says how it is
-thrown.
+"""A throw of rigid bodies from the bank, without scripted disturbances; its scene's kind states how the dice
+are thrown.
 """
 WATCHED = Conditions(exchanges=0.1)
 """The quality of the sensors for such throws."""
 
-FORGOTTEN = 0.08
-"""How often the stickperson forgets to enter that the dice are collected."""
+FORGET_PROBABILITY = 0.08
+"""Probability that the stickperson forgets to enter that the dice are collected."""
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 30.0 if name == "valid" else 1.0 for name in KINDS}
@@ -155,8 +156,8 @@ def throw(
         seen = in_order_of_arrival([*seen, (script.collected_us + rng.randint(200, 3000), collected)])
     assert script.truth is not None
     hits = sum(path.struck("far") for path in script.paths)
-    stands = msgspec.structs.replace(script.truth, dice=script.dice, any_order=script.swap_us is not None)
-    truth = _under(rules, hits, stands, script.truth)
+    with_dice = msgspec.structs.replace(script.truth, dice=script.dice, any_order=script.swap_us is not None)
+    truth = _adapt_to_rules(rules, hits, with_dice, script.truth)
     return Scene(kind=kind, start_us=start_us, end_us=script.collected_us, truth=truth), seen
 
 
@@ -172,11 +173,11 @@ def evening(
     for kind in rng.choices(list(weights), list(weights.values()), k=n):
         scene, seen = throw(kind, rng, now, table=table, rules=rules)
         scenes.append(scene)
-        if rng.random() < FORGOTTEN:
+        if rng.random() < FORGET_PROBABILITY:
             seen = [(arrived, r) for arrived, r in seen if not _is_collecting(r)]
         feed.extend(seen)
         now = scene.end_us + rng.randint(1_500_000, 4_000_000)
-        feed.extend(_between(rng, scene, now))
+        feed.extend(_inputs_between(rng, scene, now))
     header = Header(table=f"sim-dice-{seed}", ruleset=rules, dice_table=table)
     return header, in_order_of_arrival(feed), scenes
 
@@ -185,8 +186,8 @@ def _is_collecting(reading: AnyReading) -> bool:
     return isinstance(reading, Input) and reading.name == "dice_collected"
 
 
-def _between(rng: Random, scene: Scene, next_us: int) -> Feed:
-    """Return people's inputs between throws, some of them needless."""
+def _inputs_between(rng: Random, scene: Scene, next_us: int) -> Feed:
+    """Return people's inputs between throws, some of them unnecessary."""
     readings: list[AnyReading] = []
     after = rng.randint(scene.end_us + 50_000, next_us - 800_000)
     chance = rng.random()
@@ -204,17 +205,17 @@ def _between(rng: Random, scene: Scene, next_us: int) -> Feed:
 def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple[Scene, Feed]:
     flight = rng.choice(flights.for_wall(table))
     watch = Watch(flight, table, rng, start_us, WATCHED, rightward=rng.random() < 0.5)
-    seen, happened = watch.feed(), watch.truth
-    publishable = watch.scene_truth(happened)
-    truth = _under(rules, sum(map(bool, happened.hits)), publishable, publishable)
+    seen, physical_truth = watch.feed(), watch.truth
+    scene_truth = watch.scene_truth(physical_truth)
+    truth = _adapt_to_rules(rules, sum(map(bool, physical_truth.hits)), scene_truth, scene_truth)
     return Scene(kind=flight.kind, start_us=start_us, end_us=watch.collected_us, truth=truth), seen
 
 
-def _under(rules: Rules, hits: int, stands: Truth, truth: Truth) -> Truth:
+def _adapt_to_rules(rules: Rules, hits: int, with_dice: Truth, truth: Truth) -> Truth:
     """Return a truth as it is under these rules: in Craps Version 1 a missed wall is first a warning
     (CV1-SHOOT-4).
 
-    `hits` is how many dice struck the far wall; `stands` has the dice by the camera's numbering.
+    `hits` is the number of dice that struck the far wall; `with_dice` has the dice by the camera's numbering.
     """
     if rules == "craps-12-034":
         return truth
@@ -224,10 +225,10 @@ def _under(rules: Rules, hits: int, stands: Truth, truth: Truth) -> Truth:
     doubtful = "review" in truth.allowed
     if truth.verdict == "void" and hits:
         allowed: tuple[Verdict, ...] = ("valid", "review") if doubtful else ("valid",)
-        return Truth(verdict="valid", allowed=allowed, dice=stands.dice, any_order=stands.any_order)
+        return Truth(verdict="valid", allowed=allowed, dice=with_dice.dice, any_order=with_dice.any_order)
     if truth.verdict in ("void", "valid") and not hits:
-        either: tuple[Verdict, ...] = ("valid", "void", "review") if doubtful else ("valid", "void")
-        return Truth(verdict="valid", allowed=either, reasons=("no_wall_hit",), dice=stands.dice)
+        accepted: tuple[Verdict, ...] = ("valid", "void", "review") if doubtful else ("valid", "void")
+        return Truth(verdict="valid", allowed=accepted, reasons=("no_wall_hit",), dice=with_dice.dice)
     if truth.verdict == "review" and truth.ruled is None:
-        return msgspec.structs.replace(truth, allowed=("valid", "review"), dice=stands.dice)
+        return msgspec.structs.replace(truth, allowed=("valid", "review"), dice=with_dice.dice)
     return truth

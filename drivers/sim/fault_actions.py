@@ -1,4 +1,4 @@
-"""How each fault of a virtual table begins and ends."""
+"""The start and the end of each fault of a virtual table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from drivers.sim.boards import (
     swapping,
 )
 from drivers.sim.ss2_wheel import Ss2Wheel
-from drivers.sim.table import Dropped, VirtualTable
+from drivers.sim.table import DropCondition, VirtualTable
 
 Undo = Callable[[int], None]
 BURST_US = 100_000
@@ -36,7 +36,7 @@ DRIFT_STEP_PPM = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where and when a fault begins, with its own value or name."""
+    """The place and time at which a fault begins, with its own value or name."""
 
     table: VirtualTable
     device: str
@@ -51,18 +51,18 @@ class Site:
 
     def until_undone(self, every_us: int, do: Callable[[int], None]) -> Undo:
         """Repeat an action until the fault ends."""
-        going_on = True
+        active = True
 
-        def again(now_us: int) -> None:
-            if going_on:
+        def repeat(now_us: int) -> None:
+            if active:
                 do(now_us)
-                self.table.at(now_us + every_us, again)
+                self.table.at(now_us + every_us, repeat)
 
         def undo(_now_us: int) -> None:
-            nonlocal going_on
-            going_on = False
+            nonlocal active
+            active = False
 
-        self.table.at(self.now_us, again)
+        self.table.at(self.now_us, repeat)
         return undo
 
 
@@ -70,8 +70,8 @@ Work = Callable[[Site], Undo]
 """Begin a fault; return the function that ends it."""
 
 
-def concerned(table: VirtualTable, work: Work, device: str) -> tuple[str, ...]:
-    """Return the devices affected by a fault of this device, this one first."""
+def affected_devices(table: VirtualTable, work: Work, device: str) -> tuple[str, ...]:
+    """Return the devices affected by a fault of this device, beginning with this one."""
     return (device, _other_node(table, device)) if work is swap_cables else (device,)
 
 
@@ -127,7 +127,7 @@ def garbage(site: Site) -> Undo:
     return site.until_undone(BURST_US, burst)
 
 
-def _disturbing(make: Callable[[], Disturbance]) -> Work:
+def _disturb_lines(make: Callable[[], Disturbance]) -> Work:
     def work(site: Site) -> Undo:
         disturbance = make()
         disturbances = site.cable.to_table.disturbances
@@ -137,29 +137,29 @@ def _disturbing(make: Callable[[], Disturbance]) -> Work:
     return work
 
 
-half_lines = _disturbing(lambda: cutting(0.1))
-bit_errors = _disturbing(lambda: damaging(0.1))
-lost_lines = _disturbing(lambda: dropping(0.2))
-lost_for_good = _disturbing(lambda: dropping_for_good(0))
-repeated_lines = _disturbing(lambda: doubling(0.33))
-reordered_lines = _disturbing(lambda: swapping(0.2, 40_000))
+half_lines = _disturb_lines(lambda: cutting(0.1))
+bit_errors = _disturb_lines(lambda: damaging(0.1))
+lost_lines = _disturb_lines(lambda: dropping(0.2))
+lost_for_good = _disturb_lines(lambda: dropping_for_good(0))
+repeated_lines = _disturb_lines(lambda: doubling(0.33))
+reordered_lines = _disturb_lines(lambda: swapping(0.2, 40_000))
 
 
 def drift(site: Site) -> Undo:
     """Warm the board up, so that its clock's rate rises gradually; at the end it cools down again."""
     clock = site.cable.peer.clock
-    sound_ppm = clock.off_ppm
-    aim_ppm = 150.0 if site.value is None else site.value
+    healthy_ppm = clock.off_ppm
+    target_ppm = 150.0 if site.value is None else site.value
 
     def warm(now_us: int) -> None:
-        step = max(-DRIFT_STEP_PPM, min(DRIFT_STEP_PPM, aim_ppm - clock.off_ppm))
+        step = max(-DRIFT_STEP_PPM, min(DRIFT_STEP_PPM, target_ppm - clock.off_ppm))
         if step and site.cable.peer.clock is clock:
             clock.run(now_us, clock.off_ppm + step)
             site.table.at(now_us + DRIFT_STEP_US, warm)
 
     def undo(now_us: int) -> None:
-        nonlocal aim_ppm
-        aim_ppm = sound_ppm
+        nonlocal target_ppm
+        target_ppm = healthy_ppm
         warm(now_us)
 
     warm(site.now_us)
@@ -169,9 +169,9 @@ def drift(site: Site) -> Undo:
 def wild_clock(site: Site) -> Undo:
     """Make the board's clock run far faster than any crystal."""
     clock = site.cable.peer.clock
-    sound_ppm = clock.off_ppm
+    healthy_ppm = clock.off_ppm
     clock.run(site.now_us, 30_000.0 if site.value is None else site.value)
-    return lambda now_us: clock.run(now_us, sound_ppm)
+    return lambda now_us: clock.run(now_us, healthy_ppm)
 
 
 def clock_jump(site: Site) -> Undo:
@@ -191,33 +191,33 @@ def babble(site: Site) -> Undo:
     peer = site.cable.peer
     assert isinstance(peer, Board | Script)
 
-    def say(now_us: int) -> None:
+    def report(now_us: int) -> None:
         for _ in range(BABBLE_READINGS):
             peer.sense(now_us, Switch(t=now_us, dev=peer.name, name="key", open=False))
         site.cable.flush(now_us)
 
-    return site.until_undone(BABBLE_US, say)
+    return site.until_undone(BABBLE_US, report)
 
 
 def nonsense(site: Site) -> Undo:
     """Make the firmware send a die with seven spots."""
 
-    def say(now_us: int) -> None:
+    def report(now_us: int) -> None:
         fields = {"die": "3", "x": "10", "y": "20"}
         match site.cable.peer:
             case Board() as board if not board.hung:
-                board.say(now_us, "die_at", fields, seen_us=now_us)
+                board.send_reading(now_us, "die_at", fields, seen_us=now_us)
             case Script() as script:
-                script.say("die_at", fields, seen_us=now_us)
+                script.print_reading("die_at", fields, seen_us=now_us)
             case _:
                 pass
         site.cable.flush(now_us)
 
-    return site.until_undone(BURST_US, say)
+    return site.until_undone(BURST_US, report)
 
 
 def silence(site: Site) -> Undo:
-    """Hang the device; afterwards it continues where it was, with its clock."""
+    """Hang the device; afterwards it continues where it stopped, with its clock."""
     peer = site.cable.peer
     peer.hung = True
 
@@ -230,10 +230,10 @@ def silence(site: Site) -> Undo:
 def deaf(site: Site) -> Undo:
     """Make the device receive nothing."""
     peer = site.cable.peer
-    peer.deaf = True
+    peer.input_broken = True
 
     def undo(_now_us: int) -> None:
-        peer.deaf = False
+        peer.input_broken = False
 
     return undo
 
@@ -265,15 +265,15 @@ def power_cycle(site: Site) -> Undo:
     return undo
 
 
-def _dropping(site: Site, dropped: Dropped) -> Undo:
-    site.table.dropped.append(dropped)
-    return lambda _now_us: site.table.dropped.remove(dropped)
+def _drop_readings(site: Site, dropped: DropCondition) -> Undo:
+    site.table.drop_conditions.append(dropped)
+    return lambda _now_us: site.table.drop_conditions.remove(dropped)
 
 
 def dead_sensor(site: Site) -> Undo:
     """Make this device's sensors detect nothing, although its board works."""
     devices = site.cable.devices
-    return _dropping(site, lambda reading: reading.dev in devices)
+    return _drop_readings(site, lambda reading: reading.dev in devices)
 
 
 def hidden_die(site: Site) -> Undo:
@@ -283,13 +283,13 @@ def hidden_die(site: Site) -> Undo:
     def hides(reading: AnyReading) -> bool:
         return isinstance(reading, DieAt | DieRest | DieReleased) and reading.die == die
 
-    return _dropping(site, hides)
+    return _drop_readings(site, hides)
 
 
 def dead_beam(site: Site) -> Undo:
     """Make one beam detect nothing."""
     beam = 0 if site.value is None else round(site.value)
-    return _dropping(site, lambda reading: isinstance(reading, BallBeam) and reading.beam == beam)
+    return _drop_readings(site, lambda reading: isinstance(reading, BallBeam) and reading.beam == beam)
 
 
 def stuck_button(site: Site) -> Undo:
@@ -365,7 +365,7 @@ def wheel_no_number(site: Site) -> Undo:
 
 def wheel_self_test(site: Site) -> Undo:
     """Make the wheel report a self-test fault."""
-    _wheel(site).say(b"*F %d" % (11 if site.value is None else round(site.value)))
+    _wheel(site).send_line(b"*F %d" % (11 if site.value is None else round(site.value)))
     site.cable.flush(site.now_us)
     return _nothing
 

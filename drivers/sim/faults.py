@@ -1,4 +1,5 @@
-"""The faults that a virtual table can have, what a technician should see of each, and orders for them."""
+"""The faults that a virtual table can have, what a technician should see when they occur, and orders to begin
+them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,21 +23,21 @@ _WHEEL: tuple[DeviceKind, ...] = ("ss2",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One kind of fault; `seconds` is how long it lasts by default."""
+    """One kind of fault; `seconds` is its default duration."""
 
     what: str
     sees: str
-    do: Work
+    action: Work
     seconds: float
     on: tuple[DeviceKind, ...] = _ANY
     codes: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
     """The device must report one of these codes if the fault lasts for `seconds`."""
-    only: str = ""
-    """The only device that can have it, for a fault of sensors or people."""
+    only_device: str = ""
+    """The only device that can have this fault, if it is a fault of sensors or people."""
     all_devices: bool = False
 
 
-def _each(*codes: str) -> Mapping[DeviceKind, tuple[str, ...]]:
+def _for_any_device(*codes: str) -> Mapping[DeviceKind, tuple[str, ...]]:
     return dict.fromkeys(_ANY, codes)
 
 
@@ -45,104 +46,104 @@ FAULTS: Mapping[str, Fault] = {
     "unplug": Fault(
         what="the cable is pulled, and plugged in again at the end",
         sees="device_down unplugged, then no_port; device_up automatically within 3 s of plugging in",
-        do=actions.unplug,
+        action=actions.unplug,
         seconds=3.0,
-        codes=_each(*_PULLED),
+        codes=_for_any_device(*_PULLED),
     ),
     "other_name": Fault(
         what="the cable is pulled and plugged in under another name (NAME-other) until the end",
         sees="device_down unplugged, then no_port, which names the missing port",
-        do=actions.other_name,
+        action=actions.other_name,
         seconds=4.0,
-        codes=_each(*_PULLED),
+        codes=_for_any_device(*_PULLED),
     ),
     "swap_cables": Fault(
         what="the cables of this node and of another are swapped until the end",
         sees="device_down wrong_device for both, naming the node that answers",
-        do=actions.swap_cables,
+        action=actions.swap_cables,
         seconds=6.0,
         on=_NODE,
-        codes=_each("wrong_device"),
+        codes=_for_any_device("wrong_device"),
     ),
     "garbage": Fault(
         what="bursts of random bytes on the line",
         sees="device_fault noisy_line for a node (readings still count), device_down bad_reading for a script"
         " or a shoe; an SS2 wheel only counts malformed lines",
-        do=actions.garbage,
+        action=actions.garbage,
         seconds=4.0,
         codes={"node": ("noisy_line",), "json-camera": ("bad_reading",), "shoe": ("bad_reading",)},
     ),
     "half_lines": Fault(
         what="every tenth line is cut off and the next begins in the same line",
         sees="the table requests lines again: counters half and recovered rise; sentences_lost if that fails",
-        do=actions.half_lines,
+        action=actions.half_lines,
         seconds=3.0,
     ),
     "bit_errors": Fault(
         what="one bit is wrong in every tenth line",
         sees="the table requests lines again: counters bad_crc and recovered rise; noisy_line if it lasts",
-        do=actions.bit_errors,
+        action=actions.bit_errors,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_lines": Fault(
         what="every fifth line is lost",
         sees="the table requests lines again: counters gaps and recovered rise; sentences_lost if that fails",
-        do=actions.lost_lines,
+        action=actions.lost_lines,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_for_good": Fault(
         what="every second sentence of a node is lost, even when it is repeated",
         sees="device_down sentences_lost, and device_up half a second after the last loss",
-        do=actions.lost_for_good,
+        action=actions.lost_for_good,
         seconds=3.0,
         on=_NODE,
-        codes=_each("sentences_lost"),
+        codes=_for_any_device("sentences_lost"),
     ),
     "repeated_lines": Fault(
         what="every third line arrives twice",
         sees="only the counter repeated rises; no reading counts twice",
-        do=actions.repeated_lines,
+        action=actions.repeated_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "reordered_lines": Fault(
         what="every fifth line arrives up to 40 ms late, after others",
         sees="only the counters gaps and recovered rise",
-        do=actions.reordered_lines,
+        action=actions.reordered_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "drift": Fault(
         what="the board warms up until its clock runs 150 ppm fast (value: another number of ppm)",
         sees="only drift_ppm in the device's status changes; times stay correct",
-        do=actions.drift,
+        action=actions.drift,
         seconds=40.0,
         on=("node", "json-camera"),
     ),
     "wild_clock": Fault(
         what="the board's clock runs 3 % fast (value: another error in ppm)",
         sees="device_down clock_step, repeatedly",
-        do=actions.wild_clock,
+        action=actions.wild_clock,
         seconds=8.0,
         on=_NODE,
-        codes=_each("clock_step"),
+        codes=_for_any_device("clock_step"),
     ),
     "clock_jump": Fault(
         what="the board's clock jumps by 30 s (value: another number of milliseconds)",
         sees="device_down bad_clock with its next reading, clock_step within 4 s, then device_up: a fault of"
         " half a second, which `tablectl devices` keeps as the device's last fault",
-        do=actions.clock_jump,
+        action=actions.clock_jump,
         seconds=5.0,
         on=_NODE,
-        codes=_each("clock_step", "bad_clock"),
+        codes=_for_any_device("clock_step", "bad_clock"),
     ),
     "restart": Fault(
         what="the board's supply dips and it restarts",
         sees="device_down restarted, device_up a quarter of a second later; for a script bad_clock, since its"
         " clock starts again",
-        do=actions.restart,
+        action=actions.restart,
         seconds=1.0,
         on=("node", "json-camera"),
         codes={"node": ("restarted",), "json-camera": ("bad_clock",)},
@@ -150,119 +151,119 @@ FAULTS: Mapping[str, Fault] = {
     "babble": Fault(
         what="a sensor oscillates: three thousand readings a second",
         sees="device_down babbling; device_up half a second after it falls quiet",
-        do=actions.babble,
+        action=actions.babble,
         seconds=1.5,
         on=("node", "json-camera"),
-        codes=_each("babbling"),
+        codes=_for_any_device("babbling"),
     ),
     "nonsense": Fault(
         what="the firmware sends impossible readings",
         sees="device_down bad_reading, quoting one; device_up half a second after the last",
-        do=actions.nonsense,
+        action=actions.nonsense,
         seconds=1.0,
         on=("node", "json-camera"),
-        codes=_each("bad_reading"),
+        codes=_for_any_device("bad_reading"),
     ),
     "silence": Fault(
         what="the device hangs: it neither receives nor sends",
         sees="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); its port is reopened, but"
         " not a shoe's",
-        do=actions.silence,
+        action=actions.silence,
         seconds=7.0,
-        codes=_each("silent"),
+        codes=_for_any_device("silent"),
     ),
     "deaf": Fault(
         what="the wire from the table to the board is broken",
         sees="device_down deaf after 1.9 s; its port is reopened",
-        do=actions.deaf,
+        action=actions.deaf,
         seconds=5.0,
         on=_NODE,
-        codes=_each("deaf"),
+        codes=_for_any_device("deaf"),
     ),
     "stuck_writer": Fault(
         what="the device's port accepts no bytes (only behind real ports)",
         sees="device_down stuck_writer half a second after the table sends something",
-        do=actions.stuck_writer,
+        action=actions.stuck_writer,
         seconds=5.0,
         on=_NODE,
-        codes=_each("stuck_writer"),
+        codes=_for_any_device("stuck_writer"),
     ),
     "power_cycle": Fault(
         what="all devices lose power at once and restart at the end",
         sees="device_down for all; device_up for nodes a second after power is back, for a wheel after 4 s",
-        do=actions.power_cycle,
+        action=actions.power_cycle,
         seconds=3.0,
-        codes=_each(*_PULLED),
+        codes=_for_any_device(*_PULLED),
         all_devices=True,
     ),
     "dead_sensor": Fault(
         what="the board works but its sensors detect nothing",
         sees="no fault: throws and spins go to review because readings are missing or contradictory",
-        do=actions.dead_sensor,
+        action=actions.dead_sensor,
         seconds=15.0,
         on=("node", "json-camera", "shoe"),
     ),
     "hidden_die": Fault(
         what="something hides die 1 from the camera (value: another die)",
         sees="no device fault: the throw goes to review, or is called if nothing was missed",
-        do=actions.hidden_die,
+        action=actions.hidden_die,
         seconds=2.0,
         on=("node", "json-camera"),
-        only="cam",
+        only_device="cam",
     ),
     "dead_beam": Fault(
         what="track beam 0 detects nothing (value: another beam)",
         sees="no change in any call: the other beams count the ball's turns",
-        do=actions.dead_beam,
+        action=actions.dead_beam,
         seconds=60.0,
         on=_NODE,
-        only="wheel",
+        only_device="wheel",
     ),
     "stuck_button": Fault(
         what="a console button sticks and sends no_roll or no_spin five times a second (name: another input)",
         sees="input.refused repeatedly between attempts; an attempt made meanwhile is a No Roll or No Spin;"
         " soon the fault button_stuck, which locks the table until ten seconds after the last input",
-        do=actions.stuck_button,
+        action=actions.stuck_button,
         seconds=3.0,
         on=_NODE,
-        only="console",
+        only_device="console",
     ),
     "open_door": Fault(
         what="the service door is opened; at the end it is closed and the supervisor unlocks the table",
         sees="table.locked by the door; throws and spins do not count until table.unlocked",
-        do=actions.open_door,
+        action=actions.open_door,
         seconds=5.0,
         on=_NODE,
-        only="console",
+        only_device="console",
     ),
     "wheel_component": Fault(
         what="the wheel reports a failed component (flag 4) in play",
-        sees="device_fault component; a spin under way goes to review",
-        do=actions.wheel_flags(4),
+        sees="device_fault component; a spin in progress goes to review",
+        action=actions.wheel_flags(4),
         seconds=60.0,
         on=_WHEEL,
-        codes=_each("component"),
+        codes=_for_any_device("component"),
     ),
     "wheel_encoder": Fault(
         what="the wheel's encoder reports 95.3 rpm in play",
         sees="device_fault rotor_speed and the fault device_doubtful until a game's speed is normal again; a"
-        " spin under way goes to review",
-        do=actions.wheel_encoder,
+        " spin in progress goes to review",
+        action=actions.wheel_encoder,
         seconds=60.0,
         on=_WHEEL,
-        codes=_each("rotor_speed"),
+        codes=_for_any_device("rotor_speed"),
     ),
     "wheel_no_number": Fault(
         what="the wheel goes on to the next game without showing a number",
         sees="the spin goes to review: its number was not witnessed",
-        do=actions.wheel_no_number,
+        action=actions.wheel_no_number,
         seconds=60.0,
         on=_WHEEL,
     ),
     "wheel_cut_frames": Fault(
         what="the wheel's buffer overflows: frames are cut off and run into the next",
         sees="the counter malformed rises; a result between two missing frames goes to review",
-        do=actions.half_lines,
+        action=actions.half_lines,
         seconds=10.0,
         on=_WHEEL,
     ),
@@ -270,25 +271,25 @@ FAULTS: Mapping[str, Fault] = {
         what="the wheel reports that its sensor 1 is stuck (value: another code of its self-test)",
         sees="device_fault self_test_11 and the fault device_component: the table is locked until a person"
         " approves the wheel or it restarts",
-        do=actions.wheel_self_test,
+        action=actions.wheel_self_test,
         seconds=1.0,
         on=_WHEEL,
-        codes=_each("self_test_11"),
+        codes=_for_any_device("self_test_11"),
     ),
     "wheel_setting": Fault(
         what="parameter m is set to 20000 rpm and the wheel power-cycled; at the end it is corrected",
         sees="device_fault power_cycle if a number had been shown, then device_down configuration, naming"
         " both values",
-        do=actions.wheel_setting,
+        action=actions.wheel_setting,
         seconds=25.0,
         on=_WHEEL,
-        codes=_each("configuration", "power_cycle"),
+        codes=_for_any_device("configuration", "power_cycle"),
     ),
 }
 """Every fault by its name."""
 
 
-def kind_of(cable: Cable) -> DeviceKind:
+def device_kind(cable: Cable) -> DeviceKind:
     """Return the type of the device on this cable."""
     match cable.peer:
         case Board():
@@ -319,20 +320,24 @@ _decode_order = msgspec.json.Decoder(FaultOrder).decode
 
 
 class FaultOrderError(ValueError):
-    """An order that can't be carried out; the message says what was found and what was expected."""
+    """Raised for an order that can't be carried out; the message states what was found and what was
+    expected."""
 
 
-def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
+def devices_able(table: VirtualTable, name: str) -> tuple[str, ...]:
     """Return the devices of a table that can have this fault."""
     fault = FAULTS[name]
     if fault.all_devices:
         return ("",)
-    if fault.do is actions.swap_cables and sum(kind_of(c) == "node" for c in table.cables.values()) < 2:
+    if (
+        fault.action is actions.swap_cables
+        and sum(device_kind(c) == "node" for c in table.cables.values()) < 2
+    ):
         return ()
     return tuple(
         device
         for device, cable in table.cables.items()
-        if kind_of(cable) in fault.on and fault.only in ("", device)
+        if device_kind(cable) in fault.on and fault.only_device in ("", device)
     )
 
 
@@ -350,14 +355,17 @@ def carry_out(table: VirtualTable, order: FaultOrder, now_us: int) -> Began:
     """Begin a fault now; it ends after its duration.
 
     Raises:
-        FaultOrderError: there is no such fault or device, the device can't have it, or it has another fault.
+        FaultOrderError: There is no such fault or device, the device can't have this fault, or it already
+            has a fault.
     """
     fault = FAULTS.get(order.fault)
     if fault is None:
         raise FaultOrderError(f"found fault {order.fault!r}, expected one of {', '.join(FAULTS)}")
-    devices = fitting(table, order.fault)
+    devices = devices_able(table, order.fault)
     if not devices:
-        raise FaultOrderError(f"{order.fault}: no device of this table can have it")
+        raise FaultOrderError(
+            f"{order.fault}: no device of this table can have this fault; choose a different one"
+        )
     device = order.device or devices[0]
     if device not in devices:
         raise FaultOrderError(f"{order.fault}: found device {device!r}, expected one of {', '.join(devices)}")
@@ -366,23 +374,23 @@ def carry_out(table: VirtualTable, order: FaultOrder, now_us: int) -> Began:
         raise FaultOrderError(
             f"{order.fault}: found {seconds} seconds, expected more than 0, up to {MAX_SECONDS:g}"
         )
-    concerned = actions.concerned(table, fault.do, device)
-    if any(map(table.troubled, concerned)) or (fault.all_devices and not table.well):
+    affected_devices = actions.affected_devices(table, fault.action, device)
+    if any(map(table.has_fault, affected_devices)) or (fault.all_devices and not table.is_faultless):
         raise FaultOrderError(
             f"{order.fault}: {device or 'a device'} already has a fault; wait until it ends"
         )
-    undo = fault.do(actions.Site(table, device, now_us, order.value, order.name))
+    undo = fault.action(actions.Site(table, device, now_us, order.value, order.name))
     cable = table.cables.get(device) or next(iter(table.cables.values()))
-    short = seconds < fault.seconds
+    shortened = seconds < fault.seconds
     began = Began(
         t=now_us,
         fault=order.fault,
         device=device,
         seconds=seconds,
-        codes=() if short else tuple(fault.codes.get(kind_of(cable), ())),
+        codes=() if shortened else tuple(fault.codes.get(device_kind(cable), ())),
         sees=fault.sees,
     )
-    table.begin(began, undo, now_us + round(seconds * 1e6), also=concerned[1:])
+    table.begin(began, undo, now_us + round(seconds * 1e6), also_affected=affected_devices[1:])
     return began
 
 
@@ -397,7 +405,7 @@ class Schedule:
         self._rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._every_s = every_s
         self._stopped = False
-        self._names = [name for name in FAULTS if name not in without and fitting(table, name)]
+        self._names = [name for name in FAULTS if name not in without and devices_able(table, name)]
 
     def start(self, now_us: int) -> None:
         """Schedule the first fault."""
@@ -411,10 +419,10 @@ class Schedule:
         if self._stopped or self._table.over:
             return
         name = self._rng.choice(self._names)
-        device = self._rng.choice(fitting(self._table, name))
-        concerned = actions.concerned(self._table, FAULTS[name].do, device)
-        free = not any(map(self._table.troubled, concerned))
-        if free and (self._table.well or not FAULTS[name].all_devices):
+        device = self._rng.choice(devices_able(self._table, name))
+        affected_devices = actions.affected_devices(self._table, FAULTS[name].action, device)
+        free = not any(map(self._table.has_fault, affected_devices))
+        if free and (self._table.is_faultless or not FAULTS[name].all_devices):
             carry_out(self._table, FaultOrder(fault=name, device=device), now_us)
         self._table.at(now_us + self._gap_us(), self._next)
 

@@ -1,4 +1,4 @@
-"""Render a film of two thrown dice as a camera over one end of the table sees them.
+"""Renders a video of two thrown dice as a camera over one end of the table sees them.
 
 Pictures have perspective, lens distortion, a lamp, shadows, motion blur, translucence and noise. Lengths are
 millimetres on the table: x, y on the felt, z up. Needs the extra `vision`. The tests of the dice camera read
@@ -48,7 +48,7 @@ class Lens:
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """k1, k2, p1, p2, as in OpenCV."""
     middle_px: tuple[float, float] | None = None
-    """The principal point; None: the middle of the picture."""
+    """The principal point; None stands for the middle of the picture."""
 
     @property
     def middle(self) -> tuple[float, float]:
@@ -111,18 +111,18 @@ class Look:
 
     body: tuple[int, int, int] = (40, 30, 190)
     pips: tuple[int, int, int] = (240, 245, 245)
-    pip_share: float = 0.09
+    pip_fraction: float = 0.09
     """A pip's radius as a fraction of the edge."""
-    pitch_share: float = 0.27
+    pitch_fraction: float = 0.27
     """Distance of the outer pips from the middle of the face, as a fraction of the edge."""
     translucence: float = 0.25
-    """How much of the felt shows through the body; 0: opaque."""
+    """The fraction of the felt that shows through the body; 0 is opaque."""
     shine: float = 0.0
     """Strength of the lamp's reflection in the pips, 0 to 1."""
 
 
 CASINO_RED = Look()
-IVORY = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_share=0.1)
+IVORY = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_fraction=0.1)
 BLACK = Look(body=(40, 36, 36), pips=(235, 235, 235), translucence=0.0)
 
 
@@ -261,8 +261,8 @@ def _paint(lens: Lens, picture: Array, die: Die, lamp: Array, ambient: float) ->
         side = die.axes @ _FACE_U[up - 1]
         other = die.axes @ _FACE_V[up - 1]
         half = die.edge_mm / 2
-        ways = ((-1, -1), (1, -1), (1, 1), (-1, 1))
-        quad = np.array([middle + side * half * a + other * half * b for a, b in ways])
+        corner_signs = ((-1, -1), (1, -1), (1, 1), (-1, 1))
+        quad = np.array([middle + side * half * a + other * half * b for a, b in corner_signs])
         seen = lens.project(quad).astype(np.float32)
         left, top = np.maximum(np.floor(seen.min(axis=0)).astype(int) - 2, 0)
         right, bottom = np.minimum(np.ceil(seen.max(axis=0)).astype(int) + 3, (lens.width, lens.height))
@@ -293,8 +293,8 @@ def _texture(look: Look, up: int) -> tuple[Array, Array]:
         face = np.full((big, big, 3), look.body, np.uint8)
         solid = np.full((big, big), 1.0 - look.translucence, np.float32)
         for x, y in _PIP_POSITIONS[up]:
-            at = (int(big * (0.5 + x * look.pitch_share)), int(big * (0.5 + y * look.pitch_share)))
-            radius = int(big * look.pip_share)
+            at = (int(big * (0.5 + x * look.pitch_fraction)), int(big * (0.5 + y * look.pitch_fraction)))
+            radius = int(big * look.pip_fraction)
             cv2.circle(face, at, radius, look.pips, -1, cv2.LINE_AA)
             cv2.circle(solid, at, radius, 1.0, -1)
             if look.shine:
@@ -344,15 +344,15 @@ class Motion:
         after = min(max(bisect_right(self.t_us, t_us), 1), len(self.t_us) - 1)
         before = after - 1
         span = self.t_us[after] - self.t_us[before]
-        share = min(max((t_us - self.t_us[before]) / span, 0.0), 1.0)
-        nearest = after if share > 0.5 else before
-        middles = self.poses[before][0] * (1 - share) + self.poses[after][0] * share
+        fraction = min(max((t_us - self.t_us[before]) / span, 0.0), 1.0)
+        nearest = after if fraction > 0.5 else before
+        middles = self.poses[before][0] * (1 - fraction) + self.poses[after][0] * fraction
         axes = self.poses[nearest][1]
         return [Die(middles[at], axes[at], film_rig.die_mm, film_rig.look) for at in range(len(middles))]
 
 
 class Filming:
-    """One camera's film of a throw."""
+    """One camera's video of a throw."""
 
     def __init__(self, film_rig: FilmRig, seed: int) -> None:
         """Set up the camera over an empty table."""
@@ -396,7 +396,8 @@ class Filming:
             yield t_us, self._frame(exposures), FineStill(self, exposures)
 
     def in_sight_us(self, motion: Motion) -> int:
-        """Return when the first die or its shadow comes into view; the motion's end if none does."""
+        """Return the time at which the first die or its shadow comes into view, or the motion's end if none
+        does."""
         lens = self.film_rig.lens
         for t_us in range(motion.t_us[0], motion.t_us[-1], SIGHT_STEP_US):
             for die in motion.at(t_us, self.film_rig):
@@ -412,8 +413,8 @@ class Filming:
         clean = self._empty.copy()
         lens = self.film_rig.lens
         for die in range(len(exposures[0])):
-            own = [moment[die] for moment in exposures]
-            low, high = self._box(own, lens, MARGIN_PX)
+            die_exposures = [moment[die] for moment in exposures]
+            low, high = self._box(die_exposures, lens, MARGIN_PX)
             if bool(np.any(high <= low)):
                 continue
             near = [list(moment) for moment in exposures]
@@ -422,7 +423,7 @@ class Filming:
             clean[box] = draw(part, self._empty[box], near, self._plain(), self._rng)
             dice.append(box)
         for box in dice:
-            picture[box] = _with(clean[box], noise[box])
+            picture[box] = _add_noise(clean[box], noise[box])
         return picture
 
     def still(self, exposures: Sequence[Sequence[Die]], low: Array, high: Array) -> Array:
@@ -461,11 +462,11 @@ class Filming:
         if key % 2:
             noise = noise[::-1]
         if key not in self._bare:
-            self._bare[key] = _with(self._empty, noise)
+            self._bare[key] = _add_noise(self._empty, noise)
         return self._bare[key].copy(), noise
 
 
-def _with(picture: Array, noise: Array) -> Array:
+def _add_noise(picture: Array, noise: Array) -> Array:
     noisy: Array = cv2.add(picture, np.ascontiguousarray(noise), dtype=cv2.CV_8U)
     return noisy
 

@@ -1,4 +1,4 @@
-"""Simulated evenings at a High Roller table, with their truth.
+"""Simulated evenings at a High Roller table, with their ground truth.
 
 People draw, buy, roll, tie, leave and dispute. The truth is derived from the rules document alone,
 independently of the controller's own rules. Each entry is an outcome that must be published, with its
@@ -38,7 +38,7 @@ THROWS: Mapping[str, float] = {
         1.0,
     ),
 }
-"""How often each kind of throw occurs, by weight; most are legal."""
+"""The weight of each kind of throw; most throws are legal."""
 _LETTERS = {10: "T", 11: "J", 12: "Q"}
 
 
@@ -103,11 +103,12 @@ class Game:
         return "tie", [seat for seat in self.order if seat in players and seat not in best]
 
     def may_decline(self) -> bool:
-        """Return whether the roller may decline this roll: they have another one, or have rolled."""
+        """Return whether the roller may decline this roll: they have a further roll, or have already
+        rolled."""
         if not self.turns:
             return False
         player = self.turns[0]
-        return self.turns.count(player) > 1 or player in [who for who, _ in self.rolled]
+        return self.turns.count(player) > 1 or player in [seat for seat, _ in self.rolled]
 
 
 class Evening:
@@ -129,10 +130,10 @@ class Evening:
         self.seats = sorted(self.rng.sample(range(1, 9), self.rng.randint(3, 6)))
         self.button = 0
         self.pot = 0
-        self.row: tuple[int, int] = (0, 0)
+        self.streak: tuple[int, int] = (0, 0)
         """The last winner, and how many games in a row they have won."""
         self.final = False
-        self.gone: set[int] = set()
+        self.left_seats: set[int] = set()
         self.thrown: list[Scene] = []
         self.out: dict[str, list[str]] = {}
         """The cards that left the shoe in the current game, by seat."""
@@ -186,10 +187,10 @@ class Evening:
             for _ in range(counts[seat]):
                 self._sell(game, seat)
         holders = [seat for seat in game.order if game.cards.get(seat)]
-        again = self.rng.choices(holders, k=self.rng.randint(0, 4))
-        if again and again[0] != self.button:
+        rebuyers = self.rng.choices(holders, k=self.rng.randint(0, 4))
+        if rebuyers and rebuyers[0] != self.button:
             self.enter("buy", seat=self.button, count=0)
-        for seat in again:
+        for seat in rebuyers:
             self.enter("buy", seat=seat)
             self._sell(game, seat)
 
@@ -206,51 +207,53 @@ class Evening:
         self.thrown.append(scene)
         self.now = scene.end_us + self.rng.randint(500_000, 2_000_000)
         self.rolls += 1
-        before, pot, row = game.copy(), self.pot, self.row
-        truth, who = scene.truth, game.roller
+        before, pot, streak = game.copy(), self.pot, self.streak
+        truth, roller = scene.truth, game.roller
         if truth.verdict == "review":
             self.expect("roll.review", roll=self.rolls)
         called = truth.ruled_dice if truth.verdict == "review" else truth.dice
         if truth.verdict == "void" or called is None:
             self.expect("roll.no_roll", roll=self.rolls)
             return game
-        self._call("roll.called", game, called, player=who)
+        self._call("roll.called", game, called, player=roller)
         if truth.ruled == "corrected":
-            game, self.pot, self.row = before, pot, row
+            game, self.pot, self.streak = before, pot, streak
             if truth.ruled_dice is None:
-                self.expect("roll.corrected", roll=self.rolls, ruling="no_roll", dice=None, next_player=who)
+                self.expect(
+                    "roll.corrected", roll=self.rolls, ruling="no_roll", dice=None, next_player=roller
+                )
             else:
                 self._call("roll.corrected", game, truth.ruled_dice)
         return game
 
     def _call(self, kind: str, game: Game, faces: tuple[int, int], **more: object) -> None:
         call, out = game.throw(sum(faces))
-        after = None if game.winner is not None else game.roller
+        next_roller = None if game.winner is not None else game.roller
         self.expect(
             kind, roll=self.rolls, dice=list(faces), total=sum(faces), call=call,
-            game=game.number, next_player=after, **more,
+            game=game.number, next_player=next_roller, **more,
         )  # fmt: skip
         if out:
             self.expect("player.eliminated", game=game.number, players=out)
-        self._if_won(game)
+        self._report_if_won(game)
 
-    def _if_won(self, game: Game) -> None:
+    def _report_if_won(self, game: Game) -> None:
         if game.winner is None:
             return
         gross = game.gross
         rake = gross // 10
         bonus = min(200, gross - rake)
         self.pot += bonus
-        self.row = (game.winner, self.row[1] + 1 if game.winner == self.row[0] else 1)
-        paid = self.pot if self.row[1] == 3 or self.final else 0
+        self.streak = (game.winner, self.streak[1] + 1 if game.winner == self.streak[0] else 1)
+        paid = self.pot if self.streak[1] == 3 or self.final else 0
         pot = {"gross": gross, "rake": rake, "bonus": bonus, "prize": gross - rake - bonus}
         known = {"bonus_paid": paid} if self.pot_known else {}
         self.expect("game.won", game=game.number, player=game.winner, total=game.total, pot=pot, **known)
         if paid and self.pot_known:
-            cause = "in_a_row" if self.row[1] == 3 else "final_game"
+            cause = "in_a_row" if self.streak[1] == 3 else "final_game"
             self.expect("bonus.paid", player=game.winner, amount=paid, cause=cause)
         if paid:
-            self.pot, self.row = 0, (0, 0)
+            self.pot, self.streak = 0, (0, 0)
 
     def play(self, number: int, *, final: bool) -> None:
         """Play one game from the buy-in to the winner, or until it is voided."""
@@ -287,7 +290,7 @@ class Evening:
         self.enter("void", "supervisor", what="game", reason="a device was out of order")
         self.reopen_game()
 
-    def practised(self, mix: Mapping[str, float], stage: str) -> Scene:
+    def play_single_roll(self, mix: Mapping[str, float], stage: str) -> Scene:
         """Play one roll, its kind drawn from a mix; if no game is in progress at this stage, begin one
         first.
         """
@@ -335,25 +338,25 @@ class Evening:
 
     def _between_rolls(self, game: Game) -> None:
         while game.winner is None and game.may_decline() and self.rng.random() < 0.15:
-            who = game.turns.pop(0)
-            self.enter("decline", "player", seat=who)
-            self.expect("roll.declined", game=game.number, player=who)
+            seat = game.turns.pop(0)
+            self.enter("decline", "player", seat=seat)
+            self.expect("roll.declined", game=game.number, player=seat)
             _, out = game.rolls_done()
             if out:
                 self.expect("player.eliminated", game=game.number, players=out)
-            self._if_won(game)
-        staying = [seat for seat in self.seats if seat not in self.gone]
+            self._report_if_won(game)
+        staying = [seat for seat in self.seats if seat not in self.left_seats]
         if game.winner is None and len(staying) > 3 and self.rng.random() < 0.03:
             leaver = self.rng.choice(staying)
             self.enter("leave", "player", seat=leaver)
-            self.gone.add(leaver)
+            self.left_seats.add(leaver)
 
     def _after_game(self, *, moved: bool) -> None:
         start = self.seats.index(self.button) + moved
         order = [*self.seats[start:], *self.seats[:start]]
-        self.button = next(seat for seat in order if seat not in self.gone)
-        self.seats = [seat for seat in self.seats if seat not in self.gone]
-        self.gone.clear()
+        self.button = next(seat for seat in order if seat not in self.left_seats)
+        self.seats = [seat for seat in self.seats if seat not in self.left_seats]
+        self.left_seats.clear()
 
 
 def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
@@ -369,16 +372,16 @@ def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
     return header, in_order_of_arrival(table.feed), table.truth
 
 
-def hours(
-    seed: int, games: int, *, table: DiceTable, after_trouble: bool = False
+def play_hours(
+    seed: int, games: int, *, table: DiceTable, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
     """Play from the draw for the button to the final game, then close and open the table.
 
     After a device fault people first clear anything left open, and the Bonus Pot is not known.
     """
-    evening = Evening(seed, table=table, directed=False, pot_known=not after_trouble)
+    evening = Evening(seed, table=table, directed=False, pot_known=not after_fault)
     scenes: list[Scene] = []
-    if after_trouble:
+    if after_fault:
         evening.clear_up()
         cleared = Truth(verdict="void", allowed=("void",), ruled="void")
         scenes.append(Scene(kind="clearing_up", start_us=0, end_us=evening.now, truth=cleared))

@@ -1,5 +1,5 @@
-"""Attempts for a person who practises: one at a time, with what is seen at the table and the correct
-result.
+"""Attempts for a person who practises: one at a time, each with what a person would see at the table and the
+correct result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 from controller.model.readings import Input
 from drivers.sim.dice import THROWN
 from drivers.sim.scenes import Scene, Truth
-from drivers.sim.table import Act, Play, moved
+from drivers.sim.table import Act, Play, shift_act
 
 DICE: Mapping[str, float] = {
     THROWN: 6.0,
@@ -22,7 +22,7 @@ DICE: Mapping[str, float] = {
     "box_sets_other_dice": 2.0,
     **dict.fromkeys(("off_table", "stacked", "one_short", "cocked_two_sides", "cocked_one_side"), 1.0),
 }
-"""Throws, a third of which require a person's ruling."""
+"""Weights of throws, a third of which require a person's ruling."""
 WHEEL: Mapping[str, float] = {
     "valid": 3.0,
     "wheel_down": 2.0,
@@ -57,7 +57,7 @@ DEALS: Mapping[str, float] = {
     **dict.fromkeys(("card_too_many", "card_twice", "shoe_opened"), 1.0),
 }
 """Deals of Three Card Poker, half of which require a person's ruling."""
-_STILL_ENTERED: Mapping[str, frozenset[str]] = {
+_VIRTUAL_INPUTS: Mapping[str, frozenset[str]] = {
     "three_card": frozenset({"seats", "no_more_bets", "play", "fold"}),
     "high_roller": frozenset({"close_table", "open_table", "draw_button", "buy", "set_card", "start_roll"}),
 }
@@ -159,11 +159,11 @@ class SeatRequest(NamedTuple):
     rule: str
 
 
-DECLINES = 0.35
-LEAVES = 0.08
-"""How often an entitled player makes this request when the next roll is due."""
-_STAY = 3
-"""The fewest players that stay in the game."""
+DECLINE_PROBABILITY = 0.35
+LEAVE_PROBABILITY = 0.08
+"""Probability that an entitled player makes this request when the next roll is due."""
+_MIN_PLAYERS = 3
+"""The minimum number of players that stay in the game."""
 
 
 _Card = tuple[str, str, int]
@@ -179,23 +179,23 @@ def player_request(game: Mapping[str, object], rng: Random) -> SeatRequest | Non
         case {"stage": "roll_off", "roll_off": {"turns": [[_, player, _], *turns], **more}}:
             done = cast("list[tuple[int, _Card]]", more.get("done", []))
             others = [*cast("list[_Card]", turns), *(card for _, card in done)]
-            if player in [owner for _, owner, _ in others] and rng.random() < DECLINES:
+            if player in [owner for _, owner, _ in others] and rng.random() < DECLINE_PROBABILITY:
                 return SeatRequest(f"seat {player} declines this roll", "decline", str(player), "!H-17")
         case _:
             pass
     match game:
         case {"stage": "elimination" | "roll_off", "seats": list() as seats}:
             gone = cast("list[str]", game.get("gone", []))
-            here = [str(seat) for seat in seats if str(seat) not in gone]
-            if len(here) > _STAY and rng.random() < LEAVES:
-                seat = rng.choice(here)
+            present = [str(seat) for seat in seats if str(seat) not in gone]
+            if len(present) > _MIN_PLAYERS and rng.random() < LEAVE_PROBABILITY:
+                seat = rng.choice(present)
                 return SeatRequest(f"seat {seat} leaves the table", "leave", seat, "!H-19")
         case _:
             pass
     return None
 
 
-class Right(NamedTuple):
+class CorrectResult(NamedTuple):
     """The correct final result of an attempt; `result` is None if the attempt does not count."""
 
     result: Result | None
@@ -204,15 +204,15 @@ class Right(NamedTuple):
 
 
 def first_only(play: Play) -> Play:
-    """Return a play of single attempts, each the first of an evening without trouble."""
-    return lambda seed, _count, _after_trouble: play(seed, 1, False)
+    """Return a play of single attempts, each the first of an evening without faults."""
+    return lambda seed, _count, _after_fault: play(seed, 1, False)
 
 
 def second_only(play: Play) -> Play:
     """Return a play of single attempts without the valid spin that begins an evening at a wheel."""
 
-    def one(seed: int, _count: int, after_trouble: bool) -> Act:
-        both = play(seed, 2, after_trouble)
+    def one(seed: int, _count: int, after_fault: bool) -> Act:
+        both = play(seed, 2, after_fault)
         begins_us, scene = both.scenes[0].end_us, both.scenes[1]
         feed = [(at, reading) for at, reading in both.feed if reading.t > begins_us]
         changes = [change for change in both.changes if change.at_us > begins_us]
@@ -223,7 +223,7 @@ def second_only(play: Play) -> Play:
 
 LEAD_US = 1_000_000
 """Time from the person's input to the first sensor reading."""
-AFTER_US = 1_000_000
+PAUSE_AFTER_US = 1_000_000
 """Pause after the last reading before the next input is expected."""
 ROTOR_US = 4_000_000
 """Time before the ball's launch in which the rotor is sensed, long enough for its mark to pass the index."""
@@ -232,14 +232,14 @@ ROTOR_US = 4_000_000
 def without_pauses(play: Play, game: str) -> Play:
     """Return a play whose attempts begin with the person's input, without pauses before and after them."""
 
-    def one(seed: int, count: int, after_trouble: bool) -> Act:
-        act = play(seed, count, after_trouble)
+    def one(seed: int, count: int, after_fault: bool) -> Act:
+        act = play(seed, count, after_fault)
         begins_us = max(act.scenes[0].start_us - ROTOR_US, 0)
         feed = [(at, reading) for at, reading in act.feed if reading.t > begins_us]
-        heard = (at for at, reading in feed if not is_persons_input(game, reading))
-        first_us = min((*heard, *(change.at_us for change in act.changes)))
-        brisk = moved(replace(act, feed=feed), LEAD_US - first_us)
-        return replace(brisk, end_us=last_seen_us(game, brisk) + AFTER_US)
+        sensed_us = (at for at, reading in feed if not is_persons_input(game, reading))
+        first_us = min((*sensed_us, *(change.at_us for change in act.changes)))
+        shifted = shift_act(replace(act, feed=feed), LEAD_US - first_us)
+        return replace(shifted, end_us=last_seen_us(game, shifted) + PAUSE_AFTER_US)
 
     return one
 
@@ -248,7 +248,7 @@ def is_persons_input(game: str, reading: object) -> bool:
     """Return whether a reading is an input that the person who practises makes instead of a virtual
     person.
     """
-    return isinstance(reading, Input) and reading.name not in _STILL_ENTERED.get(game, ())
+    return isinstance(reading, Input) and reading.name not in _VIRTUAL_INPUTS.get(game, ())
 
 
 def last_seen_us(game: str, act: Act) -> int:
@@ -272,29 +272,29 @@ def in_order(hands: Mapping[str, Sequence[str]]) -> Hands:
     return {position: tuple(sorted(cards)) for position, cards in hands.items()}
 
 
-def correct_result(scene: Scene) -> Right | None:
+def correct_result(scene: Scene) -> CorrectResult | None:
     """Return a scene's correct result; None if any ruling is acceptable."""
     truth = scene.truth
     match truth.ruled:
         case "called" | "corrected":
             result = truth.ruled_dice or truth.ruled_number
-            return Right(result, spoken=True)
+            return CorrectResult(result, spoken=True)
         case "void":
-            return Right(None, spoken=True)
+            return CorrectResult(None, spoken=True)
         case _ if truth.told:
-            return _right_of_deal(truth)
+            return _correct_deal(truth)
         case _ if truth.verdict == "valid":
-            return Right(truth.dice or truth.number, spoken=False)
+            return CorrectResult(truth.dice or truth.number, spoken=False)
         case _ if truth.verdict == "void":
-            return Right(None, spoken="called" in truth.reasons)
+            return CorrectResult(None, spoken="called" in truth.reasons)
         case _:
             return None
 
 
-def _right_of_deal(truth: Truth) -> Right:
+def _correct_deal(truth: Truth) -> CorrectResult:
     """Return a deal's correct result; only a person can set a card or call a misdeal."""
     ruled = any(outcome["type"] in ("deal.review", "deal.corrected") for outcome in truth.told)
-    return Right(in_order(truth.hands) or None, spoken=ruled or "called" in _codes(truth))
+    return CorrectResult(in_order(truth.hands) or None, spoken=ruled or "called" in _codes(truth))
 
 
 def _codes(truth: Truth) -> Sequence[str]:
@@ -328,6 +328,6 @@ def observations(scene: Scene, card: Input | None = None) -> Sequence[str]:
 def _seen_of_hands(hands: Hands, card: Input | None) -> Sequence[str]:
     if card is None:
         return (f"the dealer shows {' '.join(hands['dealer'])}; the shoe read every hand correctly",)
-    whose = "the dealer" if card.seat == "dealer" else f"seat {card.seat}"
+    owner = "the dealer" if card.seat == "dealer" else f"seat {card.seat}"
     read = "could not read" if card.what is None else f"read as {card.what}"
-    return (f"{whose} has {card.card}, which the shoe {read}",)
+    return (f"{owner} has {card.card}, which the shoe {read}",)

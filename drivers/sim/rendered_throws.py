@@ -42,19 +42,19 @@ RIGS = (
 )
 """Casino red on green, ivory on brown through a distorting lens, blue on grey with less light.
 
-Each camera hangs 15 cm before the foot of the right wall, as the technician's guide says: there a die's
+Each camera hangs 15 cm in front of the foot of the right wall, as the technician's guide says: there a die's
 height, which one camera can't measure, shifts its position relative to the wall only a little."""
 EMPTY_US = 150_000
-"""How long the film shows the empty table before a die comes into view."""
-LINGERS_US = 450_000
-"""How long the film continues once everything is still."""
-READ_US = (3_000, 12_000)
+"""The time for which the video shows the empty table before a die comes into view."""
+LINGER_US = 450_000
+"""The time for which the video continues once everything is still."""
+READING_DELAY_US = (3_000, 12_000)
 """Delay from a frame's time until its readings leave the camera; processing a frame may take 12 ms."""
 TRIES = 20
 """One throw in a hundred does not settle in time and is drawn again."""
 BORDER_PX = 25
 """The face of a die nearer to the picture's border is not read."""
-_SURE = Conditions(knocks=0.0, hides=0.0, drops=0.0)
+_UNDISTURBED = Conditions(knocks=0.0, hides=0.0, drops=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Filmed:
         return [reading for _, reading in self.feed]
 
 
-def load_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
+def build_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
     """Return the rig of a camera over the right end, calibrated without error."""
     lens, length, width = film_rig.lens, table.length_mm, table.width_mm
     right, left, front, back = length - 10.0, length - 700.0, 60.0, width - 60.0
@@ -82,14 +82,15 @@ def load_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
     points = tuple(
         (float(x), float(y), place[0], place[1]) for (x, y), place in zip(pixels, places, strict=True)
     )
-    solved = LensFile(
+    lens_file = LensFile(
         focal_px=(lens.focal_px, lens.focal_px), middle_px=lens.middle, distortion=lens.distortion
     )
-    return Rig(RigFile(camera="cam", table=table, points=points, lens=solved, hand_in_sight=False))
+    return Rig(RigFile(camera="cam", table=table, points=points, lens=lens_file, hand_in_sight=False))
 
 
 def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed | None:
-    """Throw, film and read the dice; None if they did not settle in time, or not as their kind requires."""
+    """Throw, film and read the dice; return None if they did not settle in time, or not as their kind
+    requires."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
     try:
         recorder = recorded(draw(kind, seed, relief_mm=relief_mm))
@@ -100,15 +101,15 @@ def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed
         return None
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     camera = Filming(film_rig, rng.getrandbits(32))
-    follower = Follower(load_rig(film_rig, table), camera.empty())
+    follower = Follower(build_rig(film_rig, table), camera.empty())
     motion = Motion(recorder.t_us, [(centres * 1000, axes) for centres, axes in recorder.poses])
     begins_us = max(0, camera.in_sight_us(motion) - EMPTY_US)
     seen: Feed = [
-        (t_us + rng.randint(*READ_US), cast("AnyReading", reading))
-        for t_us, picture, still in camera.frames(motion, flight.end_us + LINGERS_US, begins_us)
+        (t_us + rng.randint(*READING_DELAY_US), cast("AnyReading", reading))
+        for t_us, picture, still in camera.frames(motion, flight.end_us + LINGER_US, begins_us)
         for reading in follower.frame(t_us, picture, still)
     ]
-    watch = Watch(flight, table, rng, 0, _SURE)
+    watch = Watch(flight, table, rng, 0, _UNDISTURBED)
     heard = [item for item in watch.feed() if isinstance(item[1], WallImpact | Input)]
     truth = watch.truth
     faces = _faces(flight, film_rig, [reading for _, reading in seen if isinstance(reading, DieRest)])
@@ -143,8 +144,8 @@ def _faces(flight: Flight, film_rig: FilmRig, rests: list[DieRest]) -> tuple[tup
 def throw(seed: int, table: DiceTable) -> Filmed:
     """Return the throw of a seed; kinds and rigs alternate with the seed."""
     kind, film_rig = KINDS[seed % len(KINDS)], RIGS[seed % len(RIGS)]
-    for again in range(TRIES):
-        made = filmed(kind, f"rendered {seed} {again}", film_rig, table)
+    for try_number in range(TRIES):
+        made = filmed(kind, f"rendered {seed} {try_number}", film_rig, table)
         if made is not None:
             return made
     raise UnsettledError

@@ -1,4 +1,5 @@
-"""Throws that are not over when the dice first lie still: a person rules, or a die moves or is seen again."""
+"""Throws that are not over when the dice first lie still: a person rules, a die moves again, or a die is seen
+again."""
 
 from typing import Literal
 
@@ -9,88 +10,90 @@ from drivers.sim.scenes import CAMERA, Truth
 from drivers.sim.throwing import FRAME_US, Path, Rest, Script, Thrower
 
 
-def say(
+def add_input(
     script: Script, t_us: int, name: str, dice: tuple[int, int] | None = None, by: str = "boxperson"
 ) -> None:
     """Add a person's input at the console."""
     script.extra.append(Input(t=t_us, dev="console", name=name, by=by, dice=dice))
 
 
-def known_rest(arm: Thrower, script: Script) -> int:
-    """Draw when the camera reports each die at rest; return the later time."""
+def draw_rest_times(thrower: Thrower, script: Script) -> int:
+    """Draw the time at which the camera reports each die at rest; return the later time."""
     for path, rest in zip(script.paths, script.rests, strict=True):
-        rest.at_us = path.end_us + arm.rng.randint(35_000, 95_000)
+        rest.at_us = path.end_us + thrower.rng.randint(35_000, 95_000)
     return script.rest_us
 
 
-def box_no_roll_in_flight(arm: Thrower) -> Script:
+def box_no_roll_in_flight(thrower: Thrower) -> Script:
     """The boxperson calls No Roll while the dice move."""
-    script = good_throw(arm)
-    say(script, arm.rng.randint(script.first_us + 150_000, script.rest_us - 50_000), "no_roll")
+    script = good_throw(thrower)
+    add_input(script, thrower.rng.randint(script.first_us + 150_000, script.rest_us - 50_000), "no_roll")
     script.truth = void_truth("called")
     return script
 
 
-def box_no_roll_in_hold(arm: Thrower) -> Script:
+def box_no_roll_in_hold(thrower: Thrower) -> Script:
     """The boxperson calls No Roll just after the dice are at rest: the held call is discarded."""
-    script = good_throw(arm)
-    say(script, known_rest(arm, script) + arm.rng.randint(5_000, 235_000), "no_roll")
+    script = good_throw(thrower)
+    add_input(script, draw_rest_times(thrower, script) + thrower.rng.randint(5_000, 235_000), "no_roll")
     script.truth = void_truth("called")
     return script
 
 
-def box_no_roll_late(arm: Thrower) -> Script:
+def box_no_roll_late(thrower: Thrower) -> Script:
     """The boxperson calls No Roll after the call: a correction."""
-    script = good_throw(arm)
-    say(script, known_rest(arm, script) + arm.rng.randint(600_000, 1_500_000), "no_roll")
-    script.truth = _valid_then(script, "corrected")
+    script = good_throw(thrower)
+    add_input(script, draw_rest_times(thrower, script) + thrower.rng.randint(600_000, 1_500_000), "no_roll")
+    script.truth = _valid_with_ruling(script, "corrected")
     return script
 
 
-def box_sets_other_dice(arm: Thrower) -> Script:
-    """After the call the boxperson rules that a face was read wrong: a correction (C34-PT-3)."""
-    script = good_throw(arm)
-    other = (arm.face(), arm.face())
+def box_sets_other_dice(thrower: Thrower) -> Script:
+    """After the call the boxperson rules that a face was misread: a correction (C34-PT-3)."""
+    script = good_throw(thrower)
+    other = (thrower.face(), thrower.face())
     while sorted(other) == sorted(script.dice):
-        other = (arm.face(), arm.face())
-    say(script, known_rest(arm, script) + arm.rng.randint(600_000, 1_500_000), "set_dice", other)
-    script.truth = _valid_then(script, "corrected", other)
+        other = (thrower.face(), thrower.face())
+    add_input(
+        script, draw_rest_times(thrower, script) + thrower.rng.randint(600_000, 1_500_000), "set_dice", other
+    )
+    script.truth = _valid_with_ruling(script, "corrected", other)
     return script
 
 
-def box_too_late(arm: Thrower) -> Script:
+def box_too_late(thrower: Thrower) -> Script:
     """The boxperson calls No Roll after the bets are settled, which changes nothing."""
-    script = good_throw(arm)
-    rest = known_rest(arm, script)
-    say(script, rest + 700_000, "settled", by="dealer")
-    say(script, rest + 1_100_000, "no_roll")
-    script.truth = _valid_then(script, "stands")
+    script = good_throw(thrower)
+    rest = draw_rest_times(thrower, script)
+    add_input(script, rest + 700_000, "settled", by="dealer")
+    add_input(script, rest + 1_100_000, "no_roll")
+    script.truth = _valid_with_ruling(script, "stands")
     return script
 
 
-def unsure_face(arm: Thrower) -> Script:
-    """The camera is not sure of a face; the boxperson sets the dice."""
-    return _unread(arm, round(arm.rng.uniform(0.2, 0.58), 3), face_seen=True, ruled=True)
+def unsure_face(thrower: Thrower) -> Script:
+    """The camera is uncertain of a face; the boxperson sets the dice."""
+    return _unread(thrower, round(thrower.rng.uniform(0.2, 0.58), 3), face_seen=True, ruled=True)
 
 
-def no_face(arm: Thrower) -> Script:
+def no_face(thrower: Thrower) -> Script:
     """The camera sees a die at rest but reads no face; the boxperson sets the dice."""
-    return _unread(arm, round(arm.rng.uniform(0.7, 0.95), 3), face_seen=False, ruled=True)
+    return _unread(thrower, round(thrower.rng.uniform(0.7, 0.95), 3), face_seen=False, ruled=True)
 
 
-def unruled(arm: Thrower) -> Script:
-    """The camera is not sure of a face, and nobody rules before the next throw."""
-    return _unread(arm, round(arm.rng.uniform(0.2, 0.58), 3), face_seen=True, ruled=False)
+def unruled(thrower: Thrower) -> Script:
+    """The camera is uncertain of a face, and nobody rules before the next throw."""
+    return _unread(thrower, round(thrower.rng.uniform(0.2, 0.58), 3), face_seen=True, ruled=False)
 
 
-def _unread(arm: Thrower, confidence: float, *, face_seen: bool, ruled: bool) -> Script:
-    script = good_throw(arm)
-    rest = script.rests[arm.rng.randint(0, 1)]
+def _unread(thrower: Thrower, confidence: float, *, face_seen: bool, ruled: bool) -> Script:
+    script = good_throw(thrower)
+    rest = script.rests[thrower.rng.randint(0, 1)]
     rest.confidence = confidence
-    rest.up = (arm.face() if arm.rng.random() < 0.5 else rest.face) if face_seen else None
-    reported = known_rest(arm, script)
+    rest.up = (thrower.face() if thrower.rng.random() < 0.5 else rest.face) if face_seen else None
+    reported = draw_rest_times(thrower, script)
     if ruled:
-        say(script, reported + arm.rng.randint(1_200_000, 2_500_000), "set_dice", script.dice)
+        add_input(script, reported + thrower.rng.randint(1_200_000, 2_500_000), "set_dice", script.dice)
         script.collected_us = reported + 3_300_000
         script.truth = Truth(verdict="review", allowed=("review",), ruled="called", ruled_dice=script.dice)
     else:
@@ -98,94 +101,97 @@ def _unread(arm: Thrower, confidence: float, *, face_seen: bool, ruled: bool) ->
     return script
 
 
-def camera_down_ruled(arm: Thrower) -> Script:
-    """The camera goes down in flight; the boxperson, who saw it all, sets the dice."""
-    return _ruled_later(arm, camera_down(arm))
+def camera_down_ruled(thrower: Thrower) -> Script:
+    """The camera goes down in flight; the boxperson, who saw everything, sets the dice."""
+    return _ruled_later(thrower, camera_down(thrower))
 
 
-def die_lost_ruled(arm: Thrower) -> Script:
+def die_lost_ruled(thrower: Thrower) -> Script:
     """The camera loses a die; the boxperson calls No Roll or sets the dice."""
-    return _ruled_later(arm, die_lost(arm))
+    return _ruled_later(thrower, die_lost(thrower))
 
 
-def _ruled_later(arm: Thrower, script: Script) -> Script:
-    t = script.first_us + arm.rng.randint(8_600_000, 10_000_000)
-    if arm.rng.random() < 0.3:
-        say(script, t, "no_roll")
+def _ruled_later(thrower: Thrower, script: Script) -> Script:
+    t = script.first_us + thrower.rng.randint(8_600_000, 10_000_000)
+    if thrower.rng.random() < 0.3:
+        add_input(script, t, "no_roll")
         script.truth = Truth(verdict="review", allowed=("review",), ruled="void")
     else:
-        say(script, t, "set_dice", script.dice)
+        add_input(script, t, "set_dice", script.dice)
         script.truth = Truth(verdict="review", allowed=("review",), ruled="called", ruled_dice=script.dice)
     return script
 
 
-def _valid_then(
+def _valid_with_ruling(
     script: Script, ruled: Literal["corrected", "stands"], dice: tuple[int, int] | None = None
 ) -> Truth:
     return Truth(verdict="valid", allowed=("valid",), dice=script.dice, ruled=ruled, ruled_dice=dice)
 
 
-def knocked_at_rest(arm: Thrower) -> Script:
+def knocked_at_rest(thrower: Thrower) -> Script:
     """A die at rest is knocked over by the other, still rolling: its last face counts."""
-    script = good_throw(arm)
-    known_rest(arm, script)
+    script = good_throw(thrower)
+    draw_rest_times(thrower, script)
     first, second = sorted((0, 1), key=lambda die: script.rests[die].at_us or 0)
-    knocked_us = (script.rests[first].at_us or 0) + arm.rng.randint(60_000, 200_000)
+    knocked_us = (script.rests[first].at_us or 0) + thrower.rng.randint(60_000, 200_000)
     rolling = script.paths[second]
     if not rolling.touches[0].t_us + 50_000 < knocked_us < rolling.end_us - 30_000:
         raise RedrawError
     before = script.rests[first]
-    here = script.paths[first].here
-    there = (here[0] - arm.rng.uniform(25, 60), arm.inside(here[1] + arm.rng.uniform(-30, 30)))
-    moved = Path(knocked_us, here)
-    moved.go(there, 0.4, 0)
-    after = arm.flat()
+    at_rest = script.paths[first].here
+    destination = (
+        at_rest[0] - thrower.rng.uniform(25, 60),
+        thrower.inside(at_rest[1] + thrower.rng.uniform(-30, 30)),
+    )
+    moved = Path(knocked_us, at_rest)
+    moved.go(destination, 0.4, 0)
+    after = thrower.flat()
     die: Die = 1 if first == 0 else 2
-    _seen_at_rest(arm, script, die, before, before.at_us or 0)
+    _seen_at_rest(thrower, script, die, before, before.at_us or 0)
     script.seen.append(DieContact(t=knocked_us, dev=CAMERA, die=die, with_="die"))
-    _seen_moving(arm, script, die, moved)
+    _seen_moving(thrower, script, die, moved)
     script.rests[first] = after
-    after.at_us = moved.end_us + arm.rng.randint(40_000, 90_000)
-    script.lies[first] = there
+    after.at_us = moved.end_us + thrower.rng.randint(40_000, 90_000)
+    script.final_places[first] = destination
     script.truth = valid_truth(script)
     return script
 
 
-def rest_repeated(arm: Thrower) -> Script:
+def rest_repeated(thrower: Thrower) -> Script:
     """The camera reports the dice at rest repeatedly."""
-    script = good_throw(arm)
-    last = known_rest(arm, script)
+    script = good_throw(thrower)
+    last = draw_rest_times(thrower, script)
     for index, die in enumerate(_DICE):
-        for again in range(1, 4):
+        for repetition in range(1, 4):
             rest = script.rests[index]
-            _seen_at_rest(arm, script, die, rest, last + again * 400_000)
+            _seen_at_rest(thrower, script, die, rest, last + repetition * 400_000)
     script.collected_us = last + 2_000_000
     script.truth = valid_truth(script)
     return script
 
 
-def raked(arm: Thrower) -> Script:
+def raked(thrower: Thrower) -> Script:
     """After the call the stickperson rakes the dice to the middle before entering it."""
-    script = good_throw(arm)
-    last = known_rest(arm, script)
+    script = good_throw(thrower)
+    last = draw_rest_times(thrower, script)
     for index, die in enumerate(_DICE):
-        pull = Path(last + arm.rng.randint(700_000, 900_000), script.paths[index].here)
-        pull.go((arm.table.length_mm / 2, 200 + 60 * index), 1.6, 0.6)
-        _seen_moving(arm, script, die, pull)
+        pull = Path(last + thrower.rng.randint(700_000, 900_000), script.paths[index].here)
+        pull.go((thrower.table.length_mm / 2, 200 + 60 * index), 1.6, 0.6)
+        _seen_moving(thrower, script, die, pull)
     script.collected_us = last + 3_500_000
     script.truth = valid_truth(script)
     return script
 
 
-def second_look(arm: Thrower) -> Script:
-    """The camera is unsure of a face at first, and sure of it a moment later."""
-    script = good_throw(arm)
-    last = known_rest(arm, script)
-    index = arm.rng.randint(0, 1)
+def second_look(thrower: Thrower) -> Script:
+    """The camera is uncertain of a face at first, and certain of it a moment later."""
+    script = good_throw(thrower)
+    last = draw_rest_times(thrower, script)
+    index = thrower.rng.randint(0, 1)
     sure = script.rests[index]
     script.rests[index] = Rest(sure.face, sure.up, 0.4, sure.tilt_deg, at_us=sure.at_us)
-    t = max(sure.at_us or 0, last - 50_000) + arm.rng.randint(60_000, 150_000)
-    _seen_at_rest(arm, script, _DICE[index], sure, t)
+    t = max(sure.at_us or 0, last - 50_000) + thrower.rng.randint(60_000, 150_000)
+    _seen_at_rest(thrower, script, _DICE[index], sure, t)
     script.truth = Truth(verdict="valid", allowed=("valid", "review"), dice=script.dice)
     return script
 
@@ -193,12 +199,12 @@ def second_look(arm: Thrower) -> Script:
 _DICE: tuple[Die, Die] = (1, 2)
 
 
-def _seen_at_rest(arm: Thrower, script: Script, die: Die, rest: Rest, t_us: int) -> None:
-    script.seen.append(rest.reading(t_us, die, arm.seen_at(script.paths[die - 1].here)))
+def _seen_at_rest(thrower: Thrower, script: Script, die: Die, rest: Rest, t_us: int) -> None:
+    script.seen.append(rest.reading(t_us, die, thrower.seen_at(script.paths[die - 1].here)))
 
 
-def _seen_moving(arm: Thrower, script: Script, die: Die, path: Path) -> None:
+def _seen_moving(thrower: Thrower, script: Script, die: Die, path: Path) -> None:
     for frame in range(int((path.end_us - path.release_us) / FRAME_US)):
         t = round(path.release_us + frame * FRAME_US)
-        x, y = arm.seen_at(path.at(t))
+        x, y = thrower.seen_at(path.at(t))
         script.seen.append(DieAt(t=t, dev=CAMERA, die=die, x=x, y=y))

@@ -1,4 +1,4 @@
-"""Scenes of a simulated evening with their truth, and the comparison of published outcomes with it."""
+"""Scenes of a simulated evening with their ground truth, and the comparison of published outcomes with it."""
 
 import gzip
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ Expected = dict[str, object]
 
 
 class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What happened on the table, and what may be published about it.
+    """The ground truth: what happened on the table, and what may be published about it.
 
     `verdict` is what happened; `allowed` lists the correct first outcomes, including a review if the sensors
     leave room for doubt. `reasons` are the codes that a void must have, `may_add` further ones that it may
@@ -49,7 +49,7 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notices: tuple[str, ...] = ()
     dice: tuple[int, int] | None = None
     any_order: bool = False
-    """The dice cannot be told apart: either order of the faces is right."""
+    """Whether the dice cannot be told apart, so that either order of the faces is right."""
     number: str | None = None
     revolutions: float | None = None
     drop_us: int | None = None
@@ -83,8 +83,10 @@ def without_numbers(outcomes: Iterable[Expected]) -> tuple[Expected, ...]:
     for outcome in outcomes:
         data = outcome["data"]
         assert isinstance(data, dict)
-        own = {key: value for key, value in data.items() if key not in ("roll", "deal", "game")}
-        kept.append({"type": outcome["type"], "data": own})
+        outcomes_of_attempt = {
+            key: value for key, value in data.items() if key not in ("roll", "deal", "game")
+        }
+        kept.append({"type": outcome["type"], "data": outcomes_of_attempt})
     return tuple(kept)
 
 
@@ -131,7 +133,7 @@ def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) 
 
 
 class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="told", tag="attempt"):
-    """An attempt that was made: its truth, and the faults that may have hidden some of it.
+    """An attempt that was made: its ground truth, and the faults that may have hidden a part of it.
 
     It is over at `ends_us`, when the next one begins. A disturbed attempt may be published as a review
     instead of a call, or not at all if the table could not sense it, but never with a wrong result.
@@ -145,7 +147,8 @@ class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
 
 class Began(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault"):
-    """A fault began: the codes that the table must report for the device, and what a technician sees."""
+    """The start of a fault: the codes that the table must report for the device, and what a technician
+    sees."""
 
     t: int
     fault: str
@@ -156,7 +159,7 @@ class Began(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fa
 
 
 class Over(msgspec.Struct, frozen=True, kw_only=True, tag_field="told", tag="fault_over"):
-    """A fault is over; the device must recover soon."""
+    """The end of a fault; the device must recover soon."""
 
     t: int
     fault: str
@@ -197,14 +200,14 @@ def disagreements(scenes: Sequence[Scene], outcomes: Iterable[Outcome], first: i
     published = list(outcomes)
     found: list[Disagreement] = []
     for number, scene in enumerate(scenes, first):
-        own = [outcome for outcome in published if _attempt_of(outcome) == number]
+        outcomes_of_attempt = [outcome for outcome in published if _attempt_of(outcome) == number]
         last = number == first + len(scenes) - 1
-        for fault, words in _faults(scene.truth, own, last=last):
-            found.append(Disagreement(number, scene, fault, words))
-    beyond = [outcome for outcome in published if (_attempt_of(outcome) or 0) >= first + len(scenes)]
-    if beyond and scenes:
+        for fault, later in _find_faults(scene.truth, outcomes_of_attempt, last=last):
+            found.append(Disagreement(number, scene, fault, later))
+    surplus = [outcome for outcome in published if (_attempt_of(outcome) or 0) >= first + len(scenes)]
+    if surplus and scenes:
         found.append(
-            Disagreement(first + len(scenes), scenes[-1], "wrong", f"no such attempt: {beyond[0].type}")
+            Disagreement(first + len(scenes), scenes[-1], "wrong", f"no such attempt: {surplus[0].type}")
         )
     return found + _late_closes(scenes, published, first)
 
@@ -218,8 +221,10 @@ def _attempt_of(outcome: Outcome) -> int | None:
     return None
 
 
-def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
-    results = [outcome for outcome in own if outcome.type in _FIRST_OUTCOME_VERDICTS]
+def _find_faults(
+    truth: Truth, outcomes_of_attempt: list[Outcome], *, last: bool
+) -> Iterable[tuple[str, str]]:
+    results = [outcome for outcome in outcomes_of_attempt if outcome.type in _FIRST_OUTCOME_VERDICTS]
     if not results:
         yield "silent", "nothing was published"
         return
@@ -228,7 +233,7 @@ def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[s
     if len(results) == 1 and _is_ruling(truth, results[0].data):
         return
     if verdict not in truth.allowed:
-        yield _named(verdict), first
+        yield _fault_for(verdict), first
         return
     if wrong := _wrong_content(truth, results[0]):
         yield "wrong", f"{wrong}: {first}"
@@ -237,7 +242,9 @@ def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[s
     elif len(results) > 1:
         yield "wrong", f"two results: {first}, then {_in_words(results[1])}"
     else:
-        yield from _after_call(truth, [outcome for outcome in own if outcome.type.endswith(".corrected")])
+        yield from _after_call(
+            truth, [outcome for outcome in outcomes_of_attempt if outcome.type.endswith(".corrected")]
+        )
 
 
 def _is_ruling(truth: Truth, data: Data) -> bool:
@@ -251,7 +258,7 @@ def _is_ruling(truth: Truth, data: Data) -> bool:
     return False
 
 
-def _named(verdict: Verdict) -> str:
+def _fault_for(verdict: Verdict) -> str:
     if verdict == "review":
         return "needless_review"
     return "needless_void" if verdict == "void" else "wrong"
@@ -276,27 +283,27 @@ def _wrong_content(truth: Truth, outcome: Outcome) -> str:
     return ""
 
 
-def _after_review(truth: Truth, words: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
+def _after_review(truth: Truth, later: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
     if truth.ruled in ("called", "void"):
-        if not words:
+        if not later:
             yield "silent", "a person ruled and nothing was published"
             return
-        data = words[0].data
-        if _FIRST_OUTCOME_VERDICTS[words[0].type] != ("valid" if truth.ruled == "called" else "void"):
-            yield "wrong", f"a person ruled differently from {_in_words(words[0])}"
+        data = later[0].data
+        if _FIRST_OUTCOME_VERDICTS[later[0].type] != ("valid" if truth.ruled == "called" else "void"):
+            yield "wrong", f"a person ruled differently from {_in_words(later[0])}"
         elif isinstance(data, RollCalled) and (data.dice != truth.ruled_dice or data.grade != "person"):
-            yield "wrong", f"a person set {truth.ruled_dice}: {_in_words(words[0])}"
+            yield "wrong", f"a person set {truth.ruled_dice}: {_in_words(later[0])}"
         elif isinstance(data, SpinCalled) and (data.number != truth.ruled_number or data.grade != "person"):
-            yield "wrong", f"a person set {truth.ruled_number}: {_in_words(words[0])}"
+            yield "wrong", f"a person set {truth.ruled_number}: {_in_words(later[0])}"
         return
-    if last and not words:
+    if last and not later:
         return
-    if not words:
+    if not later:
         yield "silent", "nobody ruled, and the review was never closed"
         return
-    data = words[0].data
+    data = later[0].data
     if not isinstance(data, RollNoRoll | SpinNoSpin) or {r.code for r in data.reasons} != {"unruled"}:
-        yield "wrong", f"nobody ruled, but the table published {_in_words(words[0])}"
+        yield "wrong", f"nobody ruled, but the table published {_in_words(later[0])}"
 
 
 def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Create a virtual table from a table's settings: its devices, its camera's image, its game, its people."""
+"""Creates a virtual table from a table's settings: its devices, its camera's image, its game, its people."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -25,12 +25,12 @@ from drivers.sim.table import (
     Play,
     Show,
     VirtualTable,
-    of_dice,
-    of_high_roller,
-    of_single_rolls,
-    of_smart_wheel,
-    of_three_card,
-    of_wheel,
+    deals_play,
+    high_roller_play,
+    single_rolls_play,
+    smart_wheel_play,
+    spins_play,
+    throws_play,
 )
 from drivers.sim.technician import Technician
 
@@ -42,7 +42,7 @@ SHARED = frozenset({"input", "switch"})
 
 
 class AmbiguousError(ValueError):
-    """Two devices read the same kind, and the file does not say which of them senses what."""
+    """Raised if two devices read the same kind, and the file does not state which of them senses what."""
 
 
 def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]) -> Route:
@@ -76,21 +76,21 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
     return routed
 
 
-_IMAGE: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
+_IMAGE_CORNERS: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
 """The felt's corners in an image of 1280 x 480 pixels, seen from the stickperson's side."""
-_GUESSED: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
+_GUESS_ERRORS_MM: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
 """The errors, in millimetres, of the corners' positions in an uncalibrated table's file."""
 
 
 def measure_lens(table: DiceTable) -> Homography:
     """Return the homography from the table's plane to the image."""
-    return fit(list(zip(_corners(table), _IMAGE, strict=True)))
+    return fit(list(zip(_corners(table), _IMAGE_CORNERS, strict=True)))
 
 
 def first_guess(table: DiceTable) -> list[Pair]:
     """Return a new camera's calibration: the corners in the image, with rough positions on the table."""
-    corners = ((x + dx, y + dy) for (x, y), (dx, dy) in zip(_corners(table), _GUESSED, strict=True))
-    return list(zip(_IMAGE, corners, strict=True))
+    corners = ((x + dx, y + dy) for (x, y), (dx, dy) in zip(_corners(table), _GUESS_ERRORS_MM, strict=True))
+    return list(zip(_IMAGE_CORNERS, corners, strict=True))
 
 
 def _corners(table: DiceTable) -> tuple[Point, ...]:
@@ -117,7 +117,7 @@ OWN_NAMES: Mapping[str, str] = {
 
 
 class NoEveningError(ValueError):
-    """No evening can be played at this table; the message says why."""
+    """Raised if no evening can be played at this table; the message states the reason."""
 
 
 def virtual_table(
@@ -145,14 +145,14 @@ def virtual_table(
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     cables = []
     boards = boards or {}
-    elsewhere = _on_channels(boards)
+    channel_devices = _on_channels(boards)
     for name, device in settings.devices.items():
-        own = Random(rng.getrandbits(64))  # noqa: S311 - as above; each device draws independently
+        device_rng = Random(rng.getrandbits(64))  # noqa: S311 - as above; each device draws independently
         kind = types.get(name, _type_for(device.reads))
         if name in boards:
-            cables.append(Cable(Board(name, (), own, sensors=boards[name]), own))
-        elif name not in elsewhere:
-            cables.append(Cable(_peer(name, kind, tuple(device.reads), own, lens), own))
+            cables.append(Cable(Board(name, (), device_rng, sensors=boards[name]), device_rng))
+        elif name not in channel_devices:
+            cables.append(Cable(_peer(name, kind, tuple(device.reads), device_rng, lens), device_rng))
     try:
         route = route_by(settings.devices, OWN_NAMES)
     except AmbiguousError as error:
@@ -177,7 +177,7 @@ def with_technician(
     lens = None if felt is None else measure_lens(felt)
     table = virtual_table(settings, types, seed=seed, report=report, attempts=0, lens=lens, boards=boards)
     trusted = settings.rules.spin is not None and settings.rules.spin.revolutions == "trusted_wheel"
-    table.looks.append(Technician(table, felt, None if trusted else settings.wheel).look)
+    table.observers.append(Technician(table, felt, None if trusted else settings.wheel).look)
     return table
 
 
@@ -201,14 +201,14 @@ def with_rendered_camera(
     felt = settings.dice_table
     if settings.rules.game != "craps" or felt is None or not flights.fits(felt):
         raise NoEveningError(
-            f"{settings.table}: expected a craps table of 3600 by 1100 mm with dice of 19 mm, found another"
-            " table; the rendered throws are computed for that size"
+            f"{settings.table}: rendered throws need a craps table of 3600 by 1100 mm with dice of 19 mm;"
+            " choose a table of that size"
         )
-    coming = throws(seed, felt)
+    rendered = throws(seed, felt)
     table = virtual_table(
-        settings, types, seed=seed, report=report, attempts=attempts, boards=boards, one_by_one=coming.play
+        settings, types, seed=seed, report=report, attempts=attempts, boards=boards, one_by_one=rendered.play
     )
-    table.cue = coming.ready
+    table.cue = rendered.ready
     return table
 
 
@@ -219,7 +219,7 @@ class RenderedThrows(Protocol):
         """Return whether the next throw has been computed."""
         ...
 
-    def play(self, seed: int, count: int, after_trouble: bool, /) -> Act:
+    def play(self, seed: int, count: int, after_fault: bool, /) -> Act:
         """Return the next throw."""
         ...
 
@@ -250,18 +250,18 @@ def for_practice(
         report=report,
         attempts=attempts,
         boards=boards,
-        one_by_one=_practised(settings, stage),
+        one_by_one=_practice_play(settings, stage),
     )
     table.cue = cue
-    table.begun.append(begun)
-    table.dropped.append(lambda reading: practice.is_persons_input(settings.rules.game, reading))
+    table.act_listeners.append(begun)
+    table.drop_conditions.append(lambda reading: practice.is_persons_input(settings.rules.game, reading))
     return table
 
 
-def _practised(settings: TableSettings, stage: Callable[[], str]) -> Play:
+def _practice_play(settings: TableSettings, stage: Callable[[], str]) -> Play:
     rules = settings.rules
     if rules.game == "high_roller" and settings.dice_table is not None:
-        return of_single_rolls(settings.dice_table, practice.ROLLS, stage)
+        return single_rolls_play(settings.dice_table, practice.ROLLS, stage)
     if rules.game == "three_card":
         return practice.without_pauses(practice.first_only(_play(settings, practice.DEALS)), rules.game)
     if rules.spin is None:
@@ -281,9 +281,11 @@ def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -
 
 def types_for(settings: TableSettings, boards: Boards | None = None) -> Mapping[str, DeviceKind]:
     """Return the default type of each device, by what it reads: a shoe, an SS2 wheel, or a node."""
-    elsewhere = _on_channels(boards or {})
+    channel_devices = _on_channels(boards or {})
     return {
-        name: _type_for(device.reads) for name, device in settings.devices.items() if name not in elsewhere
+        name: _type_for(device.reads)
+        for name, device in settings.devices.items()
+        if name not in channel_devices
     }
 
 
@@ -319,16 +321,16 @@ def _play(settings: TableSettings, mix: Mix | None) -> Play:
     if rules.game == "craps" and settings.dice_table is not None and rules.throw is not None:
         lenient = rules.throw.missed_wall == "warn"
         name: dice.Rules = "craps-v1" if lenient else "craps-12-034"
-        return of_dice(settings.dice_table, name, mix or dice.BODIES)
+        return throws_play(settings.dice_table, name, mix or dice.BODIES)
     if rules.game == "high_roller" and settings.dice_table is not None:
-        return of_high_roller(settings.dice_table)
+        return high_roller_play(settings.dice_table)
     if rules.game == "three_card":
-        return of_three_card(mix or three_card.SENSED)
+        return deals_play(mix or three_card.SENSED)
     if rules.game == "roulette" and settings.wheel is not None and rules.spin is not None:
         if rules.spin.revolutions == "trusted_wheel":
-            return of_smart_wheel(settings.wheel.pockets_clockwise, mix or ss2_wheel.USUAL)
-        return of_wheel(settings.wheel, rules.name, mix or wheel.USUAL)
+            return smart_wheel_play(settings.wheel.pockets_clockwise, mix or ss2_wheel.USUAL)
+        return spins_play(settings.wheel, rules.name, mix or wheel.USUAL)
     raise NoEveningError(
-        f"found rule set {rules.name!r} of {rules.game} but neither `dice_table` nor `wheel`;"
+        f"the file has rule set {rules.name!r} of {rules.game} but neither `dice_table` nor `wheel`;"
         " add the geometry of the table or the wheel to the table's file"
     )

@@ -24,51 +24,51 @@ from drivers.sim.wheel_sensors import WHEEL
 # --- rotor ---
 
 
-def pushed(hand: Croupier) -> Spin:
+def pushed(croupier: Croupier) -> Spin:
     """The dealer pushes the rotor by 3 to 15 % within 12 s before the launch."""
-    rng = hand.rng
+    rng = croupier.rng
     times = 1 + rng.choice((1, 1, -1)) * rng.uniform(0.03, 0.15)
-    return hand.spin(
+    return croupier.spin(
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(0.4, 12.0), rng.uniform(0.15, 0.5), times=times)]
     )
 
 
-def pushed_twice(hand: Croupier) -> Spin:
+def pushed_twice(croupier: Croupier) -> Spin:
     """The dealer pushes the rotor twice before the launch, the second time just before it."""
-    rng = hand.rng
+    rng = croupier.rng
 
     def pushes(launch_s: float) -> list[Push]:
         first = Push(launch_s - rng.uniform(5.0, 10.0), 0.3, times=rng.uniform(1.03, 1.15))
         return [first, Push(launch_s - rng.uniform(0.5, 3.0), 0.3, times=rng.uniform(1.03, 1.1))]
 
-    return hand.spin(pushes=pushes)
+    return croupier.spin(pushes=pushes)
 
 
-def pushed_in_run(hand: Croupier) -> Spin:
+def pushed_in_run(croupier: Croupier) -> Spin:
     """The dealer pushes the rotor while the ball runs."""
-    rng = hand.rng
+    rng = croupier.rng
     times = rng.uniform(1.03, 1.15)
-    return hand.spin(pushes=lambda launch_s: [Push(launch_s + rng.uniform(0.5, 6.0), 0.3, times=times)])
+    return croupier.spin(pushes=lambda launch_s: [Push(launch_s + rng.uniform(0.5, 6.0), 0.3, times=times)])
 
 
-def turned_before(hand: Croupier) -> Spin:
+def turned_before(croupier: Croupier) -> Spin:
     """The dealer turns the rotor around three to nine seconds before the launch."""
-    rng = hand.rng
-    spin = hand.spin(
+    rng = croupier.rng
+    spin = croupier.spin(
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(3.0, 9.0), rng.uniform(0.8, 1.6), times=-1.0)],
         same_way=True,
     )
-    # The ball is launched in the rotor's former direction, so against its present one.
+    # The ball is launched in the rotor's former direction, so against its current one.
     spin.reasons.clear()
     spin.may.clear()
     spin.launch = "strong"
     return spin
 
 
-def reversed_in_run(hand: Croupier) -> Spin:
+def reversed_in_run(croupier: Croupier) -> Spin:
     """The dealer turns the rotor around while the ball runs."""
-    rng = hand.rng
-    spin = hand.spin(
+    rng = croupier.rng
+    spin = croupier.spin(
         rng.uniform(10.0, 22.0),
         pushes=lambda launch_s: [Push(launch_s + rng.uniform(2.0, 4.0), 1.0, times=-1.0)],
     )
@@ -80,29 +80,29 @@ def reversed_in_run(hand: Croupier) -> Spin:
 # --- pockets ---
 
 
-def hop(hand: Croupier) -> Spin:
+def hop(croupier: Croupier) -> Spin:
     """The ball lies in one pocket for a turn or two and then hops into another."""
-    spin = hand.spin(longer_turns=2.5)
+    spin = croupier.spin(longer_turns=2.5)
     fall = spin.play.fall
     assert fall is not None
-    count = len(hand.house.wheel.pockets_clockwise)
-    other = (fall.pocket(count) + hand.rng.randint(2, count - 2)) / count
-    place = hand.house.wheel.pocket_reader_deg / 360
+    count = len(croupier.house.wheel.pockets_clockwise)
+    other = (fall.pocket(count) + croupier.rng.randint(2, count - 2)) / count
+    place = croupier.house.wheel.pocket_reader_deg / 360
     seen = [t for t, _ in spin.play.rotor.passes(place, other) if t > fall.settle_s]
-    spin.play.rests.append((other, seen[hand.rng.randint(0, 1)] + hand.rng.uniform(0.2, 0.8)))
+    spin.play.rests.append((other, seen[croupier.rng.randint(0, 1)] + croupier.rng.uniform(0.2, 0.8)))
     # A bounce read in that pocket a turn earlier would add a third reading to the two.
     spin.play.fall = replace(fall, legs=())
     return spin
 
 
-def taken_early(hand: Croupier) -> Spin:
+def taken_early(croupier: Croupier) -> Spin:
     """The dealer removes the ball after one or two turns."""
-    spin = hand.spin()
+    spin = croupier.spin()
     fall = spin.play.fall
     assert fall is not None
     turn_s = 1 / abs(spin.play.rotor.speed_at(fall.settle_s))
-    spin.play.lift_s = fall.settle_s + hand.rng.uniform(0.6, 1.9) * turn_s
-    hand.turn_empty(spin)
+    spin.play.lift_s = fall.settle_s + croupier.rng.uniform(0.6, 1.9) * turn_s
+    croupier.turn_empty(spin)
     spin.must, spin.doubt = {"review", "void"}, "reads"
     return spin
 
@@ -114,72 +114,72 @@ def _object(t_s: float, where: str) -> AnyReading:
     return ForeignObject(t=round(t_s * 1e6), dev=WHEEL, where=where)
 
 
-def object_in_run(hand: Croupier) -> Spin:
+def object_in_run(croupier: Croupier) -> Spin:
     """An object falls into the wheel while the ball runs or falls."""
-    spin = hand.spin()
-    t_s = hand.rng.uniform(spin.launch_s + 1.0, spin.ball.end_s + 0.8)
-    spin.extra.append(_object(t_s, hand.rng.choice(("track", "rotor"))))
+    spin = croupier.spin()
+    t_s = croupier.rng.uniform(spin.launch_s + 1.0, spin.ball.end_s + 0.8)
+    spin.extra.append(_object(t_s, croupier.rng.choice(("track", "rotor"))))
     spin.reasons.append("foreign_object")
     return spin
 
 
-def object_before(hand: Croupier) -> Spin:
+def object_before(croupier: Croupier) -> Spin:
     """An object falls into the wheel less than a second before the ball is detected."""
-    spin = hand.spin()
-    spin.extra.append(_object(spin.launch_s - hand.rng.uniform(0.05, 0.35), "track"))
+    spin = croupier.spin()
+    spin.extra.append(_object(spin.launch_s - croupier.rng.uniform(0.05, 0.35), "track"))
     spin.reasons.append("foreign_object")
     return spin
 
 
-def object_long_before(hand: Croupier) -> Spin:
+def object_long_before(croupier: Croupier) -> Spin:
     """An object fell into the wheel, and was removed, seconds before the launch."""
-    spin = hand.spin()
-    spin.extra.append(_object(spin.launch_s - hand.rng.uniform(2.0, 6.0), "felt"))
+    spin = croupier.spin()
+    spin.extra.append(_object(spin.launch_s - croupier.rng.uniform(2.0, 6.0), "felt"))
     return spin
 
 
-def second_ball(hand: Croupier) -> Spin:
+def second_ball(croupier: Croupier) -> Spin:
     """A second ball is launched while the first one runs."""
-    spin = hand.spin(hand.rng.uniform(9.0, 20.0))
-    rng, first = hand.rng, spin.ball
+    spin = croupier.spin(croupier.rng.uniform(9.0, 20.0))
+    rng, first = croupier.rng, spin.ball
     late = first.launch_s + rng.uniform(0.4, 4.0)
-    second = hand.house.launched(rng, late, rng.uniform(6.0, 15.0), first.way)
+    second = croupier.house.launched(rng, late, rng.uniform(6.0, 15.0), first.direction)
     spin.play.runs = sorted([first, second], key=lambda run: run.end_s)
-    hand.settle(spin)
+    croupier.settle(spin)
     spin.must, spin.doubt = {"void", "review"}, "second ball"
     spin.reasons.append("foreign_object")
     return spin
 
 
-def ball_out(hand: Croupier) -> Spin:
+def ball_out(croupier: Croupier) -> Spin:
     """The ball jumps out of the wheel and is detected outside."""
-    spin = hand.spin()
+    spin = croupier.spin()
     spin.play.fall = None
-    spin.extra.append(BallOut(t=round((spin.ball.end_s + hand.rng.uniform(0.2, 1.5)) * 1e6), dev=WHEEL))
+    spin.extra.append(BallOut(t=round((spin.ball.end_s + croupier.rng.uniform(0.2, 1.5)) * 1e6), dev=WHEEL))
     spin.play.lift_s = spin.ball.end_s
-    hand.turn_empty(spin)
+    croupier.turn_empty(spin)
     spin.reasons.append("ball_out")
     return spin
 
 
-def ball_out_of_track(hand: Croupier) -> Spin:
+def ball_out_of_track(croupier: Croupier) -> Spin:
     """The ball jumps out of the track in mid-run and is detected outside."""
-    spin = hand.spin()
-    spin.play.runs = [spin.ball.caught(hand.rng.uniform(1.5, 5.0))]
+    spin = croupier.spin()
+    spin.play.runs = [spin.ball.caught(croupier.rng.uniform(1.5, 5.0))]
     spin.play.fall = None
-    spin.extra.append(BallOut(t=round((spin.ball.end_s + hand.rng.uniform(0.1, 0.8)) * 1e6), dev=WHEEL))
+    spin.extra.append(BallOut(t=round((spin.ball.end_s + croupier.rng.uniform(0.1, 0.8)) * 1e6), dev=WHEEL))
     spin.play.lift_s = spin.ball.end_s
-    hand.turn_empty(spin)
+    croupier.turn_empty(spin)
     spin.reasons.append("ball_out")
     return spin
 
 
-def ball_gone(hand: Croupier) -> Spin:
+def ball_gone(croupier: Croupier) -> Spin:
     """The ball jumps out of the wheel undetected."""
-    spin = hand.spin()
+    spin = croupier.spin()
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
-    hand.turn_empty(spin)
+    croupier.turn_empty(spin)
     spin.reasons.append("ball_out")
     spin.also_accept("unseen", "review")
     return spin
@@ -208,20 +208,20 @@ ODD: Mapping[str, Kind] = {
 """Spins with a pushed rotor, a hopping ball or a foreign object, by name."""
 
 
-def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, turns: float) -> Spin:
+def _relaunched(croupier: Croupier, *, after: tuple[float, float], other_way: bool, turns: float) -> Spin:
     """Return a spin whose ball is caught after one to six turns and relaunched; `other_way`: it ran the
     other way first.
     """
-    rng = hand.rng
-    spin = hand.spin(turns)
+    rng = croupier.rng
+    spin = croupier.spin(turns)
     second = spin.ball
     caught = rng.uniform(1.0, 3.6) if rng.random() < 0.75 else rng.uniform(4.2, 6.0)
-    way = -second.way if other_way else second.way
-    first = hand.house.launched(rng, spin.launch_s, rng.uniform(8.0, 15.0), way).caught(caught)
+    direction = -second.direction if other_way else second.direction
+    first = croupier.house.launched(rng, spin.launch_s, rng.uniform(8.0, 15.0), direction).caught(caught)
     pause_s = rng.uniform(*after)
-    relaunch = hand.house.launched(rng, first.end_s + pause_s, turns, second.way)
+    relaunch = croupier.house.launched(rng, first.end_s + pause_s, turns, second.direction)
     spin.play.runs = [first, relaunch]
-    hand.settle(spin)
+    croupier.settle(spin)
     spin.launch = "strong" if turns > 6 else "weak"
     if relaunch.turns < VALID_TURNS:
         spin.also_accept("two runs", "review")
@@ -232,83 +232,86 @@ def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, 
 
 
 def _kind(*, after: tuple[float, float], other_way: bool, weak: bool) -> Callable[[Croupier], Spin]:
-    def play(hand: Croupier) -> Spin:
-        turns = hand.rng.uniform(2.6, 5.6) if weak else hand.rng.uniform(7.0, 16.0)
-        return _relaunched(hand, after=after, other_way=other_way, turns=turns)
+    def play(croupier: Croupier) -> Spin:
+        turns = croupier.rng.uniform(2.6, 5.6) if weak else croupier.rng.uniform(7.0, 16.0)
+        return _relaunched(croupier, after=after, other_way=other_way, turns=turns)
 
     return play
 
 
-def caught_dropped(hand: Croupier) -> Spin:
+def caught_dropped(croupier: Croupier) -> Spin:
     """A ball is caught before its fourth turn, held for seconds, and dropped into the rotor."""
-    rng = hand.rng
-    spin = hand.spin(rng.uniform(9.0, 18.0))
+    rng = croupier.rng
+    spin = croupier.spin(rng.uniform(9.0, 18.0))
     caught = spin.ball.caught(rng.uniform(1.0, 3.6))
     held_s = rng.uniform(3.0, 7.0)
     spin.play.runs = [caught]
-    hand.settle(spin)
+    croupier.settle(spin)
     spin.faults.drop_strays_s.append(caught.end_s + held_s)
-    _place_ball(hand, spin, caught.end_s + held_s)
+    _place_ball(croupier, spin, caught.end_s + held_s)
     spin.must, spin.doubt = {"void", "review"}, "caught"
     spin.reasons.append("too_few_revolutions")
     return spin
 
 
-def caught_dropped_late(hand: Croupier) -> Spin:
+def caught_dropped_late(croupier: Croupier) -> Spin:
     """A ball is caught after five turns or more, held for seconds, and dropped into the rotor."""
-    rng = hand.rng
-    spin = hand.spin(rng.uniform(12.0, 18.0))
+    rng = croupier.rng
+    spin = croupier.spin(rng.uniform(12.0, 18.0))
     caught = spin.ball.caught(rng.uniform(5.0, 8.0))
     held_s = rng.uniform(3.0, 7.0)
     spin.play.runs = [caught]
-    hand.settle(spin)
+    croupier.settle(spin)
     spin.faults.drop_strays_s.append(caught.end_s + held_s)
-    _place_ball(hand, spin, caught.end_s + held_s)
+    _place_ball(croupier, spin, caught.end_s + held_s)
     spin.must, spin.doubt = {"void", "review", "call"}, "no sensor can distinguish a hand from a drop"
     return spin
 
 
-def laid_by_hand(hand: Croupier) -> Spin:
+def laid_by_hand(croupier: Croupier) -> Spin:
     """A ball is placed into a pocket without running: only the hand interrupts a beam or two."""
-    rng = hand.rng
-    spin = hand.spin(8.0)
+    rng = croupier.rng
+    spin = croupier.spin(8.0)
     placed_s = spin.launch_s + rng.uniform(0.5, 1.5)
-    beams = len(hand.house.wheel.beams_deg)
+    beams = len(croupier.house.wheel.beams_deg)
     spin.play.runs = [Run(spin.launch_s, 0.0, 1, (spin.launch_s, spin.launch_s + 0.01), 0.0, dropped=False)]
     for _ in range(rng.randint(1, 2)):
         spin.faults.strays_s.append((spin.launch_s + rng.uniform(0.0, 0.8), rng.randrange(beams)))
     if rng.random() < 0.5:
         spin.faults.drop_strays_s.append(placed_s)
-    _place_ball(hand, spin, placed_s)
+    _place_ball(croupier, spin, placed_s)
     spin.launch = "laid"
     spin.must, spin.doubt = {"void", "review", "nothing"}, "never ran"
     spin.reasons.append("too_few_revolutions")
     return spin
 
 
-def _place_ball(hand: Croupier, spin: Spin, placed_s: float) -> None:
+def _place_ball(croupier: Croupier, spin: Spin, placed_s: float) -> None:
     """Make the ball come to rest soon after it is placed, and stay for some turns."""
     fall = spin.play.fall
     assert fall is not None
-    later_s = placed_s + hand.rng.uniform(0.2, 1.0)
+    later_s = placed_s + croupier.rng.uniform(0.2, 1.0)
     spin.play.fall = type(fall)((), later_s, fall.behind)
-    hand.rest_then_lift(spin, later_s)
+    croupier.rest_then_lift(spin, later_s)
 
 
-def wrong_way_then_right(hand: Croupier) -> Spin:
+def wrong_way_then_right(croupier: Croupier) -> Spin:
     """A ball launched in the rotor's direction is stopped and relaunched against it about a second later."""
-    return _relaunched(hand, after=(0.6, 2.0), other_way=True, turns=hand.rng.uniform(7.0, 16.0))
+    return _relaunched(croupier, after=(0.6, 2.0), other_way=True, turns=croupier.rng.uniform(7.0, 16.0))
 
 
-def stopped_weak(hand: Croupier) -> Spin:
-    """A ball drops after a few turns, is picked up at once and relaunched while the rotor keeps turning."""
-    rng = hand.rng
-    spin = hand.spin(rng.uniform(1.5, 3.3))
+def stopped_weak(croupier: Croupier) -> Spin:
+    """A ball drops after a few turns, is picked up immediately and relaunched while the rotor keeps
+    turning."""
+    rng = croupier.rng
+    spin = croupier.spin(rng.uniform(1.5, 3.3))
     first = spin.ball
     assert first.turns < VALID_TURNS
-    again = hand.house.launched(rng, first.end_s + rng.uniform(3.5, 8.0), rng.uniform(7.0, 16.0), first.way)
-    spin.play.runs = [first, again]
-    hand.settle(spin)
+    relaunch = croupier.house.launched(
+        rng, first.end_s + rng.uniform(3.5, 8.0), rng.uniform(7.0, 16.0), first.direction
+    )
+    spin.play.runs = [first, relaunch]
+    croupier.settle(spin)
     return spin
 
 
@@ -371,14 +374,14 @@ def evening(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinT
 
 def played(name: str, kind: Kind, rng: Random, n: int) -> tuple[Header, Feed, list[SpinTruth]]:
     """Play `n` scenes of a kind with this randomness."""
-    hand = Croupier(rng, kind.house(rng), rng.uniform(1.0, 3.0))
+    croupier = Croupier(rng, kind.house(rng), rng.uniform(1.0, 3.0))
     feed: Feed = []
     truths: list[SpinTruth] = []
     for _ in range(n):
-        seen, truth = hand.sensed(name, kind.play(hand))
+        seen, truth = croupier.sensed(name, kind.play(croupier))
         feed += seen
         truths.append(truth)
-    header = Header(table=f"spins-{name}", ruleset="roulette", wheel=hand.house.wheel)
+    header = Header(table=f"spins-{name}", ruleset="roulette", wheel=croupier.house.wheel)
     return header, in_order_of_arrival(feed), truths
 
 

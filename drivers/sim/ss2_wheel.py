@@ -1,7 +1,7 @@
-"""A smart wheel: the games of its evening with their truth, and its end of the SS2 link.
+"""A smart wheel: the games of its evening with their ground truth, and its end of the SS2 link.
 
-It plays its games whatever the table sends, reports twice a second and answers commands; a host's `*R` is
-answered and otherwise ignored.
+It plays its games whatever the table sends, reports twice a second and responds to commands; it acknowledges
+a host's `*R` and otherwise ignores it.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class Change:
     state: State
     flags: int = 0
     turned: bool = False
-    """The rotor changes direction here."""
+    """Whether the rotor changes direction here."""
     number: str | None = None
 
 
@@ -45,7 +45,7 @@ class Ss2Wheel:
         """Create the device with this name."""
         self.name = name
         self.hung = False
-        self.deaf = False
+        self.input_broken = False
         self.clock = BoardClock(0, 0, 0.0)
         """Unused: the wheel does not stamp its readings."""
         self.add_flags = 0
@@ -53,7 +53,7 @@ class Ss2Wheel:
         self.shows_rpm_x10: int | None = None
         """The speed reported in play instead of the rotor's."""
         self.hides_numbers = False
-        """It goes from state 4 to the next game without reporting a number."""
+        """Whether it goes from state 4 to the next game without reporting a number."""
         self.parameters = dict(_PARAMETERS)
         self._rng = rng
         self._script: deque[Change] = deque()
@@ -102,20 +102,20 @@ class Ss2Wheel:
     def sense(self, now_us: int, reading: AnyReading) -> None:
         """Ignore the reading: the wheel reports only its own games."""
 
-    def say(self, line: bytes) -> None:
+    def send_line(self, line: bytes) -> None:
         """Send any line."""
         self._output.append(line + b"\r\n")
 
     def receive(self, now_us: int, data: bytes) -> None:
         """Handle commands."""
-        if self.hung or self.deaf or now_us < self._next_frame_us - FRAME_US:
+        if self.hung or self.input_broken or now_us < self._next_frame_us - FRAME_US:
             return
         self._heard += data
-        *lines, rest = self._heard.replace(b"\n", b"\r").split(b"\r")
-        self._heard[:] = rest[-_MAX_COMMAND_BYTES:]
+        *lines, remainder = self._heard.replace(b"\n", b"\r").split(b"\r")
+        self._heard[:] = remainder[-_MAX_COMMAND_BYTES:]
         for line in lines:
             if line.startswith(b"*") and len(line) > 1:
-                self._obey(line[1:].decode("ascii", "replace"))
+                self._handle_command(line[1:].decode("ascii", "replace"))
 
     def tick(self, now_us: int) -> None:
         """Apply changes that are due, and report."""
@@ -124,7 +124,7 @@ class Ss2Wheel:
         if now_us >= self._next_frame_us:
             self._next_frame_us += FRAME_US * ((now_us - self._next_frame_us) // FRAME_US + 1)
             if not self.hung:
-                self.say(self._frame())
+                self.send_line(self._frame())
 
     def next_due_us(self) -> int | None:
         """Return when the next report or change is due."""
@@ -146,7 +146,7 @@ class Ss2Wheel:
         if change.state == State.WINNING_NUMBER and self._state != State.WINNING_NUMBER:
             self._number, self._decided = change.number, True
             if not self.hung:
-                self.say(self._shown().encode())
+                self.send_line(self._shown().encode())
         if self._state in _STOPPED and change.state not in _STOPPED:
             self._rpm_x10 = self._rng.randint(140, 175)
         self._state, self._flags = change.state, change.flags
@@ -157,24 +157,24 @@ class Ss2Wheel:
         in_play = State.BALL_IN_RIM <= self._state <= State.WINNING_NUMBER
         speed = self.shows_rpm_x10 if in_play and self.shows_rpm_x10 is not None else self._rpm_x10
         flags = self._flags | (self.add_flags if in_play else 0)
-        number, way = self._shown(), int(not self._clockwise)
-        return f"*X;{int(self._state)};{self._spin:03};{number};{flags:X};{speed:03};{way}".encode()
+        number, direction = self._shown(), int(not self._clockwise)
+        return f"*X;{int(self._state)};{self._spin:03};{number};{flags:X};{speed:03};{direction}".encode()
 
     def _shown(self) -> str:
         return "  " if self._number is None else _SHOWN.get(self._number, f"{self._number:>2}")
 
-    def _obey(self, command: str) -> None:
+    def _handle_command(self, command: str) -> None:
         if command == "X":
-            self.say(self._frame())
+            self.send_line(self._frame())
             return
         answer = self._answers.get(command[0])
-        self.say(f"*{answer(command[1:].strip()) if answer else command[0] + ' NO'}".encode())
+        self.send_line(f"*{answer(command[1:].strip()) if answer else command[0] + ' NO'}".encode())
 
     def _set_mode(self, text: str) -> str:
         return f"o {text}" if self._state == State.CLOSED else "o BUSY"
 
     def _parameter(self, text: str) -> str:
-        """Read, set or commit a parameter; like the real wheel, answer OK in any case."""
+        """Read, set or commit a parameter; like the real wheel, respond OK in any case."""
         letter, _, values = text.partition(" ")
         if letter == "f":
             self._committed = dict(self.parameters)
@@ -232,13 +232,13 @@ class Game:
             Change(self.number_us, State.WINNING_NUMBER, number=self.number),
         ]
 
-    def until(self, at_us: int, *then: Change) -> None:
+    def until(self, at_us: int, *new_changes: Change) -> None:
         """Replace the changes from `at_us` on."""
         self.changes = sorted(
-            [*(c for c in self.changes if c.at_us < at_us), *then], key=lambda change: change.at_us
+            [*(c for c in self.changes if c.at_us < at_us), *new_changes], key=lambda change: change.at_us
         )
 
-    def say(self, at_us: int, name: str, number: str | None = None) -> None:
+    def add_input(self, at_us: int, name: str, number: str | None = None) -> None:
         """Add an input of the dealer."""
         self.inputs.append(Input(t=at_us, dev="console", name=name, by="dealer", number=number))
 
@@ -313,14 +313,14 @@ def misfire(game: Game) -> Truth:
 
 def dealer_no_spin(game: Game) -> Truth:
     """The dealer calls No Spin while the ball runs."""
-    game.say(game.close_us + 2_000_000, "no_spin")
+    game.add_input(game.close_us + 2_000_000, "no_spin")
     return _void("called")
 
 
 def dealer_sets_number(game: Game) -> Truth:
-    """The dealer enters another number after the call."""
+    """The dealer enters a different number after the call."""
     other = game.rng.choice([number for number in game.pockets if number != game.number])
-    game.say(game.number_us + 2_500_000, "set_number", other)
+    game.add_input(game.number_us + 2_500_000, "set_number", other)
     return Truth(
         verdict="valid", allowed=("valid",), number=game.number, ruled="corrected", ruled_number=other
     )

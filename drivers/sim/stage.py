@@ -26,8 +26,8 @@ from drivers.sim.faults import FaultOrderError, carry_out, read_order
 from drivers.sim.table import VirtualTable
 
 CLOCK_FORMAT = struct.Struct("=QQqqqd")
-"""Update count before and after, monotonic time of the update (ns), table time then (us), limit (us),
-speed.
+"""Update count before and after the update, its monotonic time (ns), the table time at that moment (us),
+limit (us), speed.
 """
 _TRIES = 1000
 
@@ -121,8 +121,9 @@ def _time_of(since_ns: int, table_us: int, limit_us: int, speed: float) -> int:
     return min(limit_us, table_us + int((time.monotonic_ns() - since_ns) * speed) // 1000)
 
 
-HOLDER = "simulate.pid"
-"""A file with the process id of the folder's virtual table, for people; the folder's lock is what counts."""
+PID_FILE = "simulate.pid"
+"""A file with the process id of the folder's virtual table, for people; only the folder's lock prevents a
+second one."""
 
 
 class Claim:
@@ -130,20 +131,22 @@ class Claim:
 
     def __init__(self, folder: Path) -> None:
         """Claim the folder. Raises OSError with the process id if another virtual table runs there."""
-        self._holder = folder / HOLDER
+        self._pid_file = folder / PID_FILE
         self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._folder)
-            other = self._holder.read_text(encoding="ascii").strip() if self._holder.exists() else "unknown"
+            other = (
+                self._pid_file.read_text(encoding="ascii").strip() if self._pid_file.exists() else "unknown"
+            )
             problem = f"process {other} is running a virtual table there; end it, or choose another --dir"
             raise OSError(errno.EBUSY, problem, str(folder)) from error
-        self._holder.write_text(f"{os.getpid()}\n", encoding="ascii")
+        self._pid_file.write_text(f"{os.getpid()}\n", encoding="ascii")
 
     def release(self) -> None:
-        """Release it for another program."""
-        self._holder.unlink(missing_ok=True)
+        """Release the folder for another program."""
+        self._pid_file.unlink(missing_ok=True)
         os.close(self._folder)
 
 
@@ -225,13 +228,13 @@ MAX_UNREAD_US = 20_000
 READER_TIMEOUT_S = 1.0
 """Bytes that stay unread for this long are discarded, and the clock no longer waits for their reader."""
 MAX_TRANSIT_S = 0.002
-"""Longest transit of bytes through the kernel; if none are unread after that, they have been read."""
+"""Maximum transit time of bytes through the kernel; if none are unread after that, they have been read."""
 _MAX_ORDER_BYTES = 4096
 _POLL_S = 0.001
 
 
 class _Socket:
-    """The port that a cable is plugged into, and since when bytes sent there are unread."""
+    """The port that a cable is plugged into, and the time since which bytes sent there are unread."""
 
     def __init__(self, pty: Pty, plugged: int) -> None:
         self.pty = pty
@@ -240,9 +243,9 @@ class _Socket:
         self.abandoned = False
         self.unread_since_s: float | None = None
         self.sent_us = 0
-        """When the first unread byte was sent."""
+        """The table time at which the first unread byte was sent."""
         self.sent_s = 0.0
-        """When the last unread byte was sent."""
+        """The monotonic time at which the last unread byte was sent."""
 
 
 class Stage:
@@ -259,7 +262,7 @@ class Stage:
         self._table = table
         self._folder = folder
         self._clock = clock
-        self._refused = refused
+        self._report_refusal = refused
         self._sockets: dict[str, _Socket] = {}
         self._half_order = b""
         self._pipe = _pipe_at(folder / ORDERS)
@@ -322,9 +325,8 @@ class Stage:
             socket.pty.block(cable.blocked)
 
     def _is_free(self, port: str) -> bool:
-        """Return whether no cable is in this port: of two swapped cables, one must be out before the other
-        is in.
-        """
+        """Return whether no cable is in this port: of two swapped cables, one must be unplugged before the
+        other is plugged in."""
         return all(socket.pty.name.name != port for socket in self._sockets.values())
 
     def _send(self, name: str, cable: Cable, now_us: int) -> None:
@@ -354,13 +356,14 @@ class Stage:
             socket.unread_since_s, socket.abandoned = None, True
 
     def _reader_limit_us(self) -> int | None:
-        """Return how far a paced clock may run before the table has read what it was sent; None: no limit."""
-        behind = [
+        """Return the time up to which a paced clock may run before the table has read what it was sent; None
+        if there is no limit."""
+        limits_us = [
             socket.sent_us + MAX_UNREAD_US
             for socket in self._sockets.values()
             if socket.unread_since_s is not None and not socket.abandoned
         ]
-        return min(behind, default=None)
+        return min(limits_us, default=None)
 
     def _receive(self, wait_s: float) -> None:
         ends: Mapping[int, str] = {socket.pty.device: name for name, socket in self._sockets.items()}
@@ -368,20 +371,20 @@ class Stage:
         now_us = self._clock.now_us()
         for end in ready:
             if end == self._pipe:
-                self._take_orders(now_us)
+                self._handle_orders(now_us)
             elif data := self._sockets[ends[end]].pty.read():
                 self._table.receive(ends[end], now_us, data)
 
     # --- orders ---
 
-    def _take_orders(self, now_us: int) -> None:
+    def _handle_orders(self, now_us: int) -> None:
         *lines, self._half_order = (self._half_order + os.read(self._pipe, _MAX_ORDER_BYTES)).split(b"\n")
         self._half_order = self._half_order[-_MAX_ORDER_BYTES:]
         for line in filter(bytes.strip, lines):
             try:
                 carry_out(self._table, read_order(line), now_us)
             except FaultOrderError as error:
-                self._refused(str(error))
+                self._report_refusal(str(error))
 
 
 def _pipe_at(path: Path) -> int:

@@ -1,4 +1,5 @@
-"""The virtual table: devices on their cables, an evening that they sense, faults, and the truth.
+"""The virtual table: devices on their cables, an evening that they sense, faults, and the ground truth (the
+correct outcomes).
 
 It has no port, clock or thread: its caller passes the time in and transfers the bytes. The same seed and the
 same bytes from the table give the same bytes to the table.
@@ -22,8 +23,7 @@ from drivers.sim.ss2_wheel import Change, Ss2Wheel
 ATTEMPTS_PER_ACT = 8
 GAMES_PER_ACT = 2
 DEALS_PER_ACT = 1
-"""Attempts per act; few in card games, since people check between acts whether anything must be cleared
-up.
+"""Attempts per act; few in card games, because people check between acts whether anything must be cleared up.
 """
 GAP_US = 2_000_000
 _SEEDS = 1_000_003
@@ -41,7 +41,8 @@ class Act:
 
 
 Play = Callable[[int, int, bool], Act]
-"""Play a number of attempts with a seed, from time 0; True if people must clear up after trouble first."""
+"""Play a number of attempts with a seed, from time 0; the flag is True if people must first clear up after a
+fault."""
 
 
 class Show:
@@ -57,96 +58,96 @@ class Show:
         self._left = attempts
         self._acts = 0
 
-    def next_act(self, start_us: int, *, after_trouble: bool) -> Act | None:
+    def next_act(self, start_us: int, *, after_fault: bool) -> Act | None:
         """Return the next act, starting at `start_us`; None at the evening's end."""
         count = self._attempts_per_act if self._left is None else min(self._attempts_per_act, self._left)
         if count == 0:
             return None
         if self._left is not None:
             self._left -= count
-        act = self._play(self._seed * _SEEDS + self._acts, count, after_trouble)
+        act = self._play(self._seed * _SEEDS + self._acts, count, after_fault)
         self._acts += 1
-        return moved(act, start_us)
+        return shift_act(act, start_us)
 
 
-def of_dice(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = dice.USUAL) -> Play:
+def throws_play(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = dice.USUAL) -> Play:
     """Return a play of throws, their kinds drawn from a mix."""
 
-    def play(seed: int, count: int, _after_trouble: bool) -> Act:
+    def play(seed: int, count: int, _after_fault: bool) -> Act:
         _, feed, scenes = dice.evening(seed, mix, count, table=table, rules=rules)
-        return act_of(feed, scenes)
+        return build_act(feed, scenes)
 
     return play
 
 
-def of_wheel(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL) -> Play:
+def spins_play(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL) -> Play:
     """Return a play of spins, their kinds drawn from a mix, on a wheel with the table's own sensors."""
 
-    def play(seed: int, count: int, _after_trouble: bool) -> Act:
+    def play(seed: int, count: int, _after_fault: bool) -> Act:
         _, feed, scenes = wheel.evening(seed, mix, count, wheel=wheel_, rules=rules)
-        return act_of(feed, scenes)
+        return build_act(feed, scenes)
 
     return play
 
 
-def of_smart_wheel(pockets: Sequence[str], mix: Mapping[str, float] = ss2_wheel.USUAL) -> Play:
+def smart_wheel_play(pockets: Sequence[str], mix: Mapping[str, float] = ss2_wheel.USUAL) -> Play:
     """Return a play of games, their kinds drawn from a mix, on a smart wheel."""
 
-    def play(seed: int, count: int, _after_trouble: bool) -> Act:
+    def play(seed: int, count: int, _after_fault: bool) -> Act:
         changes, feed, scenes = ss2_wheel.evening(seed, pockets, mix, count)
-        return act_of(feed, scenes, changes)
+        return build_act(feed, scenes, changes)
 
     return play
 
 
-def of_high_roller(table: DiceTable) -> Play:
+def high_roller_play(table: DiceTable) -> Play:
     """Return a play of High Roller games; the last of each act is a final game."""
 
-    def play(seed: int, count: int, after_trouble: bool) -> Act:
-        return act_of(*high_roller.hours(seed, count, table=table, after_trouble=after_trouble))
+    def play(seed: int, count: int, after_fault: bool) -> Act:
+        return build_act(*high_roller.play_hours(seed, count, table=table, after_fault=after_fault))
 
     return play
 
 
-def of_single_rolls(table: DiceTable, mix: Mapping[str, float], stage: Callable[[], str]) -> Play:
+def single_rolls_play(table: DiceTable, mix: Mapping[str, float], stage: Callable[[], str]) -> Play:
     """Return a play of single rolls of High Roller, from the stage of the controller's game."""
 
-    def play(seed: int, _count: int, _after_trouble: bool) -> Act:
+    def play(seed: int, _count: int, _after_fault: bool) -> Act:
         evening = high_roller.Evening(seed, table=table, directed=False)
-        scene = evening.practised(mix, stage())
-        return act_of(in_order_of_arrival(evening.feed), [scene])
+        scene = evening.play_single_roll(mix, stage())
+        return build_act(in_order_of_arrival(evening.feed), [scene])
 
     return play
 
 
-def of_three_card(mix: Mapping[str, float] = three_card.SENSED) -> Play:
+def deals_play(mix: Mapping[str, float] = three_card.SENSED) -> Play:
     """Return a play of deals, their kinds drawn from a mix, in rotation from a shoe without positions."""
 
-    def play(seed: int, count: int, after_trouble: bool) -> Act:
-        return act_of(*three_card.deals(seed, mix, count, after_trouble=after_trouble))
+    def play(seed: int, count: int, after_fault: bool) -> Act:
+        return build_act(*three_card.deals(seed, mix, count, after_fault=after_fault))
 
     return play
 
 
-def act_of(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = ()) -> Act:
+def build_act(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = ()) -> Act:
     """Return an act that ends GAP_US after its last event."""
     last_us = max([scene.end_us for scene in scenes] + [arrived for arrived, _ in feed])
     return Act(feed, scenes, last_us + GAP_US, changes)
 
 
-def moved(act: Act, by_us: int) -> Act:
+def shift_act(act: Act, by_us: int) -> Act:
     """Return an act shifted to later times."""
     return Act(
         feed=[
             (at + by_us, msgspec.structs.replace(reading, t=reading.t + by_us)) for at, reading in act.feed
         ],
-        scenes=[_scene_moved(scene, by_us) for scene in act.scenes],
+        scenes=[_shift_scene(scene, by_us) for scene in act.scenes],
         end_us=act.end_us + by_us,
         changes=[Change(c.at_us + by_us, c.state, c.flags, c.turned, c.number) for c in act.changes],
     )
 
 
-def _scene_moved(scene: Scene, by_us: int) -> Scene:
+def _shift_scene(scene: Scene, by_us: int) -> Scene:
     truth = scene.truth
     if truth.drop_us is not None:
         truth = msgspec.structs.replace(truth, drop_us=truth.drop_us + by_us)
@@ -155,26 +156,26 @@ def _scene_moved(scene: Scene, by_us: int) -> Scene:
         start_us=scene.start_us + by_us,
         end_us=scene.end_us + by_us,
         truth=truth,
-        throws=tuple(_scene_moved(throw, by_us) for throw in scene.throws),
+        throws=tuple(_shift_scene(throw, by_us) for throw in scene.throws),
     )
 
 
 LEAD_US = 8_000_000
 """Delay from the start to the first attempt: a wheel is silent for some seconds after power-on."""
-CUE_US = 50_000
-"""How often a table that waits for a cue checks for it."""
+CUE_CHECK_US = 50_000
+"""The interval at which a table that waits for a cue checks for it."""
 RECOVERY_US = 8_000_000
 """For this long after a fault ends, devices may still be reconnecting."""
-Dropped = Callable[[AnyReading], bool]
+DropCondition = Callable[[AnyReading], bool]
 
 
 class ActiveFault:
-    """A fault that is active, or was until `ended_us`."""
+    """A fault that is active, or was active until `ended_us`."""
 
-    def __init__(self, began: Began, undo: Callable[[int], None], also: tuple[str, ...]) -> None:
+    def __init__(self, began: Began, undo: Callable[[int], None], also_affected: tuple[str, ...]) -> None:
         """Store how to end the fault, and which other devices it affects."""
         self.began = began
-        self.also = also
+        self.also_affected = also_affected
         self.undo = undo
         self.ended_us: int | None = None
 
@@ -205,26 +206,26 @@ class VirtualTable:
         self.devices = {name: cable for cable in self.cables.values() for name in cable.devices}
         """The cable of each of the table's devices."""
         self.rng = rng
-        self.dropped: list[Dropped] = []
-        """Conditions under which a reading is dropped at present."""
-        self.unheard = 0
-        """Readings dropped because this table has no such device."""
+        self.drop_conditions: list[DropCondition] = []
+        """The conditions under which readings are currently dropped."""
+        self.unrouted_count = 0
+        """The number of readings dropped because this table has no such device."""
         self.over = False
-        """The evening has ended."""
-        self.looks: list[Callable[[int], None]] = []
+        """Whether the evening has ended."""
+        self.observers: list[Callable[[int], None]] = []
         """Called after every step, with the time."""
         self.cue: Callable[[], bool] | None = None
         """If set, called to ask whether the next act may begin."""
-        self.begun: list[Callable[[Act], None]] = []
+        self.act_listeners: list[Callable[[Act], None]] = []
         """Called with each act as it begins."""
-        self._show = show
+        self._evening = show
         self._report = report
         self._feed: deque[tuple[int, AnyReading]] = deque()
         self._scenes: deque[Scene] = deque()
         self._attempts = 0
         self._act_began_us = self._act_ends_us = 0
-        self._trouble_us = -1
-        """Until when a fault may have affected what the table knows."""
+        self._recovering_until_us = -1
+        """The time until which a fault may have affected what the table knows."""
         self._now_us = 0
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
@@ -249,12 +250,12 @@ class VirtualTable:
         if cable.port is not None:
             cable.to_peer.send(now_us, data)
 
-    def also_sense(self, feed: Feed) -> None:
+    def add_readings(self, feed: Feed) -> None:
         """Add readings to those that the sensors will make."""
         self._feed = deque(sorted([*self._feed, *feed], key=lambda item: item[0]))
 
     def next_due_us(self) -> int | None:
-        """Return when something happens next."""
+        """Return the time of the next event."""
         due = [cable.next_due_us() for cable in self.cables.values()]
         due.append(self._timers[0][0] if self._timers else None)
         due.append(self._feed[0][0] if self._feed else None)
@@ -274,7 +275,7 @@ class VirtualTable:
             self._sense(now_us, self._feed.popleft()[1])
         for cable in self.cables.values():
             cable.run(now_us)
-        for look in self.looks:
+        for look in self.observers:
             look(now_us)
         while self._scenes and self._scene_ends_us() <= now_us:
             self._report_scene(now_us)
@@ -282,29 +283,30 @@ class VirtualTable:
     # --- faults ---
 
     def begin(
-        self, began: Began, undo: Callable[[int], None], ends_us: int, *, also: tuple[str, ...] = ()
+        self, began: Began, undo: Callable[[int], None], ends_us: int, *, also_affected: tuple[str, ...] = ()
     ) -> None:
         """Record a fault that has begun, and schedule its end."""
-        active = ActiveFault(began, undo, also)
+        active = ActiveFault(began, undo, also_affected)
         self._faults.append(active)
         self._report(began)
         self.at(ends_us, lambda now_us: self._end(active, now_us))
 
-    def troubled(self, name: str) -> bool:
+    def has_fault(self, name: str) -> bool:
         """Return whether a fault is active on this device, or on all of them."""
         return any(
-            f.ended_us is None and (f.began.device in (name, "") or name in f.also) for f in self._faults
+            f.ended_us is None and (f.began.device in (name, "") or name in f.also_affected)
+            for f in self._faults
         )
 
     @property
-    def well(self) -> bool:
-        """Return whether no fault is active."""
+    def is_faultless(self) -> bool:
+        """Whether no fault is active."""
         return all(fault.ended_us is not None for fault in self._faults)
 
     def _end(self, active: ActiveFault, now_us: int) -> None:
         active.undo(now_us)
         active.ended_us = now_us
-        self._trouble_us = now_us + RECOVERY_US
+        self._recovering_until_us = now_us + RECOVERY_US
         began = active.began
         self._report(Over(t=now_us, fault=began.fault, device=began.device))
         while self._faults and (over_us := self._faults[0].ended_us) is not None:
@@ -317,17 +319,17 @@ class VirtualTable:
 
     def _begin_act(self, now_us: int) -> None:
         if self.cue is not None and not self.cue():
-            self.at(now_us + CUE_US, self._begin_act)
+            self.at(now_us + CUE_CHECK_US, self._begin_act)
             return
-        after_trouble = not self.well or self._trouble_us > self._act_began_us
+        after_fault = not self.is_faultless or self._recovering_until_us > self._act_began_us
         self._act_began_us = now_us
-        act = self._show.next_act(now_us, after_trouble=after_trouble)
+        act = self._evening.next_act(now_us, after_fault=after_fault)
         if act is None:
             self.over = True
             return
-        for begin in self.begun:
+        for begin in self.act_listeners:
             begin(act)
-        self.also_sense(act.feed)  # inputs of the act before may still be pending
+        self.add_readings(act.feed)  # inputs of the previous act may still be pending
         self._scenes.extend(act.scenes)
         for cable in self.cables.values():
             if isinstance(cable.peer, Ss2Wheel):
@@ -339,26 +341,26 @@ class VirtualTable:
         reading = self._route(reading)
         cable = self.devices.get(reading.dev)
         if cable is None:
-            self.unheard += 1
-        elif not any(dropped(reading) for dropped in self.dropped):
+            self.unrouted_count += 1
+        elif not any(dropped(reading) for dropped in self.drop_conditions):
             cable.peer.sense(now_us, reading)
             cable.flush(now_us)
 
     def _scene_ends_us(self) -> int:
-        """Return when the first scene is over: when the next one begins, or with its act."""
+        """Return the time at which the first scene is over: when the next one begins, or its act ends."""
         return self._scenes[1].start_us if len(self._scenes) > 1 else self._act_ends_us
 
     def _report_scene(self, now_us: int) -> None:
         ends_us = self._scene_ends_us()
         scene = self._scenes.popleft()
         self._attempts += 1
-        by = [f.began for f in self._faults if f.touches(scene.start_us, ends_us)]
+        disturbing = [f.began for f in self._faults if f.touches(scene.start_us, ends_us)]
         self._report(
             Played(
                 t=now_us,
                 attempt=self._attempts,
                 scene=scene,
                 ends_us=ends_us,
-                disturbed_by=tuple(f"{began.fault} {began.device}".strip() for began in by),
+                disturbed_by=tuple(f"{began.fault} {began.device}".strip() for began in disturbing),
             )
         )

@@ -1,7 +1,7 @@
 """A technician at the virtual table, who does what the table's test lamp requests.
 
 While a test runs, the lamp `test` is sent to every board. Its value is a request such as `throw_left-3`: the
-act, and a number that distinguishes it from the request before.
+act, and a number that distinguishes it from the previous request.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,9 +34,9 @@ from drivers.sim.wheel_sensors import WHEEL, Faults, Optics, Play, sense
 LAMP = "test"
 IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
-LAYS_NOISE_MM = 0.7
+PLACEMENT_NOISE_MM = 0.7
 BETS_PLACED_US = 5_000_000
-"""How long a wheel waits for bets, which nobody places in a test."""
+"""The time for which a wheel waits for bets, which nobody places in a test."""
 CONSOLE = "console"
 
 
@@ -54,18 +54,18 @@ class Technician:
         """Read the lamps and schedule new requests."""
         boards = [cable.peer for cable in self._table.cables.values() if isinstance(cable.peer, Board)]
         shown = {board.lamps.get(LAMP, "") for board in boards}
-        asked = shown - IDLE
-        for word in sorted(asked - self._done):
-            self._table.at(now_us + REACTION_US, partial(self.do, word.rpartition("-")[0] or word))
-        # Boards receive a request one after another, so an old one may be seen after the next one.
-        self._done = self._done | asked if asked else set()
+        requested = shown - IDLE
+        for request in sorted(requested - self._done):
+            self._table.at(now_us + REACTION_US, partial(self.do, request.rpartition("-")[0] or request))
+        # Boards receive a request one after another, so an old request may be seen after the next one.
+        self._done = self._done | requested if requested else set()
 
-    def do(self, word: str, now_us: int) -> None:
-        """Do an act now; an unknown one is ignored."""
-        verb, _, what = word.partition("_")
+    def do(self, request: str, now_us: int) -> None:
+        """Perform an act now; an unknown act is ignored."""
+        verb, _, what = request.partition("_")
         act = _ACTS.get(verb)
         if act is not None:
-            self._table.also_sense(act(self, what, now_us))
+            self._table.add_readings(act(self, what, now_us))
 
     # --- acts ---
 
@@ -75,18 +75,18 @@ class Technician:
         if table is None or wall not in ("left", "right", "front", "back"):
             return []
         rightward = wall != "left"
-        hand = Thrower(rng, table, now_us, rightward=rightward)
-        path = hand.release(table.width_mm / 2, 0)
+        thrower = Thrower(rng, table, now_us, rightward=rightward)
+        path = thrower.release(table.width_mm / 2, 0)
         if wall in ("left", "right"):
-            reach = hand.reaches()[0]
-            hand.strike_far(path, reach)
-            hand.rebound(path, reach.arrive)
+            reach = thrower.reaches()[0]
+            thrower.strike_far(path, reach)
+            thrower.rebound(path, reach.arrive)
         else:
             front = wall == "front"
-            path.go((table.length_mm / 2, hand.half if front else table.width_mm - hand.half), 3.0, 1.6)
+            path.go((table.length_mm / 2, thrower.half if front else table.width_mm - thrower.half), 3.0, 1.6)
             path.strike("front" if front else "back", 1.6)
             path.go((table.length_mm / 2 + 60, table.width_mm / 2), 1.0, 0)
-        script = Script([path], [hand.flat()])
+        script = Script([path], [thrower.flat()])
         return Senses(rng, table, rightward=rightward, rails_heard=True).sense(script)
 
     def roll(self, _what: str, now_us: int) -> Feed:
@@ -100,7 +100,7 @@ class Technician:
         return Senses(rng, self._dice_table, rightward=True, rails_heard=False).sense(script)
 
     def knock(self, wall: str, now_us: int) -> Feed:
-        """Knock on the rail beside a wall's sensor."""
+        """Knock on the rail next to a wall's sensor."""
         return self._impact(wall, now_us, self._table.rng.uniform(180, 450))
 
     def quiet(self, wall: str, now_us: int) -> Feed:
@@ -132,18 +132,18 @@ class Technician:
             x_mm, y_mm = (float(part) for part in where.split("_"))
         except ValueError:
             x_mm, y_mm = self._dice_table.length_mm / 3, self._dice_table.width_mm / 3
-        lies = DieRest(
+        at_rest = DieRest(
             t=now_us,
             dev=CAMERA,
             die=1,
-            x=round(x_mm + rng.gauss(0, LAYS_NOISE_MM), 2),
-            y=round(y_mm + rng.gauss(0, LAYS_NOISE_MM), 2),
+            x=round(x_mm + rng.gauss(0, PLACEMENT_NOISE_MM), 2),
+            y=round(y_mm + rng.gauss(0, PLACEMENT_NOISE_MM), 2),
             up=6,
             confidence=0.97,
             tilt_deg=0.4,
             on="felt",
         )
-        return [(now_us + 50_000, lies)]
+        return [(now_us + 50_000, at_rest)]
 
     def spin(self, _what: str, now_us: int) -> Feed:
         """Spin the ball by hand against a slow rotor; it is removed soon after it comes to rest."""
@@ -159,7 +159,7 @@ class Technician:
         if number not in pockets:
             return []
         return self._turning(
-            now_us, turns=5.0, pocket=pockets.index(number), seen=(RotorIndex, PocketBall), lies_s=0.2
+            now_us, turns=5.0, pocket=pockets.index(number), seen=(RotorIndex, PocketBall), settle_s_after=0.2
         )
 
     def game(self, _what: str, now_us: int) -> Feed:
@@ -178,7 +178,7 @@ class Technician:
         turns: float,
         pocket: int,
         seen: tuple[type[AnyReading], ...] | None,
-        lies_s: float | None = None,
+        settle_s_after: float | None = None,
     ) -> Feed:
         if self._wheel is None:
             return []
@@ -186,10 +186,10 @@ class Technician:
         law = Law(friction=rng.uniform(0.05, 0.06), drag=rng.uniform(0.02, 0.028))
         bowl = Bowl(drop_speed=self._wheel.drop_rev_per_s * rng.uniform(0.98, 1.02))
         speed = launch_speed(law, bowl, turns)
-        ball = run(law, bowl, launch_s=start_s + 0.2, start=rng.random(), way=1, speed=speed)
-        settle_s = ball.end_s + 1.0 if lies_s is None else start_s + lies_s
-        end_s = settle_s + (1.0 if lies_s is None else 18.0)
-        rotor = Rotor(start_s, end_s, mark=rng.random(), speed=-0.5, bearing=Bearing(share=0.008))
+        ball = run(law, bowl, launch_s=start_s + 0.2, start=rng.random(), direction=1, speed=speed)
+        settle_s = ball.end_s + 1.0 if settle_s_after is None else start_s + settle_s_after
+        end_s = settle_s + (1.0 if settle_s_after is None else 18.0)
+        rotor = Rotor(start_s, end_s, mark=rng.random(), speed=-0.5, bearing=Bearing(fraction=0.008))
         fall = Fall((), settle_s, pocket / len(self._wheel.pockets_clockwise))
         play = Play([ball], rotor, fall, lift_s=end_s)
         sensed = sense(rng, self._wheel, Optics(), play, Faults()).readings

@@ -1,4 +1,4 @@
-"""Simulated evenings at a Three Card Poker table, with their truth.
+"""Simulated evenings at a Three Card Poker table, with their ground truth.
 
 There are deals of every kind, with people's actions and mistakes. The truth is derived from the rules
 document alone, independently of the controller's own rules. Each entry is an outcome that must be published,
@@ -35,13 +35,13 @@ class Dealt(NamedTuple):
 
 def results(dealt: Dealt) -> list[Expected]:
     """Return every hand's result against the dealer's, from the dealer's right; folds come last."""
-    dealer = worth(dealt.hands[DEALER])
+    dealer = rank_hand(dealt.hands[DEALER])
     seats = sorted((seat for seat in dealt.hands if seat != DEALER), key=int, reverse=True)
     found: list[Expected] = []
     for seat in seats:
         if seat in dealt.folds:
             continue
-        held = worth(dealt.hands[seat])
+        held = rank_hand(dealt.hands[seat])
         if dealer < (0, [RANKS.index("Q")]):
             result = "dealer_does_not_play"
         else:
@@ -51,7 +51,7 @@ def results(dealt: Dealt) -> list[Expected]:
     return found
 
 
-def worth(hand: Sequence[str]) -> tuple[int, list[int]]:
+def rank_hand(hand: Sequence[str]) -> tuple[int, list[int]]:
     """Return a hand's rank (pair 1, flush 2, straight 3, three of a kind 4, straight flush 5) and its
     cards' ranks.
     """
@@ -93,7 +93,7 @@ USUAL: Mapping[str, float] = {
         1.0,
     ),
 }
-"""Kinds of deal and how often each occurs."""
+"""The weight of each kind of deal."""
 SENSED: Mapping[str, float] = {kind: weight for kind, weight in USUAL.items() if kind != "shoe_down"}
 """The kinds that need no device fault; cables are pulled only on request."""
 _FIRST_OUTCOMES: Mapping[str, Verdict] = {
@@ -114,10 +114,10 @@ class Evening:
         self.truth: list[Expected] = []
         self.deals = 0
         self.seats: list[str] = []
-        self.out: dict[str, list[str]] = {}
-        """The cards dealt from the shoe in the present deal, by position."""
-        self.stands: dict[str, list[str]] = {}
-        """The final hands of the present deal, by position; empty for a void deal."""
+        self.cards_dealt: dict[str, list[str]] = {}
+        """The cards dealt from the shoe in the current deal, by position."""
+        self.final_hands: dict[str, list[str]] = {}
+        """The final hands of the current deal, by position; empty for a void deal."""
 
     # --- people, the shoe, and the expected outcomes ---
 
@@ -139,13 +139,13 @@ class Evening:
         self.truth.append({"type": kind, "data": data})
 
     def void(self, *codes: str, by: str = "sensors") -> None:
-        """Expect the present deal to be void for these causes."""
-        self.stands = {}
+        """Expect the current deal to be void for these causes."""
+        self.final_hands = {}
         self.expect("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
 
     def called(self, kind: str, dealt: Dealt, **more: object) -> None:
-        """Expect the present deal to be called, with the results of every hand."""
-        self.stands = dealt.hands
+        """Expect the current deal to be called, with the results of every hand."""
+        self.final_hands = dealt.hands
         hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
         self.expect(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=results(dealt), **more)
 
@@ -164,7 +164,7 @@ class Evening:
         for position, text in cards:
             self.now += self.rng.randint(350_000, 900_000)
             rank, suit = (text[0], text[1]) if text else (None, None)
-            self.out.setdefault(position, []).append(text or "?")
+            self.cards_dealt.setdefault(position, []).append(text or "?")
             to = position if self.directed else None
             self.post(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
 
@@ -173,10 +173,10 @@ class Evening:
         positions = (*self.seats, DEALER)
         return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
 
-    def act(self, dealt: Dealt, *, but: str | None = None) -> None:
+    def act(self, dealt: Dealt, *, except_seat: str | None = None) -> None:
         """Make every position (but one, if given) play or fold, in random order."""
         for seat in self.rng.sample(self.seats, len(self.seats)):
-            if seat != but:
+            if seat != except_seat:
                 by = self.rng.choice(("player", "dealer"))
                 self.enter("fold" if seat in dealt.folds else "play", by, 1.5, seat=seat)
 
@@ -195,12 +195,14 @@ class Evening:
         start_us, before = self.now, len(self.truth)
         self.play(kind)
         outcomes = without_numbers(self.truth[before:])
-        words = [_FIRST_OUTCOMES[str(each["type"])] for each in outcomes if each["type"] in _FIRST_OUTCOMES]
+        verdicts = [
+            _FIRST_OUTCOMES[str(each["type"])] for each in outcomes if each["type"] in _FIRST_OUTCOMES
+        ]
         truth = Truth(
-            verdict=words[0],
-            allowed=(words[0],),
-            cards={position: tuple(cards) for position, cards in self.out.items()},
-            hands={position: tuple(cards) for position, cards in self.stands.items()},
+            verdict=verdicts[0],
+            allowed=(verdicts[0],),
+            cards={position: tuple(cards) for position, cards in self.cards_dealt.items()},
+            hands={position: tuple(cards) for position, cards in self.final_hands.items()},
             told=outcomes,
         )
         return Scene(kind=kind, start_us=start_us, end_us=self.now, truth=truth, depends_on_previous=True)
@@ -218,7 +220,7 @@ class Evening:
         else:
             self.expect("bets.closed", cause="first_card")
         self.deals += 1
-        self.out = {}
+        self.cards_dealt = {}
         KINDS[kind](self, self.shuffled())
         self.wait(3)
         if self.rng.random() < 0.7 and kind != "misdeal_late":
@@ -262,7 +264,7 @@ def _one_unread(table: Evening, dealt: Dealt) -> tuple[str, str | None, list[tup
 def card_too_many(table: Evening, dealt: Dealt) -> None:
     """A position receives a fourth card."""
     cards = table.rotation(dealt)
-    spare = next(rank + suit for rank in RANKS for suit in "cdhs" if (rank + suit) not in _all(dealt))
+    spare = next(rank + suit for rank in RANKS for suit in "cdhs" if (rank + suit) not in _all_cards(dealt))
     table.deal_cards([*cards, (table.seats[0], spare)])
     table.void("wrong_count")
     table.wait(15)
@@ -277,7 +279,7 @@ def dealer_short(table: Evening, dealt: Dealt) -> None:
 
 
 def card_twice(table: Evening, dealt: Dealt) -> None:
-    """A card of another deck is in the shoe."""
+    """A card of a different deck is in the shoe."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
     cards[place] = (cards[place][0], cards[0][1])
@@ -317,7 +319,7 @@ def misdeal_late(table: Evening, dealt: Dealt) -> None:
     """The supervisor voids the deal after the call and before the first pay-out."""
     plain(table, dealt)
     table.enter("misdeal", "supervisor", 4)
-    table.stands = {}
+    table.final_hands = {}
     table.expect(
         "deal.corrected", deal=table.deals, hands=None, reasons=[{"code": "called"}], by="supervisor"
     )
@@ -362,7 +364,7 @@ def fold_corrected(table: Evening, dealt: Dealt) -> None:
 def card_corrected(table: Evening, dealt: Dealt) -> None:
     """The shoe misread a card, and the dealer corrects it after the call."""
     seat = table.rng.choice(table.seats)
-    right = next(rank + suit for rank in RANKS for suit in "hs" if (rank + suit) not in _all(dealt))
+    right = next(rank + suit for rank in RANKS for suit in "hs" if (rank + suit) not in _all_cards(dealt))
     misread = dealt.hands[seat][0]
     plain(table, dealt)
     table.enter("set_card", after_s=4, seat=seat, card=right, what=misread)
@@ -380,7 +382,7 @@ def play_after_fold(table: Evening, dealt: Dealt) -> None:
     refused = {"cause": "has_acted", "what": "play"}
     if len(table.seats) > 1:
         table.expect("input.refused", **refused)
-        table.act(right, but=seat)
+        table.act(right, except_seat=seat)
         table.called("deal.called", right)
     else:
         table.called("deal.called", right)
@@ -404,7 +406,7 @@ def evening(
 ) -> tuple[Header, Feed, list[Expected]]:
     """Play `n` deals of the kinds of a mix (kind: weight); the same seed gives the same evening.
 
-    `directed`: the shoe reports the recipient of each card.
+    With `directed`, the shoe reports the recipient of each card.
     """
     table = Evening(seed, directed=directed)
     for kind in table.rng.choices(list(mix), list(mix.values()), k=n):
@@ -414,12 +416,12 @@ def evening(
 
 
 def deals(
-    seed: int, mix: Mapping[str, float], n: int, *, after_trouble: bool = False
+    seed: int, mix: Mapping[str, float], n: int, *, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play `n` deals in rotation; after trouble people first clear anything left open."""
+    """Play `n` deals in rotation; after a fault, people first clear anything that was left open."""
     table = Evening(seed, directed=False)
     scenes: list[Scene] = []
-    if after_trouble:
+    if after_fault:
         table.clear_up()
         cleared = Truth(verdict="void", allowed=("void",), ruled="void")
         scenes.append(Scene(kind="clearing_up", start_us=0, end_us=table.now, truth=cleared))
@@ -427,5 +429,5 @@ def deals(
     return in_order_of_arrival(table.feed), scenes
 
 
-def _all(dealt: Dealt) -> set[str]:
+def _all_cards(dealt: Dealt) -> set[str]:
     return set(chain.from_iterable(dealt.hands.values()))

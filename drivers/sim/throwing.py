@@ -44,11 +44,11 @@ class Leg:
         """Return the position at a time within the leg."""
         run_ms = (self.end_us - self.begin_us) / 1000
         gone_ms = (t_us - self.begin_us) / 1000
-        way = self.speed_in * gone_ms + (self.speed_out - self.speed_in) * gone_ms**2 / (2 * run_ms)
-        share = min(1.0, max(0.0, way / math.dist(self.start, self.stop)))
+        distance = self.speed_in * gone_ms + (self.speed_out - self.speed_in) * gone_ms**2 / (2 * run_ms)
+        fraction = min(1.0, max(0.0, distance / math.dist(self.start, self.stop)))
         return (
-            self.start[0] + share * (self.stop[0] - self.start[0]),
-            self.start[1] + share * (self.stop[1] - self.start[1]),
+            self.start[0] + fraction * (self.stop[0] - self.start[0]),
+            self.start[1] + fraction * (self.stop[1] - self.start[1]),
         )
 
 
@@ -67,7 +67,7 @@ class Path:
     """One die's path, built leg by leg."""
 
     release_us: int
-    hand: Point
+    release_point: Point
     legs: list[Leg] = field(default_factory=list)
     touches: list[Touch] = field(default_factory=list)
 
@@ -79,26 +79,26 @@ class Path:
     @property
     def here(self) -> Point:
         """The point at which the last leg ends."""
-        return self.legs[-1].stop if self.legs else self.hand
+        return self.legs[-1].stop if self.legs else self.release_point
 
     def go(self, to: Point, speed: float, speed_there: float) -> None:
-        """Add a leg to a point, with the speed changing evenly from `speed` to `speed_there`."""
-        way = math.dist(self.here, to)
-        if way < 1e-6:
+        """Add a leg to a point, with with the speed changing uniformly from `speed` to `speed_there`."""
+        distance = math.dist(self.here, to)
+        if distance < 1e-6:
             return
-        run_us = max(1, round(2000 * way / (speed + speed_there)))
+        run_us = max(1, round(2000 * distance / (speed + speed_there)))
         begin = self.end_us
         self.legs.append(Leg(begin, begin + run_us, self.here, to, speed, speed_there))
 
     def strike(self, side: Side, speed: float) -> None:
-        """Record a strike on a wall at the present end of the path."""
+        """Record a strike on a wall at the current end of the path."""
         along = self.here[1] if side in ("near", "far") else self.here[0]
         self.touches.append(Touch(self.end_us, side, along, speed))
 
     def at(self, t_us: float) -> Point:
         """Return the position at a time: the hand before the release, the last point after the end."""
         if t_us <= self.release_us or not self.legs:
-            return self.hand
+            return self.release_point
         for leg in self.legs:
             if t_us < leg.end_us:
                 return leg.at(t_us)
@@ -110,7 +110,8 @@ class Path:
 
 
 def nearest_approach(first: Path, second: Path) -> tuple[int, float]:
-    """Return when two moving dice are closest, to a millisecond, and their distance then (mm)."""
+    """Return the time at which two moving dice are closest, to a millisecond, and their distance at that time
+    (mm)."""
     begin = max(first.release_us, second.release_us)
     end = max(begin + 1, min(first.end_us, second.end_us))
     return min(
@@ -124,7 +125,7 @@ TRACK_NOISE_MM = 2.0
 
 @dataclass(slots=True)
 class Rest:
-    """How a die finally lies; `seen` is False if the camera does not report it."""
+    """A die's final resting position; `seen` is False if the camera does not report it."""
 
     face: Face
     up: Face | None
@@ -159,23 +160,23 @@ class Script:
     paths: list[Path]
     rests: list[Rest]
     hidden: list[tuple[int, int, int]] = field(default_factory=list)
-    """Die index, from, to: the camera does not see this die."""
+    """Die index, start and end: the camera does not see this die in that period."""
     blind: tuple[int, int] | None = None
-    """From, to: the camera reports nothing."""
-    deaf_from_us: int | None = None
-    """From then on the far wall's sensor reports nothing."""
+    """Start and end of a period in which the camera reports nothing."""
+    silent_from_us: int | None = None
+    """The time from which the far wall's sensor reports nothing."""
     unheard: set[tuple[int, int]] = field(default_factory=set)
     """Die index and touch index of impacts that produce no reading."""
     knocks: list[tuple[int, Side, float]] = field(default_factory=list)
     swap_us: int | None = None
-    """From then on the camera confuses the two dice."""
+    """The time from which the camera confuses the two dice."""
     seen: list[AnyReading] = field(default_factory=list)
     """The camera's readings besides tracks and rests."""
     extra: list[AnyReading] = field(default_factory=list)
     """Inputs of people, and health readings of devices."""
     collected_us: int | None = None
-    lies: dict[int, Point] = field(default_factory=dict)
-    """Where a die (by index) finally lies, if it was moved after its path ended."""
+    final_places: dict[int, Point] = field(default_factory=dict)
+    """The final position of a die (by index), if the die was moved after its path ended."""
     truth: Truth | None = None
 
     @property
@@ -197,7 +198,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A die's throw toward a wall: where it arrives, and its speeds at launch and arrival."""
+    """A die's throw towards a wall: the point where it arrives, and its speeds at launch and arrival."""
 
     y_mm: float
     launch: float
@@ -233,8 +234,12 @@ class Thrower:
         width = self.table.width_mm
 
         def reach() -> Reach:
-            own = launch * self.rng.uniform(0.9, 1.1)
-            return Reach(self.rng.uniform(60, width - 60), own, max(1.3, own * self.rng.uniform(0.55, 0.95)))
+            own_speed = launch * self.rng.uniform(0.9, 1.1)
+            return Reach(
+                self.rng.uniform(60, width - 60),
+                own_speed,
+                max(1.3, own_speed * self.rng.uniform(0.55, 0.95)),
+            )
 
         first, second = reach(), reach()
         while abs(first.y_mm - second.y_mm) < 70:
@@ -249,12 +254,12 @@ class Thrower:
     def fly(self, path: Path, to: Point, launch: float, arrive: float) -> None:
         """Add a flight to a point, bouncing along the felt."""
         bounces = self.rng.randint(1, 3)
-        shares = sorted(self.rng.uniform(0.35, 0.93) for _ in range(bounces))
+        fractions = sorted(self.rng.uniform(0.35, 0.93) for _ in range(bounces))
         start, speed = path.here, launch
-        for number, share in enumerate(shares, 1):
+        for number, fraction in enumerate(fractions, 1):
             landing = (
-                start[0] + share * (to[0] - start[0]),
-                self.inside(start[1] + share * (to[1] - start[1]) + self.rng.gauss(0, 7)),
+                start[0] + fraction * (to[0] - start[0]),
+                self.inside(start[1] + fraction * (to[1] - start[1]) + self.rng.gauss(0, 7)),
             )
             path.go(landing, speed, speed * 0.985)
             speed = launch * (arrive / launch) ** (number / bounces)
@@ -273,29 +278,32 @@ class Thrower:
 
     def settle(self, path: Path, speed: float, heading: float, slow: float | None = None) -> None:
         """Add a roll to rest along a heading (radians, 0 toward the far end), rebounding from a rail."""
-        way = 1000 * speed**2 / (2 * (slow or self.rng.uniform(0.9, 3.2)))
+        distance = 1000 * speed**2 / (2 * (slow or self.rng.uniform(0.9, 3.2)))
         start = path.here
-        goal = (start[0] + way * math.cos(heading), start[1] + way * math.sin(heading))
+        goal = (start[0] + distance * math.cos(heading), start[1] + distance * math.sin(heading))
         rail = self.half if goal[1] < self.half else self.table.width_mm - self.half
         if self.half <= goal[1] <= self.table.width_mm - self.half:
             path.go(goal, speed, 0)
             return
-        share = (rail - start[1]) / (goal[1] - start[1])
-        at_rail = speed * math.sqrt(max(0.0, 1 - share))
-        path.go((start[0] + share * (goal[0] - start[0]), rail), speed, at_rail)
+        fraction = (rail - start[1]) / (goal[1] - start[1])
+        at_rail = speed * math.sqrt(max(0.0, 1 - fraction))
+        path.go((start[0] + fraction * (goal[0] - start[0]), rail), speed, at_rail)
         path.strike("front" if rail == self.half else "back", at_rail)
-        rest = 0.35 * (1 - share)
+        remaining = 0.35 * (1 - fraction)
         path.go(
-            (path.here[0] + rest * (goal[0] - start[0]), self.inside(rail - rest * (goal[1] - start[1]))),
+            (
+                path.here[0] + remaining * (goal[0] - start[0]),
+                self.inside(rail - remaining * (goal[1] - start[1])),
+            ),
             0.6 * at_rail,
             0,
         )
 
     def stop_short(self, path: Path, at: Point, launch: float) -> None:
         """Add a flight, a landing and a roll to rest at a point."""
-        share = self.rng.uniform(0.4, 0.75)
+        fraction = self.rng.uniform(0.4, 0.75)
         start = path.here
-        landing = (start[0] + share * (at[0] - start[0]), start[1] + share * (at[1] - start[1]))
+        landing = (start[0] + fraction * (at[0] - start[0]), start[1] + fraction * (at[1] - start[1]))
         path.go(landing, launch, launch * 0.97)
         path.go(at, launch * self.rng.uniform(0.65, 0.9), 0)
 
@@ -308,7 +316,7 @@ class Thrower:
         return min(self.table.width_mm - 2 * self.half - 1, max(2 * self.half + 1, y_mm))
 
     def flat(self) -> Rest:
-        """Return a rest flat on the felt with a random face, clearly seen."""
+        """Return a resting position flat on the felt with a random face, clearly seen."""
         face = self.face()
         return Rest(face, face, round(self.rng.uniform(0.9, 0.999), 3), round(abs(self.rng.gauss(0, 0.7)), 1))
 
@@ -325,7 +333,7 @@ class Thrower:
         )
 
     def short_by(self, min_mm: float, max_mm: float) -> float:
-        """Draw how far before the wall a die stops or turns, on a logarithmic scale."""
+        """Draw the distance from the wall at which a die stops or turns, on a logarithmic scale."""
         return math.exp(self.rng.uniform(math.log(min_mm), math.log(max_mm)))
 
 
@@ -369,7 +377,7 @@ class Senses:
         readings = list(script.seen)
         grid = script.first_us + self.rng.randint(0, round(FRAME_US) - 1)
         for index, path in enumerate(script.paths):
-            x, y = self._noisy(path.hand)
+            x, y = self._noisy(path.release_point)
             readings.append(
                 DieReleased(t=path.release_us, dev=CAMERA, die=self._name(0, index, None), x=x, y=y)
             )
@@ -400,7 +408,7 @@ class Senses:
         die = self._name(t, index, script.swap_us)
         if rest.off_table:
             return [DieOffTable(t=t, dev=CAMERA, die=die)]
-        return [rest.reading(t, die, self._noisy(script.lies.get(index, path.here)))]
+        return [rest.reading(t, die, self._noisy(script.final_places.get(index, path.here)))]
 
     def _impacts(self, script: Script) -> list[AnyReading]:
         hits = [
@@ -414,14 +422,16 @@ class Senses:
         for t_us, side, along, strength in hits:
             if side in ("front", "back") and not self.rails_heard:
                 continue
-            if side == "far" and script.deaf_from_us is not None and t_us >= script.deaf_from_us:
+            if side == "far" and script.silent_from_us is not None and t_us >= script.silent_from_us:
                 continue
             peak = min(1023.0, round(strength * self.rng.uniform(0.6, 1.5)))
             heard = t_us + self.rng.randint(500, 2000)
             readings.append(self._impact(heard, side, along, peak))
             if self.rng.random() < 0.25:
-                again = heard + self.rng.randint(1000, 12_000)
-                readings.append(self._impact(again, side, along, round(peak * self.rng.uniform(0.1, 0.45))))
+                ringing_us = heard + self.rng.randint(1000, 12_000)
+                readings.append(
+                    self._impact(ringing_us, side, along, round(peak * self.rng.uniform(0.1, 0.45)))
+                )
         return readings
 
     def _impact(self, t_us: int, side: Side, along: float, peak: float) -> WallImpact:

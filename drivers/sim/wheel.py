@@ -1,4 +1,5 @@
-"""Evenings at the virtual table's wheel: spins as they occur in a shift, with the truth of each."""
+"""Evenings at the virtual table's wheel: spins as they occur in a shift, each with its ground truth, the
+correct outcome."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from controller.model.readings import BallOut, DeviceDown, DeviceUp, ForeignObje
 from drivers.sim.croupier import Accepted, Croupier, House, Spin, SpinTruth
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
 from drivers.sim.spins import hop as hopping
-from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, grain_of
+from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, draw_grain
 from drivers.sim.wheel_sensors import WHEEL, Optics
 
 LAUNCHES_AFTER_S = (8.0, 12.0)
@@ -54,7 +55,7 @@ def some_wheel(rng: Random) -> Wheel:
     )
 
 
-def house_of(rng: Random, wheel: Wheel) -> House:
+def draw_house(rng: Random, wheel: Wheel) -> House:
     """Draw the track, the ball and the rotor of a wheel in working order."""
     return House(
         wheel=wheel,
@@ -63,17 +64,17 @@ def house_of(rng: Random, wheel: Wheel) -> House:
             drop_speed=wheel.drop_rev_per_s * (1 + max(-0.03, min(0.03, rng.gauss(0, 0.015)))),
             tilt_deg=rng.uniform(0.0, 0.06),
             lowest=rng.random(),
-            grain=grain_of(rng.gauss, rng.uniform(0.0, 0.05)),
+            grain=draw_grain(rng.gauss, rng.uniform(0.0, 0.05)),
         ),
         optics=Optics(),
-        bearing=Bearing(share=rng.uniform(0.0016, 0.005)),
+        bearing=Bearing(fraction=rng.uniform(0.0016, 0.005)),
         rotor_speeds=(0.24, 0.5),
     )
 
 
 def croupier_at(rng: Random, wheel: Wheel, begin_s: float) -> Croupier:
     """Return a croupier at a wheel in working order."""
-    return Croupier(rng, house_of(rng, wheel), begin_s, LAUNCHES_AFTER_S)
+    return Croupier(rng, draw_house(rng, wheel), begin_s, LAUNCHES_AFTER_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,204 +87,205 @@ class Played:
     ruled_number: str | None = None
 
 
-def _good(hand: Croupier, low: float = 6.5) -> Spin:
-    return hand.spin(hand.rng.uniform(low, 28.0))
+def _draw_valid(croupier: Croupier, low: float = 6.5) -> Spin:
+    return croupier.spin(croupier.rng.uniform(low, 28.0))
 
 
-def valid(hand: Croupier) -> Played:
+def valid(croupier: Croupier) -> Played:
     """Everything goes as it should."""
-    return Played(_good(hand))
+    return Played(_draw_valid(croupier))
 
 
-def glitchy(hand: Croupier) -> Played:
+def glitchy(croupier: Croupier) -> Played:
     """Beams occasionally produce double pulses."""
-    spin = _good(hand)
-    spin.faults.doubled = hand.rng.uniform(0.03, 0.12)
+    spin = _draw_valid(croupier)
+    spin.faults.doubled = croupier.rng.uniform(0.03, 0.12)
     return Played(spin)
 
 
-def stray_pulse(hand: Croupier) -> Played:
+def stray_pulse(croupier: Croupier) -> Played:
     """A beam produces one pulse while the ball is elsewhere."""
-    spin = _good(hand)
-    t_s = hand.rng.uniform(spin.launch_s + 2, spin.ball.end_s - 0.2)
-    spin.faults.strays_s.append((t_s, hand.rng.randrange(len(hand.house.wheel.beams_deg))))
+    spin = _draw_valid(croupier)
+    t_s = croupier.rng.uniform(spin.launch_s + 2, spin.ball.end_s - 0.2)
+    spin.faults.strays_s.append((t_s, croupier.rng.randrange(len(croupier.house.wheel.beams_deg))))
     spin.also_accept("ghosts", "review")
     return Played(spin)
 
 
-def missed_pulses(hand: Croupier) -> Played:
+def missed_pulses(croupier: Croupier) -> Played:
     """Beams occasionally miss the ball."""
-    spin = _good(hand, 8)
-    spin.faults.missed = hand.rng.uniform(0.03, 0.1)
+    spin = _draw_valid(croupier, 8)
+    spin.faults.missed = croupier.rng.uniform(0.03, 0.1)
     return Played(spin)
 
 
-def dying_beam(hand: Croupier) -> Played:
+def dying_beam(croupier: Croupier) -> Played:
     """One beam of three or more fails in the middle of a spin."""
-    spin = _good(hand, 9)
-    beams = len(hand.house.wheel.beams_deg)
+    spin = _draw_valid(croupier, 9)
+    beams = len(croupier.house.wheel.beams_deg)
     if beams > 2:
-        spin.faults.dead_beams = frozenset((hand.rng.randrange(beams),))
-        spin.faults.dead_from_s = hand.rng.uniform(spin.launch_s, spin.ball.end_s)
+        spin.faults.dead_beams = frozenset((croupier.rng.randrange(beams),))
+        spin.faults.dead_from_s = croupier.rng.uniform(spin.launch_s, spin.ball.end_s)
     return Played(spin)
 
 
-def short_spin(hand: Croupier) -> Played:
+def short_spin(croupier: Croupier) -> Played:
     """The ball makes only two or three turns."""
-    return Played(hand.spin(hand.rng.uniform(1.8, 2.8)))
+    return Played(croupier.spin(croupier.rng.uniform(1.8, 2.8)))
 
 
-def edge_short(hand: Croupier) -> Played:
+def edge_short(croupier: Croupier) -> Played:
     """The ball makes slightly fewer than four turns."""
-    return _doubtful(hand, 3.2, 3.45)
+    return _doubtful(croupier, 3.2, 3.45)
 
 
-def edge_long(hand: Croupier) -> Played:
+def edge_long(croupier: Croupier) -> Played:
     """The ball makes slightly more than four turns."""
-    return _doubtful(hand, 4.5, 4.8)
+    return _doubtful(croupier, 4.5, 4.8)
 
 
-def edge(hand: Croupier) -> Played:
+def edge(croupier: Croupier) -> Played:
     """The ball makes 3.5 to 4.5 turns."""
-    return _doubtful(hand, 3.5, 4.5)
+    return _doubtful(croupier, 3.5, 4.5)
 
 
-def _doubtful(hand: Croupier, low: float, high: float) -> Played:
-    spin = hand.spin(hand.rng.uniform(low, high))
+def _doubtful(croupier: Croupier, low: float, high: float) -> Played:
+    spin = croupier.spin(croupier.rng.uniform(low, high))
     spin.also_accept("turns", "review")
     return Played(spin)
 
 
-def same_direction(hand: Croupier) -> Played:
+def same_direction(croupier: Croupier) -> Played:
     """The ball runs in the rotor's direction."""
-    spin = hand.spin(hand.rng.uniform(6.5, 28.0), same_way=True)
+    spin = croupier.spin(croupier.rng.uniform(6.5, 28.0), same_way=True)
     spin.may.clear()
     return Played(spin)
 
 
-def foreign_object(hand: Croupier) -> Played:
+def foreign_object(croupier: Croupier) -> Played:
     """Something falls into the wheel."""
-    spin = _good(hand)
-    t_s = hand.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s + 1.0)
-    where = hand.rng.choice(("track", "rotor"))
+    spin = _draw_valid(croupier)
+    t_s = croupier.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s + 1.0)
+    where = croupier.rng.choice(("track", "rotor"))
     spin.extra.append(ForeignObject(t=round(1e6 * t_s), dev=WHEEL, where=where))
     spin.reasons.append("foreign_object")
     return Played(spin)
 
 
-def ball_out(hand: Croupier) -> Played:
+def ball_out(croupier: Croupier) -> Played:
     """The ball jumps out of the wheel and is detected outside."""
-    played = ball_gone(hand)
+    played = ball_gone(croupier)
     spin = played.spin
-    t_s = spin.ball.end_s + hand.rng.uniform(0.3, 1.5)
+    t_s = spin.ball.end_s + croupier.rng.uniform(0.3, 1.5)
     spin.extra.append(BallOut(t=round(1e6 * t_s), dev=WHEEL))
     spin.may.clear()
     return played
 
 
-def ball_gone(hand: Croupier) -> Played:
+def ball_gone(croupier: Croupier) -> Played:
     """The ball jumps out undetected: the pocket reader reports nothing."""
-    spin = _good(hand)
+    spin = _draw_valid(croupier)
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
-    hand.turn_empty(spin)
+    croupier.turn_empty(spin)
     spin.reasons.append("ball_out")
     spin.also_accept("unseen", "review")
     return Played(spin)
 
 
-def rotor_reversed(hand: Croupier) -> Played:
+def rotor_reversed(croupier: Croupier) -> Played:
     """The dealer turns the rotor around while the ball runs."""
-    # Late enough for the slowest rotor to have passed the index, early enough for the ball to be still
-    # running.
-    after_s = hand.rng.uniform(4.5, 6.0)
-    spin = hand.spin(
-        hand.rng.uniform(10.0, 28.0),
+    # Late enough that the slowest rotor has passed the index, early enough that the ball is still running.
+    after_s = croupier.rng.uniform(4.5, 6.0)
+    spin = croupier.spin(
+        croupier.rng.uniform(10.0, 28.0),
         pushes=lambda launch_s: [Push(launch_s + after_s, 1.0, times=-1.0)],
     )
     spin.reasons.append("rotor_reversed")
     return Played(spin, may_add=("same_direction",))
 
 
-def hop(hand: Croupier) -> Played:
+def hop(croupier: Croupier) -> Played:
     """The ball lies in one pocket for a turn or two and then hops into another."""
-    return Played(hopping(hand))
+    return Played(hopping(croupier))
 
 
-def missed_index(hand: Croupier) -> Played:
+def missed_index(croupier: Croupier) -> Played:
     """The index sensor occasionally misses the rotor's mark."""
-    spin = _good(hand)
+    spin = _draw_valid(croupier)
     spin.faults.index_missed = 0.12
     spin.also_accept("index", "review")
     return Played(spin)
 
 
-def stray_read(hand: Croupier) -> Played:
+def stray_read(croupier: Croupier) -> Played:
     """The pocket reader produces one stray pulse while the ball is at rest."""
-    spin = _good(hand)
+    spin = _draw_valid(croupier)
     spin.faults.reader_strays = 1
     spin.also_accept("reads", "review")
     return Played(spin)
 
 
-def drop_unsensed(hand: Croupier) -> Played:
+def drop_unsensed(croupier: Croupier) -> Played:
     """The drop sensor misses the ball."""
-    spin = _good(hand)
+    spin = _draw_valid(croupier)
     spin.faults.drop_unsensed = True
     spin.also_accept("drop", "review")
     return Played(spin)
 
 
-def dealer_no_spin(hand: Croupier) -> Played:
+def dealer_no_spin(croupier: Croupier) -> Played:
     """The dealer calls No Spin while the ball runs."""
-    spin = _good(hand)
-    _say(spin, hand.rng.uniform(spin.launch_s + 1, spin.ball.end_s), "no_spin")
+    spin = _draw_valid(croupier)
+    _add_input(spin, croupier.rng.uniform(spin.launch_s + 1, spin.ball.end_s), "no_spin")
     spin.reasons.append("called")
     return Played(spin)
 
 
-def dealer_no_spin_late(hand: Croupier) -> Played:
+def dealer_no_spin_late(croupier: Croupier) -> Played:
     """The dealer calls No Spin after the number was called: a correction."""
-    spin = _good(hand)
-    _say(spin, spin.play.lift_s + 0.2, "no_spin")
+    spin = _draw_valid(croupier)
+    _add_input(spin, spin.play.lift_s + 0.2, "no_spin")
     return Played(spin, ruled="corrected")
 
 
-def dealer_sets_number(hand: Croupier) -> Played:
-    """The dealer rules that another number won, after the call: a correction."""
-    spin = _good(hand)
-    other = hand.rng.choice([n for n in hand.house.wheel.pockets_clockwise if n != hand.number(spin)])
-    _say(spin, spin.play.lift_s + 0.2, "set_number", other)
+def dealer_sets_number(croupier: Croupier) -> Played:
+    """The dealer rules that a different number won, after the call: a correction."""
+    spin = _draw_valid(croupier)
+    other = croupier.rng.choice(
+        [n for n in croupier.house.wheel.pockets_clockwise if n != croupier.number(spin)]
+    )
+    _add_input(spin, spin.play.lift_s + 0.2, "set_number", other)
     return Played(spin, ruled="corrected", ruled_number=other)
 
 
-def dealer_early_no_more_bets(hand: Croupier) -> Played:
+def dealer_early_no_more_bets(croupier: Croupier) -> Played:
     """The dealer calls No More Bets earlier than the controller would."""
-    spin = _good(hand, 10)
-    _say(spin, spin.launch_s + 1.5, "no_more_bets")
+    spin = _draw_valid(croupier, 10)
+    _add_input(spin, spin.launch_s + 1.5, "no_more_bets")
     return Played(spin)
 
 
-def wheel_down(hand: Croupier) -> Played:
+def wheel_down(croupier: Croupier) -> Played:
     """The wheel's board goes down while the ball runs, and is back before the ball is removed."""
-    spin = _good(hand)
+    spin = _draw_valid(croupier)
     fall = spin.play.fall
     assert fall is not None
-    down_s = hand.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s - 0.1)
-    up_s = max(fall.settle_s + hand.rng.uniform(-0.5, 1.5), down_s + 0.5)
+    down_s = croupier.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s - 0.1)
+    up_s = max(fall.settle_s + croupier.rng.uniform(-0.5, 1.5), down_s + 0.5)
     spin.faults.silent.append((down_s, up_s))
     spin.extra += [
         DeviceDown(t=round(1e6 * down_s), dev=WHEEL, reason="unplugged"),
         DeviceUp(t=round(1e6 * up_s), dev=WHEEL),
     ]
     spin.must = {"review"}
-    if hand.rng.random() < 0.5:
-        _say(spin, spin.play.lift_s + 0.2, "set_number", hand.number(spin))
-        return Played(spin, ruled="called", ruled_number=hand.number(spin))
+    if croupier.rng.random() < 0.5:
+        _add_input(spin, spin.play.lift_s + 0.2, "set_number", croupier.number(spin))
+        return Played(spin, ruled="called", ruled_number=croupier.number(spin))
     return Played(spin, ruled="unruled")
 
 
-def _say(spin: Spin, t_s: float, name: str, number: str | None = None) -> None:
+def _add_input(spin: Spin, t_s: float, name: str, number: str | None = None) -> None:
     entered = Input(t=round(t_s * 1e6), dev="console", name=name, by="dealer", number=number)
     spin.extra.append(entered)
 
@@ -332,7 +334,7 @@ def spin(
     wheel: Wheel = AMERICAN,
     dead_beams: frozenset[int] = frozenset(),
 ) -> tuple[Scene, Feed]:
-    """Return one spin of a kind that begins at `start_us`; `dead_beams` are dead all evening.
+    """Return one spin of a kind that begins at `start_us`; `dead_beams` have failed for the whole evening.
 
     Raises:
         KeyError: the kind is not one of KINDS.
@@ -340,12 +342,12 @@ def spin(
     return _play(kind, croupier_at(rng, wheel, start_us / 1e6), dead_beams)
 
 
-def _play(kind: str, hand: Croupier, dead_beams: frozenset[int]) -> tuple[Scene, Feed]:
-    played = KINDS[kind](hand)
+def _play(kind: str, croupier: Croupier, dead_beams: frozenset[int]) -> tuple[Scene, Feed]:
+    played = KINDS[kind](croupier)
     script = played.spin
     if dead_beams:
         script.faults.dead_beams, script.faults.dead_from_s = dead_beams, 0.0
-    seen, truth = hand.sensed(kind, script)
+    seen, truth = croupier.sensed(kind, script)
     end_us = max(reading.t for _, reading in seen)
     start_us = round(script.launch_s * 1e6)
     return Scene(kind=kind, start_us=start_us, end_us=end_us, truth=_truth(played, truth)), seen
@@ -386,9 +388,9 @@ def evening(
     wheel = wheel or some_wheel(rng)
     scenes: list[Scene] = []
     feed: Feed = []
-    hand = croupier_at(rng, wheel, rng.uniform(0.5, 2.0))
+    croupier = croupier_at(rng, wheel, rng.uniform(0.5, 2.0))
     for kind in ["valid", *rng.choices(list(mix), list(mix.values()), k=n - 1)]:
-        scene, seen = _play(kind, hand, dead_beams)
+        scene, seen = _play(kind, croupier, dead_beams)
         scenes.append(scene)
         feed.extend(seen)
     header = Header(table=f"sim-wheel-{seed}", ruleset=rules, wheel=wheel)

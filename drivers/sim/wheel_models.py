@@ -1,9 +1,9 @@
 """Models of wheels, drawn by kind: number and places of beams, ball, track, rotor and sensors.
 
 `lap_house` draws balls that follow a table of lap times instead of the equation of motion. Real balls timed
-from films lose about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to
+from videos lose about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to
 0.025 at the drop, which comes at 0.43 to 0.48 rev/s. The table of laps is built backwards from the drop,
-using those figures with a small error in each, and positions in between are interpolated smoothly.
+using those values with a small error in each, and positions in between are interpolated smoothly.
 """
 
 import math
@@ -16,7 +16,7 @@ import msgspec
 
 from controller.model.geometry import STANDARD_POCKETS, Wheel
 from drivers.sim.croupier import House
-from drivers.sim.wheel_motion import STEPS, Bearing, Bowl, Law, Run, Stretch, grain_of
+from drivers.sim.wheel_motion import STEPS, Bearing, Bowl, Law, Run, Stretch, draw_grain
 from drivers.sim.wheel_sensors import Optics
 
 EVEN = {2: (0, 120), 3: (0, 120, 240), 4: (0, 90, 180, 270), 8: (0, 45, 90, 135, 180, 225, 270, 315)}
@@ -40,11 +40,11 @@ def house(
     jitter_ms: float | None = None,
     knocked_up: float = 0.03,
 ) -> House:
-    """Draw a wheel with this many beams; by default everything else is as on an ordinary wheel."""
+    """Draw a wheel with this many beams; by default, everything else is as on an ordinary wheel."""
     knee = law is not None and law.knee > 0
     drop = rng.uniform(0.43, 0.48) if knee else rng.uniform(0.46, 0.56)
     kind = pockets or rng.choice(("american", "american", "european"))
-    angles = _uneven(rng, beams) if uneven else tuple(float(deg) for deg in EVEN[beams])
+    angles = _draw_uneven_angles(rng, beams) if uneven else tuple(float(deg) for deg in EVEN[beams])
     wheel = Wheel(
         pockets=kind,
         pockets_clockwise=STANDARD_POCKETS[kind],
@@ -55,7 +55,7 @@ def house(
         drop_rev_per_s=round(drop * rng.uniform(0.97, 1.03), 3),
     )
     jitter = rng.uniform(0.1, 0.6) if jitter_ms is None else jitter_ms
-    askew = rng.uniform(0.05, 0.35)
+    misalignment = rng.uniform(0.05, 0.35)
     return House(
         wheel=wheel,
         law=law or Law(friction=rng.uniform(0.02, 0.05), drag=rng.uniform(0.025, 0.04)),
@@ -64,29 +64,31 @@ def house(
             tilt_deg=rng.uniform(0.0, 0.06) if tilt_deg is None else tilt_deg,
             lowest=rng.random(),
             stretches=stretches,
-            grain=grain_of(rng.gauss, rng.uniform(0.0, 0.05) if rough is None else rough),
+            grain=draw_grain(rng.gauss, rng.uniform(0.0, 0.05) if rough is None else rough),
         ),
-        optics=Optics(jitter_s=jitter / 1000, askew_deg=tuple(rng.uniform(-askew, askew) for _ in angles)),
-        bearing=bearing or Bearing(share=rng.uniform(0.0016, 0.005)),
+        optics=Optics(
+            jitter_s=jitter / 1000, askew_deg=tuple(rng.uniform(-misalignment, misalignment) for _ in angles)
+        ),
+        bearing=bearing or Bearing(fraction=rng.uniform(0.0016, 0.005)),
         rotor_speeds=rotor_speeds,
         knocked_up=knocked_up,
     )
 
 
-def _uneven(rng: Random, beams: int) -> tuple[float, ...]:
+def _draw_uneven_angles(rng: Random, beams: int) -> tuple[float, ...]:
     """Draw beam angles whose gaps show the ball's direction, in order or not."""
-    least = {2: 60, 3: 45, 4: 35, 8: 20}[beams]
+    min_gap = {2: 60, 3: 45, 4: 35, 8: 20}[beams]
     while True:
         angles = sorted(rng.sample(range(360), beams))
         gaps = [(b - a) % 360 for a, b in zip(angles, [*angles[1:], angles[0]], strict=True)]
-        if min(gaps) >= least and max(gaps) - min(gaps) >= 30 and (beams > 2 or max(gaps) >= 215):
+        if min(gaps) >= min_gap and max(gaps) - min(gaps) >= 30 and (beams > 2 or max(gaps) >= 215):
             break
     order = rng.sample(angles, beams) if beams < 8 and rng.random() < 0.3 else angles
     return tuple(float(deg) for deg in order)
 
 
 def with_drop(wheel: Wheel, drop_rev_per_s: float) -> Wheel:
-    """Return the wheel with another nominal drop speed."""
+    """Return the wheel with a different nominal drop speed."""
     return msgspec.structs.replace(wheel, drop_rev_per_s=round(drop_rev_per_s, 3))
 
 
@@ -132,7 +134,7 @@ def heavy_ball(rng: Random) -> House:
 
 def with_knee(rng: Random) -> House:
     """A wheel with a real ball's law and a real, slow rotor."""
-    rotor = Bearing(share=rng.uniform(0.0016, 0.003))
+    rotor = Bearing(fraction=rng.uniform(0.0016, 0.003))
     return house(rng, law=knee(rng), bearing=rotor, rotor_speeds=(0.14, 0.28))
 
 
@@ -172,7 +174,7 @@ def damp(rng: Random) -> House:
 
 
 def polished(rng: Random) -> House:
-    """A track with stretches that hardly slow the ball."""
+    """A track with stretches that barely slow the ball."""
     return house(
         rng, law=Law(friction=0.05, drag=0.03), stretches=_stretches(rng, rng.randint(1, 2), -0.04, -0.02)
     )
@@ -185,33 +187,33 @@ def deflected(rng: Random) -> House:
 
 def slow_rotor(rng: Random) -> House:
     """A rotor as slow as the slowest real ones."""
-    return house(rng, rotor_speeds=(0.14, 0.18), bearing=Bearing(share=rng.uniform(0.0016, 0.003)))
+    return house(rng, rotor_speeds=(0.14, 0.18), bearing=Bearing(fraction=rng.uniform(0.0016, 0.003)))
 
 
 def fast_rotor(rng: Random) -> House:
-    """A rotor as fast as dealers turn it."""
+    """A rotor at the highest speed at which dealers turn it."""
     return house(rng, rotor_speeds=(0.45, 0.6))
 
 
 def dragging_rotor(rng: Random) -> House:
     """A rotor with a worn bearing."""
-    bearing = Bearing(dry=rng.uniform(0.0005, 0.0012), share=rng.uniform(0.004, 0.008))
+    bearing = Bearing(dry=rng.uniform(0.0005, 0.0012), fraction=rng.uniform(0.004, 0.008))
     return house(rng, bearing=bearing, rotor_speeds=(0.3, 0.5))
 
 
 def jittery(rng: Random) -> House:
     """Sensors with a jitter of 1 to 2 ms, and beams up to a degree off their angles."""
     drawn = house(rng, rng.choice((3, 4)), jitter_ms=rng.uniform(1.0, 2.0))
-    askew = tuple(rng.uniform(-1.0, 1.0) for _ in drawn.wheel.beams_deg)
-    return replace(drawn, optics=replace(drawn.optics, askew_deg=askew, reader_jitter_s=0.006))
+    misalignment = tuple(rng.uniform(-1.0, 1.0) for _ in drawn.wheel.beams_deg)
+    return replace(drawn, optics=replace(drawn.optics, askew_deg=misalignment, reader_jitter_s=0.006))
 
 
 def marginal_beam(rng: Random) -> House:
-    """A beam whose threshold is set so high that it misses fast balls."""
+    """A wheel with a beam whose threshold is set so high that it misses fast balls."""
     drawn = house(rng, 4)
     weak = rng.randrange(4)
-    most = tuple(rng.uniform(0.7, 1.0) if beam == weak else 0.0 for beam in range(4))
-    return replace(drawn, optics=replace(drawn.optics, marginal=most))
+    thresholds = tuple(rng.uniform(0.7, 1.0) if beam == weak else 0.0 for beam in range(4))
+    return replace(drawn, optics=replace(drawn.optics, marginal=thresholds))
 
 
 def beams(count: int, *, uneven: bool) -> Draw:
@@ -275,7 +277,7 @@ HOUSES: Mapping[str, Draw] = {
 """Wheels whose sensors work; balls are launched as croupiers do."""
 
 
-_LOST = (
+_LOSSES = (
     (0.42, 0.012, 0.018),
     (0.48, 0.018, 0.025),
     (0.54, 0.03, 0.05),
@@ -286,7 +288,7 @@ _LOST = (
 """Below the knee: speed (rev/s), and the range of a real ball's loss of speed there (rev/s2)."""
 _ONSET = (1.06, 1.22)
 """Range of speeds at which the knee begins (rev/s)."""
-_FAST = ((1.5, 0.08, 0.13), (1.9, 0.1, 0.18), (2.4, 0.13, 0.28))
+_FAST_LOSSES = ((1.5, 0.08, 0.13), (1.9, 0.1, 0.18), (2.4, 0.13, 0.28))
 THUMB_S = 0.003
 """Error of laps timed by hand, after smoothing."""
 
@@ -294,23 +296,26 @@ THUMB_S = 0.003
 def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
     """Draw a wheel with such a ball and a real rotor, which turns at 0.14 to 0.28 rev/s."""
     drawn = house(rng, count, uneven=uneven)
-    own = _law(rng)
+    loss_by_speed = _law(rng)
     drop = rng.uniform(0.43, 0.48)
 
-    def launch(rng: Random, launch_s: float, turns: float, way: int) -> Run:
-        clock_s = _clock(rng, own, drop * rng.uniform(0.985, 1.015), turns)
-        return Run(launch_s, rng.random(), way, tuple(launch_s + t for t in clock_s), turns)
+    def launch(rng: Random, launch_s: float, turns: float, direction: int) -> Run:
+        clock_s = _clock(rng, loss_by_speed, drop * rng.uniform(0.985, 1.015), turns)
+        return Run(launch_s, rng.random(), direction, tuple(launch_s + t for t in clock_s), turns)
 
     wheel = with_drop(drawn.wheel, drop)
-    bearing = Bearing(share=rng.uniform(0.0016, 0.003))
+    bearing = Bearing(fraction=rng.uniform(0.0016, 0.003))
     return House(wheel, optics=drawn.optics, bearing=bearing, rotor_speeds=(0.14, 0.28), launch=launch)
 
 
 def _law(rng: Random) -> list[tuple[float, float]]:
     """Draw a ball's loss of speed (rev/s2) by speed (rev/s)."""
-    hard = rng.random()
-    low = [(speed, (least + hard * (most - least)) * rng.uniform(0.9, 1.1)) for speed, least, most in _LOST]
-    fast = [(speed, rng.uniform(least, most)) for speed, least, most in _FAST]
+    hardness = rng.random()
+    low = [
+        (speed, (lowest + hardness * (highest - lowest)) * rng.uniform(0.9, 1.1))
+        for speed, lowest, highest in _LOSSES
+    ]
+    fast = [(speed, rng.uniform(lowest, highest)) for speed, lowest, highest in _FAST_LOSSES]
     return [*low, (rng.uniform(*_ONSET), rng.uniform(0.08, 0.12)), *fast]
 
 
@@ -322,7 +327,7 @@ def _clock(rng: Random, law: Sequence[tuple[float, float]], drop: float, turns: 
         before = speeds[-1]
         for _ in range(4):
             lap_s = 2 / (speeds[-1] + before)
-            before = speeds[-1] + _lost(law, (speeds[-1] + before) / 2) * lap_s
+            before = speeds[-1] + _loss_at(law, (speeds[-1] + before) / 2) * lap_s
         laps.append(lap_s * (1 + rng.gauss(0, THUMB_S)))
         speeds.append(before)
     speeds.reverse()
@@ -331,30 +336,30 @@ def _clock(rng: Random, law: Sequence[tuple[float, float]], drop: float, turns: 
         times.append(times[-1] + lap_s)
     begin = len(laps) - turns
     steps = math.ceil(turns * STEPS) + 1
-    curve = [_between(times, speeds, begin + step / STEPS) for step in range(steps + 1)]
+    curve = [_interpolate(times, speeds, begin + step / STEPS) for step in range(steps + 1)]
     return [t - curve[0] for t in curve]
 
 
-def _lost(law: Sequence[tuple[float, float]], speed: float) -> float:
+def _loss_at(law: Sequence[tuple[float, float]], speed: float) -> float:
     at = min(max(bisect_left(law, (speed, 0.0)), 1), len(law) - 1)
     (low, less), (high, more) = law[at - 1], law[at]
-    share = min(max((speed - low) / (high - low), 0.0), 1.0)
-    return less + share * (more - less)
+    fraction = min(max((speed - low) / (high - low), 0.0), 1.0)
+    return less + fraction * (more - less)
 
 
-def _between(times: Sequence[float], speeds: Sequence[float], laps: float) -> float:
+def _interpolate(times: Sequence[float], speeds: Sequence[float], laps: float) -> float:
     """Return the time at a number of laps, interpolated from each lap's times and speeds at its ends."""
     lap = min(int(laps), len(times) - 2)
-    share = laps - lap
+    fraction = laps - lap
     a, b = times[lap], times[lap + 1]
     # Cubic Hermite interpolation; linear beyond the last lap.
-    if share > 1:
-        return b + (share - 1) / speeds[lap + 1]
+    if fraction > 1:
+        return b + (fraction - 1) / speeds[lap + 1]
     slow, fast = 1 / speeds[lap], 1 / speeds[lap + 1]
-    square, cube = share * share, share**3
+    square, cube = fraction * fraction, fraction**3
     return (
         a * (2 * cube - 3 * square + 1)
-        + slow * (cube - 2 * square + share)
+        + slow * (cube - 2 * square + fraction)
         + b * (3 * square - 2 * cube)
         + fast * (cube - square)
     )

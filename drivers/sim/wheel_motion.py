@@ -1,9 +1,9 @@
 """Equations of motion of a ball in a wheel's track, of its fall into a pocket, and of the rotor.
 
 Angles are in turns (1 = 360 degrees, counter-clockwise positive as seen from above), times in seconds, speeds
-in rev/s with the same sign. The fractions of speed that a ball keeps are observed ones: 0.4 to 0.65 at a
-deflector, 0.3 to 0.7 at a fret. It comes to rest 0.5 to 2.5 s after the drop, a few to more than 15 pockets
-farther on.
+in rev/s with the same sign. The fractions of speed that a ball keeps were observed on real wheels: 0.4 to
+0.65 at a deflector, 0.3 to 0.7 at a fret. A ball comes to rest 0.5 to 2.5 s after the drop, a few to more
+than 15 pockets farther on.
 """
 
 import math
@@ -20,7 +20,7 @@ _ALONG = 5 / 7 * GRAVITY_M_S2 / (2 * math.pi * RIM_M)
 """Acceleration of a rolling ball along the track per radian of tilt (rev/s2); the factor 5/7 accounts for its
 own rotation."""
 _INWARD = GRAVITY_M_S2 / (4 * math.pi**2 * RIM_M)
-"""The square of the speed at which a slope of tangent 1 no longer holds a ball (rev2/s2)."""
+"""The square of the speed below which a slope of tangent 1 no longer keeps a ball in the track (rev2/s2)."""
 STEPS = 64
 """Integration steps per turn."""
 _SPEEDS_PER_REV = 200
@@ -29,7 +29,8 @@ _MAX_SPEED = 5.0
 
 @dataclass(frozen=True)
 class Law:
-    """How a ball slows down: `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus a real ball's knee.
+    """The law by which a ball slows down: `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus a real
+    ball's knee.
 
     Near `knee_at` (rev/s) a real ball stops sliding along the rim and starts to roll; there it loses up to
     `knee` (rev/s2) more.
@@ -84,10 +85,10 @@ class Bowl:
         tilt = math.radians(self.tilt_deg)
         slope = math.atan(self.drop_speed**2 / _INWARD)
         leaning = 2 * math.pi * (angle - self.lowest)
-        more = sum(s.friction for s in self.stretches if (angle - s.begin) % 1.0 < s.length)
+        extra_friction = sum(s.friction for s in self.stretches if (angle - s.begin) % 1.0 < s.length)
         grain = 1.0 + (self.grain[int(angle * len(self.grain))] if self.grain else 0.0)
-        lets_go = _INWARD * math.tan(slope - tilt * math.cos(leaning))
-        return -_ALONG * tilt * math.sin(leaning), more, grain, lets_go
+        release_square = _INWARD * math.tan(slope - tilt * math.cos(leaning))
+        return -_ALONG * tilt * math.sin(leaning), extra_friction, grain, release_square
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Run:
 
     launch_s: float
     start: float
-    way: int
+    direction: int
     """+1 counter-clockwise, -1 clockwise."""
     clock_s: tuple[float, ...] = field(repr=False)
     """The time at each step of 1/64 turn, starting with the launch."""
@@ -113,7 +114,7 @@ class Run:
     @property
     def end(self) -> float:
         """The angle at which it left the track or was caught."""
-        return (self.start + self.way * self.turns) % 1.0
+        return (self.start + self.direction * self.turns) % 1.0
 
     @property
     def end_speed(self) -> float:
@@ -125,48 +126,48 @@ class Run:
     def at(self, turns: float) -> float:
         """Return the time at which the ball has run this many turns (s)."""
         step = min(int(turns * STEPS), len(self.clock_s) - 2)
-        share = turns * STEPS - step
+        fraction = turns * STEPS - step
         a, b = self.clock_s[step], self.clock_s[step + 1]
         if 0 < step < len(self.clock_s) - 2:
             # Constant deceleration within the step, taken from the steps before and after.
             bend = (self.clock_s[step + 2] - b - (a - self.clock_s[step - 1])) / 4
-            return a + share * (b - a) - bend * share * (1 - share)
-        return a + share * (b - a)
+            return a + fraction * (b - a) - bend * fraction * (1 - fraction)
+        return a + fraction * (b - a)
 
-    def gone(self, t_s: float) -> float:
-        """Return how many turns the ball has run at a time."""
+    def turns_at(self, t_s: float) -> float:
+        """Return the number of turns that the ball has run at a time."""
         step = min(max(bisect_left(self.clock_s, t_s) - 1, 0), len(self.clock_s) - 2)
         a, b = self.clock_s[step], self.clock_s[step + 1]
         return (step + (t_s - a) / (b - a)) / STEPS
 
     def passes(self, place: float) -> list[float]:
         """Return the times at which the ball passes an angle of the bowl."""
-        first = ((place - self.start) * self.way) % 1.0
+        first = ((place - self.start) * self.direction) % 1.0
         laps = math.ceil(self.turns - first)
         return [self.at(first + lap) for lap in range(laps) if first + lap < self.turns]
 
     def caught(self, turns: float) -> "Run":
         """Return the same run, ended by a hand after at most this many turns."""
         kept = self.clock_s[: math.ceil(turns * STEPS) + 2]
-        return Run(self.launch_s, self.start, self.way, kept, min(turns, self.turns), dropped=False)
+        return Run(self.launch_s, self.start, self.direction, kept, min(turns, self.turns), dropped=False)
 
 
-def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, way: int, speed: float) -> Run:
+def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, direction: int, speed: float) -> Run:
     """Return the run of a ball launched at this speed, until it leaves the track."""
     losses, profile = law.table, bowl.profile
     clock, t, square = [launch_s], launch_s, speed * speed
     angle, step = (start * STEPS) % STEPS, 1.0 / STEPS
     gone = 0
     while True:
-        pull, more, grain, lets_go = profile[int(angle) % STEPS]
-        if square <= lets_go:
-            return Run(launch_s, start, way, (*clock, t + step / max(speed, 0.1)), gone * step)
-        loss = losses[int(speed * _SPEEDS_PER_REV)] * grain + more - way * pull
+        pull, extra_friction, grain, release_square = profile[int(angle) % STEPS]
+        if square <= release_square:
+            return Run(launch_s, start, direction, (*clock, t + step / max(speed, 0.1)), gone * step)
+        loss = losses[int(speed * _SPEEDS_PER_REV)] * grain + extra_friction - direction * pull
         square = max(square - 2 * loss * step, 0.01)
         after = math.sqrt(square)
         t += 2 * step / (speed + after)
         clock.append(t)
-        speed, angle, gone = after, (angle + way) % STEPS, gone + 1
+        speed, angle, gone = after, (angle + direction) % STEPS, gone + 1
 
 
 def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
@@ -177,7 +178,7 @@ def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
     return math.sqrt(square)
 
 
-def grain_of(gauss: Callable[[float, float], float], rough: float, cells: int = 32) -> tuple[float, ...]:
+def draw_grain(gauss: Callable[[float, float], float], rough: float, cells: int = 32) -> tuple[float, ...]:
     """Draw a grain whose relative deviations have the standard deviation `rough`."""
     return tuple(max(-0.9, gauss(0.0, rough)) for _ in range(cells))
 
@@ -187,7 +188,7 @@ _STEP_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A push that brings the rotor evenly to a speed, or multiplies its speed by a factor."""
+    """A push that brings the rotor to a speed at a constant rate, or multiplies its speed by a factor."""
 
     at_s: float
     over_s: float
@@ -197,10 +198,10 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Bearing:
-    """How the rotor slows down: by `dry` (rev/s2), and by `share` of its speed per second."""
+    """The slowing of the rotor: by `dry` (rev/s2), and by `fraction` of its speed per second."""
 
     dry: float = 0.0
-    share: float = 0.0023
+    fraction: float = 0.0023
     """Real rotors lose 0.16 to 0.3 % per second."""
 
 
@@ -233,26 +234,25 @@ class Rotor:
                 rest = max(left[0].at_s + left[0].over_s - t_s, _STEP_S)
                 after = before + (goal - before) * min(1.0, _STEP_S / rest)
             else:
-                lost = (bearing.dry + bearing.share * abs(before)) * _STEP_S
+                lost = (bearing.dry + bearing.fraction * abs(before)) * _STEP_S
                 after = math.copysign(max(abs(before) - lost, 0.0), before)
             self._marks.append(self._marks[-1] + (before + after) / 2 * _STEP_S)
             self._speeds.append(after)
 
     def mark_at(self, t_s: float) -> float:
         """Return the mark's angle in the bowl, counting whole turns."""
-        step, share = self._step(t_s)
+        step, fraction = self._step(t_s)
         before, after = self._speeds[step], self._speeds[step + 1]
-        return self._marks[step] + (before + share * (after - before) / 2) * share * _STEP_S
+        return self._marks[step] + (before + fraction * (after - before) / 2) * fraction * _STEP_S
 
     def speed_at(self, t_s: float) -> float:
         """Return the rotor's speed (rev/s, clockwise negative)."""
-        step, share = self._step(t_s)
-        return self._speeds[step] + share * (self._speeds[step + 1] - self._speeds[step])
+        step, fraction = self._step(t_s)
+        return self._speeds[step] + fraction * (self._speeds[step + 1] - self._speeds[step])
 
     def passes(self, place: float, behind: float = 0.0) -> list[tuple[float, int]]:
-        """Return when, and in which direction, a point `behind` turns clockwise of the mark passes an
-        angle.
-        """
+        """Return the times and directions in which a point `behind` turns clockwise of the mark passes an
+        angle."""
         wanted = place + behind
         found: list[tuple[float, int]] = []
         last = math.floor(self._marks[0] - wanted)
@@ -306,19 +306,19 @@ class Leg:
             return []
         times = []
         for lap in range(math.ceil(low - place), math.floor(high - place) + 1):
-            share = (place + lap - self.begin) / (self.end - self.begin)
-            times.append(self.begin_s + share * (self.end_s - self.begin_s))
+            fraction = (place + lap - self.begin) / (self.end - self.begin)
+            times.append(self.begin_s + fraction * (self.end_s - self.begin_s))
         return sorted(times)
 
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """A ball's fall: its legs, when it comes to rest, and where in the rotor."""
+    """A ball's fall: its legs, and the time and position in the rotor at which it comes to rest."""
 
     legs: tuple[Leg, ...]
     settle_s: float
     behind: float
-    """Where it rests, in turns clockwise of the rotor's mark."""
+    """Its resting position, in turns clockwise of the rotor's mark."""
 
     def pocket(self, count: int) -> int:
         """Return the pocket's index, clockwise from the mark, in a rotor with this many pockets."""
@@ -329,7 +329,7 @@ def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: in
     """Return a ball's fall after its run; `knocked_up` is the probability that a deflector sends it back
     up.
     """
-    t_s, angle, speed = ball.end_s, ball.end, ball.way * ball.end_speed
+    t_s, angle, speed = ball.end_s, ball.end, ball.direction * ball.end_speed
     legs: list[Leg] = []
 
     def go(seconds: float, over: float, where: str) -> None:
@@ -352,5 +352,5 @@ def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: in
     go(0.02, 0.02 * rotor.speed_at(t_s), "rotor")
     pocket = round((rotor.mark_at(t_s) - angle) * pockets)
     # A ball rests slightly off the middle of its pocket, and keeps that position.
-    off = rng.uniform(-0.2, 0.2)
-    return Fall(tuple(legs), t_s, ((pocket + off) / pockets) % 1.0)
+    off_middle = rng.uniform(-0.2, 0.2)
+    return Fall(tuple(legs), t_s, ((pocket + off_middle) / pockets) % 1.0)

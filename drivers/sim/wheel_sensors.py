@@ -18,13 +18,12 @@ class Optics:
 
     jitter_s: float = 0.0003
     askew_deg: tuple[float, ...] = ()
-    """How far each beam is off the angle stated in the table's file."""
+    """Deviation of each beam from the angle stated in the table's file."""
     drop_jitter_s: float = 0.012
     reader_jitter_s: float = 0.002
     marginal: tuple[float, ...] = ()
-    """The ball's speed (rev/s) above which each beam starts to miss it; at twice that speed it always
-    does.
-    """
+    """The ball's speed (rev/s) above which each beam starts to miss the ball; at twice that speed, the beam
+    always misses it."""
 
 
 @dataclass(slots=True)
@@ -65,9 +64,10 @@ class Play:
     fall: Fall | None
     """None: no ball comes to rest."""
     rests: list[tuple[float, float]] = field(default_factory=list)
-    """Where the ball rests before it hops to its last place: turns behind the mark, and until when."""
+    """The ball's resting positions before it hops to its last one: turns behind the mark, and the end of each
+    rest."""
     lift_s: float = 0.0
-    """When the dealer removes the ball."""
+    """The time at which the dealer removes the ball."""
     begin_s: float = 0.0
     end_s: float = 0.0
 
@@ -110,7 +110,7 @@ def _pulses(
     legs = [leg for leg in play.fall.legs if leg.where == "track"] if play.fall else []
     for beam, angle_deg in enumerate(wheel.beams_deg):
         askew_deg = optics.askew_deg[beam] if optics.askew_deg else 0.0
-        most = optics.marginal[beam] if optics.marginal else 0.0
+        threshold = optics.marginal[beam] if optics.marginal else 0.0
         for run in play.runs:
             place = ((angle_deg + askew_deg) / 360) % 1.0
             times = run.passes(place)
@@ -120,13 +120,13 @@ def _pulses(
                 dead = beam in faults.dead_beams and t_s >= faults.dead_from_s
                 if dead or rng.random() < faults.missed:
                     continue
-                if most and rng.random() < _speed(run, t_s) / most - 1.0:
+                if threshold and rng.random() < _speed(run, t_s) / threshold - 1.0:
                     continue
                 yield t_s + rng.gauss(0, optics.jitter_s), beam
 
 
 def _speed(run: Run, t_s: float) -> float:
-    return (run.gone(t_s + 0.02) - run.gone(t_s - 0.02)) / 0.04
+    return (run.turns_at(t_s + 0.02) - run.turns_at(t_s - 0.02)) / 0.04
 
 
 def _strays(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[tuple[float, int]]:
@@ -145,14 +145,16 @@ def _indexes(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faul
     place = wheel.rotor_index_deg / 360
     passes = [item for item in play.rotor.passes(place) if rng.random() >= faults.index_missed]
     passes += [
-        (t_s + rng.uniform(0.001, 0.008), way) for t_s, way in passes if rng.random() < faults.index_doubled
+        (t_s + rng.uniform(0.001, 0.008), direction)
+        for t_s, direction in passes
+        if rng.random() < faults.index_doubled
     ]
     if faults.second_mark is not None:
         seconds = play.rotor.passes(place, faults.second_mark)
         passes += [item for item in seconds if rng.random() < faults.second_mark_seen]
-    for t_s, way in passes:
+    for t_s, direction in passes:
         yield RotorIndex(
-            t=_us(t_s + rng.gauss(0, optics.jitter_s)), dev=WHEEL, direction="ccw" if way > 0 else "cw"
+            t=_us(t_s + rng.gauss(0, optics.jitter_s)), dev=WHEEL, direction="ccw" if direction > 0 else "cw"
         )
 
 

@@ -135,7 +135,7 @@ class Evening:
     def well(self) -> bool:
         """Return whether no fault is present and every device is up again."""
         missing = live_of(self.daemon).core.devices.missing(frozenset(self.settings.devices))
-        return self.virtual.well and not missing
+        return self.virtual.is_faultless and not missing
 
     @property
     def faults(self) -> list[Began]:

@@ -89,7 +89,7 @@ def test_a_fault_of_a_board_is_a_fault_of_each_of_its_devices(tmp_path: Path) ->
     table = virtual_table(settings, types_for(settings, boards), seed=1, report=lambda _: None, boards=boards)
     table.start(0)
     carry_out(table, FaultOrder(fault="dead_sensor", device="walls"), 0)
-    (unseen,) = table.dropped
+    (unseen,) = table.drop_conditions
     for dev, hidden in (("wall-left", True), ("wall-right", True), ("walls", True), ("cam", False)):
         assert unseen(WallImpact(t=1, dev=dev, wall="left", pos_mm=500, peak=300)) is hidden
 

@@ -53,7 +53,7 @@ from drivers.sim.practice import (
 from drivers.sim.scenes import Scene, Truth
 from drivers.sim.setting import for_practice, types_for
 from drivers.sim.stage import Stage
-from drivers.sim.table import LEAD_US, Act, VirtualTable, of_single_rolls, of_three_card
+from drivers.sim.table import LEAD_US, Act, VirtualTable, deals_play, single_rolls_play
 from tests.cli.controller_at import PATIENCE_S, Terminal
 
 SCORED = re.compile(r"\d correct|no score")
@@ -200,7 +200,7 @@ def test_without_play_there_is_no_score() -> None:
 
 def dealt(kind: str) -> tuple[Act, Scene]:
     """Deal a kind of hand to a person who practises."""
-    act = first_only(of_three_card({kind: 1.0}))(4, 1, False)
+    act = first_only(deals_play({kind: 1.0}))(4, 1, False)
     return act, act.scenes[0]
 
 
@@ -245,10 +245,10 @@ def test_a_card_left_uncorrected_is_missed_and_the_right_input_is_reported() -> 
 @pytest.mark.parametrize("open_", [True, False])
 def test_no_card_is_dealt_while_a_deal_is_open(open_: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
-    practised = Practice(load_table("three-card"), Screen(out), threading.Event())
+    play_single_roll = Practice(load_table("three-card"), Screen(out), threading.Event())
     monkeypatch.setattr(practice, "ask", lambda *_: {"status": {"attempt_open": open_}})
-    practised.execute("")
-    assert practised.cue() is not open_
+    play_single_roll.execute("")
+    assert play_single_roll.cue() is not open_
     assert ("the deal is still open" in out.getvalue()) is open_
 
 
@@ -273,7 +273,7 @@ def test_a_misdeal_that_was_not_called_is_missed() -> None:
 def test_a_practised_high_roller_roll_begins_a_game_if_the_table_has_none(
     stage: str, leads_up: set[str]
 ) -> None:
-    act = of_single_rolls(TABLE, {"valid": 1.0}, lambda: stage)(3, 1, False)
+    act = single_rolls_play(TABLE, {"valid": 1.0}, lambda: stage)(3, 1, False)
     entered = [reading for _, reading in act.feed if isinstance(reading, Input)]
     played = {reading.name for reading in entered if not is_persons_input("high_roller", reading)}
     assert played - {"set_card"} == leads_up
@@ -281,7 +281,7 @@ def test_a_practised_high_roller_roll_begins_a_game_if_the_table_has_none(
 
 @pytest.mark.parametrize("kind", ROLLS)
 def test_every_practised_high_roller_roll_has_one_right_end(kind: str) -> None:
-    act = of_single_rolls(TABLE, {kind: 1.0}, lambda: "elimination")(3, 1, False)
+    act = single_rolls_play(TABLE, {kind: 1.0}, lambda: "elimination")(3, 1, False)
     assert correct_result(act.scenes[0]) is not None
 
 
@@ -332,31 +332,31 @@ def test_a_players_request_is_entered_before_the_next_roll_or_missed_with_its_ru
     told = {"high_roller": json.loads(msgspec.json.encode(GAME.replace(roll_off=TWICE)))}
     monkeypatch.setattr(practice, "ask", lambda *_: {"ok": True, "says": "taken", "status": {"state": told}})
     for seed in range(20):
-        practised = Practice(load_table("high-roller"), Screen(out), threading.Event(), seed=seed)
-        practised.execute("")
-        if practised.score.requests:
+        play_single_roll = Practice(load_table("high-roller"), Screen(out), threading.Event(), seed=seed)
+        play_single_roll.execute("")
+        if play_single_roll.score.requests:
             break
-    assert not practised.cue(), "no roll may begin during a player's request"
-    asked = practised.score.requests[0].request
+    assert not play_single_roll.cue(), "no roll may begin during a player's request"
+    asked = play_single_roll.score.requests[0].request
     assert f"You hear: {asked.text}." in out.getvalue()
     if enters:
-        practised.execute(f"{asked.name} {asked.seat}")
-    practised.execute("")
-    assert practised.cue(), "play must continue"
+        play_single_roll.execute(f"{asked.name} {asked.seat}")
+    play_single_roll.execute("")
+    assert play_single_roll.cue(), "play must continue"
     missed = f"{asked.text}: enter {asked.name} {asked.seat} ({asked.rule})"
-    assert (missed in shown(practised.score)) is not enters
+    assert (missed in shown(play_single_roll.score)) is not enters
 
 
 def test_pressing_enter_again_before_the_dice_are_at_rest_does_not_throw_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     out = io.StringIO()
-    practised = Practice(load_table("craps"), Screen(out), threading.Event())
+    play_single_roll = Practice(load_table("craps"), Screen(out), threading.Event())
     monkeypatch.setattr(practice, "ask", lambda *_: {"status": {}})
-    practised.execute("")
-    assert practised.cue()
-    practised.execute("")
-    assert not practised.cue()
+    play_single_roll.execute("")
+    assert play_single_roll.cue()
+    play_single_roll.execute("")
+    assert not play_single_roll.cue()
     assert "The shooter has the dice." in out.getvalue()
     assert "this attempt is not over yet" in out.getvalue()
 
@@ -368,9 +368,9 @@ def test_an_exception_in_a_thread_ends_the_practice_with_a_message(
         def run(self, _over: Callable[[], bool]) -> None:
             raise ZeroDivisionError("a die of no size")
 
-    practised = Practice(load_table("craps"), Screen(io.StringIO()), threading.Event())
+    play_single_roll = Practice(load_table("craps"), Screen(io.StringIO()), threading.Event())
     table = cast("VirtualTable", None)
-    assert practised.run(cast("Stage", Broken()), table, tmp_path, tmp_path / "table.yaml") == DEFECT
+    assert play_single_roll.run(cast("Stage", Broken()), table, tmp_path, tmp_path / "table.yaml") == DEFECT
     told = capsys.readouterr().err
     assert "the stage thread failed (a die of no size), so the practice ends" in told
     assert "Traceback" not in told

@@ -17,7 +17,7 @@ from random import Random
 from msgspec.structs import replace
 
 from drivers.sim.bodies.flights import Flight, Thump, Track, pack, shipped, unpack
-from drivers.sim.bodies.watching import COUNTS_PER_MNS, THRESHOLD_COUNTS, THUMP_COUPLING, THUMP_FADES_MM
+from drivers.sim.bodies.watching import COUNTS_PER_MNS, THRESHOLD_COUNTS, THUMP_COUPLING, THUMP_DECAY_MM
 
 NEAREST_MM, FURTHEST_MM = 0.5, 6.0
 """How close a die's nearest corner comes to the wall."""
@@ -66,7 +66,7 @@ def moved(flight: Flight, by_mm: float) -> Flight:
 
 def counts(thump: Thump) -> float:
     """Return the mean peak of a landing, in counts."""
-    return COUNTS_PER_MNS * thump.impulse_mns * THUMP_COUPLING * math.exp(-thump.away_mm / THUMP_FADES_MM)
+    return COUNTS_PER_MNS * thump.impulse_mns * THUMP_COUPLING * math.exp(-thump.away_mm / THUMP_DECAY_MM)
 
 
 def landings(flights: Sequence[Flight], rng: Random) -> Iterator[Flight]:

@@ -108,7 +108,7 @@ class World:
         self.dice = []
         for body in (before_release(body) for body in cast.bodies):
             self.dice.append(
-                Die(np.array(body.place), _matrix(body.turned), list(body.speed), list(body.spin))
+                Die(np.array(body.place), _matrix(body.orientation), list(body.speed), list(body.spin))
             )
         self.relief = cast.relief_mm / 1000
         self.pitch = max(0.016, 1.8 * self.relief)

@@ -13,10 +13,12 @@ LEVEL = Bowl(drop_speed=0.5)
 
 
 def launched(
-    turns: float, law: Law | None = None, bowl: Bowl = LEVEL, way: int = 1, start: float = 0.1
+    turns: float, law: Law | None = None, bowl: Bowl = LEVEL, direction: int = 1, start: float = 0.1
 ) -> Run:
     law = law or Law()
-    return run(law, bowl, launch_s=3.0, start=start, way=way, speed=launch_speed(law, bowl, turns))
+    return run(
+        law, bowl, launch_s=3.0, start=start, direction=direction, speed=launch_speed(law, bowl, turns)
+    )
 
 
 def laps_of(ball: Run) -> list[float]:
@@ -30,7 +32,7 @@ def test_on_a_level_track_a_ball_makes_the_turns_of_its_launch_and_leaves_at_the
     ball = launched(turns)
     assert ball.turns == pytest.approx(turns, abs=1 / 32)
     assert ball.end_speed == pytest.approx(0.5, rel=0.02)
-    assert ball.at(ball.gone(ball.launch_s + 1.0)) == pytest.approx(ball.launch_s + 1.0, abs=1e-3)
+    assert ball.at(ball.turns_at(ball.launch_s + 1.0)) == pytest.approx(ball.launch_s + 1.0, abs=1e-3)
 
 
 def test_a_ball_without_air_resistance_or_change_of_friction_loses_speed_evenly() -> None:
@@ -90,11 +92,11 @@ def test_a_table_of_laps_agrees_with_the_deceleration_of_real_balls(seed: int) -
 
 
 def test_a_rotor_passes_a_place_when_its_mark_is_there() -> None:
-    rotor = Rotor(0.0, 60.0, mark=0.2, speed=-0.3, bearing=Bearing(share=0.003))
+    rotor = Rotor(0.0, 60.0, mark=0.2, speed=-0.3, bearing=Bearing(fraction=0.003))
     passes = rotor.passes(0.55, 0.1)
     assert len(passes) >= 15
-    for t_s, way in passes:
-        assert way == -1
+    for t_s, direction in passes:
+        assert direction == -1
         place = (rotor.mark_at(t_s) - 0.1 - 0.55) % 1.0
         assert min(place, 1 - place) < 1e-6
     assert rotor.speed_at(50.0) == pytest.approx(-0.3 * 0.997**50, rel=0.01)
@@ -102,6 +104,6 @@ def test_a_rotor_passes_a_place_when_its_mark_is_there() -> None:
 
 def test_a_push_makes_the_rotor_faster_and_a_hand_turns_it_around() -> None:
     pushes = [Push(10.0, 0.3, times=1.1), Push(20.0, 1.0, times=-1.0)]
-    rotor = Rotor(0.0, 40.0, mark=0.0, speed=0.3, bearing=Bearing(share=0.0), pushes=pushes)
+    rotor = Rotor(0.0, 40.0, mark=0.0, speed=0.3, bearing=Bearing(fraction=0.0), pushes=pushes)
     assert [rotor.speed_at(t) for t in (9.0, 12.0, 25.0)] == pytest.approx([0.3, 0.33, -0.33], rel=1e-6)
-    assert {way for t, way in rotor.passes(0.5) if t > 25} == {-1}
+    assert {direction for t, direction in rotor.passes(0.5) if t > 25} == {-1}

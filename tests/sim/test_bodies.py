@@ -80,7 +80,7 @@ def test_a_cast_of_one_seed_is_the_same_for_every_engine() -> None:
 def test_a_thinned_track_is_nowhere_off_by_more_than_its_error(places: list[tuple[float, float]]) -> None:
     times = np.arange(len(places)) * 600
     xs, ys = (np.array(axis) for axis in zip(*places, strict=True))
-    track = recording.thinned(times, xs, ys, 0.15)
+    track = recording.thin_track(times, xs, ys, 0.15)
     for t, x, y in zip(times, xs, ys, strict=True):
         near = track.at(int(t))
         assert abs(near[0] - x) <= 0.25
@@ -160,12 +160,12 @@ def test_an_evening_is_a_log_in_order_of_arrival_with_its_relief_in_the_header()
     assert [truth.kind for truth in played.truths] == ["one_hand", "soft"]
 
 
-IDLE = casts.Body(place=(1.0, 0.5, 0.0095), turned=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
+IDLE = casts.Body(place=(1.0, 0.5, 0.0095), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
 
 
 @pytest.mark.parametrize(("restitution", "blow_s"), [(0.3, 0.0024), (0.6, 0.0014)])
 def test_a_die_dropped_flat_bounces_by_the_felts_restitution(restitution: float, blow_s: float) -> None:
-    drop = casts.Body(place=(2.0, 0.5, 0.1), turned=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
+    drop = casts.Body(place=(2.0, 0.5, 0.1), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
     felt = casts.Surface(0.3, restitution, blow_s)
     poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(drop, IDLE), felt=felt)).poses
     heights = [float(centres[0, 2]) - 0.0095 for centres, _ in poses]
@@ -190,7 +190,7 @@ def test_a_miss_that_nobody_could_see_is_not_demanded_beside_a_certain_cause(
 
 
 def test_a_sliding_die_stops_where_friction_stops_it() -> None:
-    slide = casts.Body(place=(2.0, 0.5, 0.0095), turned=(1, 0, 0, 0), speed=(0.5, 0, 0), spin=(0, 0, 0))
+    slide = casts.Body(place=(2.0, 0.5, 0.0095), orientation=(1, 0, 0, 0), speed=(0.5, 0, 0), spin=(0, 0, 0))
     felt = casts.Surface(0.3, 0.2, 0.002)
     poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(slide, IDLE), felt=felt)).poses
     way = float(poses[-1][0][0, 0]) - 2.0
@@ -207,7 +207,7 @@ def thrown_at_the_top_edge(speed: casts.Vector) -> Recorder:
         cast.rail_m + half * math.cos(tilt) - speed[2] * fly_s + casts.G * fly_s**2 / 2,
     )
     turned = (math.cos(tilt / 2), 0, -math.sin(tilt / 2), 0)
-    die = casts.Body(place=place, turned=turned, speed=speed, spin=(0, 0, 0))
+    die = casts.Body(place=place, orientation=turned, speed=speed, spin=(0, 0, 0))
     recorder: Recorder = engine.simulate(replace(cast, bodies=(die, IDLE)))
     return recorder
 

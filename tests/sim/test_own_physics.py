@@ -8,7 +8,7 @@ from drivers.sim.bodies.casts import Body, Cast, G, Surface, draw
 from tests.sim import own_physics
 from tests.sim.own_physics import STEP_S, World
 
-FAR = Body(place=(1.0, 0.5, 0.0095), turned=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
+FAR = Body(place=(1.0, 0.5, 0.0095), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
 
 
 def energy_j(world: World) -> float:
@@ -34,7 +34,7 @@ def test_no_throw_gains_energy(kind: str) -> None:
 
 def test_a_die_dropped_flat_bounces_by_the_felts_restitution() -> None:
     felt = Surface(friction=0.3, restitution=0.5, blow_s=0.002)
-    body = Body(place=(2.0, 0.5, 0.1), turned=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
+    body = Body(place=(2.0, 0.5, 0.1), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
     world = World(Cast(kind="apart", seed="", bodies=(body, FAR), felt=felt))
     struck = False
     highest = 0.0
@@ -47,7 +47,7 @@ def test_a_die_dropped_flat_bounces_by_the_felts_restitution() -> None:
 
 def test_a_sliding_die_stops_where_friction_stops_it() -> None:
     felt = Surface(friction=0.3, restitution=0.2, blow_s=0.002)
-    body = Body(place=(2.0, 0.5, 0.0095), turned=(1, 0, 0, 0), speed=(0.5, 0, 0), spin=(0, 0, 0))
+    body = Body(place=(2.0, 0.5, 0.0095), orientation=(1, 0, 0, 0), speed=(0.5, 0, 0), spin=(0, 0, 0))
     world = World(Cast(kind="apart", seed="", bodies=(body, FAR), felt=felt))
     for _ in range(round(0.5 / STEP_S)):
         world.step()
@@ -55,11 +55,13 @@ def test_a_sliding_die_stops_where_friction_stops_it() -> None:
 
 
 def test_two_dice_that_meet_keep_their_momentum() -> None:
-    one = Body(place=(1.5, 0.5, 0.3), turned=(1, 0, 0, 0), speed=(2.0, 0.1, 0), spin=(3, 1, 2))
-    two = Body(place=(1.6, 0.505, 0.302), turned=(0.9, 0.1, 0.3, 0.3), speed=(-1.0, 0, 0), spin=(0, 9, 4))
-    size = math.sqrt(sum(c * c for c in two.turned))
-    w, x, y, z = (c / size for c in two.turned)
-    bodies = (one, Body(place=two.place, turned=(w, x, y, z), speed=two.speed, spin=two.spin))
+    one = Body(place=(1.5, 0.5, 0.3), orientation=(1, 0, 0, 0), speed=(2.0, 0.1, 0), spin=(3, 1, 2))
+    two = Body(
+        place=(1.6, 0.505, 0.302), orientation=(0.9, 0.1, 0.3, 0.3), speed=(-1.0, 0, 0), spin=(0, 9, 4)
+    )
+    size = math.sqrt(sum(c * c for c in two.orientation))
+    w, x, y, z = (c / size for c in two.orientation)
+    bodies = (one, Body(place=two.place, orientation=(w, x, y, z), speed=two.speed, spin=two.spin))
     world = World(Cast(kind="collide", seed="", bodies=bodies))
     met = False
     for _ in range(round(0.06 / STEP_S)):

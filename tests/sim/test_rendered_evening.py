@@ -7,7 +7,7 @@ from controller.settings.tables import load_table
 from drivers.sim.rendered_throws import throw
 from drivers.sim.scenes import disagreements
 from drivers.sim.setting import NoEveningError, types_for, with_rendered_camera
-from drivers.sim.table import Act, act_of
+from drivers.sim.table import Act, build_act
 from tests.sim.virtual_house import CONFIG, House
 
 
@@ -22,10 +22,10 @@ class Shown:
     def ready(self) -> bool:
         return True
 
-    def play(self, _seed: int, _count: int, _after_trouble: bool, /) -> Act:
+    def play(self, _seed: int, _count: int, _after_fault: bool, /) -> Act:
         made = throw(self._numbers.pop(0), self._table)
         self.faces += made.faces
-        return act_of(made.feed, [made.scene])
+        return build_act(made.feed, [made.scene])
 
 
 def test_a_rendered_throw_is_called_as_the_engine_simulated_it() -> None:

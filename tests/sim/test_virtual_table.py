@@ -26,11 +26,11 @@ from drivers.sim.faults import (
     FaultOrderError,
     Schedule,
     carry_out,
-    fitting,
+    devices_able,
     read_order,
 )
 from drivers.sim.scenes import Began, Over, Played, disagreements
-from drivers.sim.table import of_dice
+from drivers.sim.table import throws_play
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.virtual_house import House
 
@@ -88,7 +88,7 @@ def sensed_of(reading: AnyReading) -> AnyReading:
 @pytest.mark.parametrize("cam", ["node", "json-camera"])
 def test_readings_arrive_unchanged_and_within_the_links_stated_delay(cam: DeviceKind) -> None:
     house = House("craps", seed=5, types={"cam": cam}, attempts=3, mix=dice.PLAIN)
-    play = of_dice(house.settings.dice_table, "craps-12-034", dice.PLAIN)  # type: ignore[arg-type]  # it is a dice table
+    play = throws_play(house.settings.dice_table, "craps-12-034", dice.PLAIN)  # type: ignore[arg-type]  # it is a dice table
     act = play(5 * 1_000_003, 3, False)
     house.play()
     went_in = [reading for _, reading in act.feed if reading.dev in house.devices]
@@ -132,9 +132,9 @@ def cases() -> list[tuple[str, DeviceKind, str, str]]:
         for name, fault in FAULTS.items():
             if name in ONLY_BEHIND_PORTS:
                 continue
-            for device in fitting(house.table, name):
+            for device in devices_able(house.table, name):
                 kind = house.types.get(device, "node")
-                if kind in wanted or (table == "roulette" and fault.only == "wheel"):
+                if kind in wanted or (table == "roulette" and fault.only_device == "wheel"):
                     found.append((table, cam, name, device))
                     break
     return found
@@ -262,7 +262,7 @@ def test_a_game_of_each_kind_is_published_as_it_happened(kind: str) -> None:
     [
         (b'{"fault": "unplugg", "device": "cam"}', "found fault 'unplugg', expected one of unplug, "),
         (b'{"fault": "unplug", "device": "camera"}', "expected one of cam, wall-left, wall-right, console"),
-        (b'{"fault": "wheel_encoder"}', "no device of this table can have it"),
+        (b'{"fault": "wheel_encoder"}', "no device of this table can have this fault"),
         (b'{"fault": "unplug", "seconds": -1}', "found -1.0 seconds, expected more than 0, up to 600"),
         (b'{"fault": "unplug", "devise": "cam"}', 'expected {"fault": "unplug", "device": "cam"} or similar'),
         (b"unplug cam", 'expected {"fault": "unplug", "device": "cam"} or similar'),

@@ -76,7 +76,7 @@ def test_a_fault_of_a_port_is_named_and_clears(live: LiveTable, tmp_path: Path, 
     wait(lambda: any(code in began.codes for code in live.health("cam")))
     if fault == "other_name":
         wait((tmp_path / "cam-other").is_symlink)
-    wait(lambda: live.table.well and live.all_up())
+    wait(lambda: live.table.is_faultless and live.all_up())
     assert unnamed([began], live.readings[before:]) == []
 
 

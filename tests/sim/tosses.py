@@ -112,11 +112,11 @@ def thrown_again(poses: Poses, simulate: Simulate) -> Poses:
     x, y, z = start.tolist()
     body = Body(
         place=(x + FLOOR_M / 2, y + FLOOR_M / 2, z),
-        turned=_quaternion(poses.axes[0]),
+        orientation=_quaternion(poses.axes[0]),
         speed=(slope[0], slope[1], slope[2]),
         spin=(spin[0], spin[1], spin[2]),
     )
-    idle = Body(place=(5.0, 5.0, CUBE_M / 2), turned=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
+    idle = Body(place=(5.0, 5.0, CUBE_M / 2), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
     recorder = simulate(
         Cast(
             kind="apart",

@@ -25,7 +25,8 @@ TRIES = 8
 
 
 class UnsettledError(Exception):
-    """A throw did not settle in time, was not of its kind, or gained energy; it must be drawn again."""
+    """Raised if a throw did not settle in time, was not of its kind, or gained energy, so that it must be
+    drawn again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,12 @@ class Body:
     """A die at its release."""
 
     place: Vector
-    turned: Quaternion
+    orientation: Quaternion
     speed: Vector
     spin: Vector
     """Angular velocity (rad/s), along the table's axes."""
     released_s: float = 0.0
-    """When it leaves the hand; before that it also moves freely, but unseen."""
+    """The time at which it leaves the hand; before that it also moves freely, but unseen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float
     """Draw a throw of a kind; the same seed gives the same throw.
 
     There are no measurements of felt on a rubber underlay, boards and pyramid rubber, so their friction and
-    restitution are drawn from ranges wide enough for new and worn ones.
+    restitution are drawn from ranges wide enough for new and worn material.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     relief = rng.choice(RELIEFS_MM) if relief_mm is None else relief_mm
@@ -114,7 +115,7 @@ class _Hand:
     rng: Random
     die_m: float
     place: Vector
-    turned: Quaternion
+    orientation: Quaternion
     speed: Vector
     spin: Vector
 
@@ -133,12 +134,12 @@ def _bodies(kind: Kind, rng: Random, die_m: float) -> tuple[Body, Body]:
     flight_s = lands * along / strength
     up = (G * flight_s**2 / 2 - place[2]) / flight_s
     across = (rng.uniform(0.2, 0.9) - place[1]) / (along / strength)
-    hand = _Hand(rng, die_m, place, _turned(rng), (strength, across, up), _spin(kind, rng))
+    hand = _Hand(rng, die_m, place, _draw_orientation(rng), (strength, across, up), _spin(kind, rng))
     if kind in ("together", "stacked", "collide"):
-        return _held(kind, hand)
+        return _draw_held(kind, hand)
     if kind == "at_wall":
-        return _meeting(hand)
-    return _one_hand(hand) if kind in ("one_hand", "chips") or rng.random() < 0.5 else _apart(hand)
+        return _draw_meeting(hand)
+    return _one_hand(hand) if kind in ("one_hand", "chips") or rng.random() < 0.5 else _draw_apart(hand)
 
 
 _STRENGTH: dict[str, tuple[float, float]] = {
@@ -154,39 +155,39 @@ _LANDS: dict[str, tuple[float, float]] = {
     "near_miss": (0.35, 0.7),
     "hard": (0.9, 1.15),
 }
-"""Where the dice first land, as a fraction of the distance to the wall, by kind."""
+"""The point where the dice first land, as a fraction of the distance to the wall, by kind."""
 
 
 def _spin(kind: Kind, rng: Random) -> Vector:
     if kind == "backspin":
         return (rng.gauss(0, 8), -rng.uniform(30, 90), rng.gauss(0, 8))
-    most = rng.choice((5, 25, 60))
-    return (rng.gauss(0, most / 2), rng.gauss(most / 3, most / 2), rng.gauss(0, most / 2))
+    max_spin = rng.choice((5, 25, 60))
+    return (rng.gauss(0, max_spin / 2), rng.gauss(max_spin / 3, max_spin / 2), rng.gauss(0, max_spin / 2))
 
 
-def _turned(rng: Random) -> Quaternion:
+def _draw_orientation(rng: Random) -> Quaternion:
     """Draw a uniformly distributed orientation."""
     w, x, y, z = (rng.gauss(0, 1) for _ in range(4))
     size = math.sqrt(w * w + x * x + y * y + z * z)
     return (w / size, x / size, y / size, z / size)
 
 
-def _held(kind: Kind, hand: _Hand) -> tuple[Body, Body]:
+def _draw_held(kind: Kind, hand: _Hand) -> tuple[Body, Body]:
     """Return two dice released face to face, turning about their common centre."""
     rng = hand.rng
-    beside = (0.0, 1.0, 0.0) if rng.random() < 0.7 else (1.0, 0.0, 0.0)
-    axis = (0.0, 0.0, 1.0) if kind == "stacked" else beside
-    turned = (1.0, 0.0, 0.0, 0.0) if rng.random() < 0.5 else hand.turned
+    sideways = (0.0, 1.0, 0.0) if rng.random() < 0.7 else (1.0, 0.0, 0.0)
+    axis = (0.0, 0.0, 1.0) if kind == "stacked" else sideways
+    orientation = (1.0, 0.0, 0.0, 0.0) if rng.random() < 0.5 else hand.orientation
     gap = hand.die_m / 2 + rng.uniform(0.0002, 0.001)
-    arm = rotated(turned, (axis[0] * gap, axis[1] * gap, axis[2] * gap))
-    toward = rng.uniform(0.0, 0.6) if kind == "collide" else 0.0
-    turn = _cross(hand.spin, arm)
+    offset = rotated(orientation, (axis[0] * gap, axis[1] * gap, axis[2] * gap))
+    approach_speed = rng.uniform(0.0, 0.6) if kind == "collide" else 0.0
+    turn = _cross(hand.spin, offset)
     bodies = []
     for side in (-1, 1):
-        away = [side * (turn[i] - toward * arm[i] / gap) + rng.gauss(0, 0.05) for i in range(3)]
-        place = _plus(hand.place, [side * a for a in arm])
-        spin = _plus(hand.spin, [rng.gauss(0, 2) for _ in range(3)])
-        bodies.append(Body(place=place, turned=turned, speed=_plus(hand.speed, away), spin=spin))
+        away = [side * (turn[i] - approach_speed * offset[i] / gap) + rng.gauss(0, 0.05) for i in range(3)]
+        place = _add(hand.place, [side * a for a in offset])
+        spin = _add(hand.spin, [rng.gauss(0, 2) for _ in range(3)])
+        bodies.append(Body(place=place, orientation=orientation, speed=_add(hand.speed, away), spin=spin))
     return bodies[0], bodies[1]
 
 
@@ -198,41 +199,41 @@ def _one_hand(hand: _Hand) -> tuple[Body, Body]:
     lag = rng.uniform(0, 0.02)
     bodies = []
     for side in (-1, 1):
-        arm = [
+        offset = [
             side * reach * math.cos(heading),
             side * reach * math.sin(heading),
             side * rng.uniform(0, 0.02),
         ]
         bodies.append(
             Body(
-                place=_plus(hand.place, arm),
-                turned=hand.turned if side < 0 else _turned(rng),
-                speed=_plus(hand.speed, [rng.gauss(0, 0.25), rng.gauss(0, 0.2), rng.gauss(0, 0.2)]),
-                spin=_plus(hand.spin, [rng.gauss(0, 15) for _ in range(3)]),
+                place=_add(hand.place, offset),
+                orientation=hand.orientation if side < 0 else _draw_orientation(rng),
+                speed=_add(hand.speed, [rng.gauss(0, 0.25), rng.gauss(0, 0.2), rng.gauss(0, 0.2)]),
+                spin=_add(hand.spin, [rng.gauss(0, 15) for _ in range(3)]),
             )
         )
-    return bodies[0], _late(bodies[1], bodies[0], lag, hand.die_m)
+    return bodies[0], _released_later(bodies[1], bodies[0], lag, hand.die_m)
 
 
-def _apart(hand: _Hand) -> tuple[Body, Body]:
+def _draw_apart(hand: _Hand) -> tuple[Body, Body]:
     """Return two dice released 5 to 40 cm apart, within 45 ms."""
     rng, (x, y, z) = hand.rng, hand.place
     gap = rng.uniform(0.025, 0.2)
     bodies = []
     for side in (-1, 1):
-        own = rng.uniform(0.85, 1.15)
+        factor = rng.uniform(0.85, 1.15)
         bodies.append(
             Body(
                 place=(x + rng.uniform(-0.03, 0.03), y + side * gap, z),
-                turned=_turned(rng),
-                speed=(own * hand.speed[0], hand.speed[1] + rng.gauss(0, 0.3), hand.speed[2] / own),
-                spin=_plus(hand.spin, [rng.gauss(0, 10) for _ in range(3)]),
+                orientation=_draw_orientation(rng),
+                speed=(factor * hand.speed[0], hand.speed[1] + rng.gauss(0, 0.3), hand.speed[2] / factor),
+                spin=_add(hand.spin, [rng.gauss(0, 10) for _ in range(3)]),
             )
         )
-    return bodies[0], _late(bodies[1], bodies[0], rng.uniform(0, 0.045), hand.die_m)
+    return bodies[0], _released_later(bodies[1], bodies[0], rng.uniform(0, 0.045), hand.die_m)
 
 
-def _meeting(hand: _Hand) -> tuple[Body, Body]:
+def _draw_meeting(hand: _Hand) -> tuple[Body, Body]:
     """Return two dice aimed at the same place of the wall, which meet there or just before or after it."""
     rng, (x, y, z) = hand.rng, hand.place
     meet_y, late = rng.uniform(0.25, 0.85), rng.gauss(0, 0.015)
@@ -243,12 +244,17 @@ def _meeting(hand: _Hand) -> tuple[Body, Body]:
         across = (meet_y + side * rng.uniform(-0.01, 0.02) - from_y) / (arrives_s + side * late)
         speed = (strength, across, hand.speed[2])
         bodies.append(
-            Body(place=(x, from_y, z), turned=_turned(rng), speed=speed, spin=_spin("at_wall", rng))
+            Body(
+                place=(x, from_y, z),
+                orientation=_draw_orientation(rng),
+                speed=speed,
+                spin=_spin("at_wall", rng),
+            )
         )
     return bodies[0], bodies[1]
 
 
-def _late(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
+def _released_later(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
     """Return a die released `lag_s` later, if its path until then is free."""
     before = before_release(replace(body, released_s=lag_s))
     free = before.place[2] > die_m and math.dist(before.place, other.place) > 1.8 * die_m
@@ -257,15 +263,15 @@ def _late(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
 
 def before_release(body: Body) -> Body:
     """Return a die at time 0 from which free flight leads to its state at the release."""
-    early = body.released_s
-    x, y, z = (p - v * early for p, v in zip(body.place, body.speed, strict=True))
-    speed = (body.speed[0], body.speed[1], body.speed[2] + G * early)
-    return replace(body, place=(x, y, z - G * early**2 / 2), speed=speed)
+    lead_s = body.released_s
+    x, y, z = (p - v * lead_s for p, v in zip(body.place, body.speed, strict=True))
+    speed = (body.speed[0], body.speed[1], body.speed[2] + G * lead_s)
+    return replace(body, place=(x, y, z - G * lead_s**2 / 2), speed=speed)
 
 
-def rotated(turned: Quaternion, v: Vector) -> Vector:
+def rotated(orientation: Quaternion, v: Vector) -> Vector:
     """Return a vector rotated by a quaternion."""
-    w, x, y, z = turned
+    w, x, y, z = orientation
     t = [2 * c for c in _cross((x, y, z), v)]
     c = _cross((x, y, z), (t[0], t[1], t[2]))
     return (v[0] + w * t[0] + c[0], v[1] + w * t[1] + c[1], v[2] + w * t[2] + c[2])
@@ -275,5 +281,5 @@ def _cross(a: Vector, b: Vector) -> Vector:
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-def _plus(a: Vector, b: Sequence[float]) -> Vector:
+def _add(a: Vector, b: Sequence[float]) -> Vector:
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])

@@ -31,7 +31,7 @@ from drivers.sim.bodies.casts import (
     near_miss_m,
 )
 from drivers.sim.bodies.flights import Flight, Kind
-from drivers.sim.bodies.recording import HAND_MM, STILL_MM_S, STILL_RAD_S, WALLS, Floats, Recorder
+from drivers.sim.bodies.recording import STILL_MM_S, STILL_RAD_S, THUMP_HEARD_MM, WALLS, Floats, Recorder
 
 STEP_S = 0.0002
 POSE_STEPS = 3
@@ -42,7 +42,7 @@ STILL_S = 0.08
 """A throw is over once both dice have been still for this long."""
 RAIL_WIDE_M = 0.06
 ENERGY_SLACK = 1.01
-"""Permitted gain: a die pressed so deep into the rubber that it is pushed from both sides comes out
+"""Permitted gain of energy: a die pressed so deep into the rubber that it is pushed from both sides comes out
 faster.
 """
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
@@ -167,7 +167,7 @@ class _Table:
         cast = self.cast
         if cast.length_m == ENDLESS_M or cast.chips:
             return True
-        near = HAND_MM / 1000
+        near = THUMP_HEARD_MM / 1000
         one, other = self.data.xpos[1].tolist(), self.data.xpos[2].tolist()
         return math.dist(one, other) < 2.5 * cast.die_m or any(
             not near < x < cast.length_m - near or not near < y < cast.width_m - near
@@ -206,7 +206,7 @@ def recorded(cast: Cast) -> Recorder:
 
 
 def _just_short(cast: Cast) -> Recorder:
-    """Simulate a throw without a far wall, then place the wall just beyond the dice."""
+    """Simulate a throw without a far wall, then place the wall just beyond the reach of the dice."""
     recorder = simulate(replace(cast, length_m=ENDLESS_M))
     wall_m = max(recorder.reach_m(die) for die in (0, 1)) + near_miss_m(cast)
     if recorder.with_wall_at(cast, wall_m).flight().off_us != (None, None):
@@ -235,45 +235,45 @@ def simulate(cast: Cast) -> Recorder:
     table = _Table(cast)
     model, data = table.model, table.data
     for i, body in enumerate(before_release(body) for body in cast.bodies):
-        data.qpos[7 * i : 7 * i + 7] = (*body.place, *body.turned)
+        data.qpos[7 * i : 7 * i + 7] = (*body.place, *body.orientation)
         data.qvel[6 * i : 6 * i + 3] = body.speed
         axes = np.zeros(9)
-        mujoco.mju_quat2Mat(axes, np.array(body.turned))
+        mujoco.mju_quat2Mat(axes, np.array(body.orientation))
         data.qvel[6 * i + 3 : 6 * i + 6] = axes.reshape(3, 3).T @ np.array(body.spin)
     mujoco.mj_forward(model, data)
     recorder = Recorder(cast)
-    quiet_since, energy_j = None, math.inf
+    still_since, energy_j = None, math.inf
     while data.time < MAX_THROW_S:
         t_us = round(data.time * 1e6)
         recorder.pose(t_us, data.xpos[1:3], data.xmat[1:3].reshape(2, 3, 3))
         gone = [data.qpos[2] < -0.05, data.qpos[9] < -0.05]
         if all(gone):
             break
-        if not _quiet(data.qvel, gone):
-            quiet_since = None
-        elif quiet_since is None:
-            quiet_since = data.time
-        elif data.time - quiet_since > STILL_S:
+        if not _are_still(data.qvel, gone):
+            still_since = None
+        elif still_since is None:
+            still_since = data.time
+        elif data.time - still_since > STILL_S:
             break
-        if _far_from_all(cast, data.qpos, data.qvel):
+        if _is_in_free_flight(cast, data.qpos, data.qvel):
             now_j = _energy_j(cast, data)
             if now_j > ENERGY_SLACK * energy_j:
                 raise UnsettledError(f"{cast.kind} {cast.seed} gained energy")
             energy_j = now_j
             _fly_freely(data)
             continue
-        if quiet_since is None and not table.touches_matter():
+        if still_since is None and not table.touches_matter():
             mujoco.mj_step(model, data, POSE_STEPS)
             continue
         for step in range(POSE_STEPS):
             mujoco.mj_step(model, data)
             if data.ncon:
-                support = quiet_since is not None and step == 0
+                support = still_since is not None and step == 0
                 _contacts(table, recorder, round(data.time * 1e6), support=support)
     return recorder
 
 
-def _quiet(qvel: Floats, gone: list[bool]) -> bool:
+def _are_still(qvel: Floats, gone: list[bool]) -> bool:
     return all(
         gone[i]
         or (
@@ -284,19 +284,19 @@ def _quiet(qvel: Floats, gone: list[bool]) -> bool:
     )
 
 
-def _far_from_all(cast: Cast, qpos: Floats, qvel: Floats) -> bool:
+def _is_in_free_flight(cast: Cast, qpos: Floats, qvel: Floats) -> bool:
     """Return whether no die can touch anything within LEAP_S."""
     reach = 0.9 * cast.die_m
     for i in (0, 1):
         x, y, z = qpos[7 * i : 7 * i + 3]
         if z < 0:
             continue
-        own = reach + LEAP_S * (math.hypot(*qvel[6 * i : 6 * i + 3]) + 0.05)
-        floor = own + (0.02 if cast.chips else 0.0)
-        if z < floor or not own < x < cast.length_m - own or not own < y < cast.width_m - own:
+        margin = reach + LEAP_S * (math.hypot(*qvel[6 * i : 6 * i + 3]) + 0.05)
+        floor = margin + (0.02 if cast.chips else 0.0)
+        if z < floor or not margin < x < cast.length_m - margin or not margin < y < cast.width_m - margin:
             return False
-    apart = math.dist(qpos[0:3], qpos[7:10])
-    return apart > 2 * reach + LEAP_S * math.dist(qvel[0:3], qvel[6:9])
+    distance = math.dist(qpos[0:3], qpos[7:10])
+    return distance > 2 * reach + LEAP_S * math.dist(qvel[0:3], qvel[6:9])
 
 
 def _energy_j(cast: Cast, data: mujoco.MjData) -> float:
@@ -327,8 +327,8 @@ def _bears(frame: Floats, pressed: Floats) -> bool:
 
     A die that flies against the top edge is thrown back, which counts as an impact on the wall.
     """
-    pushed = pressed @ frame.reshape(3, 3)
-    return abs(float(pushed[2])) > math.hypot(float(pushed[0]), float(pushed[1]))
+    force = pressed @ frame.reshape(3, 3)
+    return abs(float(force[2])) > math.hypot(float(force[0]), float(force[1]))
 
 
 def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) -> None:
@@ -345,7 +345,7 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
         thing = table.things[second if bodies[1] is None else first]
         if place[2] > rail_m - 0.002 and thing in WALLS and _bears(frames[index], pressed[address:][:3]):
             thing = "rail"
-        pushed = float(pressed[address]) * STEP_S
+        force = float(pressed[address]) * STEP_S
         for side, die in enumerate(bodies):
             if die is None:
                 continue
@@ -354,7 +354,7 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
             # Between two pyramids a die is squeezed; only the force away from the wall counts.
             across, sign = _OFF_WALL.get(thing, (0, 0))
             recorder.contact(
-                t_us, die, thing, place, pushed * (sign * float(outward[across]) if sign else 1.0)
+                t_us, die, thing, place, force * (sign * float(outward[across]) if sign else 1.0)
             )
             if support:
                 recorder.supported(t_us, die, thing, outward.copy())

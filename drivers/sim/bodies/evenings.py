@@ -1,4 +1,4 @@
-"""An evening of throws of rigid bodies at one table: its log, and the truth of each throw."""
+"""An evening of throws of rigid bodies at one table: its log, and the ground truth of each throw."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -29,7 +29,7 @@ Kind = Literal[
     "chips",
     "hard",
 ]
-"""How the dice were thrown."""
+"""The kind of throw."""
 END_WALLS: tuple[Wall, ...] = ("left", "right")
 FLAT_DEG = 4.0
 """A die tilted by less than this lies flat; felt yields by a degree or two under an edge."""
@@ -50,10 +50,10 @@ class Track(msgspec.Struct, frozen=True, array_like=True):
         if after == len(self.t_us):
             return self.x_mm[-1], self.y_mm[-1]
         before = after - 1
-        share = (t_us - self.t_us[before]) / (self.t_us[after] - self.t_us[before])
+        fraction = (t_us - self.t_us[before]) / (self.t_us[after] - self.t_us[before])
         return (
-            self.x_mm[before] + share * (self.x_mm[after] - self.x_mm[before]),
-            self.y_mm[before] + share * (self.y_mm[after] - self.y_mm[before]),
+            self.x_mm[before] + fraction * (self.x_mm[after] - self.x_mm[before]),
+            self.y_mm[before] + fraction * (self.y_mm[after] - self.y_mm[before]),
         )
 
 
@@ -69,7 +69,7 @@ class Touch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Thump(msgspec.Struct, frozen=True, array_like=True):
-    """A die landed on the felt within a hand's breadth of a wall."""
+    """The landing of a die on the felt within a hand's breadth of a wall."""
 
     t_us: int
     die: int
@@ -97,7 +97,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
 
     kind: Kind
     seed: str
-    """The seed that it was drawn from; the engine reproduces the same flight."""
+    """The seed from which it was drawn; the engine reproduces the same flight."""
     length_mm: float
     width_mm: float
     die_mm: float
@@ -109,15 +109,14 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
     thumps: tuple[Thump, ...]
     stays: tuple[Stay, ...]
     off_us: tuple[int | None, int | None]
-    """When each die left the table; None if it did not."""
+    """The time at which each die left the table; None if it did not."""
     closest_mm: tuple[float, float]
-    """Smallest distance of each die's centre from the right wall, minus half an edge; negative within the
-    relief.
-    """
+    """Minimum distance of each die's centre from the right wall, minus half an edge; negative within the
+    relief."""
     gap_mm: tuple[float, float]
-    """Smallest distance between each die's nearest corner and the right wall's face."""
+    """Minimum distance between each die's nearest corner and the right wall's face."""
     met_us: tuple[int, ...]
-    """When the dice struck each other."""
+    """The times at which the dice struck each other."""
     rims: tuple[Touch, ...] = ()
     """Contacts with the top of an end wall: it is heard like the wall, and from above it looks the same."""
 
@@ -205,8 +204,8 @@ def fits(table: DiceTable) -> bool:
 def for_wall(table: DiceTable) -> tuple[Flight, ...]:
     """Return the shipped flights whose wall relief is nearest to the table's."""
     flights = [flight for kind in shipped().values() for flight in kind]
-    asked = float(getattr(table, "wall_relief_mm", RELIEF_MM))
-    nearest = min({flight.relief_mm for flight in flights}, key=lambda relief: abs(relief - asked))
+    relief_mm = float(getattr(table, "wall_relief_mm", RELIEF_MM))
+    nearest = min({flight.relief_mm for flight in flights}, key=lambda relief: abs(relief - relief_mm))
     return tuple(flight for flight in flights if flight.relief_mm == nearest)
 
 

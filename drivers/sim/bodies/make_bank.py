@@ -13,7 +13,7 @@ from drivers.sim.bodies import engine
 from drivers.sim.bodies.casts import UnsettledError
 from drivers.sim.bodies.flights import NAME, Flight, Kind, pack
 
-SHARES: dict[Kind, int] = {
+WEIGHTS: dict[Kind, int] = {
     "one_hand": 6,
     "apart": 4,
     "together": 4,
@@ -27,7 +27,7 @@ SHARES: dict[Kind, int] = {
     "near_miss": 3,
     "near_miss_one_hit": 1,
 }
-"""Shares of the kinds: as people throw, with more of the throws that are hard to judge."""
+"""Weights of the kinds: as people throw, with more of the throws that are hard to judge."""
 RELIEFS_MM = (0.0, 6.0, 12.0)
 """The bank has throws at walls of each relief; an evening uses one of them."""
 Draw = tuple[Kind, str, float]
@@ -35,10 +35,10 @@ Draw = tuple[Kind, str, float]
 
 def draws(seed: int, throws: int) -> Iterator[Draw]:
     """Distribute the throws over kinds and reliefs."""
-    total = sum(SHARES.values()) * len(RELIEFS_MM)
-    for kind, share in SHARES.items():
+    total = sum(WEIGHTS.values()) * len(RELIEFS_MM)
+    for kind, weight in WEIGHTS.items():
         for relief in RELIEFS_MM:
-            for number in range(max(1, round(throws * share / total))):
+            for number in range(max(1, round(throws * weight / total))):
                 yield kind, f"{seed}-{number}", relief
 
 
@@ -52,7 +52,7 @@ def make(draw: Draw) -> Flight | None:
 
 
 def main() -> int:
-    """Write the bank beside this file."""
+    """Write the bank next to this file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--throws", type=int, default=400)

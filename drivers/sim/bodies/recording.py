@@ -1,4 +1,4 @@
-"""Convert an engine's poses and contacts, step by step, to a flight: the truth of a throw."""
+"""Convert an engine's poses and contacts, step by step, to a flight: the ground truth of a throw."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,13 +21,13 @@ STILL_MM_S, STILL_RAD_S = 6.0, 0.6
 STAY_US = 60_000
 BLOW_US = 3_000
 """The impulse within this time is one impact; a die that leans or slides causes many small ones."""
-PART_US = 4_000
+MIN_CLEAR_US = 4_000
 """A die that returns to a wall after being clear of it for this long has struck it a second time."""
-HAND_MM, THUMP_MNS = 90.0, 5.0
+THUMP_HEARD_MM, THUMP_MNS = 90.0, 5.0
 """Impacts on the felt that are softer, or farther from a wall, do not reach the wall's sensor."""
 RIM_MM = 5.0
 """A blow on a wall's top this near to an end, or beyond it, is on the end wall."""
-STANDS_M, REACHES_M = 0.1, 0.6
+MIN_BEHIND_M, MIN_AHEAD_M = 0.1, 0.6
 """Minimum distances of the hand from the wall behind it, and from the wall that it throws at."""
 ERROR_MM = 0.15
 """Maximum error of a thinned track."""
@@ -38,7 +38,8 @@ WALLS = ("left", "right", "front", "back")
 
 @dataclass(slots=True)
 class Meeting:
-    """A die's continuous contact with a thing: its hardest impact, and when that began."""
+    """A die's continuous contact with a thing: its hardest impact, and the time at which that impact
+    began."""
 
     die: int
     thing: Thing
@@ -81,7 +82,7 @@ class Recorder:
     def contact(self, t_us: int, die: int, thing: Thing, place_m: Sequence[float], impulse_ns: float) -> None:
         """Record a die's contact with a thing, and the impulse of this step (newton-seconds)."""
         meeting = self._open.get((die, thing))
-        if meeting is None or t_us - meeting.end_us > PART_US:
+        if meeting is None or t_us - meeting.end_us > MIN_CLEAR_US:
             meeting = Meeting(die, thing, t_us, t_us, 0.0, (0.0, 0.0), t_us)
             self._open[die, thing] = meeting
             self.meetings.append(meeting)
@@ -92,7 +93,7 @@ class Recorder:
         self.supports.append((t_us, die, thing, outward))
 
     def reach_m(self, die: int) -> float:
-        """Return the largest x of any corner of a die."""
+        """Return the maximum x of any corner of a die."""
         return max(
             float(centres[die, 0] + self.cast.die_m / 2 * np.abs(axes[die, 0]).sum())
             for centres, axes in self.poses
@@ -104,7 +105,7 @@ class Recorder:
         Raises UnsettledError if the hand would then be too close to a wall.
         """
         by_m = cast.length_m - wall_m
-        if not STANDS_M < cast.bodies[0].place[0] + by_m < cast.length_m - REACHES_M:
+        if not MIN_BEHIND_M < cast.bodies[0].place[0] + by_m < cast.length_m - MIN_AHEAD_M:
             raise UnsettledError
         self.cast = cast
         for centres, _ in self.poses:
@@ -122,12 +123,14 @@ class Recorder:
             round(cast_.bodies[0].released_s * 1e6),
             round(cast_.bodies[1].released_s * 1e6),
         )
-        off = (self._off_us(t, centres[:, 0]), self._off_us(t, centres[:, 1]))
+        deviation = (self._off_us(t, centres[:, 0]), self._off_us(t, centres[:, 1]))
         stays = tuple(
-            stay for die in (0, 1) for stay in self._stays(die, t, centres[:, die], axes[:, die], off[die])
+            stay
+            for die in (0, 1)
+            for stay in self._stays(die, t, centres[:, die], axes[:, die], deviation[die])
         )
         closest, gap = zip(
-            *(self._nearest(t, centres[:, die], axes[:, die], off[die]) for die in (0, 1)), strict=True
+            *(self._nearest(t, centres[:, die], axes[:, die], deviation[die]) for die in (0, 1)), strict=True
         )
         return Flight(
             kind=cast_.kind,
@@ -143,7 +146,7 @@ class Recorder:
             rims=tuple(self._rims()),
             thumps=self._thumps(),
             stays=stays,
-            off_us=off,
+            off_us=deviation,
             closest_mm=closest,
             gap_mm=gap,
             met_us=tuple(m.hardest_us for m in self.meetings if m.thing == "die" and m.die == 0),
@@ -164,7 +167,7 @@ class Recorder:
 
     def _track(self, die: int, t: NDArray[np.int64], centres: Floats, releases: tuple[int, int]) -> Track:
         since = int(np.searchsorted(t, releases[die]))
-        return thinned(t[since:], centres[since:, die, 0], centres[since:, die, 1])
+        return thin_track(t[since:], centres[since:, die, 0], centres[since:, die, 1])
 
     def _touches(self) -> tuple[Touch, ...]:
         return tuple(
@@ -202,9 +205,9 @@ class Recorder:
                 ("back", width - y, x),
             )
             thumps += [
-                Thump(m.hardest_us, m.die, wall, round(away, 1), round(along, 1), round(m.hardest_mns, 2))
-                for wall, away, along in walls
-                if away < HAND_MM
+                Thump(m.hardest_us, m.die, wall, round(distance, 1), round(along, 1), round(m.hardest_mns, 2))
+                for wall, distance, along in walls
+                if distance < THUMP_HEARD_MM
             ]
         return tuple(thumps)
 
@@ -245,20 +248,20 @@ class Recorder:
         up = NORMALS @ axes.T[:, 2]
         face = int(np.argmax(up)) + 1
         tilt = math.degrees(math.acos(min(1.0, float(up.max()))))
-        held = [s for s in self.supports if s[1] == die and begin_us <= s[0] <= end_us]
-        latest = max((s[0] for s in held), default=0)
-        held = [s for s in held if s[0] > latest - 10_000]
-        things = {thing for _, _, thing, _ in held if thing in ("chips", "die", "rail")}
+        current = [s for s in self.supports if s[1] == die and begin_us <= s[0] <= end_us]
+        latest = max((s[0] for s in current), default=0)
+        current = [s for s in current if s[0] > latest - 10_000]
+        things = {thing for _, _, thing, _ in current if thing in ("chips", "die", "rail")}
         on: Surface = "felt"
         if any(thing == "rail" for thing in things):
             on = "rail"
         elif "chips" in things:
             on = "chips"
-        elif "felt" not in {s[2] for s in held} and "die" in things:
+        elif "felt" not in {s[2] for s in current} and "die" in things:
             on = "die"
         sides: set[int] = set()
         if tilt > FLAT_DEG:
-            for _, _, _, outward in held:
+            for _, _, _, outward in current:
                 sides.add(int(np.argmax(NORMALS @ (axes.T @ -outward))) + 1)
         return Stay(
             begin_us,
@@ -270,7 +273,7 @@ class Recorder:
         )
 
 
-def thinned(t_us: NDArray[np.int64], xs: Floats, ys: Floats, error_mm: float = ERROR_MM) -> Track:
+def thin_track(t_us: NDArray[np.int64], xs: Floats, ys: Floats, error_mm: float = ERROR_MM) -> Track:
     """Return a track with few points that deviates from these samples by at most `error_mm`.
 
     Seen from above, a die in the air moves linearly, so a second of flight needs some dozens of points
@@ -282,13 +285,13 @@ def thinned(t_us: NDArray[np.int64], xs: Floats, ys: Floats, error_mm: float = E
         first, last = spans.pop()
         if last - first < 2:
             continue
-        share = (t_us[first + 1 : last] - t_us[first]) / (t_us[last] - t_us[first])
-        off = np.maximum(
-            np.abs(xs[first + 1 : last] - xs[first] - share * (xs[last] - xs[first])),
-            np.abs(ys[first + 1 : last] - ys[first] - share * (ys[last] - ys[first])),
+        fraction = (t_us[first + 1 : last] - t_us[first]) / (t_us[last] - t_us[first])
+        deviation = np.maximum(
+            np.abs(xs[first + 1 : last] - xs[first] - fraction * (xs[last] - xs[first])),
+            np.abs(ys[first + 1 : last] - ys[first] - fraction * (ys[last] - ys[first])),
         )
-        worst = int(np.argmax(off))
-        if off[worst] > error_mm:
+        worst = int(np.argmax(deviation))
+        if deviation[worst] > error_mm:
             where = first + 1 + worst
             kept.add(where)
             spans += [(first, where), (where, last)]

@@ -1,4 +1,5 @@
-"""The readings of a table's camera and wall sensors for a flight, and the truth of what may be published."""
+"""The readings of a table's camera and wall sensors for a flight, and the ground truth: what may be
+published."""
 
 import math
 from collections.abc import Iterator
@@ -36,15 +37,15 @@ TOP_COUNTS, THRESHOLD_COUNTS = 1000.0, 60.0
 LOUDNESS = (0.75, 1.3)
 """Range of the factor by which the peak of equal impacts varies along a wall."""
 SURELY_HEARD_MNS = THRESHOLD_COUNTS / COUNTS_PER_MNS / LOUDNESS[0]
-THUMP_COUPLING, THUMP_FADES_MM = 0.08, 40.0
-"""Share of an impact on the felt that reaches a wall's sensor, and the distance over which it decays to
+THUMP_COUPLING, THUMP_DECAY_MM = 0.08, 40.0
+"""Fraction of an impact on the felt that reaches a wall's sensor, and the distance over which it decays to
 1/e.
 """
-MEET_MM = 25.0
+MEETING_MM = 25.0
 """A tracker may confuse dice closer together than this."""
 CUBE_BAND = (3**0.5 - 1) / 2
 """The centre of a touching cube is half an edge away, plus at most this fraction of the edge."""
-SEEN_MOVING_MM = 1.0
+MIN_SEEN_MOVE_MM = 1.0
 STILL_FRAMES_US = 95_000
 
 
@@ -55,7 +56,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     noise_mm: float = 2.0
     """Standard deviation of a die's centre in one frame, per axis."""
     reports_error: bool = False
-    """The camera reports its error with each point (`error_mm`)."""
+    """Whether the camera reports its error with each point (`error_mm`)."""
     drops: float = 0.01
     """Fraction of frames that are lost."""
     exchanges: float = 0.0
@@ -153,16 +154,16 @@ class Watch:
         verdict: Verdict = "valid" if truth.verdict == "valid" else "void"
         allowed: tuple[Verdict, ...] = (verdict, "review") if truth.undecidable else (verdict,)
         dice = (truth.faces[0], truth.faces[1]) if len(truth.faces) == 2 else None
-        loose = ["no_wall_hit"] if truth.undecidable and truth.reasons else []
+        optional_causes = ["no_wall_hit"] if truth.undecidable and truth.reasons else []
         if "zone_edge" in truth.why:
             # Whether a die across a zone's edge is inside is a matter of opinion.
             allowed = ("valid", "void", "review") if verdict == "valid" else ("void", "review")
-            loose += ["on_bank", "in_cup"]
+            optional_causes += ["on_bank", "in_cup"]
         reasons = truth.reasons
         if IN_DOUBT_AT_THE_WALL & {*truth.why} and {*reasons} - {"no_wall_hit"}:
             # Another cause is certain, so the throw is void; a miss that nobody could see is not listed.
             reasons = tuple(code for code in reasons if code != "no_wall_hit")
-        may_add = tuple(code for code in loose if code not in reasons)
+        may_add = tuple(code for code in optional_causes if code not in reasons)
         return Truth(
             verdict=verdict,
             allowed=allowed,
@@ -227,12 +228,12 @@ class Watch:
             band_mm = CUBE_BAND * flight.die_mm + self.conditions.noise_mm
             if not self._hit(die) and flight.closest_mm[die] <= band_mm:
                 yield "band"
-        if len(self._names_verdicts()) > 1:
+        if len(self._possible_verdicts()) > 1:
             yield "names"
-        if self._hidden is not None and any(self._hidden_when(t) for t in self._moments_that_matter()):
+        if self._hidden is not None and any(self._was_hidden(t) for t in self._decisive_moments()):
             yield "hidden"
 
-    def _names_verdicts(self) -> set[bool]:
+    def _possible_verdicts(self) -> set[bool]:
         """Return whether both dice struck, for every combination of swapped names at the meetings."""
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
@@ -245,19 +246,21 @@ class Watch:
             stories = grown | {(one, two, 1 - line) for one, two, line in grown}
         return {one and two for one, two, _ in stories}
 
-    def _moments_that_matter(self) -> list[int]:
+    def _decisive_moments(self) -> list[int]:
         die = self._hidden[0] if self._hidden else 0
         moments = [touch.t_us for touch in self.flight.strikes(die)]
         moments += self._meetings
         track = self.flight.tracks[die]
         near = [self._from_ends(x) for x in track.x_mm]
-        moments += [t for t, away in zip(track.t_us, near, strict=True) if away < 3 * self.flight.die_mm]
+        moments += [
+            t for t, distance in zip(track.t_us, near, strict=True) if distance < 3 * self.flight.die_mm
+        ]
         return moments
 
     def _from_ends(self, x: float) -> float:
         return min(x, self.flight.length_mm - x)
 
-    def _hidden_when(self, t_us: int) -> bool:
+    def _was_hidden(self, t_us: int) -> bool:
         margin = 30_000
         return self._hidden is not None and self._hidden[1] - margin <= t_us <= self._hidden[2] + margin
 
@@ -282,7 +285,7 @@ class Watch:
             released = flight.released_us[die]
             x, y = self._noisy(flight.tracks[die].at(released))
             yield DieReleased(t=self.start_us + released, dev=CAMERA, die=self._name(die, released), x=x, y=y)
-            for begin, end in self._moving(die):
+            for begin, end in self._moving_spans(die):
                 number = max(0, int((begin - grid) / frame_us))
                 while (t := grid + number * frame_us) < end:
                     number += 1
@@ -294,7 +297,7 @@ class Watch:
                     yield DieAt(t=self.start_us + round(t), dev=CAMERA, die=name, x=x, y=y, error_mm=error)
             yield from self._ends(die)
 
-    def _moving(self, die: int) -> list[tuple[int, int]]:
+    def _moving_spans(self, die: int) -> list[tuple[int, int]]:
         """Return the periods in which a die is seen to move."""
         flight = self.flight
         off = flight.off_us[die]
@@ -302,31 +305,32 @@ class Watch:
         spans: list[tuple[int, int]] = []
         for stay in self._stays(die):
             spans.append((since, stay.begin_us))
-            since = self._leaves(die, stay)
+            since = self._leaving_us(die, stay)
         if off is not None:
             spans.append((since, off))
         return spans
 
     def _stays(self, die: int) -> list[Stay]:
-        """Return the stays that a camera reports: long enough, and in another place than the one before."""
+        """Return the stays that a camera reports: long enough, and in a different place than the previous
+        one."""
         flight = self.flight
         off = flight.off_us[die]
-        own = [s for s in flight.stays if s.die == die and (off is None or s.begin_us < off)]
+        die_stays = [s for s in flight.stays if s.die == die and (off is None or s.begin_us < off)]
         stays: list[Stay] = []
-        for number, stay in enumerate(own):
-            last = number == len(own) - 1 and off is None
-            if last or self._leaves(die, stay) - stay.begin_us > STILL_FRAMES_US:
-                if stays and self._leaves(die, stays[-1]) >= stay.begin_us:
+        for number, stay in enumerate(die_stays):
+            last = number == len(die_stays) - 1 and off is None
+            if last or self._leaving_us(die, stay) - stay.begin_us > STILL_FRAMES_US:
+                if stays and self._leaving_us(die, stays[-1]) >= stay.begin_us:
                     stays.pop()
                 stays.append(stay)
         return stays
 
-    def _leaves(self, die: int, stay: Stay) -> int:
-        """Return when a die is seen to move away from where it stayed."""
+    def _leaving_us(self, die: int, stay: Stay) -> int:
+        """Return the time at which a die is seen to move away from where it stayed."""
         track = self.flight.tracks[die]
         x, y = track.at(stay.begin_us)
         for t, other_x, other_y in zip(track.t_us, track.x_mm, track.y_mm, strict=True):
-            if t > stay.begin_us and abs(other_x - x) + abs(other_y - y) > SEEN_MOVING_MM:
+            if t > stay.begin_us and abs(other_x - x) + abs(other_y - y) > MIN_SEEN_MOVE_MM:
                 return t
         return 1 << 60
 
@@ -360,9 +364,9 @@ class Watch:
         ]
         for thump in self.flight.thumps:
             if thump.wall in END_WALLS:
-                carried = THUMP_COUPLING * math.exp(-thump.away_mm / THUMP_FADES_MM)
+                transmitted = THUMP_COUPLING * math.exp(-thump.away_mm / THUMP_DECAY_MM)
                 blows.append(
-                    (thump.t_us, thump.wall, thump.along_mm, COUNTS_PER_MNS * thump.impulse_mns * carried)
+                    (thump.t_us, thump.wall, thump.along_mm, COUNTS_PER_MNS * thump.impulse_mns * transmitted)
                 )
         if self._knock_us is not None:
             along = rng.uniform(0, self.flight.width_mm)
@@ -374,9 +378,9 @@ class Watch:
                 continue
             at_us = t_us + rng.randint(500, 2000)
             readings.append(self._impact(at_us, wall, along, peak))
-            again = peak * rng.uniform(0.1, 0.45)
-            if rng.random() < 0.25 and again >= THRESHOLD_COUNTS:
-                readings.append(self._impact(at_us + rng.randint(1000, 12_000), wall, along, again))
+            ringing_peak = peak * rng.uniform(0.1, 0.45)
+            if rng.random() < 0.25 and ringing_peak >= THRESHOLD_COUNTS:
+                readings.append(self._impact(at_us + rng.randint(1000, 12_000), wall, along, ringing_peak))
         return readings
 
     def _impact(self, t_us: int, wall: Wall, along: float, peak: float) -> WallImpact:
@@ -425,9 +429,9 @@ def _nearest_moments(flight: Flight) -> Iterator[int]:
     end = min(flight.end_us, *(off for off in flight.off_us if off is not None), 1 << 60)
     nearest: tuple[float, int] | None = None
     for t in range(begin, end, 2000):
-        apart = flight.distance_mm(t)
-        if apart < MEET_MM:
-            nearest = min(nearest or (apart, t), (apart, t))
+        distance = flight.distance_mm(t)
+        if distance < MEETING_MM:
+            nearest = min(nearest or (distance, t), (distance, t))
         elif nearest is not None:
             yield nearest[1]
             nearest = None
@@ -436,7 +440,7 @@ def _nearest_moments(flight: Flight) -> Iterator[int]:
 
 
 def _in_zone(zone: Zone, place: Place) -> tuple[bool, float]:
-    """Return whether a place lies in a zone, and how far it is from its edge."""
+    """Return whether a place lies in a zone, and its distance from the zone's edge."""
     x, y = place
     inside, nearest = False, float("inf")
     corners = zone.polygon

@@ -45,7 +45,9 @@ def test_two_dice_that_touch_are_two() -> None:
 
 
 def test_a_3_whose_pips_are_close_together_is_a_3() -> None:
-    narrow = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_share=0.08, pitch_share=0.18)
+    narrow = Look(
+        body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_fraction=0.08, pitch_fraction=0.18
+    )
     reading = read_picture(still(*pair(3, 6, look=narrow)), EDGE_PX, 2)
     assert reading.refused is None
     assert sorted(die.up or 0 for die in reading.dice) == [3, 6]
@@ -69,7 +71,7 @@ def test_a_6_with_three_pips_hidden_by_glare_is_not_a_3(column: int) -> None:
 
 
 def test_pips_that_shine_are_pips() -> None:
-    glossy = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_share=0.1, shine=0.8)
+    glossy = Look(body=(205, 225, 232), pips=(25, 25, 25), translucence=0.0, pip_fraction=0.1, shine=0.8)
     reading = read_picture(still(*pair(6, 3, look=glossy)), EDGE_PX, 2)
     assert reading.refused is None
     assert sorted(die.up or 0 for die in reading.dice) == [3, 6]

@@ -23,12 +23,12 @@ class Laid(NamedTuple):
     faces: tuple[int, int]
     seed: int
     look: Look
-    pip_share: float
-    pitch_share: float
+    pip_fraction: float
+    pitch_fraction: float
     cloth: tuple[int, int, int]
 
     def picture(self) -> Array:
-        look = replace(self.look, pip_share=self.pip_share, pitch_share=self.pitch_share)
+        look = replace(self.look, pip_fraction=self.pip_fraction, pitch_fraction=self.pitch_fraction)
         return still(
             *pair(*self.faces, seed=self.seed, look=look), seed=self.seed, lens=NEAR, cloth=self.cloth
         )
@@ -62,7 +62,7 @@ def test_the_refusal_states_the_measured_edge() -> None:
 
 
 def test_some_pips_of_a_6_are_not_a_face_if_the_others_are_too_wide_for_the_given_size() -> None:
-    look = replace(IVORY, pip_share=0.1375, pitch_share=0.2613)
+    look = replace(IVORY, pip_fraction=0.1375, pitch_fraction=0.2613)
     for turn_deg in range(0, 90, 10):
         picture = still(flat_die(6, float(turn_deg), (0.0, 0.0), look=look), lens=NEAR)
         reading = read_picture(picture, 0.9 * NEAR_EDGE_PX)

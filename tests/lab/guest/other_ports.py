@@ -88,13 +88,13 @@ class ShoeTable(Boards):
         self.card_us = 0
         """Return when the card after CARDS_SEEN leaves the shoe."""
 
-    def deals(self, count: int, seed: int, *, after_trouble: bool = False) -> list[Scene]:
+    def deals(self, count: int, seed: int, *, after_fault: bool = False) -> list[Scene]:
         """Have people deal, starting soon."""
-        feed, scenes = three_card.deals(seed, {"plain": 1.0}, count, after_trouble=after_trouble)
+        feed, scenes = three_card.deals(seed, {"plain": 1.0}, count, after_fault=after_fault)
         scenes, feed = _shifted(now_us() + LEAD_US, scenes, feed)
         self.card_us = [seen.t for _, seen in feed if isinstance(seen, Card)][CARDS_SEEN]
         self.sense(feed)
-        return scenes[1:] if after_trouble else scenes
+        return scenes[1:] if after_fault else scenes
 
 
 def shoe(count: int, seed: int) -> Found:
@@ -108,7 +108,7 @@ def shoe_unplugged(seed: int) -> list[Found]:
     table = ShoeTable()
     scenes = table.deals(1, seed)
     return _pulled(
-        table, "shoe", scenes, table.card_us - 1_000, lambda: table.deals(1, seed + 1, after_trouble=True)
+        table, "shoe", scenes, table.card_us - 1_000, lambda: table.deals(1, seed + 1, after_fault=True)
     )
 
 
