@@ -28,7 +28,7 @@ def dealt(hands: dict[str, str]) -> list[AnyReading]:
 
 
 def acts(**by_seat: str) -> list[Input]:
-    """Have positions act."""
+    """Make positions act."""
     return [says(9000 + n, act, "dealer", seat=seat[1:]) for n, (seat, act) in enumerate(by_seat.items())]
 
 

@@ -1,4 +1,4 @@
-"""Kinds of scene, each with its correct rulings; the truth of each throw is in its bodies."""
+"""Kinds of scene, each with its correct rulings; the ground truth of each throw is in its bodies."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -28,7 +28,8 @@ def one_of(m: Maker, bodies: list[Body]) -> Body:
 
 
 def turn_of(body: Body) -> tuple[float, float]:
-    """Return when and where along the wall a body turns at the far end, or is nearest to it."""
+    """Return the time and the place along the wall at which a body turns at the far end, or is nearest to
+    it."""
     flown = deepcopy(body)
     flown.fly()
     if flown.hits:
@@ -50,7 +51,7 @@ def knock_near(m: Maker, body: Body, spread_ms: float) -> list[tuple[float, str,
 
 
 def closest(bodies: list[Body]) -> float:
-    """Return when two bodies are closest."""
+    """Return the time at which two bodies are closest."""
     flown = deepcopy(bodies)
     for body in flown:
         body.fly()
@@ -319,4 +320,4 @@ SELDOM: dict[Scene, float] = {
     lost_points_short: 0.15,
     crossing_short: 0.1,
 }
-"""Kinds where a review is correct but must be rare: its greatest share."""
+"""Kinds for which a review is correct but must be rare: the maximum fraction of reviews."""

@@ -1,6 +1,6 @@
 """Compare the replay of recorded throws with a truth file, scene by scene.
 
-`python -m tests.rules.dice.scoring LOG...` reads `NAME.truth.json` beside each `NAME.jsonl`: a list of
+`python -m tests.rules.dice.scoring LOG...` reads `NAME.truth.json` next to each `NAME.jsonl`: a list of
 scenes, each with its kind, `verdict` (valid, no_roll), `faces`, and `undecidable` where a review is just as
 correct. The n-th scene is the n-th roll. It prints a row for each log and each scene with another outcome,
 and ends with 1 if there was any.
@@ -25,7 +25,7 @@ FIRST_WORD = RollCalled | RollNoRoll | RollReview
 REVIEW_ALLOWED = frozenset({"merged", "occluded_at_wall"})
 """Scripted scenes in which a review is as correct as the truth's verdict."""
 UNSURE = "unsure_face"
-"""The camera is unsure of a face and a person sets the dice: a review is the correct first outcome."""
+"""The camera is uncertain of a face and a person sets the dice: a review is the correct first outcome."""
 
 
 class Scored(NamedTuple):

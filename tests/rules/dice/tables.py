@@ -92,7 +92,7 @@ def judged(
     decided_at_us: int | None = None,
     sources: Mapping[str, frozenset[str]] = SOURCES,
 ) -> ThrowVerdict:
-    """Judge a throw on the tests' table, decided at its last reading unless given otherwise."""
+    """Judge a throw on the tests' table, decided at its last reading unless stated otherwise."""
     at = throw.decided_at_us if decided_at_us is None else decided_at_us
     return judge_throw(
         throw.readings, TABLE, rules, decided_at_us=at, warnings=warnings, called=called, sources=sources
@@ -100,7 +100,7 @@ def judged(
 
 
 def rested(**die_two: object) -> Throw:
-    """Return a plain throw whose die 2 has this rest; die 1 rests on the felt."""
+    """Return a plain throw whose die 2 has this resting position; die 1 lies on the felt."""
     return thrown(dice(), rests={2: die_two})
 
 
@@ -123,7 +123,7 @@ def adding(throw: Throw, *more: Reading) -> Throw:
 
 
 def of(throw: Throw, die: int) -> DieRest:
-    """Return a die's rest."""
+    """Return a die's resting position."""
     return next(r for r in throw.readings if isinstance(r, DieRest) and r.die == die)
 
 

@@ -19,7 +19,7 @@ SEEDS = range(25)
 
 @dataclass
 class Cast:
-    """A die that flies at the right end, turns there and comes back; and what is heard of it."""
+    """A die that flies at the right end, turns there and comes back, with the sounds that it makes."""
 
     turns_mm: float
     y: float
@@ -32,11 +32,11 @@ class Cast:
 
     @property
     def turn_ms(self) -> float:
-        """Return when it turns."""
+        """Return the time at which it turns."""
         return self.late_ms + (3150.0 - self.turns_mm) / self.speed
 
     def gap(self, t: float) -> float:
-        """Return how far the centre is from the wall."""
+        """Return the distance of the centre from the wall."""
         since = t - self.turn_ms
         return self.turns_mm + (-self.speed * since if since < 0 else self.back * since)
 
@@ -107,7 +107,7 @@ def test_a_hard_turn_at_the_wall_with_its_sound_is_a_hit() -> None:
 
 
 def with_peak(readings: list[Reading], y: float, peak: float) -> list[Reading]:
-    """Give the impacts near a place along the wall this loudness."""
+    """Set the loudness of the impacts near a place along the wall."""
     return [
         replace(r, peak=peak) if isinstance(r, WallImpact) and abs(r.pos_mm - y) < 150.0 else r
         for r in readings
@@ -241,7 +241,8 @@ def test_a_turn_in_the_contact_band_without_a_sound_is_neither_called_nor_void(t
 
 @dataclass
 class Falling(Cast):
-    """A die that rolls ever slower up to `turns_mm` from the wall, and falls back on its side from there."""
+    """A die that rolls more and more slowly up to `turns_mm` from the wall, and falls back on its side from
+    there."""
 
     slows_mm_per_ms2: float = 0.004
     falls_mm: float = 8.0
@@ -249,11 +250,11 @@ class Falling(Cast):
 
     @property
     def turn_ms(self) -> float:
-        """Return when it stands on its edge."""
+        """Return the time at which it stands on its edge."""
         return self.late_ms + sqrt(2.0 * (3150.0 - self.turns_mm) / self.slows_mm_per_ms2)
 
     def gap(self, t: float) -> float:
-        """Return how far the centre is from the wall."""
+        """Return the distance of the centre from the wall."""
         since = t - self.turn_ms
         if since < 0.0:
             return self.turns_mm + 0.5 * self.slows_mm_per_ms2 * since * since

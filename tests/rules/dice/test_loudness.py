@@ -1,4 +1,4 @@
-"""The loudness of a wall's hits is learned; a sound too soft for its turn may be a landing beside it."""
+"""The loudness of a wall's hits is learned; a sound too soft for its turn may be a landing next to it."""
 
 import math
 from random import Random

@@ -1,4 +1,5 @@
-"""Simulated throws with known truth: never a wrong call, never a void for a valid throw, few reviews."""
+"""Simulated throws with known ground truth: never a wrong call, never a void for a valid throw, few
+reviews."""
 
 import pytest
 
@@ -24,7 +25,7 @@ def in_the_open(throw: Throw) -> bool:
 
 
 def truly(throw: Throw) -> Ruling:
-    """Return what a throw really is: a roll if both dice touched an end and stayed on the table."""
+    """Return the correct ruling of a throw: a roll if both dice touched an end and stayed on the table."""
     both = all(hit & {"left", "right"} for hit in throw.hit)
     return Ruling.VALID if both and not any(body.leaves for body in throw.bodies) else Ruling.VOID
 

@@ -44,7 +44,7 @@ NOISE = 2.0
 
 @dataclass
 class Body:
-    """One die: where it starts, how it flies, and what it meets."""
+    """One die: its start, its flight, and the obstacles that it meets."""
 
     number: int
     t0: float
@@ -58,11 +58,11 @@ class Body:
     kick: float = 0.0
     """Speed along the wall, in m/s, that the pyramids add at the end wall."""
     blocks: list[tuple[float, float]] = field(default_factory=list)
-    """Obstacles: a place along x that turns the die back once, and the share of speed that it keeps."""
+    """Obstacles: a place along x that turns the die back once, and the fraction of speed that it keeps."""
     back_blocks: list[tuple[float, float]] = field(default_factory=list)
     """Obstacles that it meets on its way back from the far end."""
     stops_at: float | None = None
-    """Where along x the die comes to rest by itself, if it is to stop before it meets anything."""
+    """The place along x at which the die comes to rest by itself, if it stops before it meets anything."""
     leaves: bool = False
     """After the wall the die flies over the rail."""
     points: list[tuple[float, float, float]] = field(default_factory=list)
@@ -125,7 +125,7 @@ class Body:
 
 @dataclass
 class Throw:
-    """One throw as the sensors reported it, and the truth."""
+    """One throw as the sensors reported it, and its ground truth."""
 
     kind: str
     bodies: list[Body]

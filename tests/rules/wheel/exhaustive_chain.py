@@ -28,7 +28,7 @@ class ExhaustiveChain(Chain):
     """Builds every story that a pulse allows, from the first on, and only then drops the expensive ones."""
 
     def __init__(self, beams_deg: Sequence[float], drop_rev_per_s: float) -> None:
-        """Take the same arguments as `Chain`."""
+        """Accept the same arguments as `Chain`."""
         super().__init__(beams_deg, drop_rev_per_s)
         self._start = None
 

@@ -35,7 +35,7 @@ def judged(
     called: Reason | None = None,
     sources: Sources | None = None,
 ) -> SpinVerdict:
-    """Judge a spin by all its readings, at the last of them unless given otherwise."""
+    """Judge a spin by all its readings, at the time of the last one unless stated otherwise."""
     seen = as_kept(spin.readings if readings is None else readings)
     return judge_spin(
         seen,
@@ -62,7 +62,7 @@ class Played:
     learned: Learned
     decided_us: int
     closed_us: int | None
-    """When No More Bets was called."""
+    """The time at which No More Bets was called."""
 
 
 def played(
@@ -72,7 +72,8 @@ def played(
     rules: SpinRules = RULES,
     learned: Learned = KNOWN,
 ) -> Played:
-    """Run a spin past a watch as a table does: timers restart at each reading, the first decision counts."""
+    """Pass a spin's readings to a watch as a table does: timers restart at each reading, the first decision
+    counts."""
     watch = SpinWatch(spin.scene.wheel, rules, learned)
     closing_us: int | None = None
     closed_us: int | None = None

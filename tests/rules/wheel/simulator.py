@@ -1,6 +1,7 @@
-"""A seeded wheel that makes the readings of one spin and knows the truth about it.
+"""A seeded wheel that makes the readings of one spin, together with its ground truth.
 
-It is independent of the judge's own curve: the ball is integrated step by step, and the rotor slows evenly.
+It is independent of the judge's own curve: the ball is integrated step by step, and the rotor slows down at a
+constant rate.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ def wheel(
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One spin as it happens. Speeds are in rev/s, times in seconds, shares from 0 to 1."""
+    """One spin as it happens. Speeds are in rev/s, times in seconds, fractions from 0 to 1."""
 
     wheel: Wheel = field(default_factory=wheel)
     revolutions: float = 15.0
@@ -46,7 +47,8 @@ class Scene:
     knee: float = 0.0
     """The additional deceleration of a real ball (rev/s2) at about 0.85 rev/s, where it begins to roll."""
     worn: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """A stretch of the track: where it begins (turns), how long it is (turns), what a ball loses there."""
+    """A stretch of the track: its start (turns), its length (turns), and the speed that a ball loses
+    there."""
     rotor_speed: float = 0.4
     rotor_deceleration: float = 0.002
     pocket: int = 7
@@ -67,7 +69,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Spin:
-    """The readings of a scene's sensors, and the truth."""
+    """The readings of a scene's sensors, and the ground truth."""
 
     scene: Scene
     readings: list[Reading]
@@ -171,7 +173,7 @@ def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]
 
 
 def _loss(scene: Scene, speed: float, place: float) -> float:
-    """Return what the ball loses per second at this speed and place of the track."""
+    """Return the speed that the ball loses per second at this speed and place of the track."""
     begin, length, worn = scene.worn
     loss: float = scene.friction + scene.drag * speed**scene.drag_power
     if scene.knee:
@@ -202,7 +204,7 @@ def _faulty(
 
 
 class _Rotor:
-    """A rotor that slows evenly, from its position at the launch."""
+    """A rotor that slows down at a constant rate, from its position at the launch."""
 
     def __init__(self, scene: Scene, phase: float) -> None:
         self.scene = scene
@@ -219,7 +221,8 @@ class _Rotor:
         return self._passes(offset % 1.0, since_s, since_s + 60.0)[:count]
 
     def _passes(self, offset: float, since_s: float, until_s: float) -> list[float]:
-        """Return when the mark has made a whole number of turns plus `offset` from the index sensor."""
+        """Return the times at which the mark has made a whole number of turns plus `offset` from the index
+        sensor."""
         passes = [self._when(turn + offset - self.phase) for turn in range(-20, 60)]
         return [at for at in passes if at is not None and since_s <= at <= until_s]
 

@@ -1,4 +1,4 @@
-"""A ball that a hand stops in the track: its turns after another launch are a separate run."""
+"""A ball that a hand stops in the track: its turns after a second launch are a separate run."""
 
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ SHORT = Scene(wheel=FOUR, revolutions=3.0)
 def launched_again(kept: int, hidden: int, pause_s: float, seed: int) -> tuple[Spin, list[Reading]]:
     """A ball makes `kept` passes, is caught, and is launched again for three turns.
 
-    Its first pass then comes `pause_s` after the last one before, `hidden` beams on: those in between saw
-    nothing.
+    Its first pass after that comes `pause_s` after its last pass before, `hidden` beams further on: those in
+    between saw nothing.
     """
     second = spin(replace(SHORT, seed=seed))
     first = spin(Scene(wheel=FOUR, revolutions=9.0, seed=seed))

@@ -32,7 +32,7 @@ def slowing(count: int, since: float = 1.6, until: float = 0.55) -> list[float]:
 
 
 def knee(count: int) -> list[float]:
-    """Return a ball that slows down a little, then a lot, then hardly at all."""
+    """Return the speeds of a ball that slows down a little, then a lot, then almost not at all."""
     third = count // 3
     return [*slowing(third, 1.4, 1.2), *slowing(third, 1.15, 0.62), *slowing(count - 2 * third, 0.6, 0.55)]
 

@@ -13,7 +13,8 @@ TURN_S = 2.6
 
 
 def with_rotor(made: Spin, pushed_us: int, times: float) -> list[Reading]:
-    """Let the spin's rotor turn evenly, and `times` as fast from a push on; its pocket stays the same."""
+    """Make the spin's rotor turn at a constant speed, and `times` as fast from a push on; its pocket stays
+    the same."""
     scene = made.scene
     step_deg = 360.0 / len(scene.wheel.pockets_clockwise)
     mark_deg = scene.wheel.pocket_reader_deg + scene.pocket * step_deg

@@ -55,7 +55,7 @@ def scenes(draw: st.DrawFn, revolutions: st.SearchStrategy[float]) -> Scene:
 
 
 def worn(draw: st.DrawFn, scene: Scene) -> Scene:
-    """Make the scene's sensors miss, double and jitter, and one of its beams dead or failing."""
+    """Make the scene's sensors miss, double and jitter, and let one of its beams fail, at once or later."""
     beam = draw(st.integers(0, len(scene.wheel.beams_deg) - 1))
     fate = draw(st.sampled_from(["works", "dead", "dies"]))
     return replace(

@@ -1,4 +1,4 @@
-"""Two balls in the track at once: whichever of them the number belongs to, there is no call."""
+"""Two balls in the track at once: whichever ball made the number, there is no call."""
 
 import pytest
 

@@ -55,7 +55,7 @@ def test_R_SPIN_2_the_first_of_several_reports_of_an_absence_gives_its_beginning
 
 
 def blind(made: Spin, since_us: int, back_us: int) -> list[Reading]:
-    """Return the readings left if the board is up but its sensors see nothing for a while."""
+    """Return the remaining readings if the board is up but its sensors see nothing for a while."""
     return [reading for reading in made.readings if not since_us <= reading.t < back_us]
 
 

@@ -9,7 +9,8 @@ from tests.rules.wheel.simulator import Scene, spin, wheel
 
 FOUR = wheel(0.0, 90.0, 180.0, 270.0)
 STRETCHES = [(0.1, 0.25, 0.08), (0.55, 0.1, 0.2), (0.8, 0.3, -0.03)]
-"""Where the stretch begins, how long it is, and what a ball loses there in addition: worn, damp, polished."""
+"""The start and length of a stretch, and the additional speed that a ball loses there: worn, damp,
+polished."""
 
 
 @pytest.mark.parametrize("worn", STRETCHES)
