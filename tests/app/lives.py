@@ -180,7 +180,7 @@ class Lives:
 
     def _check_published(self, outcomes: list[tuple[Row, Outcome]]) -> None:
         kept = {outcome.id: (row.body, row.link.hex()) for row, outcome in outcomes}
-        for line in self.table.told:
+        for line in self.table.published:
             outcome = line["outcome"]
             assert isinstance(outcome, dict)
             body, link = kept[outcome["id"]]
@@ -205,8 +205,8 @@ class Lives:
         if unlocked is None:
             return
         setup = _setup_before(rows[start:unlocked])
-        told = [outcome_of(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
-        stands = _Model(setup, self._fed).up_to(told)
+        published = [outcome_of(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
+        stands = _Model(setup, self._fed).up_to(published)
         assert (recovered.state, recovered.first) in stands, (
             f"the journal stands at {recovered.state} {recovered.first}, the engine at one of {stands}"
         )
@@ -274,7 +274,7 @@ class _Model:
         unlock = Input(t=0, arrived=0, dev="control", name="unlock", by="boxperson", who="ann")
         self._readings: list[AnyReading] = [unlock, *(decode_reading(line) for line in lines)]
 
-    def up_to(self, told: list[Outcome]) -> list[tuple[State, First]]:
+    def up_to(self, published: list[Outcome]) -> list[tuple[State, First]]:
         """Return the state after these outcomes, and the states that follow it without a further outcome.
 
         The outcomes must be those of the engine.
@@ -284,7 +284,7 @@ class _Model:
         for reading in self._readings:
             effects: list[Effect] = list(self._session.feed(reading))
             outcomes = [effect for effect in effects if isinstance(effect, Outcome)]
-            if outcomes and len(said) >= len(told):
+            if outcomes and len(said) >= len(published):
                 break
             said += outcomes
             now = (self._session.state(), self._session.first())
@@ -292,7 +292,7 @@ class _Model:
                 stands = [now]
             elif now[0] != stands[-1][0]:
                 stands.append(now)
-        for ours, theirs in zip_longest(said, told):
+        for ours, theirs in zip_longest(said, published):
             assert ours == theirs, f"the engine says {ours}, the journal {theirs}"
         return stands
 

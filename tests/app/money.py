@@ -49,7 +49,7 @@ class Part(NamedTuple):
     """
 
     feed: Feed
-    told: list[Outcome]
+    published: list[Outcome]
     opens: tuple[int, int] = (0, 0)
 
 
@@ -82,7 +82,7 @@ class Evening:
     breaks: frozenset[str] = frozenset({"bets.opened"})
     """The outcome types after which a part ends, as soon as the table is at rest."""
     breaks_at_once: frozenset[str] = frozenset({"bets.closed"})
-    told: list[Outcome] = field(default_factory=list)
+    published: list[Outcome] = field(default_factory=list)
     """The outcomes that the engine alone derives from the readings."""
     made: int = 0
     asked: int = 0
@@ -147,8 +147,8 @@ class Evening:
             if part is None:
                 break
             self.happens(part)
-            if part.told:
-                self.bet(part.told[-1].type)
+            if part.published:
+                self.bet(part.published[-1].type)
         assert self.table.terminate() == 0
         if self.service is not None:
             assert self.service.terminate() == 0
@@ -173,15 +173,15 @@ class Evening:
 
     def happens(self, part: Part) -> None:
         """Feed a part; wait until the table has published its outcomes and they are settled."""
-        following = self.next_seq() + len(part.told)
+        following = self.next_seq() + len(part.published)
         self.table.feed(lines_of(part.feed))
-        self.told += part.told
+        self.published += part.published
         last_us = part.feed[-1][0] if part.feed else 0
 
-        def told() -> bool:
+        def published() -> bool:
             return self.next_seq() == following and self.status("table_time_us") == last_us
 
-        until(told, f"outcome {following} to be the next, {self.table.log}")
+        until(published, f"outcome {following} to be the next, {self.table.log}")
         self.settled()
 
     def settled(self) -> None:
@@ -278,12 +278,12 @@ class Evening:
             part.feed.append((arrived_us, reading))
             effects = self._session.feed(msgspec.structs.replace(reading, arrived=arrived_us))
             new = [effect for effect in effects if isinstance(effect, Outcome)]
-            part.told.extend(new)
+            part.published.extend(new)
             for outcome in new:
                 progress.follow(outcome)
             in_attempt = progress.open_before(self._session.first())
             if in_attempt and part.opens == (0, 0):
-                part = part._replace(opens=(len(part.feed), len(part.told)))
+                part = part._replace(opens=(len(part.feed), len(part.published)))
             due = due or any(outcome.type in self.breaks for outcome in new)
             rests = isinstance(reading, Switch) and reading.name == "rest" and not in_attempt
             if (due and rests) or any(outcome.type in self.breaks_at_once for outcome in new):
@@ -311,11 +311,11 @@ class Evening:
         """
         part = self._next_part()
         assert part is not None
-        feed, told, (readings, outcomes) = part
+        feed, published, (readings, outcomes) = part
         # A tick follows it: once that is taken, the journal has recorded that the attempt has begun.
         tick_us = feed[readings - 1][0] + 1
         last = Switch(t=tick_us, dev=TICKS, name="tick", open=False)
-        self.happens(Part([*feed[:readings], (tick_us, last)], told[:outcomes]))
+        self.happens(Part([*feed[:readings], (tick_us, last)], published[:outcomes]))
         assert self.status("attempt_open")
         self._kill()
         reopens = self.settings.rules.game == "three_card"
@@ -324,14 +324,14 @@ class Evening:
         until(lambda: self.next_seq() == seq + 1 + reopens, "the ruling")
         self.settled()
         rest = max((at for at in range(readings - 1) if feed[at][1].dev == TICKS), default=-1)
-        closing = [each for each in self.told if each.type == "bets.closed"][-1:] if reopens else []
+        closing = [each for each in self.published if each.type == "bets.closed"][-1:] if reopens else []
         if reopens:
             self._coming = [
                 Part([*feed[rest + 1 : readings], (tick_us, last)], closing),
-                Part(feed[readings:], told[outcomes:]),
+                Part(feed[readings:], published[outcomes:]),
             ]
         else:
-            self._coming = [Part(feed[rest + 1 :], told[outcomes:])]
+            self._coming = [Part(feed[rest + 1 :], published[outcomes:])]
 
     def kill_engine(self) -> None:
         """Kill the engine, and start it again."""

@@ -29,7 +29,7 @@ def replayed(folder: Path, setup: Setup) -> list[bytes]:
 
     An attempt in flight where a recording is cut off goes to review: the next session publishes that.
     """
-    told: list[bytes] = []
+    published: list[bytes] = []
     for path in sorted(folder.glob(f"{setup.table}-{int(setup.session):06d}-*.jsonl.gz")):
         with open_log(str(path)) as log:
             assert log.header.rules is not None
@@ -37,8 +37,8 @@ def replayed(folder: Path, setup: Setup) -> list[bytes]:
             outcomes = [effect for effect in replay(log, alone) if isinstance(effect, Outcome)]
             if log.truncated and outcomes and _power_lost(outcomes[-1]):
                 outcomes.pop()
-            told += [canonical(outcome) for outcome in outcomes]
-    return told
+            published += [canonical(outcome) for outcome in outcomes]
+    return published
 
 
 def _power_lost(outcome: Outcome) -> bool:

@@ -92,7 +92,7 @@ class Table:
     """Where outcomes go, as the table's file states it; nothing settles them unless the test does."""
     control: Path | None = None
     """The control socket, if it is outside the folder."""
-    told: list[Json] = field(default_factory=list)
+    published: list[Json] = field(default_factory=list)
     """Every outcome line that a watcher received, over all runs."""
     anew: bool = False
     """Each run is a new interpreter with its own hash seed, not a fork."""
@@ -183,7 +183,7 @@ class Table:
             for line in conversation(self.socket, {"do": "watch", "topics": ["outcomes"]}):
                 hearing.set()
                 if "outcome" in line:
-                    self.told.append(line)
+                    self.published.append(line)
         except Exception:  # noqa: BLE001 a killed daemon may cut a line short; complete lines count
             return
 

@@ -17,7 +17,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=300, help="how many kills (default: 300)")
     parser.add_argument("--seed", type=int, default=1, help="the seed of the first evening (default: 1)")
     arguments = parser.parse_args()
-    left, seed, told, cut_off = arguments.kills, arguments.seed, 0, 0
+    left, seed, published, cut_off = arguments.kills, arguments.seed, 0, 0
     while left > 0:
         play = craps if seed % 2 else roulette
         with tempfile.TemporaryDirectory() as folder:
@@ -28,10 +28,10 @@ def main() -> int:
             assert code == 0, f"seed {seed}: the table ended with {code}"
         left -= EACH
         seed += 1
-        told += len(lives.table.told)
+        published += len(lives.table.published)
         cut_off += lives.cut_off
     sys.stdout.write(
-        f"daemon: {arguments.kills} kills, {told} outcomes published, none lost;"
+        f"daemon: {arguments.kills} kills, {published} outcomes published, none lost;"
         f" {cut_off} attempts cut off, each reviewed\n"
     )
     return 0

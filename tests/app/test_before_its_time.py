@@ -137,10 +137,10 @@ def test_R_SPIN_3_while_bets_are_open_the_timing_of_ball_and_rotor_is_not_publis
     table.feed(lines_of(feed[:launched], 10 * SECOND_US))
     now_us = feed[launched - 1][0] + 10 * SECOND_US
     table.feed([tick(now_us + 1)])
-    until(lambda: any(told.get("t") == now_us + 1 for told in readings(heard)), "the last reading")
+    until(lambda: any(reported.get("t") == now_us + 1 for reported in readings(heard)), "the last reading")
     assert table.status()["attempt_open"] is True
     assert "bets.closed" not in kinds(table)
-    assert not [told for told in readings(heard) if told["kind"] in TIMED]
+    assert not [reported for reported in readings(heard) if reported["kind"] in TIMED]
     assert set(display.types()) <= {"table.opened", "table.unlocked", "table.locked", "bets.opened"}
 
     name = str(table.status()["recording"])
@@ -155,7 +155,7 @@ def test_R_SPIN_3_while_bets_are_open_the_timing_of_ball_and_rotor_is_not_publis
     table.feed([tick(feed[-1][0] + 20 * SECOND_US)])
     until(lambda: "spin.called" in display.types(), "spin.called at the display")
     until(
-        lambda: any(told["kind"] == "ball_beam" for told in readings(heard)),
+        lambda: any(reported["kind"] == "ball_beam" for reported in readings(heard)),
         "the ball readings at the technician",
     )
     until(lambda: beams_in(RemoteJournal(table.socket).recording(name)) == len(beams), "the spin's recording")

@@ -63,8 +63,8 @@ def codes(outcome: Outcome) -> list[str]:
 
 
 def names_no_card(outcomes: list[Outcome]) -> bool:
-    told = b"".join(map(msgspec.json.encode, outcomes))
-    return not any(text.encode() in told for _, hand in HANDS for text in hand.split())
+    published = b"".join(map(msgspec.json.encode, outcomes))
+    return not any(text.encode() in published for _, hand in HANDS for text in hand.split())
 
 
 def played(house: HouseMaker, table: str, readings: list[AnyReading]) -> tuple[House, Daemon]:
@@ -155,9 +155,9 @@ def test_a_deal_lapses_no_later_than_the_time_of_the_card_that_ends_it(
         msgspec.structs.replace(card, arrived=card.t + 1_200) for card in cards(start_us=60 * SECOND_US)
     ]
     play(daemon, on_their_way)
-    told = [outcome for outcome in again.outcomes() if outcome.id.split("/")[-2] == "2"]
-    assert [outcome.type for outcome in told][-3:] == ["deal.void", "bets.opened", "bets.closed"]
-    times_us = [outcome.t for outcome in told]
+    published = [outcome for outcome in again.outcomes() if outcome.id.split("/")[-2] == "2"]
+    assert [outcome.type for outcome in published][-3:] == ["deal.void", "bets.opened", "bets.closed"]
+    times_us = [outcome.t for outcome in published]
     assert times_us == sorted(times_us)
 
 

@@ -72,8 +72,8 @@ def test_an_evening_at_a_board_with_channels_is_published_as_it_happened(evening
     heard = {(reading.dev, reading.wall) for reading in readings if isinstance(reading, WallImpact)}
     assert heard == {("wall-left", "left"), ("wall-right", "right")}
     assert {reading.dev for reading in readings if isinstance(reading, DeviceDown)} >= set(BROKEN)
-    told = [outcome.data for outcome in evening.house.outcomes() if outcome.type == "device.down"]
-    assert {data.what for data in told if isinstance(data, TableEvent)} >= set(BROKEN)
+    published = [outcome.data for outcome in evening.house.outcomes() if outcome.type == "device.down"]
+    assert {data.what for data in published if isinstance(data, TableEvent)} >= set(BROKEN)
 
 
 def recorded(evening: Evening) -> Iterator[AnyReading]:

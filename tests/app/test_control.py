@@ -77,10 +77,10 @@ def asked(link: socket.socket, line: bytes = FAULTS) -> Json:
 
 def last_words(link: socket.socket) -> list[Json]:
     """Read everything left on a client's connection."""
-    told: list[Json] = []
+    answer: list[Json] = []
     with suppress(ConnectionResetError):  # data that the controller did not read
-        told.extend(msgspec.json.decode(line, type=Json) for line in link.makefile("rb"))
-    return told
+        answer.extend(msgspec.json.decode(line, type=Json) for line in link.makefile("rb"))
+    return answer
 
 
 def is_answered(path: str) -> bool:
@@ -154,10 +154,10 @@ LINES = st.one_of(
 @pytest.fixture
 def failed(monkeypatch: pytest.MonkeyPatch) -> list[threading.ExceptHookArgs]:
     """Collect the exceptions that end a thread of the server."""
-    told: list[threading.ExceptHookArgs] = []
-    hook: Callable[[threading.ExceptHookArgs], object] = told.append
+    raised: list[threading.ExceptHookArgs] = []
+    hook: Callable[[threading.ExceptHookArgs], object] = raised.append
     monkeypatch.setattr(threading, "excepthook", hook)
-    return told
+    return raised
 
 
 @settings(

@@ -189,8 +189,8 @@ def test_a_throw_cut_off_by_a_restart_without_a_ruling_is_void_at_the_next_relea
     daemon = cut_off_in_flight(one)
     unlocked(daemon)
     play(daemon, throw(20 * SECOND_US))
-    told = one.outcomes()
-    assert [outcome.type for outcome in told][-6:] == [
+    published = one.outcomes()
+    assert [outcome.type for outcome in published][-6:] == [
         "table.unlocked",
         "roll.no_roll",
         "bets.opened",
@@ -198,11 +198,11 @@ def test_a_throw_cut_off_by_a_restart_without_a_ruling_is_void_at_the_next_relea
         "roll.called",
         "bets.opened",
     ]
-    void, called = told[-5].data, told[-2].data
+    void, called = published[-5].data, published[-2].data
     assert isinstance(void, RollNoRoll)
     assert [reason.code for reason in void.reasons] == ["power_lost", "unruled"]
     assert (void.roll, getattr(called, "roll", None)) == (1, 2)
-    assert [outcome.seq for outcome in told] == list(range(1, len(told) + 1))
+    assert [outcome.seq for outcome in published] == list(range(1, len(published) + 1))
 
 
 def test_readings_lost_in_flight_raise_a_fault_and_a_review_and_no_call(house: HouseMaker) -> None:

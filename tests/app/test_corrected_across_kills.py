@@ -68,14 +68,14 @@ def test_a_correction_before_and_one_after_a_kill_leave_the_accounts_as_if_the_c
 ) -> None:
     database = database_of(kind, request, tmp_path)
     case = case_of(game)
-    told = played_right(house, case, tmp_path)
-    spun = next((outcome.data for outcome in told if isinstance(outcome.data, SpinCalled)), None)
+    published = played_right(house, case, tmp_path)
+    spun = next((outcome.data for outcome in published if isinstance(outcome.data, SpinCalled)), None)
     if spun is not None:
         ruling = says(0, "set_number", "dealer", number=spun.number, what="1")
         straight: Bet = ("straight", 100, {"numbers": [spun.number]})
         bets = (straight, *case.bets[1:])
         case = replace(case, ruling=ruling, bets=bets)
-    right = accounts_of(told, case, f"sqlite:///{tmp_path}/right.db", tmp_path / "right")
+    right = accounts_of(published, case, f"sqlite:///{tmp_path}/right.db", tmp_path / "right")
     assert killed(case, FIRST_RULINGS[game], tmp_path / "killed", database) == right
 
 

@@ -130,26 +130,26 @@ def corrected(house: House, case: Case, disk: Path, *, cut_first: bool) -> list[
     if not cut_first:
         house, daemon = power_cut(house, daemon, disk)
     assert live_of(daemon).core.view.state.call is not None, "the call can no longer be corrected"
-    told = house.outcomes()
+    published = house.outcomes()
     for each in house.daemons:
         each.close()
-    return told
+    return published
 
 
 def shifted(readings: list[AnyReading], by_us: int) -> list[AnyReading]:
     return [msgspec.structs.replace(reading, t=reading.t + by_us) for reading in readings]
 
 
-def accounts_of(told: list[Outcome], case: Case, url: str, folder: Path) -> dict[str, int]:
+def accounts_of(published: list[Outcome], case: Case, url: str, folder: Path) -> dict[str, int]:
     """Have an engine settle the outcomes; return every account."""
     folder.mkdir(exist_ok=True)
-    table = SealedTable(case.table, key_in(folder), first_seq=told[0].seq)
+    table = SealedTable(case.table, key_in(folder), first_seq=published[0].seq)
     bank = Bank(url)
     bank.enrol(table, load_table(case.table).rules.name)
     bank.player("ann", 10_000)
     for number, (wager, amount, more) in enumerate(case.bets):
         bank.bets(table, "ann", f"b{number}", wager, amount, **more)
-    bank.takes(map(table.sealed, told))
+    bank.takes(map(table.sealed, published))
     proof = bank.proof()
     bank.store.close()
     assert proof.faults == ()
@@ -162,14 +162,14 @@ def test_a_correction_and_a_power_cut_leave_the_accounts_as_if_the_call_had_been
     house: HouseMaker, tmp_path: Path, game: str, cluster: Cluster | None, cut_first: bool
 ) -> None:
     case = CASES[game]()
-    told = corrected(opened(house, case), case, tmp_path / "disk", cut_first=cut_first)
-    assert [o.type for o in told if o.type.endswith(".corrected")], [o.type for o in told]
+    published = corrected(opened(house, case), case, tmp_path / "disk", cut_first=cut_first)
+    assert [o.type for o in published if o.type.endswith(".corrected")], [o.type for o in published]
     right = played_right(house, case, tmp_path)
     by_hand = accounts_of(right, case, f"sqlite:///{tmp_path}/right.db", tmp_path / "right")
-    assert accounts_of(told, case, f"sqlite:///{tmp_path}/wrong.db", tmp_path / "wrong") == by_hand
+    assert accounts_of(published, case, f"sqlite:///{tmp_path}/wrong.db", tmp_path / "wrong") == by_hand
     if cluster is not None:
         url = cluster.database(f"{game}_{cut_first}".replace("-", "_").lower())
-        assert accounts_of(told, case, url, tmp_path / "postgres") == by_hand
+        assert accounts_of(published, case, url, tmp_path / "postgres") == by_hand
 
 
 def played_right(house: HouseMaker, case: Case, tmp_path: Path) -> list[Outcome]:
@@ -179,22 +179,22 @@ def played_right(house: HouseMaker, case: Case, tmp_path: Path) -> list[Outcome]
     daemon = one.open()
     unlocked(daemon)
     play(daemon, shifted(case.right, daemon.clock.now_us()))
-    told = one.outcomes()
+    published = one.outcomes()
     for each in one.daemons:
         each.close()
-    return right_at_once(told)
+    return right_at_once(published)
 
 
-def right_at_once(told: list[Outcome]) -> list[Outcome]:
+def right_at_once(published: list[Outcome]) -> list[Outcome]:
     """Put the ruling's number into the call and drop the ruling: no wheel can be made to show a number."""
-    rulings = [o for o in told if o.type == "spin.corrected"]
+    rulings = [o for o in published if o.type == "spin.corrected"]
     if not rulings:
-        return told
+        return published
     number = getattr(rulings[0].data, "number", None)
     return [
         msgspec.structs.replace(outcome, data=msgspec.structs.replace(outcome.data, number=number))
         if isinstance(outcome.data, SpinCalled)
         else outcome
-        for outcome in told
+        for outcome in published
         if outcome.type != "spin.corrected"
     ]

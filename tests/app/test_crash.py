@@ -49,5 +49,5 @@ def test_a_killed_table_keeps_its_published_outcomes_and_reviews_the_attempt_tha
     for _ in range(deaths):
         lives.live_and_die()
     assert lives.close() == 0
-    assert lives.table.told, "the table published nothing: the test would prove nothing"
+    assert lives.table.published, "the table published nothing: the test would prove nothing"
     assert lives.cut_off >= deaths // 3, "too few deaths fell into an attempt"

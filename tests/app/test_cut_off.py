@@ -76,7 +76,7 @@ def test_a_watch_whose_reader_stops_delays_nobody_and_reports_that_lines_were_mi
     until(
         lambda: table.status()["table_time_us"] == over_us + 200 * SECOND_US, "the core to take all readings"
     )
-    until(lambda: sum("roll.called" in str(line) for line in table.told) >= 3, "the calls")
+    until(lambda: sum("roll.called" in str(line) for line in table.published) >= 3, "the calls")
     assert json.dumps(table.status()["faults"]) == "[]"
     printed, said = blocked.communicate(timeout=PATIENCE_S)
     assert (blocked.returncode, "lines were missed" in said) == (1, True), said

@@ -43,7 +43,7 @@ def play_a_throw(table: Table) -> None:
 
 def kinds(table: Table) -> list[str]:
     """Return the types of the published outcomes."""
-    outcomes = [line["outcome"] for line in table.told]
+    outcomes = [line["outcome"] for line in table.published]
     return [str(outcome["type"]) for outcome in outcomes if isinstance(outcome, dict)]
 
 
@@ -86,7 +86,7 @@ def test_the_commands_query_a_running_table(table: Table, capsys: pytest.Capture
         assert (code, said.partition(",")[0]) == (0, "Roll 1: 5-5")
         fed.result()
     until(lambda: "roll.corrected" in kinds(table), "the correction")
-    called = next(line["outcome"] for line in table.told if "roll.called" in str(line))
+    called = next(line["outcome"] for line in table.published if "roll.called" in str(line))
     assert isinstance(called, dict)
     code, said = tablectl(capsys, table, "recall", called["id"])
     assert code == 0
@@ -95,7 +95,7 @@ def test_the_commands_query_a_running_table(table: Table, capsys: pytest.Capture
     assert tablectl(capsys, table, "recall", "craps/1/999")[0] == 1
     code, said = tablectl(capsys, table, "journal", "verify", "--json")
     assert code == 0
-    assert json.loads(said)["outcomes"] >= len(table.told)
+    assert json.loads(said)["outcomes"] >= len(table.published)
     code, said = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
     assert code == 0
     assert '"user":"root"' in said or f'"uid":{os.getuid()}' in said
@@ -117,8 +117,8 @@ def test_pictures_held_for_a_dispute_are_journaled_with_the_person_who_held_them
     assert Folder(tmp_path).holds() == {}
 
     def rows() -> list[str]:
-        _, told = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
-        return [line for line in told.splitlines() if closed.sha256 in line]
+        _, printed = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
+        return [line for line in printed.splitlines() if closed.sha256 in line]
 
     until(lambda: len(rows()) == 2, "both requests to be in the journal")
     lines = rows()
@@ -286,14 +286,14 @@ def open_folder() -> Iterator[Path]:
 def stranger_asks(table: Table, request: Json, group: int = 65534) -> Json:
     """Send a request as a user in this group; by default the group is none of the table's."""
     asks = STRANGER_ASKS % (table.socket, request)
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", MAKE_STRANGER, asks, str(group)],
         capture_output=True,
         text=True,
         check=True,
         timeout=PATIENCE_S,
     )
-    answer: Json = json.loads(told.stdout)
+    answer: Json = json.loads(done.stdout)
     return answer
 
 

@@ -62,7 +62,7 @@ class Evening:
         play(daemon, [says(3 * SECOND_US, "new_shooter", seat="1"), *throw(5 * SECOND_US, (4, 4))])
         until(lambda: taker._engine.settled("craps") is not None, "the settled roll")
         daemon.close()
-        self.told: list[Outcome] = one.outcomes()
+        self.published: list[Outcome] = one.outcomes()
         for extra in (*(folder / "journal").glob("*-wal"), *(folder / "journal").glob("*-shm")):
             assert not extra.stat().st_size or extra.name.endswith("-shm"), "an orderly stop leaves no log"
             extra.unlink()
@@ -147,7 +147,7 @@ def test_a_damaged_file_is_named_and_with_the_file_restored_nothing_is_lost(
         assert taker is not None, (str(file), how)
         with taker._engine.work() as work:
             assert work.balance("player:ann") == CHIPS, (str(file), how)
-        told = again.outcomes()[: len(evening.told)]
-        assert told == evening.told, (str(file), how)
+        published = again.outcomes()[: len(evening.published)]
+        assert published == evening.published, (str(file), how)
         again.daemons[-1].close()
         shutil.rmtree(folder)

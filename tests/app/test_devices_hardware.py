@@ -45,7 +45,7 @@ class Board:
         self.name = name
         self.phase = "up"
         self.does = does
-        self.told: list[tuple[str, dict[str, str]]] = []
+        self.published: list[tuple[str, dict[str, str]]] = []
         self.waiting = 0
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
@@ -54,8 +54,8 @@ class Board:
         if self.waiting == FULL:
             raise OverflowError
         self.waiting += 1
-        self.told.append((verb, dict(fields)))
-        return len(self.told)
+        self.published.append((verb, dict(fields)))
+        return len(self.published)
 
     def status(self) -> Mapping[str, object]:
         """Return the board's state."""
@@ -64,7 +64,7 @@ class Board:
     @property
     def lamps(self) -> dict[str, str]:
         """Return the lamps it was commanded to show."""
-        return {fields["name"]: fields["shows"] for verb, fields in self.told if verb == "lamp"}
+        return {fields["name"]: fields["shows"] for verb, fields in self.published if verb == "lamp"}
 
 
 class Wheel:
@@ -153,7 +153,7 @@ def test_a_no_roll_sounds_the_buzzer_and_lights_its_lamp_until_the_next_result()
     hardware, _ = joined(console, board)
     hardware.note_durable(no_roll())
     assert lit_on(console) == {"no_roll", "buzzer"}
-    assert board.told == [("lamp", {"name": "no_roll", "shows": "on"}), ("buzzer", {"ms": "400"})]
+    assert board.published == [("lamp", {"name": "no_roll", "shows": "on"}), ("buzzer", {"ms": "400"})]
     hardware.note_durable(called())
     assert "no_roll" not in lit_on(console)
     assert board.lamps == {"no_roll": "off"}
@@ -164,14 +164,14 @@ def test_a_lamp_is_commanded_once_and_again_after_its_board_was_away() -> None:
     hardware, bench = joined(board)
     hardware.show("lock", "locked")
     hardware.refresh()
-    assert len(board.told) == 1
+    assert len(board.published) == 1
     board.phase = "greeting"
     bench.hear(DeviceDown(t=1, dev="console", code="restarted"))
     hardware.show("lock", "unlocked")
-    assert len(board.told) == 1, "nothing is sent to a board that is away"
+    assert len(board.published) == 1, "nothing is sent to a board that is away"
     board.phase = "up"
     bench.hear(DeviceUp(t=2, dev="console"))
-    assert board.told[1:] == [("lamp", {"name": "lock", "shows": "unlocked"})]
+    assert board.published[1:] == [("lamp", {"name": "lock", "shows": "unlocked"})]
 
 
 def test_a_lamp_command_that_a_board_did_not_acknowledge_is_sent_again() -> None:
@@ -180,7 +180,7 @@ def test_a_lamp_command_that_a_board_did_not_acknowledge_is_sent_again() -> None
     hardware.show("lock", "locked")
     bench.hear(DeviceFault(t=1, dev="console", code="unanswered"))
     hardware.refresh()
-    assert board.told == [("lamp", {"name": "lock", "shows": "locked"})] * 2
+    assert board.published == [("lamp", {"name": "lock", "shows": "locked"})] * 2
 
 
 def test_a_board_that_accepts_no_more_commands_gets_the_rest_later() -> None:
@@ -189,7 +189,7 @@ def test_a_board_that_accepts_no_more_commands_gets_the_rest_later() -> None:
     lamps = {f"lamp_{number}": "on" for number in range(FULL + 2)}
     for lamp, shows in lamps.items():
         hardware.show(lamp, shows)
-    assert len(board.told) == FULL
+    assert len(board.published) == FULL
     board.waiting = 0
     hardware.refresh()
     assert board.lamps == lamps
@@ -200,7 +200,7 @@ def test_a_board_without_lamps_is_sent_no_lamp_command() -> None:
     hardware, _ = joined(camera)
     hardware.show("lock", "locked")
     hardware.note_durable(no_roll())
-    assert camera.told == []
+    assert camera.published == []
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_faults_at_the_cables_cause_no_false_outcome_and_replay_gives_the_same_b
 
     rows = one.house.rows()
     assert unfair(one.played, list(one.effects())) == []
-    setup, told = last_session(rows)
+    setup, published = last_session(rows)
     recordings = one.house.options.recordings
     readings = [reading for path in sorted(recordings.iterdir()) for reading in readings_in(path)]
     assert unnamed(one.faults, readings) == []
@@ -84,10 +84,10 @@ def test_faults_at_the_cables_cause_no_false_outcome_and_replay_gives_the_same_b
     }
     assert {device for fault, device in PLAYED_BY[table] if fault != "garbage"} <= troubled
 
-    live = [row.body for row in told if b'"cause":"self_test"' not in (row.body or b"")]
-    assert len([row for row in told if row.name.startswith(("roll.", "spin."))]) > 2
+    live = [row.body for row in published if b'"cause":"self_test"' not in (row.body or b"")]
+    assert len([row for row in published if row.name.startswith(("roll.", "spin."))]) > 2
     assert live == replayed(recordings, setup)
-    assert recordings_named(told, recordings)
+    assert recordings_named(published, recordings)
     for path in sorted(recordings.iterdir()):
         assert cli.main(["replay", str(path), "--json"]) == 0
     printed = [line + b"\n" for line in capsysbinary.readouterr().out.splitlines()]
@@ -111,8 +111,8 @@ def test_a_pulled_cable_is_named_with_its_remedy(
     assert "node, firmware virtual-1" in capsys.readouterr().out
     one.order("unplug", "wall-left")
     until(lambda: not device(one, "wall-left")["up"], "the pulled cable to be seen")
-    told = device(one, "wall-left")
-    assert told["do"] in WHAT_TO_DO
+    reported = device(one, "wall-left")
+    assert reported["do"] in WHAT_TO_DO
     assert cli.main(["devices", *socket]) == 1
     shown = unwrapped(capsys.readouterr().out)
     assert "wall-left offline for " in shown
@@ -124,7 +124,7 @@ def test_a_pulled_cable_is_named_with_its_remedy(
     assert any(what in shown for what in WHAT_TO_DO)
     assert cli.main(["devices", "wall-rigth", *socket]) == 1
     assert "expected one of cam, wall-left, wall-right, console" in capsys.readouterr().err
-    assert (told["type"], device(one, "cam")["up"]) == ("node", True)
+    assert (reported["type"], device(one, "cam")["up"]) == ("node", True)
     until(lambda: bool(device(one, "wall-left")["up"]), "the cable to be plugged in again")
     figures = device(one, "wall-left")["figures"]
     assert isinstance(figures, dict)
@@ -140,8 +140,8 @@ def device(one: Evening, name: str) -> dict[str, object]:
     """Return a device's part of the status."""
     devices = build_status(one.daemon)["devices"]
     assert isinstance(devices, dict)
-    told: dict[str, object] = devices[name]
-    return told
+    status: dict[str, object] = devices[name]
+    return status
 
 
 def lamps_of(one: Evening, name: str) -> dict[str, str]:
@@ -181,16 +181,16 @@ def test_a_void_spin_is_sent_to_the_wheel_that_plays_it(
     evening: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = evening("roulette-ss2", mix={"valid": 1.0})
-    told: list[bytes] = []
+    sent: list[bytes] = []
     hear = one.virtual.receive
 
     def note(name: str, now_us: int, data: bytes) -> None:
-        told.append(data if name == "wheel" else b"")
+        sent.append(data if name == "wheel" else b"")
         hear(name, now_us, data)
 
     monkeypatch.setattr(one.virtual, "receive", note)
     until(lambda: bool(build_status(one.daemon)["attempt_open"]), "a ball in the rim")
     called = Input(t=0, dev="control", name="no_spin", by="dealer", who="ann")
     assert one.daemon.inlet.post(called, stamped=False)
-    until(lambda: b"*R" in b"".join(told), "the void at the wheel")
+    until(lambda: b"*R" in b"".join(sent), "the void at the wheel")
     assert "spin.no_spin" in one.house.types()

@@ -79,7 +79,7 @@ def test_no_secret_of_the_environment_the_credentials_or_the_journals_folder_get
 
 def test_a_journal_that_is_still_being_verified_is_reported_as_such() -> None:
     status = {"table": "craps", "headline": "open", "journal": {"verified": "from the last checkpoint"}}
-    told = {finding.about: finding.says for finding in machine_checks.controller(status, "")}
-    assert told["running journal"] == (
+    findings = {finding.about: finding.says for finding in machine_checks.controller(status, "")}
+    assert findings["running journal"] == (
         "its chain is verified from the last checkpoint; the rest is being verified in the background"
     )

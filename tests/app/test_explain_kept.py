@@ -52,10 +52,10 @@ def id_of(one: House, roll: int) -> str:
 def test_a_throw_in_the_journal_is_explained(asked_by: str, played: House, capsys: Told) -> None:
     which = "2" if asked_by == "number" else id_of(played, 2)
     assert main(["explain", which, *journal_of(played), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["attempt"] == 2
-    assert [outcome["id"] for outcome in told["outcomes"]] == [id_of(played, 2)]
-    assert {"die_released", "wall_impact", "die_rest"} <= {reading["kind"] for reading in told["readings"]}
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["attempt"] == 2
+    assert [outcome["id"] for outcome in printed["outcomes"]] == [id_of(played, 2)]
+    assert {"die_released", "wall_impact", "die_rest"} <= {reading["kind"] for reading in printed["readings"]}
 
 
 def test_explain_without_an_id_explains_the_journals_last_outcome(played: House, capsys: Told) -> None:
@@ -82,9 +82,9 @@ def test_an_attempt_missing_from_the_journal_is_reported_and_no_file_is_written(
     case = tmp_path / "case.jsonl"
     for words in (["explain", which], ["cut", which, str(case)]):
         assert main([*words, *journal_of(played)]) == 1
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert which in told.err
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert which in printed.err
     assert not case.exists()
 
 
@@ -92,6 +92,6 @@ def test_a_recording_that_is_gone_is_named(played: House, tmp_path: Path, capsys
     for recording in played.options.recordings.iterdir():
         recording.unlink()
     assert main(["cut", "2", str(tmp_path / "case.jsonl"), *journal_of(played)]) == 2
-    told = capsys.readouterr().err
-    assert str(played.options.recordings) in told
-    assert "LOG#n" in told
+    printed = capsys.readouterr().err
+    assert str(played.options.recordings) in printed
+    assert "LOG#n" in printed

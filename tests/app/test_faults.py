@@ -65,12 +65,12 @@ def test_a_remedy_names_only_commands_and_pages_that_ship(code: str) -> None:
 
 def helped(command: str, words: list[str]) -> str:
     """Return the help of a command and its subcommand."""
-    told = io.StringIO()
+    printed = io.StringIO()
     for asked in ([command], [command, *words[:1]]):
         before = ["--database", "sqlite:///none"] if command == "settlement" else []
-        with suppress(SystemExit), redirect_stdout(told), redirect_stderr(told):
+        with suppress(SystemExit), redirect_stdout(printed), redirect_stderr(printed):
             parser_for((command,)).parse_args([asked[0], *before, *asked[1:], "--help"])
-    return told.getvalue()
+    return printed.getvalue()
 
 
 def test_the_manual_of_faults_is_what_the_catalogue_says() -> None:

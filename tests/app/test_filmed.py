@@ -82,10 +82,10 @@ def heard(folder: Path, source: Path) -> list[AnyReading]:
             got = list(lines)
         assert camera.wait(PATIENCE_S) == 0
     device = JsonCamera("cam", JsonCameraSettings(port="unix:x", clock="own"), Random(1).randbytes)
-    told = device.opened(0)
+    reported = device.opened(0)
     for line in got:
-        told += device.receive(json.loads(line)["t"], line)
-    return told
+        reported += device.receive(json.loads(line)["t"], line)
+    return reported
 
 
 @pytest.fixture
@@ -93,14 +93,16 @@ def called(tmp_path: Path) -> Iterator[Table]:
     """Return a table that has called a filmed roll; its pictures are in `kept`."""
     source = tmp_path / "throw.avi"
     impacts = film(source, 6, 3)
-    told = [reading for reading in heard(tmp_path, source) if not isinstance(reading, DeviceUp | DeviceDown)]
-    released_us = next(reading.t for reading in told if isinstance(reading, DieReleased))
+    answer = [
+        reading for reading in heard(tmp_path, source) if not isinstance(reading, DeviceUp | DeviceDown)
+    ]
+    released_us = next(reading.t for reading in answer if isinstance(reading, DieReleased))
     table = Table(tmp_path, str(shipped_table(tmp_path)))
     table.start()
     table.feed([tick(9 * SECOND_US)])
     table.unlock()
     feed = [
-        *(msgspec.structs.replace(reading, t=reading.t - released_us) for reading in told),
+        *(msgspec.structs.replace(reading, t=reading.t - released_us) for reading in answer),
         *impacts,
     ]
     table.feed(lines_of([(one.t, one) for one in sorted(feed, key=lambda one: one.t)], 10 * SECOND_US))
@@ -150,8 +152,8 @@ def test_a_changed_picture_and_a_deleted_one_are_named_and_the_journal_stays_sou
     assert f"no pictures {first[:12]}: {first}.zip is changed since it was taken" in shown
     assert "asked for" in shown
     assert main(["explain", "1", *options, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["pictures"]
-    assert [(one["sha256"], one["verified"]) for one in told] == [(first, False), (second, False)]
+    printed = json.loads(capsys.readouterr().out)["pictures"]
+    assert [(one["sha256"], one["verified"]) for one in printed] == [(first, False), (second, False)]
     called.terminate()
     assert main(["journal", "verify", "--journal", str(called.journal), "--no-head"]) == 0
     called.start()

@@ -313,11 +313,11 @@ def test_silent_users_are_forgotten_but_not_those_who_must_still_wait() -> None:
     assert len(pace._buckets) <= RateLimiter.MAX_USERS + 1
 
 
-def keeping(told: list[Mapping[str, object]]) -> Note:
+def keeping(rows: list[Mapping[str, object]]) -> Note:
     """Return a note function that keeps every row."""
 
     def kept(row: Mapping[str, object]) -> bool:
-        told.append(row)
+        rows.append(row)
         return True
 
     return kept
@@ -327,24 +327,24 @@ def test_a_sum_that_the_journal_refuses_is_written_later_and_nothing_is_counted_
     tally, kind = RefusalTally(), RefusalKind(1, "guest", "rule")
     own_rows = sum(tally.gets_own_row(kind, 0) for _ in range(100))
     assert own_rows == MAX_OWN_ROWS
-    told: list[Mapping[str, object]] = []
-    kept = keeping(told)
+    rows: list[Mapping[str, object]] = []
+    kept = keeping(rows)
     tally.sum_up(WINDOW_US - 1, kept)
-    assert told == []
+    assert rows == []
     tally.sum_up(WINDOW_US, lambda _: False)
     tally.sum_up(2 * WINDOW_US + 1, kept)
     tally.sum_up(9 * WINDOW_US, kept)
-    assert [row["count"] for row in told] == [100 - MAX_OWN_ROWS]
+    assert [row["count"] for row in rows] == [100 - MAX_OWN_ROWS]
 
 
 def test_beyond_a_limit_refusals_are_summed_without_a_user_name() -> None:
     tally = RefusalTally()
     own_rows = sum(tally.gets_own_row(RefusalKind(uid, "guest", "rule"), 0) for uid in range(1000))
     assert own_rows == RefusalTally.MAX_KINDS
-    told: list[Mapping[str, object]] = []
-    kept = keeping(told)
+    rows: list[Mapping[str, object]] = []
+    kept = keeping(rows)
     tally.sum_up(WINDOW_US, kept)
-    assert [row["count"] for row in told] == [1000 - RefusalTally.MAX_KINDS]
+    assert [row["count"] for row in rows] == [1000 - RefusalTally.MAX_KINDS]
 
 
 # --- with another user's process ---

@@ -28,28 +28,28 @@ def ask(daemon: Daemon, peer: Peer, **request: object) -> Json:
     """Send a request as this peer, and let the core do its part meanwhile."""
     line = Requests(daemon).answer(decode_request(msgspec.json.encode(request)), peer)
     drain(daemon)
-    told = msgspec.json.decode(line)
-    assert isinstance(told, dict)
-    return told
+    answer = msgspec.json.decode(line)
+    assert isinstance(answer, dict)
+    return answer
 
 
 def floor(daemon: Daemon) -> Json:
-    told = ask(daemon, SCREEN, do="table")
-    floor = told["floor"]
+    answer = ask(daemon, SCREEN, do="table")
+    floor = answer["floor"]
     assert isinstance(floor, dict)
     return floor
 
 
 def published_to(result: Json) -> list[Json]:
-    told = result["told"]
-    assert isinstance(told, list)
-    return told
+    answer = result["told"]
+    assert isinstance(answer, list)
+    return answer
 
 
 def results(daemon: Daemon) -> list[Json]:
-    told = floor(daemon)["results"]
-    assert isinstance(told, list)
-    return told
+    answer = floor(daemon)["results"]
+    assert isinstance(answer, list)
+    return answer
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def token(monkeypatch: pytest.MonkeyPatch, role: str, *, now_us: int = 0, until_
 
 def test_a_screen_receives_what_each_role_may_enter(daemon: Daemon) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
-    told = floor(daemon)
-    assert told["awaited"]["number"] == 1  # type: ignore[index]  # JSON
-    may = told["may"]
+    answer = floor(daemon)
+    assert answer["awaited"]["number"] == 1  # type: ignore[index]  # JSON
+    may = answer["may"]
     assert isinstance(may, dict)
     assert {"set_dice", "no_roll"} <= set(may["boxperson"])
     assert "set_dice" not in may["stickperson"]
@@ -83,9 +83,9 @@ def test_a_screen_receives_the_last_results_with_their_corrections(daemon: Daemo
     play(daemon, [says(20 * SECOND_US, "set_dice", dice=(2, 2), who="ann", what="1")])
     (result,) = results(daemon)
     assert [word["type"] for word in published_to(result)] == ["roll.called", "roll.corrected"]
-    told = ask(daemon, NOBODY, do="board")
-    assert told["counts"] == {"4": 1}
-    (shown,) = told["board"]["results"]  # type: ignore[index]  # JSON
+    answer = ask(daemon, NOBODY, do="board")
+    assert answer["counts"] == {"4": 1}
+    (shown,) = answer["board"]["results"]  # type: ignore[index]  # JSON
     assert shown["corrected"] is True
     assert "who" not in shown["data"]
 
@@ -196,8 +196,8 @@ def test_a_fault_that_a_person_clears_is_approved_at_a_screen_by_a_supervisor_or
     late = token(monkeypatch, "manager", now_us=5_000_000)
     assert ask(daemon, SCREEN, **asked, token=late)["code"] == "signed_out"
     assert "clock_stepped" in str(floor(daemon)["faults"])
-    told = ask(daemon, SCREEN, **asked, token=token(monkeypatch, "supervisor"))
-    assert (told["ok"], told["cleared"]) == (True, ["clock_stepped"])
+    answer = ask(daemon, SCREEN, **asked, token=token(monkeypatch, "supervisor"))
+    assert (answer["ok"], answer["cleared"]) == (True, ["clock_stepped"])
     assert not any(approvals(daemon).values())
 
 
@@ -231,8 +231,8 @@ def test_a_screen_input_that_is_not_listed_for_the_role_has_no_effect(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
-    told = floor(daemon)
-    may = told["may"]
+    answer = floor(daemon)
+    may = answer["may"]
     assert isinstance(may, dict)
     for role in STAFF_ROLES:
         signed = token(monkeypatch, role)
@@ -243,4 +243,4 @@ def test_a_screen_input_that_is_not_listed_for_the_role_has_no_effect(
         daemon.clock.reach(daemon.clock.now_us() + SECOND_US)
         drain(daemon)
         for fact in ("state", "lock", "testing", "awaited", "results", "bets", "attempt"):
-            assert floor(daemon)[fact] == told[fact], (role, fact)
+            assert floor(daemon)[fact] == answer[fact], (role, fact)

@@ -81,10 +81,10 @@ def test_an_unusable_key_file_leaves_no_key_and_is_reported_once(way: str, file:
             file.write_bytes(b"\xff" * 32)
         case _:
             write(file, {"empty": "", "no key": "secret"}.get(way, NEW), 0o644 if "read" in way else 0o600)
-    (told,) = files.changes()
-    assert (told.device, told.key) == ("cam", "")
-    assert told.flaw.startswith("found ")
-    assert "secret" not in told.flaw
+    (change,) = files.changes()
+    assert (change.device, change.key) == ("cam", "")
+    assert change.flaw.startswith("found ")
+    assert "secret" not in change.flaw
     assert list(files.changes()) == []
     if way == "a folder":
         file.rmdir()

@@ -17,12 +17,12 @@ from tests.app.house import HouseMaker, unlocked
 
 def heard(said: socket.socket) -> list[list[str]]:
     """Return all messages to systemd so far, each parsed."""
-    told = []
+    messages = []
     said.setblocking(False)
     with suppress(BlockingIOError):
         while True:
-            told.append(said.recv(4096).decode().split("\n"))
-    return told
+            messages.append(said.recv(4096).decode().split("\n"))
+    return messages
 
 
 def test_a_start_reports_its_progress_to_systemd(
@@ -41,14 +41,14 @@ def test_a_start_reports_its_progress_to_systemd(
         environ = {"NOTIFY_SOCKET": str(tmp_path / "notify")}
         again = Daemon(one.options, settings, environ=environ, wall=one.wall, clock=one.clock)
         again.open()
-        told = heard(said)
+        answer = heard(said)
         again.close()
-    assert len(told) > 2
-    assert all("EXTEND_TIMEOUT_USEC=60000000" in words for words in told)
-    assert all("WATCHDOG=1" in words for words in told), (
+    assert len(answer) > 2
+    assert all("EXTEND_TIMEOUT_USEC=60000000" in words for words in answer)
+    assert all("WATCHDOG=1" in words for words in answer), (
         "opening the journal again later must not extend the start timeout"
     )
-    assert told[-1][-1].startswith("STATUS=verifying the journal: row ")
+    assert answer[-1][-1].startswith("STATUS=verifying the journal: row ")
 
 
 def test_progress_is_reported_every_two_seconds_at_most(house: HouseMaker, tmp_path: Path) -> None:

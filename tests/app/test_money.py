@@ -51,10 +51,10 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
     broker.kill()
 
 
-def results(told: list[Outcome]) -> list[object]:
+def results(published: list[Outcome]) -> list[object]:
     """Return the final result of each attempt that counts, in order: dice or number."""
     final: dict[int, object] = {}
-    for outcome in told:
+    for outcome in published:
         match outcome.data:
             case RollCalled(roll=attempt, dice=result) | RollCorrected(roll=attempt, dice=result):
                 final[attempt] = result
@@ -70,13 +70,13 @@ def any_seven(after: str, _made: int) -> list[Wager]:
     return [{"wager": "any7"}] if after == "bets.opened" else []
 
 
-def with_sevens(told: list[Outcome], made: int) -> tuple[int, int]:
+def with_sevens(published: list[Outcome], made: int) -> tuple[int, int]:
     """Any Seven pays 4 to 1 (C34-PAY-16, CV1-A7-1); after a No Roll the bet stays up for the next roll."""
-    rolls = results(told)
-    opened = [outcome.type for outcome in told].count("bets.opened") + 1
+    rolls = results(published)
+    opened = [outcome.type for outcome in published].count("bets.opened") + 1
     assert made == opened
     waiting, balance, up = opened, CHIPS - 100 * made, 0
-    for outcome_is_roll, seven in _in_order(told):
+    for outcome_is_roll, seven in _in_order(published):
         up += 1
         waiting -= 1
         if outcome_is_roll:
@@ -86,8 +86,8 @@ def with_sevens(told: list[Outcome], made: int) -> tuple[int, int]:
     return balance, 100 * (up + waiting)
 
 
-def _in_order(told: list[Outcome]) -> Iterator[tuple[bool, bool]]:
-    for outcome in told:
+def _in_order(published: list[Outcome]) -> Iterator[tuple[bool, bool]]:
+    for outcome in published:
         if isinstance(outcome.data, RollCalled):
             yield True, sum(outcome.data.dice) == 7
         elif outcome.type == "roll.no_roll":
@@ -116,7 +116,7 @@ def test_an_evening_of_craps_adds_up(
         )
     )
     found = proved(evening)
-    assert (found["ann"], found["at_risk"]) == with_sevens(evening.told, evening.made)
+    assert (found["ann"], found["at_risk"]) == with_sevens(evening.published, evening.made)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_an_evening_of_roulette_adds_up(
             mishaps=WRECKS if behind_a_broker else KILLS,
         )
     )
-    numbers = [str(number) for number in results(evening.told)]
+    numbers = [str(number) for number in results(evening.published)]
     assert len(numbers) >= 5
     balance = CHIPS - 100 * evening.made
     balance += sum(100 * (dozen + 1) for number in numbers if 1 <= int(number) <= 12)
@@ -171,7 +171,7 @@ def test_an_evening_of_three_card_poker_adds_up(tmp_path: Path, play: Callable[[
 
     mishaps = {4: Evening.kill_table, 2 * card_money.CUT_OFF + 1: cut_off}
     evening = play(Evening(tmp_path, "three-card", card_money.feed(), punter, mishaps=mishaps))
-    ends = [outcome.type for outcome in evening.told if outcome.type.startswith("deal.")]
+    ends = [outcome.type for outcome in evening.published if outcome.type.startswith("deal.")]
     assert Counter(ends) == {"deal.called": 6, "deal.void": 2, "deal.corrected": 1}
     found = proved(evening)
     assert (found["ann"], found["at_risk"]) == (CHIPS + card_money.won(), 0)
@@ -217,7 +217,7 @@ def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Eveni
     rake = bonus = 0
     won: Counter[str] = Counter()
     started: dict[int, GameStarted] = {}
-    for outcome in evening.told:
+    for outcome in evening.published:
         match outcome.data:
             case GameStarted() as game:
                 started[game.game] = game

@@ -51,16 +51,16 @@ def with_everything() -> high_roller.Evening:
             if number == GAMES:
                 evening.enter("closing")
             evening.play(number, final=number == GAMES)
-        told = [(str(one["type"]), cast("dict[str, object]", one["data"])) for one in evening.truth]
-        if kinds_of_event(told) >= EVERYTHING and len(evening.thrown) < 20:
+        published = [(str(one["type"]), cast("dict[str, object]", one["data"])) for one in evening.truth]
+        if kinds_of_event(published) >= EVERYTHING and len(evening.thrown) < 20:
             return evening
     raise AssertionError
 
 
-def kinds_of_event(told: Iterable[tuple[str, dict[str, object]]]) -> set[object]:
+def kinds_of_event(published: Iterable[tuple[str, dict[str, object]]]) -> set[object]:
     """Return the calls of all rolls, and the causes of the Bonus Pot's payouts."""
     word = {"roll.called": "call", "bonus.paid": "cause"}
-    return {data[word[kind]] for kind, data in told if kind in word}
+    return {data[word[kind]] for kind, data in published if kind in word}
 
 
 def steps_of(evening: high_roller.Evening) -> Iterator[Step]:
@@ -176,7 +176,7 @@ class Uninterrupted(NamedTuple):
     `open_after` holds the numbers of readings after which that throw is open.
     """
 
-    told: list[Outcome]
+    published: list[Outcome]
     steps: list[Step]
     open_after: list[list[int]]
 
@@ -190,7 +190,7 @@ def uninterrupted(daemon: Daemon, steps: Iterable[Step]) -> Uninterrupted:
 
     def follow(effects: Sequence[Effect]) -> bool:
         outcomes = [effect for effect in effects if isinstance(effect, Outcome)]
-        evening.told.extend(outcomes)
+        evening.published.extend(outcomes)
         for outcome in outcomes:
             progress.follow(outcome)
         return progress.open_before(session.first())
@@ -215,7 +215,7 @@ def uninterrupted(daemon: Daemon, steps: Iterable[Step]) -> Uninterrupted:
     return evening
 
 
-def of_play(told: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
+def of_play(published: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
     """Return the outcomes that concern the game, without numbers, locks and what was cut off.
 
     No call from before a cut can be corrected, so settlement has nothing to correct there. A throw that was
@@ -224,10 +224,10 @@ def of_play(told: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
     """
     cut_off = {
         outcome.data.roll
-        for outcome in told
+        for outcome in published
         if isinstance(outcome.data, RollNoRoll) and outcome.data.reasons[0].code == "power_lost"
     }
-    for outcome in told:
+    for outcome in published:
         match outcome.data:
             case RollReview(roll=roll) | RollNoRoll(roll=roll):
                 of_cut = roll in cut_off
@@ -240,14 +240,14 @@ def of_play(told: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
             yield outcome.type, {key: value for key, value in data.items() if key not in NUMBERS}
 
 
-def money(told: list[Outcome], folder: Path) -> dict[str, int]:
+def money(published: list[Outcome], folder: Path) -> dict[str, int]:
     """Have an engine settle the outcomes; return every account."""
     folder.mkdir()
     key = key_in(folder)
-    table = SealedTable("high-roller", key, first_seq=told[0].seq)
+    table = SealedTable("high-roller", key, first_seq=published[0].seq)
     bank = Bank(f"sqlite:///{folder}/money.db")
     bank.enrol(table, "high-roller-12-005")
-    bank.takes(map(table.sealed, told))
+    bank.takes(map(table.sealed, published))
     proof = bank.proof()
     bank.store.close()
     assert proof.faults == ()
@@ -268,10 +268,10 @@ def test_an_evening_of_high_roller_survives_a_power_cut_after_every_input_and_in
         table.happens(step)
         table.killed()
         unlocked(table.daemon)
-    told = table.house.outcomes()
+    published = table.house.outcomes()
     table.close()
     assert table.cut_off == sum(len({counts[0], counts[-1]}) for counts in open_after if counts) > 20
-    played = list(of_play(told))
+    played = list(of_play(published))
     assert played == list(of_play(told_by_itself))
     assert kinds_of_event(played) >= EVERYTHING
-    assert money(told, tmp_path / "killed") == money(told_by_itself, tmp_path / "by itself")
+    assert money(published, tmp_path / "killed") == money(told_by_itself, tmp_path / "by itself")

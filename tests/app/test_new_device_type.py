@@ -63,15 +63,15 @@ def test_the_readings_of_a_new_device_type_arrive_through_the_hub(tmp_path: Path
             raise AssertionError("nothing asks for a reopen")
 
     hub = Hub([(device, Outlet())])
-    told: list[AnyReading] = hub.start(0)
+    reported: list[AnyReading] = hub.start(0)
     heard: tuple[Event, ...] = (LinkUp("/dev/ttyUSB0"), b"cash op", b"en\n", LinkDown("unplugged", "out"))
     for t_us, event in enumerate(heard, 1):
-        told += hub.take(Arrival("doors", t_us, event))
-    assert [reading.t for reading in told] == [0, 1, 3, 4]
-    assert isinstance(told[0], DeviceDown)
-    assert isinstance(told[1], DeviceUp)
-    assert isinstance(told[3], DeviceDown)
-    assert told[2] == Switch(t=3, dev="doors", name="cash", open=True, arrived=3)
+        reported += hub.take(Arrival("doors", t_us, event))
+    assert [reading.t for reading in reported] == [0, 1, 3, 4]
+    assert isinstance(reported[0], DeviceDown)
+    assert isinstance(reported[1], DeviceUp)
+    assert isinstance(reported[3], DeviceDown)
+    assert reported[2] == Switch(t=3, dev="doors", name="cash", open=True, arrived=3)
 
 
 def test_mistakes_in_the_settings_of_a_new_device_type_are_reported_with_all_others(tmp_path: Path) -> None:

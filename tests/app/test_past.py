@@ -94,8 +94,8 @@ def test_a_technician_who_is_not_root_explains_recalls_cuts_and_reads_the_journa
     code, out, err = another(gid, open_folder, "explain", "2", "--no-plot")
     assert (code, err) == (0, "")
     assert out.startswith("Roll 2")
-    told = next(row for row in table.rows() if row.name == "roll.called")
-    outcome_id = json.loads(told.body or b"{}")["id"]
+    published = next(row for row in table.rows() if row.name == "roll.called")
+    outcome_id = json.loads(published.body or b"{}")["id"]
     code, out, err = another(gid, open_folder, "recall", outcome_id)
     assert (code, err) == (0, "")
     assert "signed by the table" in out

@@ -131,8 +131,8 @@ class Table:
 
     @property
     def refusals(self) -> list[str]:
-        told = [o.data for o in self.house.outcomes() if o.type == "input.refused"]
-        return [data.cause for data in told if isinstance(data, TableEvent)]
+        published = [o.data for o in self.house.outcomes() if o.type == "input.refused"]
+        return [data.cause for data in published if isinstance(data, TableEvent)]
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_too_many_unsettled_outcomes_lock_the_table_and_the_throw_in_progress_is
     until(lambda: "table.locked" in kinds(table)[-3:], "table.locked to be published")
     faults = table.ask(do="faults")["faults"]
     assert "settlement_behind" in str(faults)
-    locked = [line["outcome"] for line in table.told if "settlement_behind" in str(line)]
+    locked = [line["outcome"] for line in table.published if "settlement_behind" in str(line)]
     assert len(locked) == 1
     assert table.terminate() == 0
 

@@ -37,9 +37,9 @@ def test_T_DEAL_3_a_card_dealt_face_down_is_masked_for_every_watcher() -> None:
 def test_T_DEAL_3_a_card_that_a_person_enters_is_masked_for_every_watcher(entered: Input) -> None:
     reading_filter, dealer, _ = house("three-card-poker-12-014")
     reading_filter.publish(entered, betting=False)
-    (told,) = heard(dealer)
-    assert "Q" not in str(told)
-    assert told["masked"] is True
+    (answer,) = heard(dealer)
+    assert "Q" not in str(answer)
+    assert answer["masked"] is True
 
 
 def test_H_DEAL_1_a_card_pitched_face_up_is_sent_to_watchers_in_full() -> None:
@@ -63,9 +63,9 @@ def test_R_SPIN_3_while_bets_are_open_readings_of_ball_and_rotor_wait_in_order()
     reading_filter.publish(RotorIndex(t=3, dev="wheel", direction="cw"), betting=True)
     assert heard(technician) == []
     reading_filter.bets_closed()
-    assert [told["delayed"] for told in heard(technician)] == [True, True]
+    assert [answer["delayed"] for answer in heard(technician)] == [True, True]
     reading_filter.publish(BEAM, betting=False)
-    assert ["delayed" in told for told in heard(technician)] == [False]
+    assert ["delayed" in answer for answer in heard(technician)] == [False]
 
 
 def test_in_test_mode_a_technician_receives_ball_and_card_at_once_and_nobody_else_does() -> None:
@@ -73,7 +73,7 @@ def test_in_test_mode_a_technician_receives_ball_and_card_at_once_and_nobody_els
     reading_filter.publish(CARD, betting=True, testing=True)
     reading_filter.publish(BEAM, betting=True, testing=True)
     assert heard(dealer) == []
-    assert [told["reading"] for told in heard(technician)] == [
+    assert [answer["reading"] for answer in heard(technician)] == [
         {"kind": "card", "t": 1, "dev": "shoe", "rank": "Q", "suit": "h", "to": 3},
         {"kind": "ball_beam", "t": 2, "dev": "wheel", "beam": 1},
     ]

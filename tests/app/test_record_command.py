@@ -53,10 +53,10 @@ def test_a_recording_replays_to_what_the_table_published(table: Table, tmp_path:
     _, said = process.communicate()
     assert process.returncode == 0, said
     assert main(["replay", str(out), "--check", str(expected)]) == 0
-    told = [json.loads(line) for line in expected.read_text().splitlines()]
-    assert [one["data"]["roll"] for one in told if one["type"] == "roll.called"] == [2, 3]
+    answer = [json.loads(line) for line in expected.read_text().splitlines()]
+    assert [one["data"]["roll"] for one in answer if one["type"] == "roll.called"] == [2, 3]
     journaled = {row.seq: row.body for row in table.rows() if row.seq is not None}
-    assert all(json.loads(bytes(journaled[one["seq"]] or b"{}"))["id"] == one["id"] for one in told)
+    assert all(json.loads(bytes(journaled[one["seq"]] or b"{}"))["id"] == one["id"] for one in answer)
     capsys.readouterr()
 
 

@@ -64,11 +64,11 @@ def test_an_installation_verifies_against_the_list_signed_where_it_was_built(
     signed(checkout, key)
     assert len(verify(place_of(checkout), trusted(key)).files) == len(FILES)
     there = installed(checkout, tmp_path / "release")
-    told = verify(place_of(there), trusted(key))
-    assert "controller/_config/rulesets/craps.yaml" in told.files
+    verified = verify(place_of(there), trusted(key))
+    assert "controller/_config/rulesets/craps.yaml" in verified.files
     (there / "lib/python3.13/site-packages/controller/__pycache__").mkdir()
     (there / "lib/python3.13/site-packages/controller/__pycache__/x.pyc").write_bytes(b"\0")
-    assert verify(place_of(there), trusted(key)) == told, "compiled copies are not on the list"
+    assert verify(place_of(there), trusted(key)) == verified, "compiled copies are not on the list"
 
 
 @pytest.mark.parametrize("name", sorted(FILES))

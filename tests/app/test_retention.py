@@ -30,7 +30,7 @@ def played(rig: Rig) -> Journal:
     begin(journal)
     for hand in evening(8):
         durable(append(journal, hand))
-    for row in rig.told:
+    for row in rig.published:
         durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))
     return journal
 
@@ -54,8 +54,8 @@ def test_evidence_is_removed_after_its_days_and_the_journal_verifies(rig: Rig) -
     with played(rig) as journal:
         Retention(journal, KEPT_90, lambda: wall(91)).drop_expired(0)
         until(lambda: kept(rig)[0] == 0, "the evidence is gone")
-        told = len(rig.told)
-        assert kept(rig) == (0, told, 1)
+        published = len(rig.published)
+        assert kept(rig) == (0, published, 1)
     with Reader(rig.place.journal) as reader:
         assert reader.verify_all().dropped == 8
         (pruned,) = [row for row in reader.rows() if row.name == PRUNED]
@@ -123,6 +123,6 @@ def test_retention_periods_below_the_legal_minimum_are_mistakes(
         f"retention: {written}\n",
         encoding="utf-8",
     )
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as raised:
         load_table(str(path))
-    assert [mistake.key for mistake in told.value.mistakes] == [key]
+    assert [mistake.key for mistake in raised.value.mistakes] == [key]

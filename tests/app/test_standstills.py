@@ -138,10 +138,10 @@ class Hall:
 
     def results(self, player: str) -> dict[str, str]:
         """Return the status of each of a player's decided wagers."""
-        status, told = self.ask("GET", f"/players/{player}/results?limit=500")
-        assert status == 200, told
-        assert isinstance(told, list)
-        lines = [one["line"] for one in told]
+        status, answer = self.ask("GET", f"/players/{player}/results?limit=500")
+        assert status == 200, answer
+        assert isinstance(answer, list)
+        lines = [one["line"] for one in answer]
         return {str(line["id"]): str(line["status"]) for line in lines}
 
     # --- the game ---
@@ -164,8 +164,8 @@ class Hall:
         """Wait until one more roll is decided; if it went to review, have the boxperson rule."""
 
         def is_over() -> bool:
-            told = kinds(self.table)
-            if sum(told.count(kind) for kind in DECIDED) > before:
+            published = kinds(self.table)
+            if sum(published.count(kind) for kind in DECIDED) > before:
                 return True
             if self.table.status()["awaited"] is not None:
                 self.table.enter("set_dice", dice=list(faces))
@@ -288,7 +288,7 @@ def test_a_throw_held_back_by_a_cable_pays_no_bet_made_after_it(hall: Hall, rest
         hall.play()
     hall.table.feed(held)
     if restarts:
-        until(lambda: "table_locked" in str(hall.table.told), "the throw to be refused")
+        until(lambda: "table_locked" in str(hall.table.published), "the throw to be refused")
         assert hall.table.enter("set_dice", dice=list(SEVEN), wait_s=30)["ok"] is False
     else:
         hall.decided(before)

@@ -125,14 +125,14 @@ WRONG = {
 def test_a_start_that_cannot_succeed_is_refused_and_nothing_is_made(
     what: str, played: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options, told = WRONG[what]
+    options, message = WRONG[what]
     (played / "file").write_text("not a socket", encoding="ascii")
     before = tree_of(played)
     head = [] if what == "a journal without its head" else ["--head", str(played / HEAD)]
     code = main(command(played, *head, *(word.format(played) for word in options)))
     said = capsys.readouterr().err
     assert code == service.BAD_SETTINGS
-    for words in told:
+    for words in message:
         assert words.format(played) in said
     assert tree_of(played) == before
 
@@ -265,15 +265,15 @@ def test_a_stop_at_any_moment_of_the_start_is_in_order(
 
 def test_a_fault_found_again_on_each_retry_is_reported_once(tmp_path: Path) -> None:
     """A journal that cannot be opened is retried every 5 s, and the log must not fill with it."""
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", OPENED_THRICE, str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,
         timeout=PATIENCE_S,
     )
-    assert told.stderr.count("[journal_key_unreadable]") == 1, told.stderr
-    assert "over: " not in told.stderr
+    assert done.stderr.count("[journal_key_unreadable]") == 1, done.stderr
+    assert "over: " not in done.stderr
 
 
 OPENED_THRICE = """

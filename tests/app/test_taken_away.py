@@ -25,11 +25,13 @@ def test_a_table_whose_journal_is_removed_locks_and_publishes_nothing_more(
     table.start()
     try:
         table.unlock()
-        until(lambda: any("unlocked" in str(line) for line in table.told), "table.unlocked to be published")
+        until(
+            lambda: any("unlocked" in str(line) for line in table.published), "table.unlocked to be published"
+        )
         deed(table.journal / "journal.db")
         until(lambda: "journal_taken_away" in str(table.status()), "the fault")
         until(lambda: table.status()["lock"] == "locked", "the lock")
-        told = list(table.told)
+        published = list(table.published)
         _, feed, _ = dice.evening(3, {"valid": 1.0}, 2)
         readings = list(feed)
         table.feed([*lines_of(readings), tick(readings[-1][0] + 10_000_000)])
@@ -37,5 +39,5 @@ def test_a_table_whose_journal_is_removed_locks_and_publishes_nothing_more(
     finally:
         if table.process is not None:
             table.kill()
-    assert table.told == told
+    assert table.published == published
     assert "journal_taken_away" in table.log

@@ -51,7 +51,7 @@ def test_a_sound_journal_is_reported_sound_with_all_findings(rig: Rig) -> None:
     heard.verifier.start()
     assert heard.over.wait(PATIENCE_S)
     (found,) = heard.found
-    assert found.outcomes == len(rig.told)
+    assert found.outcomes == len(rig.published)
     assert len(found.last_link) == 32
     assert heard.codes == []
 

@@ -98,13 +98,13 @@ class Table:
         hand = next(self._hands, None)
         if hand is None:
             return False
-        told = tuple(
+        published = tuple(
             msgspec.structs.replace(effect, id=f"{self.name}/1/{effect.seq}")
             for effect in hand.effects
             if isinstance(effect, Outcome)
         )
         before = len(self.rows)
-        durable(append(self._journal, hand._replace(effects=told)))
+        durable(append(self._journal, hand._replace(effects=published)))
         self._pump.note_durable(self.rows[before:])
         return True
 

@@ -55,8 +55,8 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
         cause="no_change", what="set_dice", by="boxperson", who="ann", says="as it stands " * 20
     )
     for seq in range(1, outcomes + 1):
-        told = Outcome(type="input.refused", t=seq, id=f"craps/1/{seq}", seq=seq, data=data)
-        ticket = journal.append([told], State(lock="locked"), First(seq=seq + 1))
+        published = Outcome(type="input.refused", t=seq, id=f"craps/1/{seq}", seq=seq, data=data)
+        ticket = journal.append([published], State(lock="locked"), First(seq=seq + 1))
         if seq % BATCH == 0:
             ticket.wait()
     journal.close(600)

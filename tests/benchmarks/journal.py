@@ -205,8 +205,8 @@ def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
             yield draft
             continue
         seq += 1
-        told = msgspec.structs.replace(outcome, seq=seq, id=f"{TABLE}/1/{seq}")
-        yield msgspec.structs.replace(draft, seq=seq, body=canonical(told))
+        renumbered = msgspec.structs.replace(outcome, seq=seq, id=f"{TABLE}/1/{seq}")
+        yield msgspec.structs.replace(draft, seq=seq, body=canonical(renumbered))
         if seq == outcomes:
             return
 

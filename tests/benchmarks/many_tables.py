@@ -64,7 +64,7 @@ def interleaved(evenings: Sequence[Sequence[Sequence[Line]]]) -> list[Round]:
     return [
         (
             [one[0] for one in of_tables],
-            [told for told in chain(*zip_longest(*(one[1:] for one in of_tables))) if told is not None],
+            [lines for lines in chain(*zip_longest(*(one[1:] for one in of_tables))) if lines is not None],
         )
         for of_tables in zip(*evenings, strict=True)
     ]
@@ -72,9 +72,9 @@ def interleaved(evenings: Sequence[Sequence[Sequence[Line]]]) -> list[Round]:
 
 def payloads(evening: Sequence[Round]) -> Iterator[list[bytes]]:
     """Return the outcomes' events in batches of one transaction each."""
-    for _, told in evening:
-        for start in range(0, len(told), BATCH):
-            yield [bytes.fromhex(one.line[2:]) for one in told[start : start + BATCH]]
+    for _, line in evening:
+        for start in range(0, len(line), BATCH):
+            yield [bytes.fromhex(one.line[2:]) for one in line[start : start + BATCH]]
 
 
 class Bench:
@@ -161,12 +161,12 @@ class Bench:
         """Settle it with engines that are killed one after the other; return what went wrong."""
         with self.house(url):
             pass
-        told = [line for made, outcomes in self._evening for line in (*made, *outcomes)]
+        published = [line for made, outcomes in self._evening for line in (*made, *outcomes)]
         chance = random.Random(1)
         done: set[str] = set()
         engines = 0
-        while left := [line for line in told if line.word not in done]:
-            acks = chance.randrange(1, 2 * len(told) // (kills + 1)) if engines < kills else len(left)
+        while left := [line for line in published if line.word not in done]:
+            acks = chance.randrange(1, 2 * len(published) // (kills + 1)) if engines < kills else len(left)
             done.update(listened(url, left, acks=acks))
             engines += 1
         with self.house(url, new=False) as house:

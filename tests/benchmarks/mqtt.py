@@ -132,8 +132,8 @@ class Table:
     def hand_over(self, seq: int) -> None:
         """Hand one outcome to the journal."""
         data = TableEvent(cause="timeout", what="camera-left", by="controller", says="no frame for 400 ms")
-        told = Outcome(type="device.fault", t=seq, id=f"{NAME}/1/{seq}", seq=seq, data=data)
-        self._journal.append([told], self._state, msgspec.structs.replace(self._first, seq=seq + 1))
+        published = Outcome(type="device.fault", t=seq, id=f"{NAME}/1/{seq}", seq=seq, data=data)
+        self._journal.append([published], self._state, msgspec.structs.replace(self._first, seq=seq + 1))
 
     @property
     def idle(self) -> bool:
@@ -205,17 +205,18 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=".") as folder:
         warm = max(10, count // 20)
         rows = list(itertools.islice(measured_s(Path(folder), count + warm), warm, None))
-    told, bare, itself = (figures(times) for times in zip(*rows, strict=True))
+    published, bare, itself = (figures(times) for times in zip(*rows, strict=True))
     beside = "a bare QoS 1 round trip"
     hand_over(
-        Figure("durable to settlement over MQTT, p50", told.p50 * 1e3, bare.p50 * 1e3, "ms", beside),
-        Figure("durable to settlement over MQTT, p99", told.p99 * 1e3, bare.p99 * 1e3, "ms", beside),
+        Figure("durable to settlement over MQTT, p50", published.p50 * 1e3, bare.p50 * 1e3, "ms", beside),
+        Figure("durable to settlement over MQTT, p99", published.p99 * 1e3, bare.p99 * 1e3, "ms", beside),
     )
     sys.stdout.write(
-        f"durable to settlement over MQTT: {told}; bare QoS 1 round trip: {bare}; to itself: {itself};"
-        f" ratio p50 {told.p50 / bare.p50:.2f} x, p99 {told.p99 / bare.p99:.2f} x (goal {GOAL:g} x)\n"
+        f"durable to settlement over MQTT: {published}; bare QoS 1 round trip: {bare}; to itself: {itself};"
+        f" ratio p50 {published.p50 / bare.p50:.2f} x, p99 {published.p99 / bare.p99:.2f} x"
+        f" (goal {GOAL:g} x)\n"
     )
-    return 0 if told.p99 <= GOAL * bare.p99 else 1
+    return 0 if published.p99 <= GOAL * bare.p99 else 1
 
 
 if __name__ == "__main__":

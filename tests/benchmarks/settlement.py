@@ -85,13 +85,13 @@ def main() -> int:
     parser.add_argument("--rolls", type=int, default=2000)
     rolls = rolls_of(parser.parse_args().rolls)
     lines = lines_of(rolls)
-    told = [json.loads(line) for line in b"".join(settle(lines, game_for("craps-v1"))).splitlines()]
-    decisions = sum(line["status"] not in ("rejected", "pending") for line in told)
+    results = [json.loads(line) for line in b"".join(settle(lines, game_for("craps-v1"))).splitlines()]
+    decisions = sum(line["status"] not in ("rejected", "pending") for line in results)
 
     def floor() -> None:
         for line in lines:
             json.loads(line)
-        for answer in told:
+        for answer in results:
             json.dumps(answer)
 
     games = iter([game_for("craps-v1") for _ in range(RUNS)])

@@ -43,8 +43,8 @@ def draw(folder: Path) -> None:
             film.write(picture)
     film.release()
     file = msgspec.structs.replace(rig().file, source=str(folder / FILM), socket=str(folder / SOCKET))
-    told = {name: value for name, value in msgspec.to_builtins(file).items() if value is not None}
-    (folder / RIG).write_bytes(msgspec.json.encode(told))
+    settings = {name: value for name, value in msgspec.to_builtins(file).items() if value is not None}
+    (folder / RIG).write_bytes(msgspec.json.encode(settings))
 
 
 class _Readings:

@@ -52,10 +52,10 @@ class FakeController:
 
     def _answer(self, request: Json, write: Callable[[bytes], object]) -> None:
         self.asked.append(request)
-        told = (
+        answer = (
             [{"ok": True}, *self.stream] if request["do"] == "watch" else [self.answers[str(request["do"])]]
         )
-        for line in told:
+        for line in answer:
             write(msgspec.json.encode(line) + b"\n")
 
 

@@ -29,16 +29,16 @@ def test_each_rest_names_its_stills_and_the_clip_until_then() -> None:
     follower = Follower(rig(), camera.empty())
     kept: list[Closed] = []
     album = Album("cam", kept.append)
-    told: list[Reading] = []
+    reported: list[Reading] = []
     for t_us in range(-2_000_000, 0, 33_333):
         album.frame(t_us + 2_000_000, camera.empty(), [], follower.looks)
     for t_us, frame, still in camera.frames(thrown(6, 3), 900_000):
         seen = follower.frame(t_us + 2_000_000, frame, still)
-        told += album.frame(t_us + 2_000_000, frame, seen, follower.looks)
-    rests = [reading for reading in told if isinstance(reading, DieRest)]
+        reported += album.frame(t_us + 2_000_000, frame, seen, follower.looks)
+    rests = [reading for reading in reported if isinstance(reading, DieRest)]
     assert [reading.pictures for reading in rests] == [closed.sha256 for closed in kept]
     first, second = (read(*closed) for closed in kept)
-    released = next(reading for reading in told if isinstance(reading, DieReleased))
+    released = next(reading for reading in reported if isinstance(reading, DieReleased))
     clip = [taken_us(name) for name in first.of("clip")]
     assert 0.5 * BEFORE_US < released.t - clip[0] < 1.2 * BEFORE_US
     assert first.about.t_us - clip[-1] < 100_000

@@ -85,8 +85,8 @@ def called(readings: list[Reading], folder: Path, capsys: pytest.CaptureFixture[
     log = folder / "log.jsonl"
     log.write_bytes(b"\n".join(map(msgspec.json.encode, [header, *lines])) + b"\n")
     assert main(["replay", str(log), "--json"]) == 0
-    told = [str(json.loads(line)["type"]) for line in capsys.readouterr().out.splitlines()]
-    return next(kind for kind in told if kind.startswith("roll."))
+    printed = [str(json.loads(line)["type"]) for line in capsys.readouterr().out.splitlines()]
+    return next(kind for kind in printed if kind.startswith("roll."))
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -20,10 +20,10 @@ compgen -f -- "${COMP_WORDS[-1]}" | sed 's/^/file /'
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("completion") / "tablectl.bash"
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", "completion", "bash"], capture_output=True, check=True
     )
-    path.write_bytes(told.stdout)
+    path.write_bytes(done.stdout)
     return path
 
 
@@ -38,10 +38,10 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_bash_offers_what_comes_next(script: Path, typed: tuple[str, ...], offered: str) -> None:
-    told = subprocess.run(
+    done = subprocess.run(
         ["bash", "-c", ASK, "bash", str(script), *typed], capture_output=True, text=True, check=False
     )
-    assert offered in told.stdout.splitlines(), told.stderr
+    assert offered in done.stdout.splitlines(), done.stderr
 
 
 def test_the_arguments_that_are_files_are_completed_as_files(script: Path) -> None:
@@ -53,11 +53,11 @@ def test_the_arguments_that_are_files_are_completed_as_files(script: Path) -> No
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
 def test_every_shell_gets_its_own_script(shell: str) -> None:
-    told = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", "completion", shell],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "tablectl" in told.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "tablectl" in done.stdout

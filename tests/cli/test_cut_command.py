@@ -64,11 +64,11 @@ def test_a_cut_attempt_is_explained_as_in_the_whole_log(tmp_path: Path, capsys: 
     source = LOGS / "craps-12-034-voids.jsonl.gz"
     assert main(["cut", f"{source}#3", str(case)]) == 0
     capsys.readouterr()
-    told = []
+    explained = []
     for which in (f"{source}#3", str(case)):
         assert main(["explain", which]) == 0
-        told.append(capsys.readouterr().out)
-    assert told[0].splitlines()[2:] == told[1].splitlines()[2:]
+        explained.append(capsys.readouterr().out)
+    assert explained[0].splitlines()[2:] == explained[1].splitlines()[2:]
 
 
 @pytest.mark.parametrize(

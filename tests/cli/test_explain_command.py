@@ -16,15 +16,15 @@ Told = pytest.CaptureFixture[str]
 
 def test_a_no_roll_is_stated_with_its_rule_die_figure_threshold_and_readings(capsys: Told) -> None:
     assert main(["explain", f"{VOIDS}#3"]) == 0
-    told = capsys.readouterr().out
-    first, *rest = told.splitlines()
+    printed = capsys.readouterr().out
+    first, *rest = printed.splitlines()
     assert first == (
         "Roll 3: No Roll. Die 1 stopped 109 mm short of the right wall; both must hit an end (C34-INV-2ii)"
     )
-    assert "cause  no_wall_hit die 1 [C34-INV-2ii]" in told
-    assert "needed no_wall_hit: both must hit an end; the error of a track point is 2 mm" in told
+    assert "cause  no_wall_hit die 1 [C34-INV-2ii]" in printed
+    assert "needed no_wall_hit: both must hit an end; the error of a track point is 2 mm" in printed
     assert any("wall_impact" in line for line in rest)
-    assert "\x1b" not in told
+    assert "\x1b" not in printed
 
 
 def test_explain_without_a_number_explains_the_last_attempt(capsys: Told) -> None:
@@ -34,30 +34,32 @@ def test_explain_without_a_number_explains_the_last_attempt(capsys: Told) -> Non
 
 def test_a_review_ended_by_a_person_is_explained_with_its_ruling(capsys: Told) -> None:
     assert main(["explain", f"{LOGS / 'craps-12-034-rulings.jsonl.gz'}#6", "--no-plot"]) == 0
-    told = capsys.readouterr().out
-    assert told.splitlines()[0].startswith("Roll 6: No Roll. #6 unruled, by nobody")
-    assert "roll.review" in told
-    assert "roll.no_roll" in told
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0].startswith("Roll 6: No Roll. #6 unruled, by nobody")
+    assert "roll.review" in printed
+    assert "roll.no_roll" in printed
 
 
 def test_explain_uses_ascii_in_a_plain_locale(monkeypatch: pytest.MonkeyPatch, capsys: Told) -> None:
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["explain", f"{WHEEL}#2"]) == 0
-    told = capsys.readouterr().out
-    assert told.isascii()
-    assert "no more bets" in told
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert "no more bets" in printed
 
 
 def test_json_carries_outcomes_verdict_thresholds_and_readings(capsys: Told) -> None:
     assert main(["explain", f"{WHEEL}#2", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["attempt"] == 2
-    assert [outcome["type"] for outcome in told["outcomes"]] == ["spin.no_spin"]
-    assert told["verdict"]["reasons"][0]["rule"] == "R-IRR-2"
-    assert told["asked"] == {"too_few_revolutions": "at least 4 full revolutions on the track, beyond doubt"}
-    assert told["bets_closed"]["type"] == "bets.closed"
-    assert {"ball_beam", "ball_drop"} <= {reading["kind"] for reading in told["readings"]}
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["attempt"] == 2
+    assert [outcome["type"] for outcome in printed["outcomes"]] == ["spin.no_spin"]
+    assert printed["verdict"]["reasons"][0]["rule"] == "R-IRR-2"
+    assert printed["asked"] == {
+        "too_few_revolutions": "at least 4 full revolutions on the track, beyond doubt"
+    }
+    assert printed["bets_closed"]["type"] == "bets.closed"
+    assert {"ball_beam", "ball_drop"} <= {reading["kind"] for reading in printed["readings"]}
 
 
 @pytest.mark.parametrize(("name", "begins"), [("a.svg", b"<svg"), ("a.PNG", b"\x89PNG")])
@@ -87,9 +89,9 @@ def test_an_attempt_that_cannot_be_explained_is_refused_with_the_reason(
     words: list[str], says: str, capsys: Told
 ) -> None:
     assert main(["explain", *words]) == 2
-    told = capsys.readouterr()
-    assert says in told.err
-    assert told.out == ""
+    printed = capsys.readouterr()
+    assert says in printed.err
+    assert printed.out == ""
 
 
 def test_an_attempt_can_be_explained_under_another_rule_set(capsys: Told) -> None:

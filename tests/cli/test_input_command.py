@@ -29,9 +29,9 @@ def test_a_refused_input_is_exit_1_with_the_reason_and_the_allowed_inputs(
     table: Table, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert enter(table, "no_roll") == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    why, instead = told.err.splitlines()
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    why, instead = printed.err.splitlines()
     assert why.startswith("tablectl: no_roll: no attempt is open to a ruling")
     assert why.endswith("[no_attempt]")
     assert instead.startswith("tablectl: allowed now: ")
@@ -62,8 +62,8 @@ def test_json_prints_the_whole_answer(table: Table, capsys: pytest.CaptureFixtur
     assert "lock" in refused["allowed"]
     assert enter(table, "pass_dice", "--json") == 0
     says = "Shooter: none named; come out"
-    told = {"ok": True, "entered": "pass_dice", "obeyed": True, "says": says}
-    assert json.loads(capsys.readouterr().out) == told
+    answer = {"ok": True, "entered": "pass_dice", "obeyed": True, "says": says}
+    assert json.loads(capsys.readouterr().out) == answer
 
 
 def test_an_unknown_role_is_refused_with_the_list(table: Table, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ def test_rows_and_outcomes_that_are_missing_are_counted(
     tamper(old, sql("DELETE FROM evidence WHERE n > 4"))
     connection = apsw.Connection(str(old))
     left = connection.execute("SELECT max(seq) FROM rows").get
-    last = len(rig.told) if isinstance(left, int) else 0
+    last = len(rig.published) if isinstance(left, int) else 0
     connection.close()
     code, _, err = verify(capsys, old, "--head", str(rig.place.head))
     assert code == 1

@@ -164,9 +164,9 @@ def test_output_to_a_pipe_has_whole_lines_and_no_colour(
 ) -> None:
     troubled(table)
     assert main(["faults", "--socket", SOCKET]) == 1
-    told = capsys.readouterr().out
-    assert f"unplugged, {WIDE}\n" in told
-    assert "\x1b" not in told
+    printed = capsys.readouterr().out
+    assert f"unplugged, {WIDE}\n" in printed
+    assert "\x1b" not in printed
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_watch_prints_calls_as_the_stickperson_makes_them() -> None:
 
 def test_watch_prints_a_void_with_each_cause_and_its_rule() -> None:
     data = RollNoRoll(roll=3, reasons=(SHORT,), by="sensors", who=None, notices=())
-    told = watched(line_of(Outcome(type="roll.no_roll", t=1, id="craps/1/3", seq=3, data=data)))
-    assert "No Roll: no wall hit" in told
-    assert "(C34-INV-2ii)" in told
+    printed = watched(line_of(Outcome(type="roll.no_roll", t=1, id="craps/1/3", seq=3, data=data)))
+    assert "No Roll: no wall hit" in printed
+    assert "(C34-INV-2ii)" in printed
 
 
 def test_watch_prints_a_review_once_with_the_allowed_inputs() -> None:
@@ -222,35 +222,35 @@ def test_watch_prints_a_review_once_with_the_allowed_inputs() -> None:
     }
     data = RollReview(roll=4, reasons=(SHORT,), dice=None, notices=())
     review = line_of(Outcome(type="roll.review", t=1, id="craps/1/4", seq=4, data=data))
-    told = watched({"awaited": awaited}, review, {"awaited": None})
-    assert told.count("Review: a person must rule") == 1
-    assert "enter tablectl input no_roll or tablectl input set_dice" in told
+    printed = watched({"awaited": awaited}, review, {"awaited": None})
+    assert printed.count("Review: a person must rule") == 1
+    assert "enter tablectl input no_roll or tablectl input set_dice" in printed
     assert watched(review).count("Review: a person must rule") == 1
 
 
 def test_repeated_inputs_of_a_stuck_button_are_counted_and_not_printed_each_time() -> None:
     data = TableEvent(cause="already_void", what="no_roll", by="boxperson", who=None, says="already void")
     refused = line_of(Outcome(type="input.refused", t=1, id="craps/1/5", seq=5, data=data))
-    told = watched(*[refused] * 40, line_of(called(7, (5, 3))), refused)
-    assert told.count("input refused, no roll") == 2
-    assert "the same 39 more times" in told
+    printed = watched(*[refused] * 40, line_of(called(7, (5, 3))), refused)
+    assert printed.count("input refused, no roll") == 2
+    assert "the same 39 more times" in printed
 
 
 def test_watch_prints_faults_lamps_and_readings_as_text() -> None:
     fault: Json = {"code": "device_down", "where": "cam", "found": "unplugged"}
-    told = watched(
+    printed = watched(
         {"fault": {**fault, "began": True}},
         {"fault": {**fault, "began": False}},
         {"lamp": {"name": "review", "shows": "on"}},
         {"reading": {"kind": "card", "t": 5, "dev": "shoe", "to": "3"}, "masked": True},
         {"something": "new"},
     )
-    assert "fault device_down, cam: unplugged; tablectl faults says what to do" in told
-    assert "fault over: device_down, cam" in told
-    assert "lamp review shows on" in told
-    assert "shoe card" in told
-    assert "(masked)" in told
-    assert '{"something":"new"}' in told
+    assert "fault device_down, cam: unplugged; tablectl faults says what to do" in printed
+    assert "fault over: device_down, cam" in printed
+    assert "lamp review shows on" in printed
+    assert "shoe card" in printed
+    assert "(masked)" in printed
+    assert '{"something":"new"}' in printed
 
 
 def test_watch_prints_text_on_a_terminal_and_json_lines_on_request(
@@ -292,7 +292,7 @@ def test_a_long_message_is_broken_between_words_in_any_terminal(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     terminal = Terminal(("status", "--socket", str(tmp_path / SOCKET)), 60, 24, **environ)
-    told = terminal.whole().splitlines()
+    printed = terminal.whole().splitlines()
     terminal.end()
-    assert "start it with `tablectl run TABLE`" in " ".join(map(str.strip, told))
-    assert all(len(one) <= 60 or str(tmp_path) in one for one in told)
+    assert "start it with `tablectl run TABLE`" in " ".join(map(str.strip, printed))
+    assert all(len(one) <= 60 or str(tmp_path) in one for one in printed)

@@ -34,8 +34,8 @@ def test_help_is_exit_0(argv: list[str], capsys: pytest.CaptureFixture[str]) -> 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--help"])
-    told = capsys.readouterr().out
-    named = {line.split()[0] for line in told.splitlines() if line.startswith("    ")}
+    printed = capsys.readouterr().out
+    named = {line.split()[0] for line in printed.splitlines() if line.startswith("    ")}
     assert named >= set(cli.COMMANDS)
 
 
@@ -81,8 +81,8 @@ def test_wrong_usage_is_exit_2(argv: list[str], says: str, capsys: pytest.Captur
     with pytest.raises(SystemExit) as end:
         cli.main(argv)
     assert end.value.code == 2
-    told = capsys.readouterr()
-    assert (told.out, says in told.err) == ("", True), told.err
+    printed = capsys.readouterr()
+    assert (printed.out, says in printed.err) == ("", True), printed.err
 
 
 def test_the_version_is_reported(capsys: pytest.CaptureFixture[str]) -> None:

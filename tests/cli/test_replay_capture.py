@@ -33,23 +33,23 @@ def replayed(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, l
     return code, [json.loads(line) for line in out.splitlines()], err
 
 
-def spins(told: list[dict[str, object]]) -> list[tuple[str, object]]:
-    return [(str(o["type"]), o["data"]) for o in told if str(o["type"]).startswith("spin")]
+def spins(outcomes: list[dict[str, object]]) -> list[tuple[str, object]]:
+    return [(str(o["type"]), o["data"]) for o in outcomes if str(o["type"]).startswith("spin")]
 
 
 def test_witnessed_numbers_are_called_and_all_others_are_reviewed(
     capture: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    code, told, err = replayed(capfd, capture)
+    code, printed, err = replayed(capfd, capture)
     assert code == 0
-    assert [kind for kind, _ in spins(told)] == [
+    assert [kind for kind, _ in spins(printed)] == [
         "spin.called",
         "spin.called",
         "spin.review",
         "spin.no_spin",
         "spin.review",
     ]
-    called = [o["data"] for o in told if o["type"] == "spin.called"]
+    called = [o["data"] for o in printed if o["type"] == "spin.called"]
     assert [(c["number"], c["grade"]) for c in called if isinstance(c, dict)] == [
         ("8", "wheel"),
         ("00", "wheel"),
@@ -60,14 +60,14 @@ def test_witnessed_numbers_are_called_and_all_others_are_reviewed(
 def test_a_capture_of_a_wheel_with_more_zeros_calls_them(
     capture: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    _, told, _ = replayed(capfd, capture, "--wheel", "39")
-    called = [o["data"] for o in told if o["type"] == "spin.called"]
+    _, printed, _ = replayed(capfd, capture, "--wheel", "39")
+    called = [o["data"] for o in printed if o["type"] == "spin.called"]
     assert [(c["number"], c["colour"]) for c in called if isinstance(c, dict)][-1] == ("000", "green")
 
 
 def test_a_wheel_with_one_zero_has_no_00(capture: str, capfd: pytest.CaptureFixture[str]) -> None:
-    _, told, _ = replayed(capfd, capture, "--wheel", "37")
-    called = [o["data"] for o in told if o["type"] == "spin.called"]
+    _, printed, _ = replayed(capfd, capture, "--wheel", "37")
+    called = [o["data"] for o in printed if o["type"] == "spin.called"]
     assert [c["number"] for c in called if isinstance(c, dict)] == ["8"]
 
 
@@ -103,8 +103,8 @@ def test_a_capture_can_be_replayed_under_the_conventional_rules(
 
 
 def test_rules_of_another_game_are_refused(capture: str, capfd: pytest.CaptureFixture[str]) -> None:
-    code, told, err = replayed(capfd, capture, "--rules", "craps-v1")
-    assert (code, told) == (2, [])
+    code, printed, err = replayed(capfd, capture, "--rules", "craps-v1")
+    assert (code, printed) == (2, [])
     assert "--rules: found craps-v1, a rule set for craps, expected one for roulette" in err
 
 
@@ -113,8 +113,8 @@ def test_a_bad_line_ends_the_run_before_anything_is_reported(
 ) -> None:
     path = tmp_path / "bad.tsv"
     path.write_text("0\t*u OK\nnonsense\n")
-    code, told, err = replayed(capfd, str(path))
-    assert (code, told) == (2, [])
+    code, printed, err = replayed(capfd, str(path))
+    assert (code, printed) == (2, [])
     assert "line 2: found nonsense, expected `milliseconds TAB line`" in err
     assert replayed(capfd, str(path), "--lenient")[0] == 0
 

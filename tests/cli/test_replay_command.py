@@ -58,21 +58,21 @@ def write(path: Path, *lines: Fields | str) -> Path:
 class TestPrinting:
     def test_each_outcome_is_one_aligned_line(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["replay", str(log)]) == 0
-        told = capsys.readouterr()
-        assert told.out.splitlines() == [
+        printed = capsys.readouterr()
+        assert printed.out.splitlines() == [
             "0:00:01.000  table.locked     lock, by supervisor Ann",
             "1:02:03.004  table.unlocked   unlock, by supervisor Ann",
         ]
-        assert told.err == ""
+        assert printed.err == ""
 
     def test_a_log_without_outcomes_is_reported(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         empty = write(tmp_path / "empty.jsonl", HEADER)
         assert main(["replay", str(empty), "--json"]) == 0
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert f"{empty}: found no outcomes in the log" in told.err
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert f"{empty}: found no outcomes in the log" in printed.err
         nothing = write(tmp_path / "nothing.jsonl")
         assert main(["replay", str(empty), "--check", str(nothing)]) == 0
         assert f"{nothing}: found no outcomes in the file, so nothing was compared" in capsys.readouterr().err
@@ -113,8 +113,8 @@ class TestReporting:
     ) -> None:
         log.write_bytes(log.read_bytes()[:-20])
         assert main(["replay", str(log)]) == 0
-        told = capsys.readouterr()
-        assert (told.out.count("\n"), "truncated after line 2" in told.err) == (1, True)
+        printed = capsys.readouterr()
+        assert (printed.out.count("\n"), "truncated after line 2" in printed.err) == (1, True)
 
     def test_unknown_kinds_and_fields_are_counted(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -122,18 +122,18 @@ class TestReporting:
         zap: Fields = {"t": 1, "dev": "x", "kind": "zap"}
         path = write(tmp_path / "a.jsonl", HEADER, zap, zap, {**LOCK, "mood": 1})
         assert main(["replay", str(path)]) == 0
-        told = capsys.readouterr()
-        assert "ignored 3 unknown kinds or fields: kind `zap` x2, field `mood` of `input` x1" in told.err
-        assert "table.locked" in told.out
+        printed = capsys.readouterr()
+        assert "ignored 3 unknown kinds or fields: kind `zap` x2, field `mood` of `input` x1" in printed.err
+        assert "table.locked" in printed.out
 
     def test_lenient_skips_and_counts_bad_lines(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         path = write(tmp_path / "a.jsonl", HEADER, "oops", LOCK, "[]")
         assert main(["replay", str(path), "--lenient"]) == 0
-        told = capsys.readouterr()
-        assert f"skipped 2 bad lines, the first: {path}, line 2: found oops" in told.err
-        assert "table.locked" in told.out
+        printed = capsys.readouterr()
+        assert f"skipped 2 bad lines, the first: {path}, line 2: found oops" in printed.err
+        assert "table.locked" in printed.out
 
     def test_readings_that_came_too_late_are_counted(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -141,10 +141,10 @@ class TestReporting:
         early: Fields = {"t": 5, "dev": "cam", "kind": "die_lost", "die": 1}
         path = write(tmp_path / "a.jsonl", HEADER, LOCK, early)
         assert main(["replay", str(path), "--explain"]) == 0
-        told = capsys.readouterr()
+        printed = capsys.readouterr()
         first = "the first: line 3, die_lost of cam, its time off by"
-        assert f"1 reading arrived too late to count; {first}" in told.err
-        assert "ms too late, not used: 0.000005 s cam die_lost die=1" in told.out
+        assert f"1 reading arrived too late to count; {first}" in printed.err
+        assert "ms too late, not used: 0.000005 s cam die_lost die=1" in printed.out
 
     def test_progress_is_shown_on_a_terminal_and_erased_at_the_end(
         self, log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -158,18 +158,18 @@ class TestReporting:
     ) -> None:
         path = write(tmp_path / "a.jsonl", HEADER, {**LOCK, "who": "\x1b[2J\r"}, {**LOCK, "kind": "\x1b[2J"})
         assert main(["replay", str(path)]) == 0
-        told = capsys.readouterr()
-        assert ("\x1b" in told.out + told.err, "\\x1b[2J\\r" in told.out) == (False, True)
+        printed = capsys.readouterr()
+        assert ("\x1b" in printed.out + printed.err, "\\x1b[2J\\r" in printed.out) == (False, True)
 
 
 class TestRefusing:
     def refused(self, argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         assert main(["replay", *argv]) == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert told.err.startswith("tablectl: ")
-        assert told.err.count("\n") == 1
-        return told.err
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith("tablectl: ")
+        assert printed.err.count("\n") == 1
+        return printed.err
 
     def test_a_bad_line_and_nothing_is_half_done(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -188,9 +188,9 @@ class TestRefusing:
     def test_an_unknown_rule_set_and_lists_the_known_ones(
         self, log: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        told = self.refused([str(log), "--rules", "craps-v2"], capsys)
-        assert "found no 'craps-v2', expected one of 'craps-12-034', 'craps-v1'" in told
-        assert "did you mean 'craps-v1'?" in told
+        printed = self.refused([str(log), "--rules", "craps-v2"], capsys)
+        assert "found no 'craps-v2', expected one of 'craps-12-034', 'craps-v1'" in printed
+        assert "did you mean 'craps-v1'?" in printed
 
     @pytest.mark.parametrize(
         ("header", "says"),
@@ -235,9 +235,9 @@ class TestChecking:
         main(["replay", str(log), "--json"])
         expected = write(log.parent / "e.jsonl", *capsys.readouterr().out.splitlines())
         assert main(["replay", str(log), "--check", str(expected)]) == 0
-        told = capsys.readouterr()
-        assert "all 2 expected outcomes match" in told.err
-        assert told.out.count("\n") == 2
+        printed = capsys.readouterr()
+        assert "all 2 expected outcomes match" in printed.err
+        assert printed.out.count("\n") == 2
 
     def test_a_difference_is_exit_1_and_named(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
         expected = write(log.parent / "e.jsonl", {"type": "table.locked", "data": {"who": "Bob"}})
@@ -291,9 +291,9 @@ class TestSeveralLogs:
     ) -> None:
         bad = write(tmp_path / "bad.jsonl", HEADER, LOCK, "{")
         assert main(["replay", str(log), str(bad), str(log)]) == 2
-        told = capfd.readouterr()
-        assert told.out.count("table.locked") == 1
-        assert f"{bad}, line 3: found" in told.err
+        printed = capfd.readouterr()
+        assert printed.out.count("table.locked") == 1
+        assert f"{bad}, line 3: found" in printed.err
 
     def test_standard_input_cannot_be_one_of_several_logs(
         self, log: Path, capsys: pytest.CaptureFixture[str]
@@ -308,10 +308,10 @@ class TestSeveralLogs:
     ) -> None:
         monkeypatch.setattr(replay_command, "_replayed", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
         assert main(["replay", str(log), str(log)]) == 1
-        told = capfd.readouterr()
-        assert told.out == ""
-        assert "a replay process was killed" in told.err
-        assert "--workers 1" in told.err
+        printed = capfd.readouterr()
+        assert printed.out == ""
+        assert "a replay process was killed" in printed.err
+        assert "--workers 1" in printed.err
 
     def test_a_stopped_replay_leaves_no_process(self) -> None:
         command = [sys.executable, "-m", "controller.cli.main", "replay", *self.logs() * 40, "--json"]

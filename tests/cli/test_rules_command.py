@@ -39,10 +39,10 @@ def test_an_unknown_rule_set_is_refused_with_the_known_ones_by_show(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["rules", "show", "roulete"]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "found no 'roulete', expected one of 'craps-12-034'" in told.err
-    assert "did you mean 'roulette'?" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "found no 'roulete', expected one of 'craps-12-034'" in printed.err
+    assert "did you mean 'roulette'?" in printed.err
 
 
 def test_a_custom_rule_set_is_shown_by_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

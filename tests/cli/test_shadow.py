@@ -49,15 +49,15 @@ def test_each_attempt_is_compared_with_the_last_input_entered_for_it(
 ) -> None:
     journal = journaled(rig_in(tmp_path), an_evening())
     assert main(["shadow", "--journal", journal, "--json"]) == 1
-    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(one["agreement"], one["called"], one["entered"]) for one in told] == [
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(one["agreement"], one["called"], one["entered"]) for one in printed] == [
         ("agrees", "4-4", "4-4"),
         ("differs", "1-2", "2-3"),
         ("review", None, "5-5"),
         ("not_entered", "2-2", None),
         ("agrees", "void", "void"),
     ]
-    assert told[1]["by"] == "boxperson Ann"
+    assert printed[1]["by"] == "boxperson Ann"
 
 
 def test_the_report_counts_names_and_draws_every_difference(

@@ -48,16 +48,16 @@ def test_a_shift_sums_up_the_outcomes_and_the_rulings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = str(journaled(rig_in(tmp_path), an_evening()))
-    told = json.loads(shift(capsys, "--journal", journal, "--back", "1", "--json"))
-    assert told["opened_by"] is None, "a new table must be open from its first row on"
-    assert told["closed_by"] == "manager Cy"
-    assert told["results"] == 3, "the roll that was called back must not count"
-    assert told["voids"] == {"called": 1}
-    assert told["rulings_by"] == {
+    printed = json.loads(shift(capsys, "--journal", journal, "--back", "1", "--json"))
+    assert printed["opened_by"] is None, "a new table must be open from its first row on"
+    assert printed["closed_by"] == "manager Cy"
+    assert printed["results"] == 3, "the roll that was called back must not count"
+    assert printed["voids"] == {"called": 1}
+    assert printed["rulings_by"] == {
         "boxperson Ann": {"called": 0, "voided": 0, "corrected": 1},
         "boxperson Bo": {"called": 1, "voided": 0, "corrected": 0},
     }
-    (review,) = told["reviews"]
+    (review,) = printed["reviews"]
     assert (review["ended_as"], review["by"]) == ("result", "boxperson Bo")
     assert review["ended_us"] >= review["wall_us"]
 
@@ -67,8 +67,8 @@ def test_a_ruling_by_a_role_without_a_name_counts_as_a_ruling(
 ) -> None:
     at_us = 10 * SECOND_US
     called_off = [*throw(at_us, (2, 1)), says(at_us + 5 * SECOND_US, "no_roll", by="dealer")]
-    told = json.loads(shift(capsys, "--journal", str(journaled(rig_in(tmp_path), called_off)), "--json"))
-    assert told["rulings_by"] == {"dealer": {"called": 0, "voided": 0, "corrected": 1}}
+    printed = json.loads(shift(capsys, "--journal", str(journaled(rig_in(tmp_path), called_off)), "--json"))
+    assert printed["rulings_by"] == {"dealer": {"called": 0, "voided": 0, "corrected": 1}}
 
 
 def test_a_void_by_sensors_is_not_counted_as_a_ruling(
@@ -76,9 +76,11 @@ def test_a_void_by_sensors_is_not_counted_as_a_ruling(
 ) -> None:
     short = throw(10 * SECOND_US, (2, 1), short_mm=(0.0, 300.0))
     end = says(20 * SECOND_US, "dice_collected")
-    told = json.loads(shift(capsys, "--journal", str(journaled(rig_in(tmp_path), [*short, end])), "--json"))
-    assert told["voids"] == {"no_wall_hit": 1}
-    assert told["rulings"] == []
+    printed = json.loads(
+        shift(capsys, "--journal", str(journaled(rig_in(tmp_path), [*short, end])), "--json")
+    )
+    assert printed["voids"] == {"no_wall_hit": 1}
+    assert printed["rulings"] == []
 
 
 def test_the_shift_since_the_table_opened_again_starts_from_nothing(
@@ -103,8 +105,8 @@ def test_a_fault_across_a_restart_is_listed_once_and_ends_when_it_is_not_found_a
             begin(journal)
             for fault in found:
                 durable(journal.note("fault.began", fault))
-    told = json.loads(shift(capsys, "--journal", str(rig.place.journal), "--json"))
-    lasting = [(fault["cause"], fault["ended_us"] is None) for fault in told["faults"]]
+    printed = json.loads(shift(capsys, "--journal", str(rig.place.journal), "--json"))
+    lasting = [(fault["cause"], fault["ended_us"] is None) for fault in printed["faults"]]
     assert lasting == [("test_failed", True), ("readings_late", False)]
 
 

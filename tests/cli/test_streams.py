@@ -141,9 +141,9 @@ def test_a_command_stopped_by_a_signal_ends_silently(number: signal.Signals, tmp
         log.write(json.dumps(header).encode() + b"\n")
         # A signal between two system calls is noticed only at the next one: repeat until it has ended.
         until(lambda: _ended(cut_off, number), "the command to end")
-        told, said = cut_off.communicate()
+        printed, said = cut_off.communicate()
     assert cut_off.returncode in (128 + number, -number)
-    assert (told, said) == (b"", b"")
+    assert (printed, said) == (b"", b"")
 
 
 def _ended(process: subprocess.Popen[bytes], number: signal.Signals) -> bool:

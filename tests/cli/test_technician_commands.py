@@ -139,10 +139,10 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
     code, out = craps.does("test", "cam", "--only", "die_at", "--only", "die_rest")
     assert code == 0, out
     code, out = craps.does("calibrate", "camera", "cam", "--json")
-    told = json.loads(out[out.index('{"file"') :])
-    assert told["figures"]["rms_mm"] < 4
-    assert told["written"] is False
-    assert "(before 0." in "".join(told["report"])
+    answer = json.loads(out[out.index('{"file"') :])
+    assert answer["figures"]["rms_mm"] < 4
+    assert answer["written"] is False
+    assert "(before 0." in "".join(answer["report"])
 
 
 def traces(status: Json) -> Json:

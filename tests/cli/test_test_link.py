@@ -15,8 +15,8 @@ from controller.cli.link import OutOfReachError, RefusedError
 READING = {"reading": {"kind": "switch", "t": 1, "dev": "panel", "name": "door", "open": False}}
 
 
-def line(told: Mapping[str, object]) -> bytes:
-    return json.dumps(told).encode() + b"\n"
+def line(message: Mapping[str, object]) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
 @contextmanager

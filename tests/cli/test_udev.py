@@ -8,13 +8,13 @@ import pytest
 from controller.cli.main import main
 
 
-def plug(sys: Path, tty: str, socket: str, **told: str) -> None:
+def plug(sys: Path, tty: str, socket: str, **result: str) -> None:
     """Add a port to a simulated sysfs."""
     device = sys / "devices/usb1" / socket
     port = device / f"{socket}:1.0"
     (port / "tty" / tty).mkdir(parents=True)
     (port / "bInterfaceNumber").write_text("00\n", encoding="ascii")
-    for name, value in {"idVendor": "2e8a", "idProduct": "000a", **told}.items():
+    for name, value in {"idVendor": "2e8a", "idProduct": "000a", **result}.items():
         (device / name).write_text(f"{value}\n", encoding="utf-8")
     (port / "tty" / tty / "device").symlink_to(port)
     (sys / "class/tty").mkdir(parents=True, exist_ok=True)

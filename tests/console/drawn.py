@@ -29,10 +29,10 @@ def display_drawn(browser: Browser, now: Now) -> Page:
     return opened(browser, PAGES.display(now), ABOVE_THE_TABLE)
 
 
-def board_of(floor: Floor, **told: object) -> Board:
+def board_of(floor: Floor, **state: object) -> Board:
     """Return an open, unlocked board of this table."""
-    told = {"state": "open", "lock": "unlocked", "bets": "open", "round": 1} | told
-    return Board(table=floor.table, **told)  # type: ignore[arg-type]  # each field has its own type
+    state = {"state": "open", "lock": "unlocked", "bets": "open", "round": 1} | state
+    return Board(table=floor.table, **state)  # type: ignore[arg-type]  # each field has its own type
 
 
 def opened(browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *, still: bool = False) -> Page:

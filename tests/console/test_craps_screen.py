@@ -223,8 +223,8 @@ def test_an_evening_at_speed_leaves_the_display_as_small_as_it_was(screens: Scre
 
     def size() -> tuple[int, int]:
         devtools.send("HeapProfiler.collectGarbage")
-        told = {one["name"]: one["value"] for one in devtools.send("Performance.getMetrics")["metrics"]}
-        return int(told["Nodes"]), int(told["JSHeapUsedSize"])
+        metrics = {one["name"]: one["value"] for one in devtools.send("Performance.getMetrics")["metrics"]}
+        return int(metrics["Nodes"]), int(metrics["JSHeapUsedSize"])
 
     devtools.send("Performance.enable")
     faces: list[tuple[Face, Face]] = [(1, 2), (3, 3), (5, 6), (2, 2), (6, 6), (4, 1)]

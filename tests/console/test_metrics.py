@@ -134,8 +134,8 @@ def asked(url: str, **query: str) -> dict[str, object]:
     """Query Prometheus; return an empty result if it does not answer yet."""
     try:
         with urllib.request.urlopen(f"{url}?{urllib.parse.urlencode(query)}", timeout=10) as answer:
-            told: dict[str, object] = json.load(answer)
-            return told
+            result: dict[str, object] = json.load(answer)
+            return result
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
             return {}  # it is starting

@@ -279,14 +279,14 @@ def test_a_cause_of_both_dice_is_stated_once(code: str) -> None:
 
 
 def test_a_throw_under_review_is_not_shown_as_a_result() -> None:
-    told = (
+    published = (
         AttemptOutcome(
             type="roll.review", sequence=1, data=Data(dice=(3, 4), reasons=(Reason(code="wall_unclear"),))
         ),
     )
     floor = Floor(
         table="t", ruleset="r", title="t", game="craps", up=True,
-        results=(Result(attempt="roll", number=1, outcomes=told),),
+        results=(Result(attempt="roll", number=1, outcomes=published),),
     )  # fmt: skip
     shown = PAGES.panels(Now(floor=floor), session("boxperson"))["results"]
     assert "under review" in shown
@@ -295,9 +295,9 @@ def test_a_throw_under_review_is_not_shown_as_a_result() -> None:
 
 @pytest.mark.parametrize(("ending", "shown"), [("called", True), ("review", False)])
 def test_a_number_under_review_is_not_shown_as_the_last_one(ending: str, shown: bool) -> None:
-    told = (AttemptOutcome(type=f"spin.{ending}", sequence=1, data=Data(number="35", colour="black")),)
+    published = (AttemptOutcome(type=f"spin.{ending}", sequence=1, data=Data(number="35", colour="black")),)
     floor = Floor(
         table="t", ruleset="r", title="t", game="roulette", up=True,
-        results=(Result(attempt="spin", number=1, outcomes=told),),
+        results=(Result(attempt="spin", number=1, outcomes=published),),
     )  # fmt: skip
     assert ("35" in PAGES.panels(Now(floor=floor), session("dealer"))["state"]) is shown

@@ -41,11 +41,11 @@ NO_ROLL = ("no_roll", "void")
 POCKETS = STANDARD_POCKETS["american"]
 
 
-def table(game: str = "craps", *may: str, **told: object) -> Floor:
+def table(game: str = "craps", *may: str, **reported: object) -> Floor:
     """Return an unlocked table of this game."""
-    told = {"up": True, "lock": "unlocked", "bets": Bets(open=True), "title": game} | told
+    reported = {"up": True, "lock": "unlocked", "bets": Bets(open=True), "title": game} | reported
     words = {WHO: may}
-    return Floor(table=game, ruleset=game, game=game, may=words, **told)  # type: ignore[arg-type]  # each its own type
+    return Floor(table=game, ruleset=game, game=game, may=words, **reported)  # type: ignore[arg-type]  # each its own type
 
 
 def review(
@@ -54,7 +54,7 @@ def review(
     reason: str = "power_lost",
     lacks: tuple[str, ...] = (),
     entered: tuple[tuple[str, str], ...] = (),
-    **told: object,
+    **reported: object,
 ) -> dict[str, object]:
     """Return the status of an attempt under review."""
     why = Reason(code=reason, rule="C34-INV-2vi", seen="power was lost before the call")
@@ -73,7 +73,7 @@ def review(
         "awaited": waits,
         "attempt": Attempt(word=attempt, number=7, open=True),
         "results": (Result(attempt=attempt, number=7, outcomes=(word,)),),
-        **told,
+        **reported,
     }
 
 
@@ -322,8 +322,10 @@ def test_a_review_asks_for_nothing_that_cannot_be_touched(browser: Browser) -> N
 
 def test_a_lock_is_described_in_sentences(browser: Browser) -> None:
     page = drawn(browser, STATES["locked by a fault with a long name"])
-    told = page.locator("#trouble .banner").first
-    expect(told).to_contain_text("locked since before the restart. Unlocks when a member of staff unlocks it")
+    reported = page.locator("#trouble .banner").first
+    expect(reported).to_contain_text(
+        "locked since before the restart. Unlocks when a member of staff unlocks it"
+    )
     page.close()
 
 
@@ -669,12 +671,12 @@ BOARD_RESULTS: Mapping[str, BoardResult] = {
 PLAYED = {"craps": "Rolls", "high_roller": "Rolls", "roulette": "Spins", "three_card": "Deals"}
 
 
-def shown(game: str, **told: object) -> Now:
+def shown(game: str, **reported: object) -> Now:
     """Return the state of a display of this game; craps with the longest point and total."""
     word = {"Rolls": "roll", "Spins": "spin", "Deals": "deal"}[PLAYED[game]]
     floor = table(game, pockets=POCKETS if game == "roulette" else (), attempt=Attempt(word=word))
     board = board_of(
-        floor, results=(BOARD_RESULTS[game],) * 10, point=10 if game == "craps" else None, **told
+        floor, results=(BOARD_RESULTS[game],) * 10, point=10 if game == "craps" else None, **reported
     )
     counts = {"craps": {"12": 3}, "high_roller": {"12": 3}, "roulette": {"00": 3}, "three_card": {"plays": 3}}
     return Now(floor=floor, board=board, counts=counts[game])

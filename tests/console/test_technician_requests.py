@@ -158,8 +158,8 @@ def test_a_post_from_another_page_site_or_role_does_nothing(shop: Shop, path: st
     foreign = {**shop.page, "origin": "http://elsewhere.example"}
     assert shop.client.post(f"/technician{path}", json=body, headers=foreign).status_code == 403
     shop.client.post("/role", json={"role": "dealer"}, headers=shop.page)
-    status, told = shop.post(path, body)
-    assert (status, told["code"]) == (403, "not_your_role")
+    status, answer = shop.post(path, body)
+    assert (status, answer["code"]) == (403, "not_your_role")
     assert shop.bench.begun == []
 
 

@@ -165,8 +165,8 @@ def test_no_end_of_a_json_line_is_a_valid_object() -> None:
             device = json_camera.TYPE.make("dev", JsonCameraSettings(port="p"), bytes)
             device.start(0)
             device.opened(0)
-            told = [r for r in device.receive(SECOND_US, line[cut:] + b"\n") if not isinstance(r, HEALTH)]
-            assert told == [], line[cut:]
+            reported = [r for r in device.receive(SECOND_US, line[cut:] + b"\n") if not isinstance(r, HEALTH)]
+            assert reported == [], line[cut:]
 
 
 def test_every_device_on_a_serial_line_is_tested_here_or_seals_its_lines() -> None:

@@ -58,7 +58,7 @@ class Played:
         """Return every outcome so far."""
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
-    def told(self, *types: str) -> list[str]:
+    def types(self, *types: str) -> list[str]:
         """Return the types of all outcomes, or of those that begin with `begins`."""
         return [o.type for o in self.outcomes if not types or o.type.startswith(types)]
 

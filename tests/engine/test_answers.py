@@ -45,8 +45,8 @@ class Answered:
 
 
 def test_each_input_is_answered_once_whether_accepted_or_refused() -> None:
-    told = Answered().play(says(1, "accept"), says(2, "lock"), says(3, "lock"), says(4, "shuffle"))
-    assert told.answers == [
+    answered = Answered().play(says(1, "accept"), says(2, "lock"), says(3, "lock"), says(4, "shuffle"))
+    assert answered.answers == [
         ("accept", "nothing_to_accept"),
         ("lock", None),
         ("lock", "already_locked"),
@@ -55,18 +55,18 @@ def test_each_input_is_answered_once_whether_accepted_or_refused() -> None:
 
 
 def test_equal_inputs_at_the_same_time_are_answered_one_by_one() -> None:
-    told = Answered().play(says(5, "lock"), says(5, "lock"))
-    assert told.answers == [("lock", None), ("lock", "already_locked")]
+    answered = Answered().play(says(5, "lock"), says(5, "lock"))
+    assert answered.answers == [("lock", None), ("lock", "already_locked")]
 
 
 def test_test_mode_answers_refused_inputs_and_leaves_no_trace_of_them() -> None:
-    told = Answered().play(says(1, "test_mode", on=True))
-    told.session.feed(says(2 * SECOND_US, "no_roll", arrived=2 * SECOND_US))
-    effects = told.session.advance(3 * SECOND_US)
-    assert told.answers == [("test_mode", None), ("no_roll", "testing")]
+    answered = Answered().play(says(1, "test_mode", on=True))
+    answered.session.feed(says(2 * SECOND_US, "no_roll", arrived=2 * SECOND_US))
+    effects = answered.session.advance(3 * SECOND_US)
+    assert answered.answers == [("test_mode", None), ("no_roll", "testing")]
     assert not effects
-    assert told.session.first().seq == 1
-    assert told.session.allowed() == ("test_mode off",)
+    assert answered.session.first().seq == 1
+    assert answered.session.allowed() == ("test_mode off",)
 
 
 class TestAllowed:
@@ -85,15 +85,15 @@ class TestAllowed:
         assert not {"no_roll", "set_dice", "accept", "unlock"} & set(allowed)
 
     def test_under_review(self) -> None:
-        told = Answered().play(*throw(SECOND_US, (None, 4)), says(9 * SECOND_US, "settled"))
-        assert told.answers == [("settled", "not_ruled_yet")]
-        allowed = told.session.allowed()
+        answered = Answered().play(*throw(SECOND_US, (None, 4)), says(9 * SECOND_US, "settled"))
+        assert answered.answers == [("settled", "not_ruled_yet")]
+        allowed = answered.session.allowed()
         assert allowed[:2] == ("no_roll", "set_dice")
         assert "close_table" not in allowed
 
     def test_after_a_call(self) -> None:
-        told = Answered().play(*throw(SECOND_US), says(9 * SECOND_US, "dice_collected"))
-        assert {"no_roll", "set_dice", "settled", "new_shooter"} <= set(told.session.allowed())
+        answered = Answered().play(*throw(SECOND_US), says(9 * SECOND_US, "dice_collected"))
+        assert {"no_roll", "set_dice", "settled", "new_shooter"} <= set(answered.session.allowed())
 
     @pytest.mark.parametrize(
         ("rules", "some", "none"),
@@ -118,58 +118,58 @@ def test_inputs_listed_as_allowed_in_flight_are_accepted() -> None:
     flight = in_order(throw(SECOND_US))[:60]
     plain = ("no_roll", "lock", "dice_collected", "pass_dice", "close_table", "unlock", "accept", "settled")
     for name in plain:
-        told = Answered().play(*flight)
-        may = name in told.session.allowed()
-        told.play(says(flight[-1].t + 2 * SECOND_US, name))
-        assert (told.answers[0][1] is None) == may, name
+        answered = Answered().play(*flight)
+        may = name in answered.session.allowed()
+        answered.play(says(flight[-1].t + 2 * SECOND_US, name))
+        assert (answered.answers[0][1] is None) == may, name
 
 
 class TestAtOnce:
     """A person's input waits for late readings only while an attempt is in progress."""
 
     def test_without_an_attempt_an_input_is_decided_on_arrival(self) -> None:
-        told = Answered()
-        told.session.feed(says(SECOND_US, "new_shooter", seat=3))
-        assert told.answers == [("new_shooter", None)]
+        answered = Answered()
+        answered.session.feed(says(SECOND_US, "new_shooter", seat=3))
+        assert answered.answers == [("new_shooter", None)]
 
     def test_during_a_throw_an_input_waits_for_late_readings(self) -> None:
-        told = Answered()
-        told.session.feed_all(throw(SECOND_US)[:40])
+        answered = Answered()
+        answered.session.feed_all(throw(SECOND_US)[:40])
         flying = max(r.t for r in throw(SECOND_US)[:40])
-        told.session.feed(says(flying, "new_shooter", seat=3))
-        assert told.answers == []
-        told.session.advance(flying + SECOND_US)
-        assert told.answers == [("new_shooter", "under_way")]
+        answered.session.feed(says(flying, "new_shooter", seat=3))
+        assert answered.answers == []
+        answered.session.advance(flying + SECOND_US)
+        assert answered.answers == [("new_shooter", "under_way")]
 
     def test_a_ruling_that_names_its_roll_is_decided_on_arrival(self) -> None:
-        told = Answered().play(*throw(SECOND_US))
+        answered = Answered().play(*throw(SECOND_US))
         ruling = says(9 * SECOND_US, "no_roll", what="1")
-        told.session.feed(msgspec.structs.replace(ruling, arrived=ruling.t))
-        assert told.answers == [("no_roll", None)]
+        answered.session.feed(msgspec.structs.replace(ruling, arrived=ruling.t))
+        assert answered.answers == [("no_roll", None)]
 
     def test_a_ruling_that_names_no_roll_is_decided_on_arrival(self) -> None:
-        told = Answered().play(*throw(SECOND_US))
-        effects = told.arrives(says(9 * SECOND_US, "no_roll"))
+        answered = Answered().play(*throw(SECOND_US))
+        effects = answered.arrives(says(9 * SECOND_US, "no_roll"))
         assert [effect.type for effect in effects if isinstance(effect, Outcome)] == ["roll.corrected"]
-        assert told.answers == [("no_roll", None)]
+        assert answered.answers == [("no_roll", None)]
 
     def test_a_ruling_that_would_be_refused_waits_for_a_late_release(self) -> None:
-        told = Answered()
-        assert not told.arrives(says(SECOND_US + 10_000, "no_roll"))
-        assert told.answers == []
+        answered = Answered()
+        assert not answered.arrives(says(SECOND_US + 10_000, "no_roll"))
+        assert answered.answers == []
         release, *flight = throw(SECOND_US)
-        told.arrives(release, SECOND_US + 50_000)
-        told.play(*flight)
-        assert told.answers == [("no_roll", None)]
+        answered.arrives(release, SECOND_US + 50_000)
+        answered.play(*flight)
+        assert answered.answers == [("no_roll", None)]
 
     def test_a_ruling_overtaken_by_a_release_sends_that_throw_to_review(self) -> None:
-        told = Answered().play(*throw(SECOND_US))
-        effects = [*told.arrives(says(11 * SECOND_US + 10_000, "no_roll"))]
+        answered = Answered().play(*throw(SECOND_US))
+        effects = [*answered.arrives(says(11 * SECOND_US + 10_000, "no_roll"))]
         release, *flight = throw(11 * SECOND_US)
-        effects += told.arrives(release, 11 * SECOND_US + 50_000)
+        effects += answered.arrives(release, 11 * SECOND_US + 50_000)
         for reading in flight:
-            effects += told.arrives(reading, max(reading.t, 11 * SECOND_US + 50_000))
-        effects += told.session.finish()
+            effects += answered.arrives(reading, max(reading.t, 11 * SECOND_US + 50_000))
+        effects += answered.session.finish()
         outcomes = [effect for effect in effects if isinstance(effect, Outcome)]
         assert [outcome.type for outcome in outcomes if outcome.type.startswith("roll.")] == [
             "roll.corrected",
@@ -179,13 +179,13 @@ class TestAtOnce:
         assert "it had begun when a ruling was entered" in review.reasons[0].seen
 
     def test_an_input_never_overtakes_a_release_that_has_arrived(self) -> None:
-        told = Answered()
+        answered = Answered()
         flying = throw(SECOND_US)
-        told.session.feed(flying[0])
-        told.session.feed(says(SECOND_US + 50_000, "new_shooter", seat=3))
-        told.session.feed_all(flying[1:])
-        told.session.advance(9 * SECOND_US)
-        assert told.answers == [("new_shooter", "under_way")]
+        answered.session.feed(flying[0])
+        answered.session.feed(says(SECOND_US + 50_000, "new_shooter", seat=3))
+        answered.session.feed_all(flying[1:])
+        answered.session.advance(9 * SECOND_US)
+        assert answered.answers == [("new_shooter", "under_way")]
 
     def test_a_replay_decides_on_an_input_as_the_live_table_did(self) -> None:
         readings = [

@@ -134,14 +134,14 @@ def test_a_late_release_leads_to_neither_a_void_nor_a_call(by_ms: int) -> None:
             (review,) = played.data(RollReview)
             assert review.reasons[0].code == "missing_reading"
             assert "die_released from cam" in review.reasons[0].seen
-            assert played.told("roll") == ["roll.review"]
+            assert played.types("roll") == ["roll.review"]
 
 
 def test_a_throw_whose_releases_were_all_late_goes_to_review() -> None:
     flight = throw(SECOND_US, (3, 4))
     readings = [replace(r, arrived=r.t + (500 * MS if isinstance(r, DieReleased) else 0)) for r in flight]
     played = play(sorted(readings, key=lambda r: r.arrived or 0))
-    assert played.told("roll") == ["roll.review"]
+    assert played.types("roll") == ["roll.review"]
 
 
 def test_a_throw_whose_late_release_is_the_first_reading_goes_to_review() -> None:
@@ -149,7 +149,7 @@ def test_a_throw_whose_late_release_is_the_first_reading_goes_to_review() -> Non
     flight = throw(SECOND_US, (3, 4))
     readings = [replace(r, arrived=flight[-1].t + SECOND_US) for r in flight]
     played = play(readings)
-    assert played.told("roll") == ["roll.review"]
+    assert played.types("roll") == ["roll.review"]
 
 
 def test_a_late_track_point_changes_nothing_if_the_throw_is_certain_without_it() -> None:
@@ -164,7 +164,7 @@ def test_a_certain_no_roll_stays_a_no_roll_whatever_arrives_late() -> None:
     flight = throw(SECOND_US, (3, 4), short_mm=(0, 300))
     index = next(n for n, r in enumerate(flight) if isinstance(r, DieAt) and r.t > SECOND_US + 200 * MS)
     played = play(held_up(flight, index, 200 * MS))
-    assert played.told("roll") == ["roll.no_roll"]
+    assert played.types("roll") == ["roll.no_roll"]
 
 
 def test_a_late_reading_during_the_hold_is_considered_before_the_call() -> None:
@@ -184,7 +184,7 @@ def test_a_late_reading_during_the_hold_is_considered_before_the_call() -> None:
     on_time = [replace(r, arrived=r.t) for r in flight]
     played = play(on_time, twice)
     assert impact
-    assert played.told("roll") == ["roll.review"]
+    assert played.types("roll") == ["roll.review"]
 
 
 def test_late_readings_are_kept_and_give_the_same_verdict_again() -> None:

@@ -102,7 +102,7 @@ def test_bets_that_the_dealer_closed_since_stay_closed_over_a_corrected_number()
     )
     played.finish()
     assert played.data(SpinCorrected)[0].number == "8"
-    assert played.told("bets")[-1] == "bets.closed"
+    assert played.types("bets")[-1] == "bets.closed"
 
 
 def test_seats_named_since_are_kept_when_a_card_is_corrected() -> None:
@@ -125,7 +125,7 @@ def test_a_ruling_that_names_an_earlier_roll_changes_nothing() -> None:
         says(16 * SECOND_US, "no_roll", what="1"),
         says(17 * SECOND_US, "settled", what="1"),
     )
-    assert (played.told("roll"), played.refusals()) == (["roll.called"] * 2, ["other_attempt"] * 3)
+    assert (played.types("roll"), played.refusals()) == (["roll.called"] * 2, ["other_attempt"] * 3)
 
 
 def test_a_no_roll_that_names_a_review_does_not_affect_the_next_throw_in_flight() -> None:
@@ -133,7 +133,7 @@ def test_a_no_roll_that_names_a_review_does_not_affect_the_next_throw_in_flight(
     flying = throw(11 * SECOND_US, (2, 2))
     word = says(11 * SECOND_US + 300_000, "no_roll", what="1")
     played = play(unsure, sorted([*flying, word], key=lambda r: r.t))
-    assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.called"]
+    assert played.types("roll") == ["roll.review", "roll.no_roll", "roll.called"]
     assert played.refusals() == ["other_attempt"]
 
 
@@ -142,7 +142,7 @@ def test_a_button_press_without_a_number_acts_on_the_throw_in_progress_at_its_ti
     word = says(11 * SECOND_US + 300_000, "no_roll")
     played = Played().feed(throw(SECOND_US, (3, 3)))
     played.feed([r for r in flying if r.t < word.t], word, [r for r in flying if r.t > word.t]).finish()
-    assert played.told("roll") == ["roll.called", "roll.no_roll"]
+    assert played.types("roll") == ["roll.called", "roll.no_roll"]
 
 
 def test_a_ruling_on_a_deal_names_the_deal_and_the_card_it_replaces() -> None:
@@ -382,9 +382,9 @@ def test_a_card_can_still_be_corrected_after_a_restart() -> None:
     assert corrected.hands["1"] == ("Qh", "4h", "2c")
 
 
-@pytest.mark.parametrize(("what", "told"), [("1", ["8"]), (None, [])])
+@pytest.mark.parametrize(("what", "expected"), [("1", ["8"]), (None, [])])
 def test_a_number_can_still_be_corrected_after_a_restart_by_a_ruling_that_names_its_spin(
-    what: str | None, told: list[str]
+    what: str | None, expected: list[str]
 ) -> None:
     played = Played("roulette", wheel=WHEEL).feed(READINGS)
     played.effects += played.session.advance(SPIN.end_us + 5 * SECOND_US)
@@ -392,5 +392,5 @@ def test_a_number_can_still_be_corrected_after_a_restart_by_a_ruling_that_names_
     assert call is not None
     go_on(played, "roulette", call=msgspec.structs.replace(call, away=True))
     played.feed(says(SECOND_US, "set_number", "dealer", number="8", what=what)).finish()
-    assert [c.number for c in played.data(SpinCorrected)] == told
-    assert played.refusals() == ([] if told else ["which_spin"])
+    assert [c.number for c in played.data(SpinCorrected)] == expected
+    assert played.refusals() == ([] if expected else ["which_spin"])

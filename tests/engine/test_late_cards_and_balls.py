@@ -86,9 +86,9 @@ def test_T_DEAL_2_bets_close_as_of_the_first_card_however_late_its_reading_arriv
 def test_T_DEAL_2_a_late_card_of_a_finished_deal_does_not_close_the_next_bets() -> None:
     played = acting(shoe_gave=shoe(*CARDS), held_up=0, by_us=0)
     straggler = Card(t=14 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=40 * SECOND_US)
-    before = played.told("bets")
+    before = played.types("bets")
     assert before == ["bets.closed", "bets.opened"]
-    assert played.feed(straggler).finish().told("bets") == before
+    assert played.feed(straggler).finish().types("bets") == before
 
 
 def test_T_IRR_1_cards_in_time_are_called() -> None:
@@ -110,7 +110,7 @@ def test_H_DEAL_1_a_late_pitched_card_is_reported_and_entered_by_a_person() -> N
     later = 3 * SECOND_US
     played.feed(says(later, "set_card", "dealer", card="7", seat="1", arrived=later)).finish()
     assert played.refusals() == ["card_late"]
-    assert played.told("card.pitched") == ["card.pitched"]
+    assert played.types("card.pitched") == ["card.pitched"]
 
 
 @pytest.mark.parametrize("name", ["no_roll", "dice_collected"])
@@ -121,7 +121,7 @@ def test_C34_INV_2vi_a_ruling_that_arrives_too_late_is_refused_with_an_outcome(n
     at = spoken_us + 382 * MS
     played = Played().feed(readings, says(at, "new_shooter", "stickperson", seat="3", arrived=at))
     played.feed(says(spoken_us, name, arrived=at)).finish()
-    assert played.told("roll.called") == ["roll.called"]
+    assert played.types("roll.called") == ["roll.called"]
     assert played.refusals() == ["input_late"]
 
 
@@ -176,4 +176,4 @@ def test_R_SPIN_4_a_number_after_an_entirely_late_spin_is_not_assigned_to_the_sp
     ruling = says(ruling_us, "set_number", "dealer", number=number, arrived=ruling_us)
     in_order = [*in_time, *held, ruling]
     played = Played("roulette", wheel=WHEEL).feed(in_order).finish()  # type: ignore[arg-type]  # readings
-    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
+    assert (played.types("spin"), played.refusals()) == (["spin.called"], ["which_spin"])

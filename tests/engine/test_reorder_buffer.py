@@ -204,7 +204,7 @@ def test_readings_with_pauses_are_ordered_in_a_batch_as_one_by_one(
 
 def _handed_on(order: ReorderBuffer, behind_us: int) -> list[object]:
     """Return what the buffer hands on, and what it reports as late, after a reading."""
-    told: list[object] = [
+    results: list[object] = [
         *order.ready(),
         *([behind_us] if behind_us else []),
         *order.set_aside,
@@ -212,4 +212,4 @@ def _handed_on(order: ReorderBuffer, behind_us: int) -> list[object]:
     ]
     order.set_aside.clear()
     order.clock_steps.clear()
-    return told
+    return results

@@ -46,22 +46,22 @@ def opening(
 
 
 def test_a_throw_cut_off_goes_to_review_and_the_table_locks() -> None:
-    told, first = opening(CLOSED, cut=(ROLL_4,))
-    assert [(o.type, o.id) for o in told] == [("roll.review", "t1/7/20"), ("table.locked", "t1/7/21")]
-    assert isinstance(told[0].data, RollReview)
-    assert [(r.code, r.rule) for r in told[0].data.reasons] == [("power_lost", "C34-INV-2vi")]
+    published, first = opening(CLOSED, cut=(ROLL_4,))
+    assert [(o.type, o.id) for o in published] == [("roll.review", "t1/7/20"), ("table.locked", "t1/7/21")]
+    assert isinstance(published[0].data, RollReview)
+    assert [(r.code, r.rule) for r in published[0].data.reasons] == [("power_lost", "C34-INV-2vi")]
     assert first == First(seq=22, roll=5, round=3)
 
 
 def test_a_published_review_is_not_published_again() -> None:
-    told, first = opening(cut=(ROLL_4._replace(review_published=True),), lock="locked")
-    assert told == []
+    published, first = opening(cut=(ROLL_4._replace(review_published=True),), lock="locked")
+    assert published == []
     assert first == First(seq=20, roll=5, round=3)
 
 
 def test_bets_closed_without_an_attempt_in_flight_open_again() -> None:
-    told, first = opening(CLOSED, lock="locked")
-    assert [(o.type, o.data) for o in told] == [("bets.opened", Bets(round=4, cause="restart"))]
+    published, first = opening(CLOSED, lock="locked")
+    assert [(o.type, o.data) for o in published] == [("bets.opened", Bets(round=4, cause="restart"))]
     assert first == First(seq=21, roll=4, round=4)
 
 
@@ -94,20 +94,23 @@ def test_a_ruling_voids_the_attempt_that_was_cut_off_and_opens_the_bets() -> Non
     assert cut.ruled_by(says(1, "no_roll"))
     assert not cut.ruled_by(says(1, "set_dice", dice=(1, 2)))
     ruling = says(1, "no_roll", by="boxperson", who="ann")
-    told, first = cut.close(ruling, First(seq=9, roll=5, round=2), 1, bets_closed=True)
-    assert [o.type for o in told] == ["roll.no_roll", "bets.opened"]
-    assert isinstance(told[0].data, RollNoRoll)
-    assert [r.code for r in told[0].data.reasons] == ["power_lost", "called"]
-    assert (told[0].data.by, told[0].data.who) == ("boxperson", "ann")
+    published, first = cut.close(ruling, First(seq=9, roll=5, round=2), 1, bets_closed=True)
+    assert [o.type for o in published] == ["roll.no_roll", "bets.opened"]
+    assert isinstance(published[0].data, RollNoRoll)
+    assert [r.code for r in published[0].data.reasons] == ["power_lost", "called"]
+    assert (published[0].data.by, published[0].data.who) == ("boxperson", "ann")
     assert first == First(seq=11, roll=5, round=3)
     assert cut.awaited is None
 
 
 def test_play_that_resumes_without_a_ruling_voids_the_attempt_that_was_cut_off() -> None:
     cut = CutOffAttempts((InFlight("spin", 2, 0, review_published=True),), setup(First()))
-    told, first = cut.close(None, First(seq=9, spin=3), 1, bets_closed=False)
-    assert isinstance(told[0].data, SpinNoSpin)
-    assert ([r.code for r in told[0].data.reasons], told[0].data.by) == (["power_lost", "unruled"], "nobody")
+    published, first = cut.close(None, First(seq=9, spin=3), 1, bets_closed=False)
+    assert isinstance(published[0].data, SpinNoSpin)
+    assert ([r.code for r in published[0].data.reasons], published[0].data.by) == (
+        ["power_lost", "unruled"],
+        "nobody",
+    )
     assert first.seq == 10
 
 

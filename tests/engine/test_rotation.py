@@ -62,8 +62,8 @@ def whole(setup: Setup, readings: list[Reading]) -> list[Outcome]:
 def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome]:
     """Return the outcomes of two sessions, the second started from a recording's header at this time."""
     before = Session(setup)
-    told = fed(before, (r for r in readings if came_us(r) < at_us))
-    told += before.advance(at_us)
+    reported = fed(before, (r for r in readings if came_us(r) < at_us))
+    reported += before.advance(at_us)
     state = msgspec.structs.replace(before.state(), standing=before.standing())
     state = msgspec.json.decode(msgspec.json.encode(state), type=State)
     after = Session(
@@ -76,8 +76,8 @@ def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome
             first=before.first(),
         )
     )
-    told += [*fed(after, (r for r in readings if came_us(r) >= at_us)), *after.finish()]
-    return outcomes(told)
+    reported += [*fed(after, (r for r in readings if came_us(r) >= at_us)), *after.finish()]
+    return outcomes(reported)
 
 
 def in_order(*readings: Reading) -> list[Reading]:
@@ -111,9 +111,9 @@ def test_a_game_played_while_the_wheel_was_away_is_found_in_the_next_recording()
         word_of(back + SECOND_US, 1, 14, 31),
     ]
     readings = in_order(*(r for r in played if r.t < AWAY[0].t), *away)
-    told = whole(SMART, readings)
-    assert [o.type for o in told if o.type == "spin.review"] == ["spin.review"]
-    assert in_pieces(SMART, readings, REST_US + 100 * SECOND_US) == told
+    reported = whole(SMART, readings)
+    assert [o.type for o in reported if o.type == "spin.review"] == ["spin.review"]
+    assert in_pieces(SMART, readings, REST_US + 100 * SECOND_US) == reported
 
 
 def test_a_game_launched_while_the_table_was_not_in_play_counts_in_no_later_recording() -> None:
@@ -123,17 +123,17 @@ def test_a_game_launched_while_the_table_was_not_in_play_counts_in_no_later_reco
     locked = says(rim_us - SECOND_US, "lock")
     unlocked = says(rim_us + 2 * SECOND_US, "unlock")
     readings = in_order(*heard(lines), *second, locked, unlocked)
-    told = whole(SMART, readings)
-    assert [o.type for o in told if o.type.startswith("spin")] == ["spin.called"]
-    assert in_pieces(SMART, readings, rim_us + SECOND_US) == told
+    reported = whole(SMART, readings)
+    assert [o.type for o in reported if o.type.startswith("spin")] == ["spin.called"]
+    assert in_pieces(SMART, readings, rim_us + SECOND_US) == reported
 
 
 def test_a_device_that_is_down_is_named_with_its_own_reason() -> None:
     second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
     readings = in_order(*(r for r in FIRST if r.t < AWAY[0].t), *AWAY, *reports(second))
-    told = whole(SMART, readings)
-    assert "ss2 was down during the spin: silent for 2.0 s" in str(told)
-    assert in_pieces(SMART, readings, REST_US + 30 * SECOND_US) == told
+    reported = whole(SMART, readings)
+    assert "ss2 was down during the spin: silent for 2.0 s" in str(reported)
+    assert in_pieces(SMART, readings, REST_US + 30 * SECOND_US) == reported
 
 
 @pytest.mark.parametrize("code", ["stuck", "babbling", "lost_edges"])
@@ -145,9 +145,9 @@ def test_gap_R_8_a_pocket_reader_faulty_since_the_last_recording_proves_no_ball_
     turns = [r.t for r in reads if isinstance(r, RotorIndex)]
     assert sum(t > SHORT.left_us for t in turns) >= 5, "enough turns without a read"
     scene = in_order(*before.readings, msgspec.structs.replace(unwell, t=before.end_us + SECOND_US), *reads)
-    told = whole(BEAMS, scene)
-    assert [o.type for o in told if o.type.startswith("spin")] == ["spin.called", "spin.review"]
-    assert in_pieces(BEAMS, scene, before.end_us + 3 * SECOND_US) == told
+    published = whole(BEAMS, scene)
+    assert [o.type for o in published if o.type.startswith("spin")] == ["spin.called", "spin.review"]
+    assert in_pieces(BEAMS, scene, before.end_us + 3 * SECOND_US) == published
 
 
 def test_a_published_fault_is_not_published_again_in_the_next_recording() -> None:
@@ -167,9 +167,9 @@ def test_R_SPIN_3_bets_close_as_of_the_last_state_before_a_silence_also_in_the_n
         word_of(back_us + 200_000, 3, 13, 23),
         word_of(back_us + 400_000, 4, 13, 23),
     )
-    told = whole(SMART, readings)
-    assert [o.t for o in told if o.type == "bets.closed"][-1] == silent_us
-    assert in_pieces(SMART, readings, back_us + 150_000) == told
+    reported = whole(SMART, readings)
+    assert [o.t for o in reported if o.type == "bets.closed"][-1] == silent_us
+    assert in_pieces(SMART, readings, back_us + 150_000) == reported
 
 
 HANDS = (("1", "Qh Jd 2c"), ("2", "7s 7d 9h"), ("dealer", "3s Kc 8d"))
@@ -192,18 +192,18 @@ CARDS = Setup(table="c", ruleset=load_ruleset("three-card-poker-12-014"))
 def test_T_DEAL_2_a_late_card_of_a_deal_before_the_recording_does_not_close_bets() -> None:
     straggler = Card(t=11 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=110 * SECOND_US)
     readings = in_order(*a_deal(10 * SECOND_US), straggler)
-    told = whole(CARDS, readings)
-    assert [o.type for o in told if o.type.startswith("bets")] == ["bets.closed", "bets.opened"]
-    assert in_pieces(CARDS, readings, 100 * SECOND_US) == told
+    reported = whole(CARDS, readings)
+    assert [o.type for o in reported if o.type.startswith("bets")] == ["bets.closed", "bets.opened"]
+    assert in_pieces(CARDS, readings, 100 * SECOND_US) == reported
 
 
 def test_an_attempt_begun_before_play_never_counts_in_a_later_recording() -> None:
     """It is refused, as if there had been no new recording since the table was unlocked."""
     straggler = Card(t=11 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=110 * SECOND_US)
     readings = in_order(says(9 * SECOND_US, "lock"), says(20 * SECOND_US, "unlock"), straggler)
-    told = whole(CARDS, readings)
-    assert [o.type for o in told][-1] == "input.refused"
-    assert in_pieces(CARDS, readings, 100 * SECOND_US) == told
+    reported = whole(CARDS, readings)
+    assert [o.type for o in reported][-1] == "input.refused"
+    assert in_pieces(CARDS, readings, 100 * SECOND_US) == reported
 
 
 def test_the_journaled_state_does_not_change_with_every_status_of_a_wheel() -> None:

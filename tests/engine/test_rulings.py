@@ -25,14 +25,14 @@ MS = 1000
 
 def test_a_call_is_held_so_that_a_no_roll_spoken_with_the_dice_still_counts() -> None:
     played = play(THROW, says(REST + 200 * MS, "no_roll"))
-    assert played.told("roll") == ["roll.no_roll"]
+    assert played.types("roll") == ["roll.no_roll"]
     assert [(r.code, r.rule) for r in played.data(RollNoRoll)[0].reasons] == [("called", "C34-INV-2vi")]
     assert played.data(RollNoRoll)[0].by == "boxperson"
 
 
 def test_at_the_end_of_the_hold_the_spoken_no_roll_still_wins_and_after_it_corrects() -> None:
-    assert play(THROW, says(REST + 250 * MS, "no_roll")).told("roll") == ["roll.no_roll"]
-    assert play(THROW, says(REST + 251 * MS, "no_roll")).told("roll") == ["roll.called", "roll.corrected"]
+    assert play(THROW, says(REST + 250 * MS, "no_roll")).types("roll") == ["roll.no_roll"]
+    assert play(THROW, says(REST + 251 * MS, "no_roll")).types("roll") == ["roll.called", "roll.corrected"]
 
 
 def test_the_call_carries_the_time_of_the_reading_that_decided_it() -> None:
@@ -42,7 +42,7 @@ def test_the_call_carries_the_time_of_the_reading_that_decided_it() -> None:
 
 def test_C34_INV_2vi_a_no_roll_called_in_flight_ends_the_throw_at_once() -> None:
     played = play(in_order([*THROW, says(START + 100 * MS, "no_roll", who="Ada")]))
-    assert played.told("roll") == ["roll.no_roll"]
+    assert played.types("roll") == ["roll.no_roll"]
     void = played.data(RollNoRoll)[0]
     assert ([r.code for r in void.reasons], void.by, void.who) == (["called"], "boxperson", "Ada")
 
@@ -65,14 +65,14 @@ def test_C34_INV_2v_a_person_declares_a_throw_void_for_their_reason(
 def test_C34_PT_3_the_boxperson_decides_the_face_of_a_throw_under_review() -> None:
     unsure = throw(START, (3, 3), confidence=0.4)
     played = play(unsure, says(REST + SECOND_US, "set_dice", dice=[5, 2]))
-    assert played.told("roll") == ["roll.review", "roll.called"]
+    assert played.types("roll") == ["roll.review", "roll.called"]
     called = played.data(RollCalled)[0]
     assert (called.dice, called.grade, called.by, called.roll) == ((5, 2), "person", "boxperson", 1)
 
 
 def test_a_review_without_a_ruling_is_closed_as_a_no_roll_by_the_next_release() -> None:
     played = play(throw(START, confidence=0.4), throw(9 * SECOND_US))
-    assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.called"]
+    assert played.types("roll") == ["roll.review", "roll.no_roll", "roll.called"]
     void = played.data(RollNoRoll)[0]
     assert ([r.code for r in void.reasons], void.roll, void.by) == (["unruled"], 1, "nobody")
     assert played.data(RollCalled)[0].roll == 2
@@ -110,7 +110,7 @@ def test_a_seven_out_corrected_to_no_roll_restores_the_shooter_and_the_point() -
     seven = throw(START, (3, 4))
     played = Played(state=State(point=6, shooter="3"))
     played.feed(seven, says(rest_of(seven) + SECOND_US, "no_roll"), throw(9 * SECOND_US, (2, 4))).finish()
-    assert played.told("roll") == ["roll.called", "roll.corrected", "roll.called"]
+    assert played.types("roll") == ["roll.called", "roll.corrected", "roll.called"]
     assert [(s.shooter, s.cause) for s in played.data(ShooterChanged)] == [
         (None, "seven_out"),
         ("3", "corrected"),
@@ -122,7 +122,7 @@ def test_a_seven_out_corrected_to_no_roll_restores_the_shooter_and_the_point() -
 def test_a_no_roll_overruled_becomes_a_roll() -> None:
     short = throw(START, (3, 3), short_mm=(300, 0))
     played = play(short, says(rest_of(short) + SECOND_US, "set_dice", dice=[3, 3]))
-    assert played.told("roll") == ["roll.no_roll", "roll.corrected"]
+    assert played.types("roll") == ["roll.no_roll", "roll.corrected"]
     assert played.data(RollCorrected)[0].point_after == 6
 
 
@@ -143,13 +143,13 @@ def test_C34_PT_5_after_settled_nothing_changes_an_outcome() -> None:
         says(REST + 2 * SECOND_US, "no_roll"),
         says(REST + 3 * SECOND_US, "set_dice", dice=[1, 1]),
     )
-    assert played.told("roll") == ["roll.called"]
+    assert played.types("roll") == ["roll.called"]
     assert played.refusals() == ["already_settled", "already_settled"]
 
 
 def test_a_ruling_still_counts_after_the_dice_are_collected_until_settled() -> None:
     collected = says(REST + SECOND_US, "dice_collected", "stickperson")
-    assert play(THROW, collected, says(REST + 2 * SECOND_US, "no_roll")).told("roll") == [
+    assert play(THROW, collected, says(REST + 2 * SECOND_US, "no_roll")).types("roll") == [
         "roll.called",
         "roll.corrected",
     ]
@@ -160,7 +160,7 @@ def test_a_ruling_still_counts_after_the_dice_are_collected_until_settled() -> N
 @pytest.mark.parametrize("dice", [None, [3], [0, 3], [3, 7], [1, 2, 3]])
 def test_faces_that_make_no_sense_are_refused_and_change_nothing(dice: list[int] | None) -> None:
     played = play(throw(START, confidence=0.4), says(REST + SECOND_US, "set_dice", dice=dice))
-    assert played.told("roll") == ["roll.review"]
+    assert played.types("roll") == ["roll.review"]
     assert played.refusals() == ["bad_argument"]
 
 
@@ -173,7 +173,7 @@ def test_with_calls_confirm_the_boxperson_accepts_the_proposal() -> None:
 
 
 def test_with_calls_confirm_nothing_is_called_until_a_person_confirms() -> None:
-    assert Played(state=State(calls="confirm")).feed(THROW).finish().told("roll") == []
+    assert Played(state=State(calls="confirm")).feed(THROW).finish().types("roll") == []
 
 
 def test_with_calls_confirm_a_proposed_no_roll_is_accepted_or_overruled() -> None:
@@ -236,7 +236,7 @@ def test_faces_entered_for_dice_that_the_camera_lost_count_as_a_ruling_at_once()
 def test_dice_collected_before_both_are_seen_at_rest_ends_the_throw_under_review() -> None:
     collected = says(START + 300 * MS, "dice_collected", "stickperson")
     played = play([r for r in THROW if r.t < START + 300 * MS], collected)
-    assert played.told("roll") == ["roll.review"]
+    assert played.types("roll") == ["roll.review"]
     assert {r.code for r in played.data(RollReview)[0].reasons} == {"missing_reading"}
 
 
@@ -251,7 +251,7 @@ def moving_off(t: int) -> list[AnyReading]:
 
 def test_a_die_that_moves_on_during_the_hold_and_is_lost_leads_to_review() -> None:
     played = play(THROW, moving_off(REST + 100 * MS), throw(START + 20 * SECOND_US, (2, 2)))
-    assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.called"]
+    assert played.types("roll") == ["roll.review", "roll.no_roll", "roll.called"]
     review = next(o for o in played.outcomes if o.type == "roll.review")
     assert review.t == START + 8 * SECOND_US
     assert {reason.code for reason in played.data(RollReview)[0].reasons} == {"missing_reading"}
@@ -259,7 +259,7 @@ def test_a_die_that_moves_on_during_the_hold_and_is_lost_leads_to_review() -> No
 
 def test_dice_collected_during_the_hold_have_not_moved_on() -> None:
     played = play(THROW, says(REST + 50 * MS, "dice_collected"), moving_off(REST + 100 * MS))
-    assert played.told("roll") == ["roll.called"]
+    assert played.types("roll") == ["roll.called"]
 
 
 def test_dice_collected_and_thrown_again_during_the_hold_are_the_next_throw() -> None:
@@ -286,13 +286,13 @@ def test_the_reading_that_opens_a_review_of_a_throw_never_closes_it(later_us: in
 
 def test_a_release_at_the_moment_that_opens_a_review_does_not_close_it() -> None:
     unread = throw(START, (3, 3), confidence=0.4)
-    assert play(in_order([*unread, *throw(REST, (2, 2))])).told("roll") == ["roll.review"]
+    assert play(in_order([*unread, *throw(REST, (2, 2))])).types("roll") == ["roll.review"]
 
 
 def test_C34_PT_3_the_boxperson_decides_the_faces_and_the_dealer_does_not() -> None:
     unsure = throw(START, (3, 3), confidence=0.4)
     played = play(unsure, says(REST + SECOND_US, "set_dice", "dealer", dice=[5, 2]))
-    assert (played.told("roll"), played.refusals()) == (["roll.review"], ["not_theirs"])
+    assert (played.types("roll"), played.refusals()) == (["roll.review"], ["not_theirs"])
 
 
 @pytest.mark.parametrize("by", ["boxperson", "supervisor", "manager"])
@@ -312,4 +312,4 @@ def test_where_a_table_has_no_boxperson_the_dealer_decides_the_faces() -> None:
 @pytest.mark.parametrize("name", ["no_roll", "void", "accept", "set_dice"])
 def test_a_technician_may_not_rule(name: str) -> None:
     played = play(throw(START, (3, 3), confidence=0.4), says(REST + SECOND_US, name, "technician"))
-    assert (played.told("roll"), played.refusals()) == (["roll.review"], ["not_technicians"])
+    assert (played.types("roll"), played.refusals()) == (["roll.review"], ["not_technicians"])

@@ -27,7 +27,7 @@ def test_a_throw_at_a_locked_table_does_not_count_and_is_reported_once() -> None
         says(9 * SECOND_US, "unlock"),
         throw(10 * SECOND_US),
     )
-    assert played.told("table", "roll", "input") == [
+    assert played.types("table", "roll", "input") == [
         "table.locked",
         "input.refused",
         "table.unlocked",
@@ -42,40 +42,40 @@ def test_a_closed_table_takes_no_game_input_and_no_throw() -> None:
     played = play(
         says(0, "close_table"), says(1, "new_shooter", seat=1), THROW, says(9 * SECOND_US, "open_table")
     )
-    assert played.told("table") == ["table.closed", "table.opened"]
+    assert played.types("table") == ["table.closed", "table.opened"]
     assert played.refusals() == ["table_closed", "table_closed"]
 
 
 def test_a_table_does_not_close_over_an_open_throw() -> None:
     played = play(in_order([*THROW, says(SECOND_US + 500 * MS, "close_table")]))
     assert played.refusals() == ["attempt_open"]
-    assert played.told("roll") == ["roll.called"]
+    assert played.types("roll") == ["roll.called"]
 
 
 def test_a_lock_in_flight_lets_the_throw_be_decided_and_stops_the_next() -> None:
     played = play(in_order([*THROW, says(SECOND_US + 500 * MS, "lock")]), throw(9 * SECOND_US))
-    assert played.told("roll", "table") == ["table.locked", "roll.called"]
+    assert played.types("roll", "table") == ["table.locked", "roll.called"]
 
 
 @pytest.mark.parametrize("name", ["door", "tamper"])
 def test_an_opened_door_or_tamper_switch_locks_the_table(name: str) -> None:
     opened = Switch(t=1, dev="cabinet", name=name, open=True)
     played = play(opened, Switch(t=2, dev="cabinet", name=name, open=False))
-    assert played.told() == ["table.locked"]
+    assert played.types() == ["table.locked"]
     assert played.data(TableEvent)[0].cause == f"{name}_open"
 
 
 def test_a_device_is_reported_once_when_it_goes_down_and_once_when_it_is_back() -> None:
     gone = DeviceDown(t=1, dev="wall-left", reason="unplugged")
     played = play(gone, msgspec.structs.replace(gone, t=2), DeviceUp(t=3, dev="wall-left"))
-    assert played.told() == ["device.down", "device.up"]
+    assert played.types() == ["device.down", "device.up"]
     assert (played.data(TableEvent)[0].what, played.data(TableEvent)[0].says) == ("wall-left", "unplugged")
 
 
 def test_a_camera_lost_in_flight_is_a_review_and_never_a_void() -> None:
     seen = [r for r in THROW if r.t < SECOND_US + 400 * MS]
     played = play(seen, DeviceDown(t=SECOND_US + 400 * MS, dev="cam", reason="unplugged"))
-    assert played.told("roll") == ["roll.review"]
+    assert played.types("roll") == ["roll.review"]
     review = next(o for o in played.outcomes if o.type == "roll.review")
     assert review.t == 9 * SECOND_US, "decided when the dice had 8 s to settle"
     assert {r.code for r in played.data(RollReview)[0].reasons} == {"missing_reading"}
@@ -105,9 +105,9 @@ def test_a_device_still_down_after_test_mode_is_reported_then() -> None:
 
 
 def test_a_complete_recording_runs_on_until_no_timer_is_pending() -> None:
-    assert play(THROW).told("roll") == ["roll.called"]
+    assert play(THROW).types("roll") == ["roll.called"]
     released_only = [r for r in THROW if r.t == SECOND_US]
-    assert play(released_only).told("roll") == ["roll.review"]
+    assert play(released_only).types("roll") == ["roll.review"]
 
 
 @pytest.mark.parametrize("after_ms", [50, 400, 900])
@@ -120,7 +120,7 @@ def test_a_cut_off_recording_puts_the_throw_in_flight_under_review(after_ms: int
 
 
 def test_a_call_that_was_still_held_when_the_recording_ends_was_never_reported() -> None:
-    assert Played().feed(THROW).finish(cut=True).told("roll") == ["roll.review"]
+    assert Played().feed(THROW).finish(cut=True).types("roll") == ["roll.review"]
 
 
 def test_outcomes_of_a_cut_off_recording_are_the_first_ones_of_the_complete_recording() -> None:
@@ -129,9 +129,9 @@ def test_outcomes_of_a_cut_off_recording_are_the_first_ones_of_the_complete_reco
     chance = random.Random(5)
     for _ in range(40):
         cut = chance.randrange(len(evening))
-        told = Played().feed(evening[:cut]).finish(cut=True).outcomes
-        ended = [o for o in told if [r.code for r in getattr(o.data, "reasons", ())] == ["power_lost"]]
-        kept = told[: len(told) - len(ended)]
+        published = Played().feed(evening[:cut]).finish(cut=True).outcomes
+        ended = [o for o in published if [r.code for r in getattr(o.data, "reasons", ())] == ["power_lost"]]
+        kept = published[: len(published) - len(ended)]
         assert kept == whole[: len(kept)]
         assert len(ended) <= 1
 
@@ -155,14 +155,14 @@ def test_a_table_without_its_measures_cannot_play() -> None:
 
 def test_dice_in_flight_without_a_release_are_never_overlooked() -> None:
     tracks = [r for r in THROW if r.t > SECOND_US]
-    assert play(tracks).told("roll") == ["roll.review"]
+    assert play(tracks).types("roll") == ["roll.review"]
 
 
 def test_dice_in_flight_without_a_release_after_a_review_get_their_own_review() -> None:
     unsure = throw(SECOND_US, (3, 3), confidence=0.2)
     unseen = [r for r in throw(9 * SECOND_US) if r.t > 9 * SECOND_US]
     played = play(unsure, says(rest_of(unsure) + SECOND_US, "dice_collected"), unseen)
-    assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.review"]
+    assert played.types("roll") == ["roll.review", "roll.no_roll", "roll.review"]
 
 
 def test_dice_moved_with_the_stick_are_not_a_throw() -> None:
@@ -170,7 +170,7 @@ def test_dice_moved_with_the_stick_are_not_a_throw() -> None:
         DieAt(t=9 * SECOND_US + 11_111 * i, dev="cam", die=1, x=1000 + 5.0 * i, y=500.0) for i in range(100)
     ]
     collected = says(REST + SECOND_US, "dice_collected")
-    assert play(THROW, collected, pushed).told("roll") == ["roll.called"]
+    assert play(THROW, collected, pushed).types("roll") == ["roll.called"]
 
 
 INPUTS = [

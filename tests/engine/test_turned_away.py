@@ -74,8 +74,10 @@ def test_C34_INV_3_the_second_die_of_a_refused_throw_begins_no_throw(way: str) -
     next_throw = throw(25 * SECOND_US, (6, 6))
     collected = says(15 * SECOND_US, "dice_collected", "stickperson")
     played = Played().feed(in_order([stops, first, *plays, later, *rest, collected, *next_throw])).finish()
-    told = [(o.type, getattr(o.data, "dice", None)) for o in played.outcomes if o.type.startswith("roll.")]
-    assert told == [("roll.called", (6, 6))]
+    published = [
+        (o.type, getattr(o.data, "dice", None)) for o in played.outcomes if o.type.startswith("roll.")
+    ]
+    assert published == [("roll.called", (6, 6))]
 
 
 @pytest.mark.parametrize("way", ["lock", "test_mode"])
@@ -94,7 +96,7 @@ def test_a_throw_made_while_the_table_was_not_in_play_never_counts_however_late_
     ]
     scene = [msgspec.structs.replace(entered, arrived=entered.t) for entered in (away, plays)]
     played = Played().feed(sorted([*scene, *made], key=lambda reading: reading.arrived or 0)).finish()
-    assert played.told("roll", "bets") == []
+    assert played.types("roll", "bets") == []
     assert played.refusals() == (["table_locked"] if way == "lock" else [])
 
 
@@ -178,8 +180,8 @@ def test_H_START_1_a_throw_begun_before_the_last_card_was_dealt_is_not_a_roll() 
     night.played.feed(in_order([first, card, later, *rest]))
     night.now += 10 * SECOND_US
     night.says("dice_collected").rolls(8)
-    told = [o.type for o in night.end().outcomes if o.type.startswith("roll.")]
-    assert told == ["roll.called"]
+    published = [o.type for o in night.end().outcomes if o.type.startswith("roll.")]
+    assert published == ["roll.called"]
 
 
 def test_H_DEAL_1_a_late_card_from_while_the_table_was_locked_counts_as_missed() -> None:
@@ -191,7 +193,7 @@ def test_H_DEAL_1_a_late_card_from_while_the_table_was_locked_counts_as_missed()
     night.played.feed(later, card)
     night.now += 2 * SECOND_US
     night.says("unlock", "supervisor").pitched(9)
-    assert night.end().told("card.pitched") == []
+    assert night.end().types("card.pitched") == []
 
 
 # --- a ball launched while the table was not in play, whose pulses arrive late ---
@@ -229,7 +231,7 @@ def test_R_SPIN_1_a_ball_launched_out_of_play_is_not_a_spin_however_late_its_rea
     stop: str, plays_at: int, late_ms: int
 ) -> None:
     played = launched(stop, plays_at=plays_at, late_ms=late_ms)
-    assert played.told("spin", "bets") == []
+    assert played.types("spin", "bets") == []
     assert played.refusals() == STOPS[stop][2]
 
 
@@ -239,7 +241,7 @@ def test_R_SPIN_1_if_its_later_pulses_have_begun_a_spin_a_person_rules(
     stop: str, plays_at: int, late_ms: int
 ) -> None:
     played = launched(stop, plays_at=plays_at, late_ms=late_ms)
-    assert played.told("spin") == ["spin.review"]
+    assert played.types("spin") == ["spin.review"]
     (review,) = played.data(SpinReview)
     assert "was interrupted before the table was in play" in review.reasons[0].seen
 
@@ -250,8 +252,8 @@ def test_R_SPIN_1_if_that_spin_has_been_called_a_person_is_shown_what_to_do(
 ) -> None:
     """The published call stays as it is until a person changes it: it must not seem to be refused."""
     played = launched("lock", plays_at=plays_at, late_ms=late_ms)
-    assert played.told("spin") == ["spin.called"]
-    (refused,) = (told for told in played.data(TableEvent) if told.cause == "table_locked")
+    assert played.types("spin") == ["spin.called"]
+    (refused,) = (published for published in played.data(TableEvent) if published.cause == "table_locked")
     assert refused.says == (
         "an attempt was made while the table was not in play; it does not count; if it is spin 1,"
         " declare that spin void before it is settled"

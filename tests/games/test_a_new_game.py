@@ -90,8 +90,8 @@ def bettor(tmp_path: Path) -> Iterator[Bettor]:
 
 def test_a_new_game_is_played_and_published() -> None:
     played = night()
-    assert played.told("bets") == ["bets.closed", "bets.opened"] * 2
-    assert played.told("roll") == ["roll.called", "roll.no_roll"]
+    assert played.types("bets") == ["bets.closed", "bets.opened"] * 2
+    assert played.types("roll") == ["roll.called", "roll.no_roll"]
     assert (played.data(RollCalled)[0].roll, played.data(RollCalled)[0].dice) == (1, (3, 3))
     assert played.data(RollNoRoll)[0].reasons[0].code == "called"
     assert [bets.round for bets in played.data(Bets)] == [1, 2, 2, 3]
@@ -130,7 +130,7 @@ def test_a_recording_continues_where_it_was_and_a_call_can_still_be_corrected() 
     before = Played(RULES).feed(throw(SECOND_US, (3, 3))).finish().session
     ruled = says(5 * SECOND_US, "set_dice", dice=[3, 4])
     played = Played(RULES, before.state(), before.first()).feed(ruled, throw(10 * SECOND_US, (1, 1))).finish()
-    assert played.told("roll") == ["roll.corrected", "roll.called"]
+    assert played.types("roll") == ["roll.corrected", "roll.called"]
     assert played.data(RollCalled)[0].roll == 2
 
 

@@ -79,26 +79,26 @@ def crash_states(played: Evening, states: int, seed: int) -> Iterator[tuple[dict
     for _ in range(states):
         cut = chance.randrange(1, len(played.log) + 1)
         log = played.log[:cut]
-        told = max((line.offset for line in log if line.op == "told"), default=0)
-        yield {name: _image(played.before[name], log, name, chance) for name in FILES}, told
+        reported = max((line.offset for line in log if line.op == "told"), default=0)
+        yield {name: _image(played.before[name], log, name, chance) for name in FILES}, reported
 
 
 def losses(played: Evening, states: int, seed: int, folder: Path) -> Counter[str]:
     """Try that many crash states; count the errors found, by kind."""
     wrong: Counter[str] = Counter()
-    for number, (images, told) in enumerate(crash_states(played, states, seed)):
+    for number, (images, published) in enumerate(crash_states(played, states, seed)):
         place = folder / f"state-{number}"
         place.mkdir()
         rig = Rig(place, played.rig.key)
         rig.place.head.parent.mkdir()
         for name, image in images.items():
             _path(rig, name).write_bytes(image)
-        if (fault := _fault_in(rig, played, told)) is not None:
+        if (fault := _fault_in(rig, played, published)) is not None:
             wrong[fault] += 1
     return wrong
 
 
-def _fault_in(rig: Rig, played: Evening, told: int) -> str | None:
+def _fault_in(rig: Rig, played: Evening, published: int) -> str | None:
     """Open this state as the daemon would, verify all of it, and compare it with the published outcomes."""
     try:
         with rig.open() as journal:
@@ -109,7 +109,7 @@ def _fault_in(rig: Rig, played: Evening, told: int) -> str | None:
             waiting = len(reader.outbox(10_000))
     except JournalFault as fault:
         return fault.code
-    if len(bodies) < told:
+    if len(bodies) < published:
         return "lost"
     if bodies != played.bodies[: len(bodies)]:
         return "no prefix"

@@ -102,7 +102,7 @@ class Rig:
 
     folder: Path
     key: Key
-    told: list[Row] = field(default_factory=list)
+    published: list[Row] = field(default_factory=list)
     alarms: list[str | None] = field(default_factory=list)
     alarmed: Event = field(default_factory=Event)
     seconds: int = 0
@@ -143,7 +143,7 @@ class Rig:
         return evening_hands
 
     def _hear(self, ticket: Ticket) -> None:
-        self.told += ticket.outcomes
+        self.published += ticket.outcomes
 
     def _be_alarmed(self, fault: JournalFault | None) -> None:
         self.alarms.append(None if fault is None else fault.code)

@@ -137,19 +137,19 @@ def kill_once(folder: Path, chance: random.Random) -> str:
             os._exit(1)
         os._exit(0)
     os.close(writing)
-    handed, told = _listen(reading, pid, most_told)
+    handed, durable = _listen(reading, pid, most_told)
     _, status = os.waitpid(pid, 0)
-    _check(folder, handed, told)
+    _check(folder, handed, durable)
     if status == 0:
         return "ended"
     assert os.WIFSIGNALED(status)
     assert os.WTERMSIG(status) == signal.SIGKILL
-    return "killed inside a write" if inside and len(told) < most_told else "killed from outside"
+    return "killed inside a write" if inside and len(durable) < most_told else "killed from outside"
 
 
 def _listen(pipe: int, pid: int, most_told: int) -> tuple[list[Handed], list[Durable]]:
     handed: list[Handed] = []
-    told: list[Durable] = []
+    durable: list[Durable] = []
     with os.fdopen(pipe, "rb") as stream:
         for line in stream:
             if not line.endswith(b"\n"):
@@ -158,18 +158,18 @@ def _listen(pipe: int, pid: int, most_told: int) -> tuple[list[Handed], list[Dur
                 case Handed() as hand:
                     handed.append(hand)
                 case Durable() as outcome:
-                    told.append(outcome)
-            if len(told) >= most_told:
+                    durable.append(outcome)
+            if len(durable) >= most_told:
                 os.kill(pid, signal.SIGKILL)
-    return handed, told
+    return handed, durable
 
 
-def _check(folder: Path, handed: list[Handed], told: list[Durable]) -> None:
+def _check(folder: Path, handed: list[Handed], durable: list[Durable]) -> None:
     rig = Rig(folder, load_key(folder / "key"))
     try:
         recovered = recover(rig.place, rig.key.public, NAME)
     except JournalFault as fault:
-        if fault.code != "journal_absent" or told:
+        if fault.code != "journal_absent" or durable:
             raise
         return
     with Reader(rig.place.journal) as reader:
@@ -178,7 +178,7 @@ def _check(folder: Path, handed: list[Handed], told: list[Durable]) -> None:
         waiting = [row.seq for row in reader.outbox(1_000_000)]
     assert waiting == list(rows) == list(range(1, len(rows) + 1)), "a number is missing"
     assert recovered.first.seq == len(rows) + 1
-    for outcome in told:
+    for outcome in durable:
         assert rows[outcome.seq].link.hex() == outcome.link, f"published outcome {outcome.seq} is missing"
     written = [outcome for hand in handed for outcome in hand.outcomes]
     kept = [(seq, sha256(row.body or b"").hexdigest()) for seq, row in rows.items()]

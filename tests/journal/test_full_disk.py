@@ -61,9 +61,9 @@ def test_a_full_disk_is_a_fault_that_clears_when_space_returns(small: Path) -> N
     journal.close()
     assert rig.alarms[0] == "journal_disk_full"
     assert rig.alarms[-1] is None
-    assert [row.seq for row in rig.told] == [o.seq for hand in hands for o in hand.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for hand in hands for o in hand.outcomes]
     with Reader(rig.place.journal) as reader:
-        assert reader.verify_all().outcomes == len(rig.told)
+        assert reader.verify_all().outcomes == len(rig.published)
         assert [row.name for row in reader.rows(types={"journal.healed"})]
 
 

@@ -30,8 +30,8 @@ def names(rig: Rig) -> list[str]:
 def test_every_outcome_is_reported_in_order_as_the_bytes_that_are_published(rig: Rig) -> None:
     hands = rig.played(6)
     published = [canonical(outcome) for hand in hands for outcome in hand.outcomes]
-    assert [row.body for row in rig.told] == published
-    assert [row.seq for row in rig.told] == list(range(1, len(published) + 1))
+    assert [row.body for row in rig.published] == published
+    assert [row.seq for row in rig.published] == list(range(1, len(published) + 1))
     assert rig.alarms == []
 
 
@@ -68,13 +68,13 @@ def test_a_stalled_disk_delays_no_caller_and_loses_nothing(rig: Rig) -> None:
         assert disk.stalled.wait(PATIENCE_S)
         assert not any(ticket.durable for ticket in tickets)
         assert journal.waiting == len(tickets)
-        assert rig.told == []
+        assert rig.published == []
         disk.go_on()
         for ticket in tickets:
             durable(ticket)
         journal.close()
         assert journal.waiting == 0
-    assert [row.seq for row in rig.told] == [o.seq for hand in hands for o in hand.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for hand in hands for o in hand.outcomes]
 
 
 def test_rows_handed_over_together_share_a_commit(rig: Rig) -> None:
@@ -123,7 +123,7 @@ def test_a_disk_that_refuses_writes_is_a_named_fault_that_clears(
         disk.refuses = True
         tickets = [append(journal, hand) for hand in hands]
         assert disk.refused.wait(PATIENCE_S)
-        assert rig.told == []
+        assert rig.published == []
         assert rig.alarms == [code]
         assert journal.fault is not None
         assert journal.fault.code == code
@@ -132,10 +132,10 @@ def test_a_disk_that_refuses_writes_is_a_named_fault_that_clears(
             durable(ticket)
         journal.close()
     assert rig.alarms == [code, None]
-    assert [row.seq for row in rig.told] == [o.seq for hand in hands for o in hand.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for hand in hands for o in hand.outcomes]
     assert "journal.healed" in names(rig)
     with Reader(rig.place.journal) as reader:
-        assert reader.verify_all().outcomes == len(rig.told)
+        assert reader.verify_all().outcomes == len(rig.published)
 
 
 def test_rows_beyond_the_queues_limit_are_a_fault_and_leave_no_gap(rig: Rig) -> None:
@@ -158,7 +158,7 @@ def test_rows_beyond_the_queues_limit_are_a_fault_and_leave_no_gap(rig: Rig) -> 
             append(journal, evening(6)[4])
         journal.close()
     assert rig.alarms == ["journal_overflow"]
-    assert [row.seq for row in rig.told] == [o.seq for hand in evening(6)[:4] for o in hand.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for hand in evening(6)[:4] for o in hand.outcomes]
 
 
 def test_closing_on_a_disk_that_refuses_writes_reports_what_is_lost(rig: Rig) -> None:
@@ -304,7 +304,7 @@ def test_a_head_file_that_cannot_be_written_is_a_fault_and_delays_nothing(
             durable(append(journal, evening(2)[1]))
         durable(append(journal, evening(2)[2]))
     assert rig.alarms == ["journal_disk_full", None]
-    assert len(rig.told) == sum(len(hand.outcomes) for hand in evening(2)[:3])
+    assert len(rig.published) == sum(len(hand.outcomes) for hand in evening(2)[:3])
 
 
 def test_the_default_limits_are_those_of_a_table(rig: Rig) -> None:

@@ -19,10 +19,10 @@ def events(rig: Rig, name: str) -> int:
 
 def test_every_outcome_waits_in_order(rig: Rig) -> None:
     rig.played(2)
-    seqs = [row.seq for row in rig.told]
+    seqs = [row.seq for row in rig.published]
     assert waiting(rig) == seqs
     assert waiting(rig, limit=2) == seqs[:2]
-    assert waiting(rig, after_n=rig.told[1].n) == seqs[2:]
+    assert waiting(rig, after_n=rig.published[1].n) == seqs[2:]
 
 
 def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> None:
@@ -30,14 +30,14 @@ def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> Non
         begin(journal)
         for hand in evening(2):
             durable(append(journal, hand))
-        second = rig.told[1]
+        second = rig.published[1]
         assert second.body is not None
         outcome_id = outcome_of(second.body).id
         durable(journal.acknowledge(outcome_id, second.link.hex(), "settlement"))
         durable(journal.acknowledge(outcome_id, second.link.hex(), "settlement"))
-        assert waiting(rig) == [row.seq for row in rig.told if row.seq != 2]
+        assert waiting(rig) == [row.seq for row in rig.published if row.seq != 2]
         assert events(rig, "outbox.closed") == 1
-    assert waiting(rig) == [row.seq for row in rig.told if row.seq != 2]
+    assert waiting(rig) == [row.seq for row in rig.published if row.seq != 2]
     assert rig.alarms == []
 
 
@@ -48,13 +48,13 @@ def test_acknowledgements_that_come_together_close_once_each(rig: Rig) -> None:
             durable(append(journal, hand))
         tickets = [
             journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement")
-            for row in rig.told
+            for row in rig.published
             for _ in range(2)
         ]
         for ticket in tickets:
             durable(ticket)
     assert waiting(rig) == []
-    assert events(rig, "outbox.closed") == len(rig.told)
+    assert events(rig, "outbox.closed") == len(rig.published)
     with Reader(rig.place.journal) as reader:
         reader.verify_all()
 
@@ -82,7 +82,7 @@ def test_an_acknowledgement_that_does_not_match_closes_nothing_and_is_a_fault(
         assert rig.alarms == [code]
         assert waiting(rig) == before
         assert events(rig, "outbox.refused") == 1
-        durable(journal.acknowledge(f"{NAME}/1/1", rig.told[0].link.hex(), "settlement"))
+        durable(journal.acknowledge(f"{NAME}/1/1", rig.published[0].link.hex(), "settlement"))
         assert rig.alarms == [code, None]
 
 

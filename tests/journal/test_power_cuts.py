@@ -30,8 +30,8 @@ def careless() -> Iterator[None]:
 
 
 def test_the_recorded_evening_includes_both_kinds_of_checkpoint(played: crash.Evening) -> None:
-    told = [place for place, line in enumerate(played.log) if line.op == "told"]
-    during = played.log[told[0] : told[-1]]
+    places = [place for place, line in enumerate(played.log) if line.op == "told"]
+    during = played.log[places[0] : places[-1]]
     assert {(line.name, line.op) for line in during} >= {
         ("journal.db", "write"),
         ("journal.db", "sync"),

@@ -96,7 +96,7 @@ def recalled(rig: Rig, outcome_id: str) -> Recalled:
 
 
 def ids(rig: Rig, name: str) -> list[str]:
-    return [f"{NAME}/1/{row.seq}" for row in rig.told if row.name == name]
+    return [f"{NAME}/1/{row.seq}" for row in rig.published if row.name == name]
 
 
 def test_a_call_is_recalled_with_all_of_its_evidence(rig: Rig) -> None:
@@ -139,7 +139,7 @@ def test_corrections_are_recalled_with_the_outcomes_they_correct(rig: Rig) -> No
         for hand in hands(session, readings):
             durable(append(journal, hand))
     found = recalled(rig, ids(rig, "roll.called")[0])
-    assert [getattr(told.data, "who", None) for told in found.corrections] == ["ann", "bob"]
+    assert [getattr(corrections.data, "who", None) for corrections in found.corrections] == ["ann", "bob"]
 
 
 def test_an_outcome_without_a_verdict_is_recalled_as_it_is(rig: Rig) -> None:
@@ -212,7 +212,7 @@ def judged_again_everywhere(rig: Rig, readings: list[AnyReading], setup: Setup) 
         durable(journal.note("clock.noted", {}))
     same = 0
     with Reader(rig.place.journal) as reader:
-        for row in rig.told:
+        for row in rig.published:
             found = recall(reader, f"{NAME}/1/{row.seq}")
             if found.judged_again is not None:
                 assert found.judged_again.differences == (), found.outcome
@@ -248,7 +248,7 @@ def test_simulated_deals_are_judged_the_same_from_their_evidence(
     rules = load_ruleset("three-card-poker-12-014")
     setup = Setup(table=NAME, session="1", ruleset=rules, state=State(calls=calls))
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 20
-    called = [row for row in rig.told if row.name == "deal.called"]
+    called = [row for row in rig.published if row.name == "deal.called"]
     assert len(called) > 8 or calls == "confirm"
 
 
@@ -272,7 +272,7 @@ def test_bets_that_closed_late_are_part_of_the_evidence(
     late = replace(rules, spin=replace(rules.spin, no_more_bets_lead_s=0.0, late_close=policy))
     setup = Setup(table=NAME, session="1", ruleset=late, wheel=slow)
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) >= 6
-    assert any(b"late_close" in (row.body or b"") for row in rig.told if row.name == "bets.closed")
+    assert any(b"late_close" in (row.body or b"") for row in rig.published if row.name == "bets.closed")
 
 
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
@@ -308,7 +308,7 @@ def test_a_dealers_rulings_on_spins_do_not_change_the_recalled_verdicts(rig: Rig
     readings = sorted([*sensed, *rulings], key=lambda reading: reading.t)
     setup = replace(setup, state=State(calls=calls))
     assert judged_again_everywhere(rig, readings, setup) >= 8
-    assert {getattr(outcome_of(row.body or b"").data, "by", None) for row in rig.told} >= {"boxperson"}
+    assert {getattr(outcome_of(row.body or b"").data, "by", None) for row in rig.published} >= {"boxperson"}
 
 
 def test_a_no_roll_called_in_flight_is_kept_with_the_readings_until_then(rig: Rig) -> None:

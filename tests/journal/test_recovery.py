@@ -90,8 +90,8 @@ def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> 
     recovered = cut_off(rig, readings[:cut_at], rows=rows)
     assert (recovered.state, recovered.first) == (whole.state(), whole.first())
     again = Session(setup_at(recovered.first, recovered.state, recovered.session))
-    told = [(o.type, o.seq, o.data) for hand in hands(again, readings[cut_at:]) for o in hand.outcomes]
-    assert told == [
+    published = [(o.type, o.seq, o.data) for hand in hands(again, readings[cut_at:]) for o in hand.outcomes]
+    assert published == [
         (o.type, o.seq, o.data) for hand in hands(whole, readings[cut_at:]) for o in hand.outcomes
     ]
 
@@ -118,8 +118,8 @@ def test_a_throw_under_review_stays_under_review(rig: Rig) -> None:
     doubtful = [*throw(SECOND_US, confidence=0.3), says(9 * SECOND_US, "nonsense")]
     recovered = cut_off(rig, doubtful)
     assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, review_published=True),)
-    told, first = opening(recovered)
-    assert told == []
+    published, first = opening(recovered)
+    assert published == []
     assert first == recovered.first
 
 
@@ -144,8 +144,8 @@ def test_a_review_that_lapsed_makes_room_for_the_next_throw(rig: Rig) -> None:
 
 def test_an_attempt_that_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
     recovered = cut_off(rig, throw(SECOND_US))
-    told, first = opening(recovered)
-    (outcome,) = told
+    published, first = opening(recovered)
+    (outcome,) = published
     assert (outcome.type, outcome.id, outcome.seq) == ("roll.review", f"{NAME}/2/2", 2)
     assert isinstance(outcome.data, RollReview)
     assert outcome.data.roll == 1

@@ -47,13 +47,13 @@ def verified(rig: Rig) -> tuple[str, ...]:
 
 def test_play_continues_under_the_new_key_and_old_outcomes_verify_under_the_old_one(rig: Rig) -> None:
     rig.played(2)
-    old_told = len(rig.told)
+    old_told = len(rig.published)
     old = rotated(rig)
     play_on(rig)
     assert verified(rig) == ()
     with Reader(rig.place.journal) as reader:
-        assert all(recall(reader, f"{NAME}/1/{row.seq}").signed for row in rig.told[:old_told])
-        for row in rig.told[old_told:]:
+        assert all(recall(reader, f"{NAME}/1/{row.seq}").signed for row in rig.published[:old_told])
+        for row in rig.published[old_told:]:
             assert row.signature is not None
             assert rig.key.public.signed(row.link, row.signature)
             assert not old.public.signed(row.link, row.signature)
@@ -125,7 +125,7 @@ def test_no_key_is_replaced_while_the_controller_runs(rig: Rig) -> None:
 def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key) -> None:
     """Add a row that replaces the key, signed by another key than the two."""
     old = rig.key.public.raw
-    told = KeyReplaced(
+    replaced = KeyReplaced(
         old=old.hex(),
         new=new.public.raw.hex(),
         proof=proof_by.sign_handover(old).hex(),
@@ -133,7 +133,7 @@ def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key) -> None:
         who="eve",
         reason="mine",
     )
-    drafts: list[Draft] = [event_draft(KEY_REPLACED, told, rig.wall())]
+    drafts: list[Draft] = [event_draft(KEY_REPLACED, replaced, rig.wall())]
     connection = open_writer(rig.place.journal)
     last = next(rows_where(connection, rig.place.journal, "ORDER BY n DESC LIMIT 1"))
     insert(connection, seal(drafts, last.n, last.link, signer), [])

@@ -70,12 +70,12 @@ def test_no_outcome_in_a_removed_file_is_published(rig: Rig, deed: Deed, name: s
     journal = rig.open()
     durable(begin(journal))
     durable(append(journal, hands[0]))
-    told = list(rig.told)
+    published = list(rig.published)
     deed(_file(rig, name))
     tickets = [append(journal, hand) for hand in hands[1:]]
     with pytest.raises(JournalFault, match="journal_taken_away"):
         journal.close()
-    assert rig.told == told
+    assert rig.published == published
     assert not any(ticket.durable for ticket in tickets)
 
 
@@ -92,7 +92,7 @@ def test_waiting_outcomes_are_published_once_the_file_is_restored(rig: Rig) -> N
     assert rig.alarms == ["journal_taken_away", None]
     journal.close()
     with Reader(rig.place.journal) as reader:
-        assert reader.verify_all().outcomes == len(rig.told)
+        assert reader.verify_all().outcomes == len(rig.published)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -101,14 +101,14 @@ def test_published_outcomes_are_there_once_the_file_is_restored_after_the_end(ri
     durable(begin(journal))
     for hand in evening(3):
         durable(append(journal, hand))
-    told = [row.seq for row in rig.told]
+    published = [row.seq for row in rig.published]
     _rename(_file(rig, name))
     with pytest.raises(JournalFault, match="journal_taken_away"):
         journal.close()
     _file(rig, name).with_name("aside").replace(_file(rig, name))
     rig.open().close()
     with Reader(rig.place.journal) as reader:
-        assert [row.seq for row in reader.rows() if row.seq is not None] == told
+        assert [row.seq for row in reader.rows() if row.seq is not None] == published
 
 
 def test_a_deleted_lock_file_allows_no_second_table_unnoticed(rig: Rig) -> None:

@@ -78,10 +78,10 @@ def an_attempt_without_signature(rig: Rig) -> None:
 
 
 def an_acknowledgement_without_signature(rig: Rig) -> None:
-    told = next(row for row in rig.told)
-    body = {"id": f"{NAME}/1/{told.seq}", "chain": told.link.hex(), "by": "engine"}
+    published = next(row for row in rig.published)
+    body = {"id": f"{NAME}/1/{published.seq}", "chain": published.link.hex(), "by": "engine"}
     add_rows(rig, [event_draft("outbox.closed", body, rig.wall())], signature=False)
-    tamper(rig.place.journal, sql("DELETE FROM outbox WHERE n = ?", told.n))
+    tamper(rig.place.journal, sql("DELETE FROM outbox WHERE n = ?", published.n))
 
 
 def an_older_layout(rig: Rig) -> None:
@@ -99,9 +99,9 @@ def an_emptied_outbox(rig: Rig) -> None:
 
 def an_outcome_to_be_published_again(rig: Rig) -> None:
     with rig.open() as journal:
-        told = rig.told[0]
-        durable(journal.acknowledge(f"{NAME}/1/{told.seq}", told.link.hex(), "engine"))
-    tamper(rig.place.journal, sql("INSERT INTO outbox VALUES (?)", rig.told[0].n))
+        published = rig.published[0]
+        durable(journal.acknowledge(f"{NAME}/1/{published.seq}", published.link.hex(), "engine"))
+    tamper(rig.place.journal, sql("INSERT INTO outbox VALUES (?)", rig.published[0].n))
 
 
 def planted(statement: str) -> Attack:
@@ -307,10 +307,10 @@ def test_verify_lists_rows_that_no_signature_authenticates(rig: Rig) -> None:
 def test_after_a_person_accepts_a_forged_head_its_numbers_do_not_count(rig: Rig, tmp_path: Path) -> None:
     """The true numbers are the journal's own; a forged head must not raise them either."""
     rig.played(3)
-    told = len(rig.told)
+    published = len(rig.published)
     a_forged_head(rig)
     with rig.open(accept=ANN) as journal:
-        assert journal.recovered.first.seq == told + 1
+        assert journal.recovered.first.seq == published + 1
 
 
 def as_power_failed(rig: Rig, folder: Path) -> Rig:
@@ -328,11 +328,11 @@ def as_power_failed(rig: Rig, folder: Path) -> Rig:
 
 def another_last_state(connection: apsw.Connection) -> None:
     """Remove the contents of the last outcome, and add a forged state in their place."""
-    told = connection.execute("SELECT max(n) FROM rows WHERE seq IS NOT NULL AND after IS NOT NULL").get
-    after = json.loads(connection.execute("SELECT after FROM rows WHERE n = ?", (told,)).get)
+    published = connection.execute("SELECT max(n) FROM rows WHERE seq IS NOT NULL AND after IS NOT NULL").get
+    after = json.loads(connection.execute("SELECT after FROM rows WHERE n = ?", (published,)).get)
     after["state"]["point"] = 4
     forged = json.dumps(after).encode()
-    connection.execute("UPDATE rows SET body = NULL, after = ? WHERE n = ?", (forged, told))
+    connection.execute("UPDATE rows SET body = NULL, after = ? WHERE n = ?", (forged, published))
 
 
 def a_decision_to_prune_all(connection: apsw.Connection) -> None:

@@ -36,7 +36,7 @@ def test_an_untouched_journal_verifies_row_by_row(rig: Rig) -> None:
     with Reader(rig.place.journal) as reader:
         found = reader.verify_all(lambda done, total: heard.append((done, total)))
         rows = list(reader.rows())
-    assert (found.rows, found.outcomes) == (len(rows), len(rig.told))
+    assert (found.rows, found.outcomes) == (len(rows), len(rig.published))
     assert found.signatures == found.outcomes + sum(
         row.seq is None and row.signature is not None for row in rows
     )
@@ -49,10 +49,10 @@ def test_a_journal_verifies_while_it_is_written(rig: Rig) -> None:
         begin(journal)
         for hand in evening(3):
             durable(append(journal, hand))
-        told = rig.told[0]
-        assert told.body is not None
-        durable(journal.acknowledge(f"{NAME}/1/1", told.link.hex(), "settlement"))
-        assert verified(rig.place.journal).outcomes == len(rig.told)
+        published = rig.published[0]
+        assert published.body is not None
+        durable(journal.acknowledge(f"{NAME}/1/1", published.link.hex(), "settlement"))
+        assert verified(rig.place.journal).outcomes == len(rig.published)
 
 
 def test_without_signatures_on_outcomes_the_checkpoints_still_count(rig: Rig) -> None:
@@ -69,7 +69,7 @@ def test_without_signatures_on_outcomes_the_checkpoints_still_count(rig: Rig) ->
 
 def called(rig: Rig) -> int:
     """Return the number of the row that called the first roll."""
-    return next(row.n for row in rig.told if row.name == "roll.called")
+    return next(row.n for row in rig.published if row.name == "roll.called")
 
 
 def last_row_with(rig: Rig, column: str) -> int:
@@ -108,7 +108,7 @@ def test_one_changed_bit_of_a_row_is_found(rig: Rig, column: str, code: str) -> 
 
 def cases(rig: Rig) -> dict[str, tuple[Change, str]]:
     n = called(rig)
-    body = rig.told[1].body
+    body = rig.published[1].body
     assert body is not None
     other_dice = body.replace(b'"dice":[4,4]', b'"dice":[4,3]')
     assert other_dice != body

@@ -79,7 +79,7 @@ class Ledger:
 def in_words(cuts: list[Cut]) -> str:
     """Return what this many cuts prove: none lost of n means a probability below 3/n for each, at 95 %."""
     held = sum(not cut.bad for cut in cuts)
-    told, closed = sum(cut.told for cut in cuts), sum(cut.acknowledged for cut in cuts)
+    published, closed = sum(cut.told for cut in cuts), sum(cut.acknowledged for cut in cuts)
     upgrades = sum(cut.moment.startswith(IN_UPGRADE) for cut in cuts)
     worst = sum(bool(cut.moment) for cut in cuts) - upgrades
     enough = held == len(cuts) >= ENOUGH
@@ -87,7 +87,8 @@ def in_words(cuts: list[Cut]) -> str:
     return (
         f"{held} of {len(cuts)} held, {sum(not cut.began for cut in cuts)} of them in a start, "
         f"{sum(bool(cut.in_flight) for cut in cuts)} with an attempt in flight, {worst} at a worst moment of"
-        f" the journal, {upgrades} in an upgrade; {told} outcomes told, {closed} acknowledged{bound}"
+        f" the journal, {upgrades} in an upgrade; {published} outcomes published, {closed} acknowledged"
+        f"{bound}"
     )
 
 
@@ -121,9 +122,9 @@ class CutTable:
         machine.start(cut_table.play, self.chance.randrange(10**6), moment, nth)
         words = self._listen_for(moment, machine) if moment else self._listen(machine)
         before = self.kept
-        told = [one["what"] for one in words if one["kind"] == "told"]
+        published = [one["what"] for one in words if one["kind"] == "told"]
         closed = {one["what"]["id"]: one["what"]["chain"] for one in words if one["kind"] == "acknowledged"}
-        self.told += told
+        self.told += published
         self.acknowledged |= closed
         self.kept = read_disk(self._disks[0], self.folder / "looked-at")
         bad = differences(self.kept, self.told, self.acknowledged, before)
@@ -135,7 +136,7 @@ class CutTable:
         return Cut(
             release=self.release,
             game=self.game,
-            told=len(told),
+            told=len(published),
             acknowledged=len(closed),
             in_flight=len(self.kept.in_flight()),
             began=any(one["kind"] == "start" for one in words),

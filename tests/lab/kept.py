@@ -118,16 +118,16 @@ def unlike_their_rows(rows: list[Row], folder: Path) -> list[str]:
     for row in rows:
         if row.name != RECORDING_CLOSED or row.body is None:
             continue
-        told = msgspec.json.decode(row.body)
-        path = folder / (told["name"] + ENDING)
+        answer = msgspec.json.decode(row.body)
+        path = folder / (answer["name"] + ENDING)
         data = path.read_bytes() if path.exists() else b""
-        if (len(data), hashlib.sha256(data).hexdigest()) != (told["size"], told["sha256"]):
-            found.append(f"recording {told['name']}: {len(data)} bytes of {told['size']}, or others")
+        if (len(data), hashlib.sha256(data).hexdigest()) != (answer["size"], answer["sha256"]):
+            found.append(f"recording {answer['name']}: {len(data)} bytes of {answer['size']}, or others")
     return found
 
 
 def differences(
-    kept: Kept, told: list[dict[str, Any]], acknowledged: Mapping[str, str], before: Kept
+    kept: Kept, published: list[dict[str, Any]], acknowledged: Mapping[str, str], before: Kept
 ) -> list[str]:
     """Return what was published and is not kept, and what was kept before and no longer is.
 
@@ -140,7 +140,7 @@ def differences(
     ]
     outcomes = kept.outcomes
     dropped = {row.link: row for row in kept.rows if row.dropped}
-    for message in told:
+    for message in published:
         outcome = message["outcome"]
         row = outcomes.get(outcome["id"], dropped.get(message["chain"]))
         if row is None:

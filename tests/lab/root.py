@@ -67,10 +67,12 @@ def product() -> bytes:
 
 def _suite() -> str:
     """Return the release of Debian that runs here, which the guest gets too: both have the same Python."""
-    told = Path("/etc/os-release")
-    words = dict(line.split("=", 1) for line in told.read_text().splitlines() if "=" in line)
+    release = Path("/etc/os-release")
+    words = dict(line.split("=", 1) for line in release.read_text().splitlines() if "=" in line)
     if words.get("ID") != "debian" or not Path(PYTHON).exists():
-        raise CannotBuild(f"found {words.get('PRETTY_NAME')} in {told}; the lab is built on Debian 12 or 13")
+        raise CannotBuild(
+            f"found {words.get('PRETTY_NAME')} in {release}; the lab is built on Debian 12 or 13"
+        )
     return words["VERSION_CODENAME"]
 
 

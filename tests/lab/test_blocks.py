@@ -34,7 +34,7 @@ def test_published_outcomes_are_in_every_state_that_a_cut_may_leave(
     table = machine(disks=[disk, log])
     games.lay_out(game, table.folder)
 
-    told = table.call(logged_disk.play, SEED, OUTCOMES)
+    published = table.call(logged_disk.play, SEED, OUTCOMES)
 
     entries = writelog.read(log)
     bad: list[str] = []
@@ -44,7 +44,7 @@ def test_published_outcomes_are_in_every_state_that_a_cut_may_leave(
         subprocess.run(["cp", "--sparse=always", str(before), str(image)], check=True)
         writelog.apply(state, image)
         number = int(state.mark.removeprefix("told-")) if state.mark.startswith("told-") else 0
-        wrong = differences(read_disk(image, tmp_path / "looked-at"), told[:number], {}, Kept())
+        wrong = differences(read_disk(image, tmp_path / "looked-at"), published[:number], {}, Kept())
         bad += [f"state {n} after {number} outcomes: {one}" for one in wrong]
         held += number
         undecided += state.undecided

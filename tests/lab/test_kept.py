@@ -52,14 +52,14 @@ def test_an_acknowledged_outcome_must_not_wait_again() -> None:
 
 
 def test_of_an_acknowledged_outcome_the_body_may_be_pruned_but_not_the_row() -> None:
-    told, taken = [_published(_roll(1))], {"craps/1/1": "01"}
+    published, taken = [_published(_roll(1))], {"craps/1/1": "01"}
     dropped = Row(1, "roll.called", "01", None, None, dropped=True)
 
-    assert differences(Kept([dropped]), told, taken, Kept([_roll(1)])) == []
-    assert differences(Kept([dropped], waiting=frozenset({1})), told, {}, Kept()) == [
+    assert differences(Kept([dropped]), published, taken, Kept([_roll(1)])) == []
+    assert differences(Kept([dropped], waiting=frozenset({1})), published, {}, Kept()) == [
         "dropped and not settled: row 1"
     ]
-    assert differences(Kept([]), told, taken, Kept()) == [
+    assert differences(Kept([]), published, taken, Kept()) == [
         "lost craps/1/1 roll.called",
         "acknowledged and lost craps/1/1",
     ]
@@ -113,8 +113,13 @@ def test_an_attempt_that_was_cut_off_must_get_a_review() -> None:
 
 
 def test_a_recording_shorter_than_its_row_says_is_found(tmp_path: Path) -> None:
-    told = {"name": "craps-1-001", "size": 4, "sha256": hashlib.sha256(b"abcd").hexdigest(), "readings": 9}
-    rows = [Row(1, "recording.closed", "01", json.dumps(told).encode(), None)]
+    reported = {
+        "name": "craps-1-001",
+        "size": 4,
+        "sha256": hashlib.sha256(b"abcd").hexdigest(),
+        "readings": 9,
+    }
+    rows = [Row(1, "recording.closed", "01", json.dumps(reported).encode(), None)]
     file = tmp_path / "craps-1-001.jsonl.gz"
 
     assert unlike_their_rows(rows, tmp_path) == ["recording craps-1-001: 0 bytes of 4, or others"]

@@ -53,7 +53,7 @@ def test_a_table_whose_power_was_cut_in_an_upgrade_has_a_complete_release(
     for _ in range(CUTS):
         ran_before = sum(cut.moment.startswith(IN_UPGRADE) for cut in ledger.cuts())
         moment = names[ran_before % len(names)]
-        told, bad, words = _cut(
+        published, bad, words = _cut(
             machine, moment, wheels, tmp_path / str(ran_before), random.Random(ran_before)
         )
         report.note(f"a power cut in an upgrade, {moment}", words)
@@ -61,7 +61,7 @@ def test_a_table_whose_power_was_cut_in_an_upgrade_has_a_complete_release(
             Cut(
                 release=built[1].stem,
                 game="craps",
-                told=told,
+                told=published,
                 acknowledged=0,
                 in_flight=0,
                 began=True,
@@ -88,16 +88,16 @@ def _cut(
     table.start(upgrade.upgrade, *places)
     words = _cut_after(after, chance.uniform(0, within_s), table)
     [before] = [str(one["what"]) for one in words if one["kind"] == "begun"]
-    told = [one["what"] for one in words if one["kind"] == "told"]
+    published = [one["what"] for one in words if one["kind"] == "told"]
     kept = read_disk(disk, folder / "looked-at")
     found = table.call(upgrade.stand_again, *places, upgrade_again=again)
     later = read_disk(disk, folder / "looked-at")
     bad = [
-        *differences(kept, told, {}, Kept()),
-        *(f"later: {one}" for one in differences(later, told, {}, kept)),
+        *differences(kept, published, {}, Kept()),
+        *(f"later: {one}" for one in differences(later, published, {}, kept)),
         *_wrong(found, before, again=again),
     ]
-    return len(told), bad, f"{len(told)} outcomes told; {before} ran, {found.release} came up"
+    return len(published), bad, f"{len(published)} outcomes published; {before} ran, {found.release} came up"
 
 
 def _wrong(found: upgrade.Stands, before: str, *, again: bool) -> list[str]:

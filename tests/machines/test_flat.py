@@ -54,7 +54,7 @@ def test_every_refusal_in_the_catalogue_says_what_to_do() -> None:
 
 def test_a_listener_receives_each_move_once_and_in_the_new_state() -> None:
     heard: list[tuple[object, ...]] = []
-    machine = FlatMachine(LIGHT, moved=lambda *told: heard.append((*told, machine.state)))
+    machine = FlatMachine(LIGHT, moved=lambda *reported: heard.append((*reported, machine.state)))
     machine.fire("press", "ann")
     with pytest.raises(InputRefused):
         machine.fire("break", "bob")

@@ -50,11 +50,11 @@ def in_functions(tree: ast.Module) -> Iterator[ast.Call]:
 
 def type_built(call: ast.Call, names: dict[str, str]) -> ast.expr | None:
     """Return the type that a call makes msgspec build; `names` says where imported names come from."""
-    told = ast.unparse(call.func)
-    first, _, rest = told.partition(".")
+    text = ast.unparse(call.func)
+    first, _, rest = text.partition(".")
     name = f"{names.get(first, first)}.{rest}".removesuffix(".")
     by_name = next((keyword.value for keyword in call.keywords if keyword.arg == "type"), None)
-    if by_name is not None and ("decode" in told or "convert" in told):
+    if by_name is not None and ("decode" in text or "convert" in text):
         return by_name
     if name == "msgspec.convert" and len(call.args) > 1:
         return call.args[1]

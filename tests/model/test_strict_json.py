@@ -39,10 +39,10 @@ TWO_MEANINGS = {
 
 @pytest.mark.parametrize(("raw", "found"), TWO_MEANINGS.items(), ids=[str(raw[:24]) for raw in TWO_MEANINGS])
 def test_ambiguous_json_is_refused_and_named(raw: bytes, found: str) -> None:
-    with pytest.raises(StrictJsonError) as told:
+    with pytest.raises(StrictJsonError) as answer:
         decode_strict(raw)
-    assert str(told.value).startswith(f"found {found}")
-    assert ", expected " in str(told.value)
+    assert str(answer.value).startswith(f"found {found}")
+    assert ", expected " in str(answer.value)
 
 
 def test_unambiguous_json_is_read() -> None:

@@ -30,10 +30,10 @@ def test_an_empty_register_says_how_a_person_is_added(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert people("list", "--people", str(tmp_path)) == 0
-    told = capsys.readouterr()
-    assert not told.out
-    assert "the register is empty" in told.err
-    assert "tablectl people add NAME --role ROLE" in told.err
+    printed = capsys.readouterr()
+    assert not printed.out
+    assert "the register is empty" in printed.err
+    assert "tablectl people add NAME --role ROLE" in printed.err
 
 
 def test_a_registered_person_keeps_the_pin_until_a_new_one_is_requested(

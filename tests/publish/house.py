@@ -118,9 +118,9 @@ class Books:
             self.applied.append(event)
         return [Acknowledgement(id=event.id, chain=event.chain, by=ENGINE)]
 
-    def request(self, told: int = 0) -> ResendRequest:
+    def request(self, known: int = 0) -> ResendRequest:
         """Request the next outcomes, given the newest outcome it knows."""
-        return ResendRequest(from_seq=len(self.applied) + 1, told=told, by=ENGINE)
+        return ResendRequest(from_seq=len(self.applied) + 1, told=known, by=ENGINE)
 
     @property
     def seqs(self) -> list[int]:
@@ -228,22 +228,22 @@ class House:
 
     def play(self, throws: int) -> int:
         """Play an evening of this many throws; return how many outcomes are in the journal."""
-        before = len(self.rig.told)
+        before = len(self.rig.published)
         for hand in evening(throws):
             durable(append(self.journal, hand))
-        self.pump.note_durable(self.rig.told[before:])
-        return len(self.rig.told)
+        self.pump.note_durable(self.rig.published[before:])
+        return len(self.rig.published)
 
     def play_on(self) -> int:
         """Play three more throws; return how many outcomes there are."""
-        before = len(self.rig.told)
+        before = len(self.rig.published)
         seq = before + 1
         for hand in evening(3):
             again = renumbered(hand, seq, self.journal.recovered.session)
             seq += len(again.outcomes)
             durable(append(self.journal, again))
-        self.pump.note_durable(self.rig.told[before:])
-        return len(self.rig.told)
+        self.pump.note_durable(self.rig.published[before:])
+        return len(self.rig.published)
 
     def turn(self) -> None:
         """Let pump and sink do what they can. Time hardly advances: a slow machine causes no timeout."""
@@ -296,9 +296,9 @@ class House:
 def outcome_id(body: bytes | None) -> str:
     """Return the id of an outcome."""
     assert body is not None
-    told = msgspec.json.decode(body)
-    assert isinstance(told["id"], str)
-    return told["id"]
+    answer = msgspec.json.decode(body)
+    assert isinstance(answer["id"], str)
+    return answer["id"]
 
 
 def until(fact: Callable[[], bool], *turns: Callable[[], None]) -> None:

@@ -34,7 +34,7 @@ def closes_first(rig: Rig, proof: Callable[[str], AckProof | None]) -> Acknowled
         begin(journal)
         for hand in evening(1):
             durable(append(journal, hand))
-        chain = rig.told[0].link.hex()
+        chain = rig.published[0].link.hex()
         durable(journal.acknowledge(f"{NAME}/1/1", chain, ENGINE, proof(chain)))
     shutil.copy(rig.place.head, rig.place.journal.with_name("journal.head"))
     with Reader(rig.place.journal) as reader:

@@ -248,10 +248,10 @@ def test_the_asyncapi_document_refers_to_existing_schemas() -> None:
     assert api["asyncapi"] == "3.0.0"
     for operation in api["operations"].values():
         assert operation["channel"]["$ref"].removeprefix("#/channels/") in api["channels"]
-    told = {}
+    declared = {}
     for name, channel in api["channels"].items():
-        told[name] = {message["name"] for message in channel["messages"].values()}
+        declared[name] = {message["name"] for message in channel["messages"].values()}
         for message in channel["messages"].values():
             assert message["payload"]["schema"]["$ref"].removeprefix("./") in made
-    assert told["outcome"] == set(OUTCOME_TYPES)
-    assert told["players"] == set(PLAYER_KEYS)
+    assert declared["outcome"] == set(OUTCOME_TYPES)
+    assert declared["players"] == set(PLAYER_KEYS)

@@ -205,7 +205,7 @@ def test_an_engine_restored_from_a_backup_receives_again_what_it_had_acknowledge
     settle_all(house, settlement, first)
     del settlement.books.applied[5:]
     assert house.play_on() > first
-    settle_all(house, settlement, len(house.rig.told))
+    settle_all(house, settlement, len(house.rig.published))
     assert settlement.books.holes
 
 
@@ -275,10 +275,10 @@ def test_players_receive_each_result_once_and_in_order_however_often_settlement_
     for _ in range(3):
         house.send_again()
     settle_all(house, settlement, count)
-    told = [event.seq for event in settlement.books.applied if event.type != "input.refused"]
-    until(lambda: len(display.seen) >= len(told), house.turn, display.turn)
+    published = [event.seq for event in settlement.books.applied if event.type != "input.refused"]
+    until(lambda: len(display.seen) >= len(published), house.turn, display.turn)
     seen = [int(msgspec.json.decode(payload, type=PlayerEvent).sequence) for payload in display.seen]
-    assert seen == told
+    assert seen == published
     assert settlement.books.repeats
     display.link.drop()
 

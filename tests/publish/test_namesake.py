@@ -21,8 +21,8 @@ class Heard:
 
 
 def status(session: int | None, headline: str = "table open, unlocked") -> bytes:
-    told = TableStatus(table="craps", state="online", lock="unlocked", headline=headline, session=session)
-    return msgspec.json.encode(told)
+    known = TableStatus(table="craps", state="online", lock="unlocked", headline=headline, session=session)
+    return msgspec.json.encode(known)
 
 
 def begun(session: int) -> tuple[DuplicateClientDetector, Heard]:

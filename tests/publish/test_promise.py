@@ -121,9 +121,9 @@ class World:
 
     def tell(self) -> None:
         """Hand some journaled outcomes to the pump."""
-        told = list(self.shelf.chains.values())
+        published = list(self.shelf.chains.values())
         first = self.pick % COUNT
-        self.pump.note_durable(told[first : first + 1 + self.pick % 3])
+        self.pump.note_durable(published[first : first + 1 + self.pick % 3])
 
     def hear(self) -> None:
         """Let the engine process an event."""

@@ -325,20 +325,20 @@ def test_the_status_shows_settlements_progress_and_is_sent_only_when_it_changes(
     assert [status.unacknowledged for status in slate.statuses] == [0, count]
     newest = slate.statuses[-1]
     assert newest.sequence == count
-    assert newest.chain == house.rig.told[-1].link.hex()
+    assert newest.chain == house.rig.published[-1].link.hex()
 
 
 def test_messages_match_the_journal(house: House, slate: Slate) -> None:
     house.play(3)
     house.turn()
-    for message, row in zip(slate.offered, house.rig.told, strict=False):
+    for message, row in zip(slate.offered, house.rig.published, strict=False):
         event = read_event(message.event)
         assert (event.seq, event.chain) == (row.seq, row.link.hex())
 
 
-def meets(house: House, sequence: int, chain: str | None, told: int | None = None) -> set[str]:
-    """Post the engine's progress report, made when it knew of `told` outcomes; return the present faults."""
-    newest = max(sequence, house.pump._last_seq) if told is None else told
+def meets(house: House, sequence: int, chain: str | None, known: int | None = None) -> set[str]:
+    """Post the engine's progress report, made when it knew of `known` outcomes; return the present faults."""
+    newest = max(sequence, house.pump._last_seq) if known is None else known
     house.pump.post(
         ProgressReport(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE)
     )
@@ -363,12 +363,12 @@ def test_a_repeated_old_progress_report_neither_raises_nor_clears_a_fault(house:
     acknowledge(house, *slate.offered[:3])
     durable(house.journal.note("fence", {}))
     slate.offered.clear()
-    assert meets(house, 1, first.chain, told=1) == set()
+    assert meets(house, 1, first.chain, known=1) == set()
     assert slate.seqs == [], "nothing may be sent again for it"
     assert meets(house, count, "ab" * 32) == {"settlement_differs"}
     for _ in range(3):
         house.clock.forward(6)
-        assert "settlement_differs" in meets(house, 1, first.chain, told=1)
+        assert "settlement_differs" in meets(house, 1, first.chain, known=1)
     assert "settlement_lost" not in house.alarms.ever
 
 
@@ -378,7 +378,7 @@ def test_an_engine_that_really_lost_what_it_acknowledged_is_reported(house: Hous
     first = slate.offered[0]
     acknowledge(house, *slate.offered[:3])
     durable(house.journal.note("fence", {}))
-    assert meets(house, 1, first.chain, told=3) == {"settlement_lost"}
+    assert meets(house, 1, first.chain, known=3) == {"settlement_lost"}
 
 
 def test_repeated_requests_for_the_past_do_not_delay_new_outcomes(house: House, slate: Slate) -> None:
@@ -429,7 +429,7 @@ def test_a_journal_that_lost_its_last_commit_and_plays_on_is_found_at_the_next_p
     count = house.play(3)
     house.turn()
     lost = "ab" * 32
-    assert house.rig.told[-1].link.hex() != lost
+    assert house.rig.published[-1].link.hex() != lost
     assert meets(house, count, lost) == {"settlement_differs"}
     assert house.alarms.holding["settlement_differs"].kind.locks
 
@@ -446,9 +446,9 @@ def test_what_an_engine_has_lost_is_reported_and_sent_again(house: House, slate:
     house.play(3)
     house.turn()
     acknowledge(house, *slate.offered[:3])
-    until(lambda: len(house.waiting) == len(house.rig.told) - 3)
+    until(lambda: len(house.waiting) == len(house.rig.published) - 3)
     slate.offered.clear()
-    assert meets(house, 1, house.rig.told[0].link.hex()) == {"settlement_lost"}
+    assert meets(house, 1, house.rig.published[0].link.hex()) == {"settlement_lost"}
     house.turn()
     assert slate.seqs[:3] == [2, 3, 4]
 

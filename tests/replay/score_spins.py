@@ -65,7 +65,7 @@ class Scored(msgspec.Struct, frozen=True):
 
     truth: Truth
     score: Score
-    told: str
+    published: str
 
 
 def outcomes_of(path: Path) -> list[Outcome]:
@@ -96,15 +96,15 @@ def score(truths: Sequence[Truth], outcomes: Iterable[Outcome]) -> list[Scored]:
 
 
 def _score_one(truth: Truth, outcomes: Sequence[Outcome]) -> Scored:
-    told = [o for o in outcomes if not _unruled(o)]
-    words = "; ".join(_words(o) for o in told) or "nothing"
-    calls = [o.data for o in told if isinstance(o.data, SpinCalled)]
+    published = [o for o in outcomes if not _unruled(o)]
+    words = "; ".join(_words(o) for o in published) or "nothing"
+    calls = [o.data for o in published if isinstance(o.data, SpinCalled)]
     accepted = truth.accepted
     if any("call" not in accepted or call.number != truth.number for call in calls) or len(calls) > 1:
         return Scored(truth, "false", words)
-    if not told:
+    if not published:
         return Scored(truth, "swallowed", words)
-    last = told[-1].data
+    last = published[-1].data
     match last:
         case SpinCalled():
             verdict: Score = "right"
@@ -177,7 +177,7 @@ def main() -> int:
                 truth = one.truth
                 accept = "/".join(sorted(truth.accepted))
                 sys.stdout.write(
-                    f"  {i} {truth.kind} {truth.t0} {accept} {truth.number}: {one.score}: {one.told}\n"
+                    f"  {i} {truth.kind} {truth.t0} {accept} {truth.number}: {one.score}: {one.published}\n"
                 )
         row_text = ", ".join(f"{sums[word]} {word}" for word in SCORES if sums[word])
         sys.stdout.write(

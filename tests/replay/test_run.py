@@ -58,7 +58,7 @@ with open(sys.argv[1], "rb") as stream:
 def test_every_effect_is_the_same_in_every_process(recording: bytes, tmp_path: Path) -> None:
     path = tmp_path / "evening.jsonl"
     path.write_bytes(recording)
-    told = {
+    done = {
         subprocess.run(
             [sys.executable, "-c", EVERY_EFFECT, str(path)],
             env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -67,8 +67,8 @@ def test_every_effect_is_the_same_in_every_process(recording: bytes, tmp_path: P
         ).stdout
         for seed in range(3)
     }
-    assert len(told) == 1
-    assert b'"sources"' in told.pop()
+    assert len(done) == 1
+    assert b'"sources"' in done.pop()
 
 
 def test_a_cut_within_a_line_changes_no_earlier_outcome(recording: bytes) -> None:
@@ -78,13 +78,13 @@ def test_a_cut_within_a_line_changes_no_earlier_outcome(recording: bytes) -> Non
     for at in range(start, len(recording), len(recording) // 61):
         if recording[:at].endswith((b"}", b"\n")):
             continue  # a complete line: such a cut cannot be distinguished from the end of a log
-        told = outcomes_of(recording[:at])
-        if told and isinstance(told[-1].data, RollReview):
-            review = told.pop()
+        published = outcomes_of(recording[:at])
+        if published and isinstance(published[-1].data, RollReview):
+            review = published.pop()
             assert isinstance(review.data, RollReview)
             assert [reason.code for reason in review.data.reasons] == ["power_lost"]
             reviewed += 1
-        assert told == whole[: len(told)]
+        assert published == whole[: len(published)]
     assert 20 < reviewed < 61
 
 
@@ -118,9 +118,11 @@ class TestASetup:
         assert RULES.throw is not None
         rules = replace(RULES, max_lateness_ms=90.0, throw=replace(RULES.throw, call_hold_ms=400.0))
         sources = {"wall-left": ("wall_impact:left",)}
-        told = msgspec.structs.replace(self.HEADER, rules=rules, sources=sources, locking_switches=("hatch",))
-        read, unknown = read_header(msgspec.json.encode(told))
-        assert (read, unknown) == (told, ())
+        header = msgspec.structs.replace(
+            self.HEADER, rules=rules, sources=sources, locking_switches=("hatch",)
+        )
+        read, unknown = read_header(msgspec.json.encode(header))
+        assert (read, unknown) == (header, ())
         assert read.rules is not None
         setup = setup_of(read, read.rules, "a.jsonl")
         assert setup.ruleset == rules

@@ -28,13 +28,15 @@ devices:
 
 
 def test_a_value_is_changed_in_its_place_and_its_comment_stays() -> None:
-    told = changed(FILE, {("wheel", "beams_deg"): (10.0, 129.5, 250.25), ("wheel", "rotor_index_deg"): 201.0})
-    assert told == FILE.replace("[10, 130, 250]", "[10, 129.5, 250.25]").replace("deg: 200", "deg: 201")
+    text = changed(FILE, {("wheel", "beams_deg"): (10.0, 129.5, 250.25), ("wheel", "rotor_index_deg"): 201.0})
+    assert text == FILE.replace("[10, 130, 250]", "[10, 129.5, 250.25]").replace("deg: 200", "deg: 201")
 
 
 def test_rows_replace_rows() -> None:
-    told = changed(FILE, {("devices", "cam", "calibration"): ((1.5, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))})
-    before, after = FILE.splitlines(), told.splitlines()
+    reported = changed(
+        FILE, {("devices", "cam", "calibration"): ((1.5, 2.0, 3.0, 4.0), (5.0, 6.0, 7.0, 8.0))}
+    )
+    before, after = FILE.splitlines(), reported.splitlines()
     assert [line for line in before if line not in after] == [
         "      - [1, 2, 3, 4]   # the left corner",
     ]
@@ -51,9 +53,9 @@ def test_rows_replace_rows() -> None:
     ],
 )
 def test_a_missing_key_is_added_to_its_section(path: tuple[str, ...], value: float, line: str) -> None:
-    told = changed(FILE, {path: value})
-    assert line in told.splitlines()
-    found = parse_text(told, "table.yaml").value
+    text = changed(FILE, {path: value})
+    assert line in text.splitlines()
+    found = parse_text(text, "table.yaml").value
     for key in path:
         assert isinstance(found, dict)
         found = found[key]
@@ -62,8 +64,8 @@ def test_a_missing_key_is_added_to_its_section(path: tuple[str, ...], value: flo
 
 def test_rows_are_added_as_rows() -> None:
     text = "devices:\n  cam:\n    type: json-camera # a script\n  console:\n    type: node\n"
-    told = changed(text, {("devices", "cam", "calibration"): ((1.0, 2.0, 3.0, 4.5),)})
-    assert told == text.replace("a script\n", "a script\n    calibration:\n      - [1, 2, 3, 4.5]\n")
+    reported = changed(text, {("devices", "cam", "calibration"): ((1.0, 2.0, 3.0, 4.5),)})
+    assert reported == text.replace("a script\n", "a script\n    calibration:\n      - [1, 2, 3, 4.5]\n")
 
 
 @pytest.mark.parametrize(

@@ -277,9 +277,9 @@ def test_a_table_one_foot_long_is_a_mistake(tmp_path: Path) -> None:
         "table: mine\nruleset: craps-12-034\ndice_table: {length_mm: 305, width_mm: 43, die_mm: 0.75}\n",
         encoding="utf-8",
     )
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as raised:
         load_table(str(path))
-    assert [mistake.key for mistake in told.value.mistakes] == [
+    assert [mistake.key for mistake in raised.value.mistakes] == [
         "dice_table.length_mm",
         "dice_table.width_mm",
         "dice_table.die_mm",
@@ -294,6 +294,6 @@ def test_inconsistent_values_are_reported_together_with_typing_errors(tmp_path: 
         "wheel: {pockets: american}\n",
         encoding="utf-8",
     )
-    with pytest.raises(SettingsError) as told:
+    with pytest.raises(SettingsError) as raised:
         load_table(str(path))
-    assert [mistake.key for mistake in told.value.mistakes] == ["table", "cals", "wheel"]
+    assert [mistake.key for mistake in raised.value.mistakes] == ["table", "cals", "wheel"]

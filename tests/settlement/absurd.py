@@ -14,21 +14,21 @@ Json = Mapping[str, object]
 def outlives(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
     """Send all requests, skip malformed ones, and return all answers; each must fit on the wire."""
     decoder = Decoder(game.vocabulary)
-    told: list[AnswerLine] = []
+    results: list[AnswerLine] = []
     for number, request in enumerate(requests, start=1):
         try:
             understood = decoder.decode(json.dumps(request).encode(), number)
         except Malformed:
             continue
-        told += game.apply(understood)
-    told += game.finish()
-    msgspec.json.Encoder().encode_lines(told)
-    return told
+        results += game.apply(understood)
+    results += game.finish()
+    msgspec.json.Encoder().encode_lines(results)
+    return results
 
 
-def ends(told: Iterable[AnswerLine]) -> list[str]:
+def ends(results: Iterable[AnswerLine]) -> list[str]:
     """Return the ids of the bets that were ended, in order; a rejected bet never began."""
-    return [line.id for line in told if isinstance(line, Decided) and line.status != "rejected"]
+    return [line.id for line in results if isinstance(line, Decided) and line.status != "rejected"]
 
 
 def keep(request: Json, fields: Mapping[str, tuple[str, ...]]) -> Json:

@@ -149,8 +149,8 @@ def test_an_evening_of_three_card_poker_is_paid_as_the_table_published_it(seed: 
     won = sum(cents([line], "payout") for line in lines if line["status"] == "win")
     lost = sum(cents([line], "stake") for line in lines if line["status"] == "lose")
     assert cents(lines, "returned") == stakes + won - lost
-    told = {(line["id"], line["status"]) for line in lines}
-    assert told, "an evening must have deals that count"
+    results = {(line["id"], line["status"]) for line in lines}
+    assert results, "an evening must have deals that count"
 
 
 def test_a_roll_is_reported_to_the_settlement_as_it_stands_after_the_last_ruling() -> None:

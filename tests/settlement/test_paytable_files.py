@@ -48,7 +48,7 @@ def test_every_figure_has_its_rule_and_every_setting_its_reason(name: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "right", "wrong", "told"),
+    ("name", "right", "wrong", "expected"),
     [
         (PRINTED, "  five: {", "  fives: {", "pays.fives"),
         (PRINTED, "  five: {pays: [5, 1], rule: R-PAY-5}\n", "", "add five"),
@@ -62,7 +62,7 @@ def test_every_figure_has_its_rule_and_every_setting_its_reason(name: str) -> No
     ],
 )  # fmt: skip
 def test_a_mistake_is_reported_by_its_place(
-    tmp_path: Path, name: str, right: str, wrong: str, told: str
+    tmp_path: Path, name: str, right: str, wrong: str, expected: str
 ) -> None:
     text = config_file("paytables", name).read_text(encoding="utf-8")
     assert text.count(right) == 1
@@ -70,5 +70,5 @@ def test_a_mistake_is_reported_by_its_place(
     changed.write_text(text.replace(right, wrong), encoding="utf-8")
     with pytest.raises(SettingsError) as mistakes:
         load_paytable(str(changed), SHIPPED[name])
-    assert told in str(mistakes.value)
+    assert expected in str(mistakes.value)
     assert "changed.yaml:" in str(mistakes.value)

@@ -135,7 +135,7 @@ def test_a_pay_table_with_a_mistake_is_refused_with_its_place(
 
 
 @pytest.mark.parametrize(
-    ("request_line", "told"),
+    ("request_line", "expected"),
     [
         ({**BET, "wager": "insurance"}, "rejected"),
         ({"do": "remove", "id": "b9"}, "refused"),
@@ -145,9 +145,11 @@ def test_a_pay_table_with_a_mistake_is_refused_with_its_place(
         ({"do": "no_action", "id": "b9"}, "refused"),
     ],
 )
-def test_an_unknown_wager_or_id_is_not_a_malformed_line(request_line: dict[str, object], told: str) -> None:
+def test_an_unknown_wager_or_id_is_not_a_malformed_line(
+    request_line: dict[str, object], expected: str
+) -> None:
     (line,) = b"".join(settle([json.dumps(request_line).encode()], game_for("craps-v1"))).splitlines()
-    assert json.loads(line)["status"] == told
+    assert json.loads(line)["status"] == expected
 
 
 WORDS = st.sampled_from(["bet", "roll", "remove", "b1", "pass"])

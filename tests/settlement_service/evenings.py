@@ -28,7 +28,7 @@ def bet(table: str, **bet: object) -> Line:
 
 def roulette(name: str, key: Key, spins: int, seed: int, player: str = "ann") -> list[Line]:
     """Return an evening of bets, spins, No Spins and corrections at one wheel."""
-    return [told for one in rounds(name, key, spins, seed, player) for told in one]
+    return [line for one in rounds(name, key, spins, seed, player) for line in one]
 
 
 def rounds(name: str, key: Key, spins: int, seed: int, player: str) -> list[list[Line]]:

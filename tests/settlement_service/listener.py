@@ -25,7 +25,7 @@ BATCH = 8
 def listened(url: str, lines: Sequence[Line], acks: int) -> list[str]:
     """Feed these lines to a listener, and kill it once it has confirmed `acks` of them."""
     with tempfile.TemporaryFile("w+") as source:
-        source.writelines(f"{told.line}\n" for told in lines)
+        source.writelines(f"{line.line}\n" for line in lines)
         source.seek(0)
         command = [sys.executable, "-m", "tests.settlement_service.listener", url]
         process = subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, text=True)

@@ -124,9 +124,9 @@ class SealedTable:
         self._before = self.point, self.shooter
         reason = Reason(code=code, rule="C34-INV-1", seen="seen")
         void = RollNoRoll(roll=self.attempt, reasons=(reason,), by="sensors", who=None, notices=())
-        told = self.tell("roll.no_roll", void)
+        published = self.tell("roll.no_roll", void)
         self._last = f"{self.name}/1/{self.seq - 1}"
-        return [out, told, *self._next_round()]
+        return [out, published, *self._next_round()]
 
     def roll_corrected(self, *dice: int) -> list[bytes]:
         """Publish a ruling of the boxperson on the last roll: these faces, or without any a No Roll."""
@@ -138,9 +138,12 @@ class SealedTable:
             pair = (dice[0], dice[1])
             phase, point, call = self._count(pair)
             data = self._corrected("set_dice", pair, phase, point, call, shooter)
-        told = self.tell("roll.corrected", data)
+        published = self.tell("roll.corrected", data)
         self._last = f"{self.name}/1/{self.seq - 1}"
-        return [told, self.tell("shooter.changed", ShooterChanged(shooter=self.shooter, cause="corrected"))]
+        return [
+            published,
+            self.tell("shooter.changed", ShooterChanged(shooter=self.shooter, cause="corrected")),
+        ]
 
     def _corrected(
         self,
@@ -194,7 +197,7 @@ class SealedTable:
 
     def shows(self, number: str) -> list[bytes]:
         """Publish the call of the spin and the opening of the next bets."""
-        told = self.tell(
+        published = self.tell(
             "spin.called",
             SpinCalled(
                 spin=self.attempt,
@@ -208,16 +211,16 @@ class SealedTable:
             ),
         )
         self._last = f"{self.name}/1/{self.seq - 1}"
-        return [told, *self._next_round()]
+        return [published, *self._next_round()]
 
     def no_spin(self, code: str = "too_few_revolutions") -> list[bytes]:
         """Publish a No Spin."""
         closed = self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
         reason = Reason(code=code, rule="R-IRR-2", seen="seen")
         void = SpinNoSpin(spin=self.attempt, reasons=(reason,), by="sensors", who=None, notices=())
-        told = self.tell("spin.no_spin", void)
+        published = self.tell("spin.no_spin", void)
         self._last = f"{self.name}/1/{self.seq - 1}"
-        return [closed, told, *self._next_round()]
+        return [closed, published, *self._next_round()]
 
     def spin_corrected(self, number: str | None) -> list[bytes]:
         """Publish a ruling of the dealer on the last spin."""
@@ -230,9 +233,9 @@ class SealedTable:
             number=number,
             colour="red" if number else None,
         )
-        told = self.tell("spin.corrected", data)
+        published = self.tell("spin.corrected", data)
         self._last = f"{self.name}/1/{self.seq - 1}"
-        return [told]
+        return [published]
 
     def opens(self) -> bytes:
         """Publish that the table opens again."""

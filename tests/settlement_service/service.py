@@ -59,10 +59,10 @@ class Service:
     def hear(self, word: str) -> str:
         """Wait until it sends systemd this word; return the message's other words too."""
         assert self.systemd is not None
-        while word not in (told := self.systemd.recv(4096).decode()).splitlines():
+        while word not in (reported := self.systemd.recv(4096).decode()).splitlines():
             assert self.process is not None
             assert self.process.poll() is None, self.log
-        return told
+        return reported
 
     def hear_any(self) -> str:
         """Return its next message to systemd."""

@@ -258,11 +258,11 @@ def test_reports_on_bets_name_the_tables_present_session(
 ) -> None:
     line = Line(craps, mosquitto, house)
 
-    def told() -> list[tuple[int, bool]]:
+    def reported() -> list[tuple[int, bool]]:
         return [(one.session, one.has) for one in line.reports if isinstance(one, LineBet)]
 
     line.sends(craps.takes_dice("3"))
-    line.until(lambda: told()[-1:] == [(1, False)])
+    line.until(lambda: reported()[-1:] == [(1, False)])
     line.sink.send_status(TableStatus(table=craps.name, state="online", session=2, says_open=True))
-    line.until(lambda: told()[-1:] == [(2, False)])
+    line.until(lambda: reported()[-1:] == [(2, False)])
     line.close()

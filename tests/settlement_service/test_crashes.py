@@ -61,9 +61,9 @@ def test_an_engine_killed_again_and_again_applies_each_outcome_once(
     chance = random.Random(7)
     done: set[str] = set()
     kills = 0
-    while left := [told for told in evening if told.word not in done]:
+    while left := [line for line in evening if line.word not in done]:
         # What was done but not confirmed comes again, and sometimes what was confirmed as well.
-        again = [told for told in evening if told.word in done][-chance.randrange(4) :]
+        again = [line for line in evening if line.word in done][-chance.randrange(4) :]
         words = listened(url, [*again, *left], acks=chance.randrange(7, 14))
         assert not any(word.startswith("refused") for word in words), words
         done.update(words)
@@ -121,7 +121,7 @@ def test_a_database_restarted_again_and_again_keeps_each_effect_once(
     prepared(url, key)
     done: set[str] = set()
     restarts = 0
-    while left := [told for told in evening if told.word not in done]:
+    while left := [line for line in evening if line.word not in done]:
         done.update(listened(url, left, acks=8))
         cluster.crash()
         cluster.start()

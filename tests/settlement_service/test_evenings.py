@@ -65,10 +65,10 @@ class Punter:
         return {name: value for name, value in self._bet.items() if name != "wager"}
 
 
-def results_of(told: Sequence[Outcome]) -> dict[int, object]:
+def results_of(published: Sequence[Outcome]) -> dict[int, object]:
     """Return the final result of each attempt: the dice, the number, or None if it does not count."""
     final: dict[int, object] = {}
-    for outcome in told:
+    for outcome in published:
         match outcome.data:
             case RollCalled(roll=attempt, dice=result) | RollCorrected(roll=attempt, dice=result):
                 final[attempt] = result
@@ -81,11 +81,11 @@ def results_of(told: Sequence[Outcome]) -> dict[int, object]:
     return final
 
 
-def played(house: House, table: SealedTable, punter: Punter, told: Sequence[Outcome]) -> None:
+def played(house: House, table: SealedTable, punter: Punter, published: Sequence[Outcome]) -> None:
     """Bet and settle as the evening proceeds; some outcomes come twice, in random batches."""
     punter.bets(1)
     last = 0
-    for outcome in told:
+    for outcome in published:
         event = table.sealed(outcome)
         house.takes(event, event)
         last = max(last, getattr(outcome.data, "roll", 0), getattr(outcome.data, "spin", 0))
@@ -110,15 +110,15 @@ def expected(punter: Punter, final: dict[int, object], wins: object, odds: int) 
 def test_an_evening_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
     """Any Seven pays 4 to 1 whenever a roll that counts is a 7 (C34-PAY-16)."""
     header, feed, scenes = dice.evening(seed, n=24)
-    told = list(outcomes(header, feed))
-    assert disagreements(scenes, told) == []
+    published = list(outcomes(header, feed))
+    assert disagreements(scenes, published) == []
     table = SealedTable(header.table, key)
     house.enrol(table, header.ruleset)
     house.player("ann", CHIPS)
     punter = Punter(house, table, wager="any7")
-    played(house, table, punter, told)
+    played(house, table, punter, published)
     balance = house.balance("player:ann"), house.balance(f"at_risk:{header.table}")
-    assert balance == expected(punter, results_of(told), 7, 4)
+    assert balance == expected(punter, results_of(published), 7, 4)
     assert house.proof().faults == ()
 
 
@@ -126,15 +126,15 @@ def test_an_evening_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
 def test_an_evening_of_roulette_adds_up(house: House, key: Key, seed: int) -> None:
     """A bet on one number pays 35 to 1 (R-PAY-1)."""
     header, feed, scenes = wheel.evening(seed, n=12, wheel=wheel.AMERICAN)
-    told = list(outcomes(header, feed))
-    assert disagreements(scenes, told) == []
-    final = results_of(told)
+    published = list(outcomes(header, feed))
+    assert disagreements(scenes, published) == []
+    final = results_of(published)
     number = next(str(result) for result in final.values() if result is not None)
     table = SealedTable(header.table, key)
     house.enrol(table, header.ruleset)
     house.player("ann", CHIPS)
     punter = Punter(house, table, wager="straight", numbers=[number])
-    played(house, table, punter, told)
+    played(house, table, punter, published)
     balance = house.balance("player:ann"), house.balance(f"at_risk:{header.table}")
     assert balance == expected(punter, final, number, 35)
     assert house.proof().faults == ()

@@ -109,8 +109,8 @@ def said(service: Service, data: bytes) -> tuple[int, dict[str, object]]:
 def children(service: Service) -> list[int]:
     """Return the process that serves HTTP."""
     assert service.process is not None
-    told = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text()
-    found = [int(pid) for pid in told.split()]
+    text = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text()
+    found = [int(pid) for pid in text.split()]
     for task in Path(f"/proc/{service.process.pid}/task").iterdir():
         found += [int(pid) for pid in (task / "children").read_text().split() if int(pid) not in found]
     return found
@@ -118,9 +118,9 @@ def children(service: Service) -> list[int]:
 
 def resident(pid: int) -> int:
     """Return a process's resident bytes."""
-    told = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    assert told is not None
-    return int(told[1]) * 1024
+    text = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert text is not None
+    return int(text[1]) * 1024
 
 
 @pytest.fixture
@@ -171,8 +171,8 @@ def test_a_chunked_body_without_a_length_is_cut_off(unharmed: Service) -> None:
 
 def test_a_body_of_the_longest_length_is_still_read(unharmed: Service) -> None:
     body = json.dumps({"id": "long", "player": "ann", "wager": "red", "amount": 500}).encode()
-    status, told = said(unharmed, bet(body + b" " * (MAX_BODY - len(body)), key="long"))
-    assert status in (200, 409), told
+    status, answer = said(unharmed, bet(body + b" " * (MAX_BODY - len(body)), key="long"))
+    assert status in (200, 409), answer
     assert said(unharmed, bet(body + b" " * (MAX_BODY - len(body) + 1)))[0] == 413
 
 
@@ -192,9 +192,9 @@ TWO_MEANINGS = {
 
 @pytest.mark.parametrize("body", TWO_MEANINGS.values(), ids=TWO_MEANINGS)
 def test_ambiguous_json_is_refused_with_a_message(unharmed: Service, body: bytes) -> None:
-    status, told = said(unharmed, bet(body))
-    assert (status, told["rule"]) == (400, "JSON")
-    assert str(told["reason"]).startswith("found ")
+    status, answer = said(unharmed, bet(body))
+    assert (status, answer["rule"]) == (400, "JSON")
+    assert str(answer["reason"]).startswith("found ")
     assert "Traceback" not in unharmed.log
 
 
@@ -257,8 +257,8 @@ def test_no_request_can_be_hidden_behind_one_with_an_ambiguous_end(unharmed: Ser
     ],
 )
 def test_no_header_changes_the_request(unharmed: Service, header: bytes) -> None:
-    status, told = said(unharmed, request("GET", "/tables", header, token="ann-secret"))
-    assert (status, told["rule"]) == (403, "HTTP-403")
+    status, answer = said(unharmed, request("GET", "/tables", header, token="ann-secret"))
+    assert (status, answer["rule"]) == (403, "HTTP-403")
 
 
 # --- connections that wait ---

@@ -163,11 +163,11 @@ def test_a_client_waiting_when_the_engine_is_killed_gets_a_message_and_may_repea
         waiting = asyncio.create_task(remote.ask(HttpRequest(do="tables")))
         await asyncio.to_thread(engine.recv, 1)
         engine.close()
-        told = await waiting
+        answer = await waiting
         await following
         assert server.should_exit
-        return told, await remote.ask(HttpRequest(do="tables"))
+        return answer, await remote.ask(HttpRequest(do="tables"))
 
-    for told in asyncio.run(asked()):
-        assert told.status == 503
-        assert b"repeat the request with the same key" in bytes(told.body)
+    for answer in asyncio.run(asked()):
+        assert answer.status == 503
+        assert b"repeat the request with the same key" in bytes(answer.body)

@@ -136,7 +136,7 @@ def test_a_tables_own_messages_do_not_pass_for_an_engines_answer(tmp_path: Path,
 
 
 def meeting(key: EngineKey) -> bytes:
-    told: Answer = ProgressReport(
+    answer: Answer = ProgressReport(
         table="wheel-1",
         sequence=0,
         chain=None,
@@ -145,7 +145,7 @@ def meeting(key: EngineKey) -> bytes:
         earlier=key.earlier,
         by="settlement",
     )
-    return answer_bytes(told, key.key)
+    return answer_bytes(answer, key.key)
 
 
 def test_the_first_key_shown_is_kept_and_another_is_refused(tmp_path: Path, sink: Sink) -> None:
@@ -262,9 +262,9 @@ def test_no_step_between_two_keys_can_be_left_out_or_forged(tmp_path: Path, sink
         table._handle_answer(meeting(newest._replace(endorsements=(newest.endorsements[0], *earlier))))
         assert pin.key == first.public
         assert "answer_forged" in alarms.holding
-    told = stranger._replace(endorsements=newest.endorsements)
+    report = stranger._replace(endorsements=newest.endorsements)
     table, alarms, _ = sink(Pin(first.key.public.raw))
-    table._handle_answer(meeting(told))
+    table._handle_answer(meeting(report))
     assert "answer_forged" in alarms.holding
 
 

@@ -32,7 +32,7 @@ def started(table: SealedTable, game: int = 1) -> bytes:
 
 def threw(table: SealedTable, player: str, dice: tuple[int, int], call: HighRollerCall) -> bytes:
     """Publish a legal roll of High Roller."""
-    told = table.tell(
+    published = table.tell(
         "roll.called",
         RollCalled(
             roll=table.attempt,
@@ -52,7 +52,7 @@ def threw(table: SealedTable, player: str, dice: tuple[int, int], call: HighRoll
         ),
     )
     table.attempt += 1
-    return told
+    return published
 
 
 def test_a_high_roller_game_divides_its_pot(house: House, key: Key) -> None:

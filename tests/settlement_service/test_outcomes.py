@@ -25,11 +25,11 @@ def test_an_acknowledgement_names_id_and_chain_hash(house: House, roulette: Seal
 def test_a_repeated_outcome_has_no_second_effect(house: House, roulette: SealedTable) -> None:
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
-    told = roulette.spins("1")
-    house.takes(told)
-    house.takes(told, told)
+    published = roulette.spins("1")
+    house.takes(published)
+    house.takes(published, published)
     house.reopen()
-    house.takes(told)
+    house.takes(published)
     assert house.balance("player:ann") == 1_100
     assert house.proof().faults == ()
 
@@ -98,10 +98,10 @@ def test_a_table_with_another_key_is_refused_and_reported(
 
 
 def test_a_genuine_signature_with_another_body_is_refused(house: House, roulette: SealedTable) -> None:
-    _, called, _ = told = roulette.spins("17")
+    _, called, _ = published = roulette.spins("17")
     forged = called.replace(b'"17"', b'"18"')
     assert forged != called
-    house.takes(told[0])
+    house.takes(published[0])
     (answer,) = house.hears(forged)
     assert isinstance(answer, RejectedDelivery)
     assert answer.code == "seal_wrong"
@@ -141,15 +141,15 @@ def test_an_outcome_that_does_not_fit_the_book_stops_the_table(house: House, cra
     house.player("ann", 1_000)
     house.bets(craps, "ann", "b1", "pass", 500)
     craps.point = 6
-    told = craps.rolls(2, 4)
-    answers = house.hears(told)
+    published = craps.rolls(2, 4)
+    answers = house.hears(published)
     assert [type(answer) for answer in answers] == [AcknowledgedDelivery, RejectedDelivery, RejectedDelivery]
     assert isinstance(answers[1], RejectedDelivery)
     assert answers[1].code == "state_differs"
     assert house.balance("at_risk:craps-1") == 500
 
     house.engine.release("craps-1", "ann", refund=True)
-    house.takes(told)
+    house.takes(published)
     assert house.balance("player:ann") == 1_000
     house.takes(craps.rolls(5, 5))
     assert house.proof().faults == ()
@@ -179,13 +179,13 @@ def test_lost_outcomes_are_skipped_only_by_a_persons_decision(house: House, roul
     settled = roulette.seq - 1
     roulette.seq = 37
     house.bets(roulette, "ann", "b2", "red", 100)
-    told = roulette.spins("3")
-    assert house.hears(told[0]) == [HeldDelivery("wheel-1", 37, asks_from=settled + 1)]
+    published = roulette.spins("3")
+    assert house.hears(published[0]) == [HeldDelivery("wheel-1", 37, asks_from=settled + 1)]
     pinned = roulette.key.public.raw
     with pytest.raises(RequestRefused, match=f"its next is {settled + 1}"):
         house.engine.enrol("wheel-1", "roulette", pinned, first_seq=settled, anew=True)
     house.engine.enrol("wheel-1", "roulette", pinned, first_seq=37, anew=True)
-    house.takes(told)
+    house.takes(published)
     assert house.balance("player:ann") == 1_200
     assert house.proof().faults == ()
 

@@ -134,32 +134,32 @@ def test_T_DEAL_4_the_table_receives_the_positions_with_play_and_the_round(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
     """The table no longer folds such a position, whoever enters a fold."""
-    told: list[PlayAt] = []
-    house.engine.played = lambda _table, play, _at: told.append(play)
+    reports: list[PlayAt] = []
+    house.engine.played = lambda _table, play, _at: reports.append(play)
     assert refused(house, table, "bob", "6") != ""
-    assert told == []
+    assert reports == []
     for player, seat in (("ann", "3"), ("bob", "1")):
         assert refused(house, table, player, seat) == ""
-    assert told == [PlayAt(1, ("3",)), PlayAt(1, ("1", "3"))]
+    assert reports == [PlayAt(1, ("3",)), PlayAt(1, ("1", "3"))]
     bets = house.engine.bets(table.name)
     assert bets is not None
-    assert bets.played == told[-1], "it must be reported again with each progress report"
+    assert bets.played == reports[-1], "it must be reported again with each progress report"
     house.takes(*dealt(table))
     bets = house.engine.bets(table.name)
     assert bets is not None
     assert bets.played is None
-    assert told[2:] == []
+    assert reports[2:] == []
 
 
 def test_T_DEAL_4_play_still_up_is_reported_again_in_the_next_round_of_bets(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
     """The dealer reopens bets before a card is out: Play placed there stays up."""
-    told: list[PlayAt] = []
+    reports: list[PlayAt] = []
     assert refused(house, table, "ann", "3") == ""
-    house.engine.played = lambda _table, play, _at: told.append(play)
+    house.engine.played = lambda _table, play, _at: reports.append(play)
     house.takes(table.tell("bets.opened", Bets(round=2, cause="dealer")))
-    assert told == [PlayAt(2, ("3",))]
+    assert reports == [PlayAt(2, ("3",))]
 
 
 def player_asks(house: House, table: SealedTable, player: str, **bet: object) -> str:

@@ -128,5 +128,5 @@ def test_no_change_of_another_players_wager_is_accepted(
     ["/players/ann%2F..%2Fbob", "/players/ann/../bob", "/players//bob", "/players/bob%00", "/players/bob%20"],
 )
 def test_no_spelling_of_a_path_reads_another_players_account(client: TestClient, path: str) -> None:
-    told = client.get(path, headers={"Authorization": "Bearer ann-secret"})
-    assert told.status_code in (403, 404, 422), told.text
+    answer = client.get(path, headers={"Authorization": "Bearer ann-secret"})
+    assert answer.status_code in (403, 404, 422), answer.text

@@ -172,5 +172,5 @@ def test_a_full_disk_is_reported_as_long_as_there_is_no_room_for_a_new_page(url:
 
 def trouble(of: House) -> str | None:
     """Return what is wrong now."""
-    told: Callable[[], str | None] = lambda: of.engine.trouble  # noqa: E731 - evaluated each time
-    return told()
+    reported: Callable[[], str | None] = lambda: of.engine.trouble  # noqa: E731 - evaluated each time
+    return reported()

@@ -61,7 +61,7 @@ class Play:
         self.house = house
         self.table = table
         self.chance = chance
-        self.told: list[bytes] = []
+        self.published: list[bytes] = []
         self.made: list[str] = []
         self.correctable = False
 
@@ -72,13 +72,13 @@ class Play:
             getattr(self, f"_{word}")(*rest)
 
     def _tell(self, events: list[bytes]) -> None:
-        mixed = [*events, *self.chance.sample(self.told, min(2, len(self.told)))]
+        mixed = [*events, *self.chance.sample(self.published, min(2, len(self.published)))]
         self.chance.shuffle(mixed)
         cut = self.chance.randrange(len(mixed) + 1)
         answers = [*self.house.hears(mixed[:cut]), *self.house.hears(mixed[cut:])]
         acked = {answer.id for answer in answers if isinstance(answer, AcknowledgedDelivery)}
         assert acked >= {read_event(event).id for event in events}, answers
-        self.told += events
+        self.published += events
 
     def _id(self) -> str:
         self.made.append(f"{self.table.name}-{len(self.made)}")

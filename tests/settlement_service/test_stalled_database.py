@@ -87,10 +87,10 @@ def test_a_stopped_server_is_reported_at_the_next_health_request_until_it_resume
 ) -> None:
     until(lambda: is_well(service), "health to be well")
     with stopped(cluster):
-        status, told = service.ask("GET", "/health")
-        assert (status, told["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
-        status, told = deposit(service, "while-stopped")
-        assert (status, told["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
+        status, reported = service.ask("GET", "/health")
+        assert (status, reported["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
+        status, reported = deposit(service, "while-stopped")
+        assert (status, reported["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
         while "database: NOT WRITTEN" not in service.hear_any():
             pass
     until(lambda: is_well(service), "health to be well")
@@ -108,8 +108,8 @@ def test_a_server_that_became_read_only_is_reported_without_any_bet(
     tell(cluster, "ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
     try:
         until(lambda: service.ask("GET", "/health")[0] == 503, "health to report it")
-        _, told = service.ask("GET", "/health")
-        assert "read-only" in told["reason"]  # type: ignore[index]  # a refusal
+        _, reported = service.ask("GET", "/health")
+        assert "read-only" in reported["reason"]  # type: ignore[index]  # a refusal
         assert deposit(service, "read-only")[0] == 503
         while "database: NOT WRITTEN" not in service.hear_any():
             pass

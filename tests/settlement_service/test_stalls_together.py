@@ -40,7 +40,7 @@ def frozen(mosquitto: Mosquitto) -> Iterator[None]:
         mosquitto.thaw()
 
 
-def told(evening: Evening) -> list[str]:
+def types(evening: Evening) -> list[str]:
     return [row.name for row in evening.table.rows() if row.seq is not None]
 
 
@@ -71,7 +71,7 @@ def test_a_stall_over_a_spin_and_an_engine_killed_meanwhile_pay_no_bet_made_afte
         closes, shows = evening._next_part(), evening._next_part()
         assert closes is not None
         assert shows is not None
-        (number,) = [one.data.number for one in shows.told if isinstance(one.data, SpinCalled)]
+        (number,) = [one.data.number for one in shows.published if isinstance(one.data, SpinCalled)]
         bet = {"id": "b1", "player": "ann", "wager": "straight", "numbers": [number], "amount": 100}
         answers: list[tuple[int, object]] = []
 
@@ -82,7 +82,7 @@ def test_a_stall_over_a_spin_and_an_engine_killed_meanwhile_pay_no_bet_made_afte
 
         with stopped(cluster) if stands == "database" else frozen(mosquitto):
             evening.table.feed(lines_of([*closes.feed, *shows.feed]))
-            until(lambda: "spin.called" in told(evening), "the spin")
+            until(lambda: "spin.called" in types(evening), "the spin")
             asking = Thread(target=asks)
             asking.start()
             if stands == "database":

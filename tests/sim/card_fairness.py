@@ -62,7 +62,7 @@ def throws_of(played: Iterable[Played]) -> list[Played]:
 
 def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> list[str]:
     """Return the wrong outcomes of scenes that no fault can have affected."""
-    told = [e for e in effects if isinstance(e, Outcome) and e.type in TOLD - _NOT_OF[game]]
+    published = [e for e in effects if isinstance(e, Outcome) and e.type in TOLD - _NOT_OF[game]]
     late_us = [effect.reading.t for effect in effects if isinstance(effect, Late)]
     found: list[str] = []
     sound = True
@@ -71,7 +71,7 @@ def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> lis
         late = any(scene.start_us <= t < story.ends_us for t in late_us)
         sound = (sound or not scene.depends_on_previous) and not late and not story.disturbed_by
         if sound and scene.truth.told:
-            own = [_seats_named(as_json(o)) for o in told if scene.start_us <= o.t < story.ends_us]
+            own = [_seats_named(as_json(o)) for o in published if scene.start_us <= o.t < story.ends_us]
             types = {str(each["type"]) for each in scene.truth.told}
             if not any(each["type"] == "bonus.paid" for each in scene.truth.told):
                 own = [each for each in own if each["type"] != "bonus.paid" or _pot_known(scene.truth.told)]
@@ -81,7 +81,7 @@ def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> lis
     return found
 
 
-def _seats_named(told: dict[str, Any]) -> dict[str, Any]:
+def _seats_named(published: dict[str, Any]) -> dict[str, Any]:
     """Return an outcome with its seats as text, as in a board's sentences."""
     named = {
         key: value
@@ -89,14 +89,14 @@ def _seats_named(told: dict[str, Any]) -> dict[str, Any]:
         else [*map(str, value)]
         if isinstance(value, list)
         else str(value)
-        for key, value in told["data"].items()
+        for key, value in published["data"].items()
         if key in _SEATS
     }
-    return {**told, "data": {**told["data"], **named}}
+    return {**published, "data": {**published["data"], **named}}
 
 
-def _pot_known(told: Sequence[dict[str, Any]]) -> bool:
-    return all("bonus_paid" in each["data"] for each in told if each["type"] == "game.won")
+def _pot_known(published: Sequence[dict[str, Any]]) -> bool:
+    return all("bonus_paid" in each["data"] for each in published if each["type"] == "game.won")
 
 
 def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
@@ -113,9 +113,9 @@ def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str
         if then and not any(_were_dealt(hands, story) for story in then):
             found.append(f"{[_name(s) for s in then]}: {effect.type} {hands} was not dealt")
         due = results(Dealt(hands, list(data.folds)))
-        told = [{"seat": each.seat, "result": each.result} for each in data.results]
-        if told != due:
-            found.append(f"{effect.type} at {effect.t}: told {told}, due {due}")
+        answer = [{"seat": each.seat, "result": each.result} for each in data.results]
+        if answer != due:
+            found.append(f"{effect.type} at {effect.t}: published {answer}, due {due}")
     return found
 
 
@@ -126,7 +126,8 @@ def _were_dealt(hands: dict[str, list[str]], story: Played) -> bool:
         return True
     out = story.scene.truth.cards
     named = [each["data"] for each in story.scene.truth.told if "hands" in each["data"]]  # type: ignore[operator]  # its data
-    if any(_same(hands, {**told["hands"], "dealer": hands["dealer"]}) for told in named if told["hands"]):  # type: ignore[index]  # as above
+    shown = [{**each["hands"], "dealer": hands["dealer"]} for each in named if each["hands"]]  # type: ignore[index]  # as above
+    if any(_same(hands, each) for each in shown):
         return True
     return _same(hands, {position: list(cards) for position, cards in out.items()})
 
@@ -177,10 +178,10 @@ class _Along:
                 pass
 
     def _start(self, data: GameStarted) -> Iterator[str]:
-        told = {seat: sorted(cards) for seat, cards in data.cards.items() if cards}
+        published = {seat: sorted(cards) for seat, cards in data.cards.items() if cards}
         pitched = {seat: sorted(cards) for seat, cards in self.cards.items() if cards}
-        if told != pitched:
-            yield f"game {data.game} starts with {told}, pitched were {pitched}"
+        if published != pitched:
+            yield f"game {data.game} starts with {published}, pitched were {pitched}"
         seats = sorted(int(seat) for seat in data.seats)
         at = seats.index(int(data.button))
         cards = {int(seat): list(held) for seat, held in data.cards.items()}
@@ -205,10 +206,10 @@ class _Along:
         if game.winner is not None:
             self.due.append(("won", (str(game.winner), game.total, game.gross, game.gross // 10)))
 
-    def _is_due(self, kind: str, told: object) -> Iterator[str]:
+    def _is_due(self, kind: str, published: object) -> Iterator[str]:
         due = self.due.pop(0) if self.due else None
-        if due != (kind, told):
-            yield f"told is {kind} {told}, due is {due}"
+        if due != (kind, published):
+            yield f"published is {kind} {published}, due is {due}"
 
 
 def false_games(effects: Iterable[Effect]) -> list[str]:

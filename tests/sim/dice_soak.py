@@ -124,12 +124,12 @@ def label_of(conditions: Conditions) -> str:
 
 
 def _compare(job: Job, score: Score, conditions: Conditions, played: Evening) -> None:
-    told = outcomes_of(played)
+    published = outcomes_of(played)
     label = label_of(conditions)
     found: dict[int, Disagreement] = {}
-    for disagreement in disagreements(played.scenes, told):
+    for disagreement in disagreements(played.scenes, published):
         found.setdefault(disagreement.attempt, disagreement)
-    reviewed = {outcome.data.roll for outcome in told if isinstance(outcome.data, RollReview)}
+    reviewed = {outcome.data.roll for outcome in published if isinstance(outcome.data, RollReview)}
     columns: set[str] = set()
     for number, truth in enumerate(played.truths, 1):
         each = found.get(number)
@@ -262,7 +262,7 @@ def main() -> int:
     why: Counter[tuple[str, str]] = Counter()
     kept: list[Flight] = []
     todo = list(jobs(arguments))
-    throws, seconds, begun, told = 0, 0.0, time.monotonic(), time.monotonic()
+    throws, seconds, begun, last_said = 0, 0.0, time.monotonic(), time.monotonic()
     with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
         for score in pool.imap_unordered(play, todo):
             throws += score.throws
@@ -274,9 +274,12 @@ def main() -> int:
                 kept += unpack(score.flights)
             for line in [] if arguments.quiet else score.words:
                 say(line)
-            if time.monotonic() - told > 10:
-                told = time.monotonic()
-                say(f"... {throws} throws in {told - begun:.0f} s, {seconds / throws:.2f} s of a core each")
+            if time.monotonic() - last_said > 10:
+                last_said = time.monotonic()
+                say(
+                    f"... {throws} throws in {last_said - begun:.0f} s,"
+                    f" {seconds / throws:.2f} s of a core each"
+                )
     if arguments.save:
         Path(arguments.save).write_bytes(pack(sorted(kept, key=lambda flight: (flight.kind, flight.seed))))
     labels = sorted({label for label, _, _ in totals})

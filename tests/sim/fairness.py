@@ -49,13 +49,13 @@ _ONCE_A_GAME_US = 120_000_000
 
 def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
     """Return every wrong outcome, and every one that is missing or needless for undisturbed attempts."""
-    told = list(effects)
+    published = list(effects)
     if any(story.scene.truth.told for story in played):
-        return _unfair_cards(played, told)
-    bets = [effect for effect in told if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
-    attempts = _attempts_of(told)
+        return _unfair_cards(played, published)
+    bets = [effect for effect in published if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
+    attempts = _attempts_of(published)
     # At ten times real time a busy machine may exceed the link's limits.
-    late_us = [effect.reading.t for effect in told if isinstance(effect, Late)]
+    late_us = [effect.reading.t for effect in published if isinstance(effect, Late)]
     found: list[str] = []
     disturbed = False
     for story in played:
@@ -73,12 +73,12 @@ def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
     return found + _false(played, attempts)
 
 
-def _unfair_cards(played: Sequence[Played], told: list[Effect]) -> list[str]:
+def _unfair_cards(played: Sequence[Played], published: list[Effect]) -> list[str]:
     rolls = throws_of(played)
     if not any(story.scene.throws for story in played):
-        return undue(played, told, "three_card") + false_deals(played, told)
-    false = false_cards(played, told) + false_games(told) + _false(rolls, _attempts_of(told))
-    return undue(played, told, "high_roller") + false
+        return undue(played, published, "three_card") + false_deals(played, published)
+    false = false_cards(played, published) + false_games(published) + _false(rolls, _attempts_of(published))
+    return undue(played, published, "high_roller") + false
 
 
 def _false(played: Sequence[Played], attempts: Iterable["Attempt"]) -> list[str]:
@@ -102,14 +102,14 @@ class Attempt:
     words: list[Outcome]
 
 
-def _attempts_of(told: Sequence[Effect]) -> list[Attempt]:
+def _attempts_of(published: Sequence[Effect]) -> list[Attempt]:
     begun: dict[str, int] = {}
-    for effect in told:
+    for effect in published:
         if isinstance(effect, Judged):
             seen = [reading.t for reading in effect.readings if isinstance(reading, _BEGINNINGS)]
             begun[effect.outcome.id] = min(seen, default=effect.outcome.t) + _CLOCKS_US
     attempts: dict[int, Attempt] = {}
-    for effect in told:
+    for effect in published:
         if not isinstance(effect, Outcome):
             continue
         number = getattr(effect.data, "roll", None) or getattr(effect.data, "spin", None)

@@ -194,8 +194,8 @@ class LiveTable:
         return [story for story in self.stories if isinstance(story, Played)]
 
     def health(self, dev: str) -> list[str]:
-        told = [r for r in list(self.readings) if isinstance(r, DeviceUp | DeviceDown | DeviceFault)]
-        return [str(reading.code) for reading in told if reading.dev == dev]
+        reported = [r for r in list(self.readings) if isinstance(r, DeviceUp | DeviceDown | DeviceFault)]
+        return [str(reading.code) for reading in reported if reading.dev == dev]
 
     def all_up(self) -> bool:
         last: dict[str, bool] = {}

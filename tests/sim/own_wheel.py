@@ -129,7 +129,7 @@ def _tell(
     if kind == "dead_midway" and own:
         dead_from_s = rng.choice(own)[0]
         dead = rng.choice([b for b in range(len(rim.beams_deg)) if b != rim.dead])
-    told: list[tuple[float, dict[str, object]]] = list(heard.others)
+    readings: list[tuple[float, dict[str, object]]] = list(heard.others)
     kept: list[tuple[float, int, float]] = []
     for at_s, beam, turns in heard.beams:
         silent = beam == rim.dead or (beam == dead and at_s >= dead_from_s)
@@ -137,23 +137,23 @@ def _tell(
             continue
         kept.append((at_s, beam, turns))
         pulse = {"kind": "ball_beam", "beam": beam}
-        told.append((at_s + rng.gauss(0, rim.jitter_s), pulse))
+        readings.append((at_s + rng.gauss(0, rim.jitter_s), pulse))
         if rng.random() < rim.doubles:
-            told.append((at_s + rng.uniform(0.003, 0.015), pulse))
+            readings.append((at_s + rng.uniform(0.003, 0.015), pulse))
     strays = 0
     while own and rng.random() < 1 - math.exp(-rim.strays_per_s * (own[-1][0] - launched_s)) and strays < 5:
         strays += 1
         beam = rng.randrange(len(rim.beams_deg))
-        told.append((rng.uniform(own[0][0], own[-1][0]), {"kind": "ball_beam", "beam": beam}))
+        readings.append((rng.uniform(own[0][0], own[-1][0]), {"kind": "ball_beam", "beam": beam}))
     index_kept = [one for one in heard.index if rng.random() >= rim.index_loss]
     for at_s, way in index_kept:
         pulse = {"kind": "rotor_index", "direction": way}
-        told.append((at_s + rng.gauss(0, rim.jitter_s / 2), pulse))
+        readings.append((at_s + rng.gauss(0, rim.jitter_s / 2), pulse))
         if rng.random() < rim.doubles / 2:
-            told.append((at_s + rng.uniform(0.004, 0.02), pulse))
+            readings.append((at_s + rng.uniform(0.004, 0.02), pulse))
     reads_kept = [at_s for at_s in heard.reads if rng.random() >= rim.read_loss]
-    told += [(at_s + rng.gauss(0, rim.jitter_s), {"kind": "pocket_ball"}) for at_s in reads_kept]
-    for at_s, what in sorted(told, key=lambda one: one[0]):
+    readings += [(at_s + rng.gauss(0, rim.jitter_s), {"kind": "pocket_ball"}) for at_s in reads_kept]
+    for at_s, what in sorted(readings, key=lambda one: one[0]):
         rows.append({"t": round(at_s * 1e6), "dev": "wheel", **what})
     run = [beam for beam in kept if beam[0] >= launched_s]
     turns = ball.turned / TURN
@@ -305,7 +305,7 @@ def judged(path: Path) -> list[Scored]:
     """
     scored = score(read_truth(truth_of(path)), outcomes_of(path))
     return [
-        Scored(one.truth, "right", one.told)
+        Scored(one.truth, "right", one.published)
         if one.score == "swallowed" and one.truth.undecidable in (LAID, UNHEARD)
         else one
         for one in scored
@@ -332,7 +332,7 @@ def main() -> int:
                 table["all"][one.score] += 1
                 if one.score not in ("right", "allowed review"):
                     line = f"{path.name} scene {place} {one.truth.kind} {one.truth.number}: {one.score}"
-                    sys.stdout.write(f"{line}: {one.told}\n")
+                    sys.stdout.write(f"{line}: {one.published}\n")
                     sys.stdout.flush()
     sys.stdout.write(f"{'kind':<16}" + "".join(f"{word:>17}" for word in SCORES) + "\n")
     for kind in (*KINDS, "all"):

@@ -19,9 +19,9 @@ def outcomes_of(header: Header, feed: Feed, *, arrivals: bool, cut: bool = False
             wheel=header.wheel or None,
         )
     )
-    told: list[Outcome] = []
+    published: list[Outcome] = []
     for arrived_us, reading in feed:
         known = msgspec.structs.replace(reading, arrived=arrived_us) if arrivals else reading
-        told += [effect for effect in session.feed(known) if isinstance(effect, Outcome)]
-    told += [effect for effect in session.finish(cut=cut) if isinstance(effect, Outcome)]
-    return told
+        published += [effect for effect in session.feed(known) if isinstance(effect, Outcome)]
+    published += [effect for effect in session.finish(cut=cut) if isinstance(effect, Outcome)]
+    return published

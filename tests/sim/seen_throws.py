@@ -65,11 +65,11 @@ def _called(readings: Sequence[AnyReading]) -> tuple[str, tuple[int, ...], tuple
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "seen.jsonl"
         path.write_bytes(b"\n".join([encode(header), *map(encode, readings)]) + b"\n")
-        told = BytesIO()
-        with redirect_stdout(TextIOWrapper(told, write_through=True)) as stream:
+        printed = BytesIO()
+        with redirect_stdout(TextIOWrapper(printed, write_through=True)) as stream:
             tablectl(["replay", str(path), "--json"])
             stream.flush()
-            lines = told.getvalue().splitlines()
+            lines = printed.getvalue().splitlines()
     for line in lines:
         outcome = json.loads(line)
         if outcome["type"] in {"roll.called", "roll.no_roll", "roll.review"}:
@@ -83,8 +83,8 @@ def count(seens: list[Seen]) -> Counter[str]:
     """Return how often faces and calls were right, wrong, or left to a person."""
     found: Counter[str] = Counter()
     for seen in seens:
-        for true, told in seen.faces:
-            found["face " + ("unread" if told is None else "right" if told == true else "WRONG")] += 1
+        for true, read in seen.faces:
+            found["face " + ("unread" if read is None else "right" if read == true else "WRONG")] += 1
         if seen.call == "roll.called":
             right = seen.truth.verdict == "valid" and sorted(seen.dice) == sorted(seen.truth.faces)
             found["call right" if right else "call WRONG"] += 1
@@ -118,7 +118,7 @@ def main() -> int:
         if seen is None:
             continue
         seens.append(seen)
-        if any(true != told for true, told in seen.faces) or seen.call != "roll.called":
+        if any(true != read for true, read in seen.faces) or seen.call != "roll.called":
             sys.stderr.write(f"{seed}: {seen.faces} {seen.call} {seen.reasons} {seen.truth}\n")
             sys.stderr.flush()
     found = count(seens)

@@ -27,7 +27,7 @@ class Verdict:
     """The verdict on one scene; `lead_s` is the time from the close of bets to a valid spin's drop."""
 
     mark: Mark
-    told: str
+    published: str
     reasons: tuple[str, ...] = ()
     lead_s: float | None = None
 
@@ -50,8 +50,8 @@ def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[V
         words = words or late[:1]
         mark = _mark(truth, words)
         last = words[-1] if words else None
-        told = "; ".join(_in_words(word) for word in words) or "nothing"
-        found.append(Verdict(mark, told, _codes(last), _lead_s(truth, own, bets_open=bets_open)))
+        published = "; ".join(_in_words(word) for word in words) or "nothing"
+        found.append(Verdict(mark, published, _codes(last), _lead_s(truth, own, bets_open=bets_open)))
     return found
 
 
@@ -76,12 +76,12 @@ def _mark(truth: SpinTruth, words: Sequence[Outcome]) -> Mark:
         return "false"
     if any(isinstance(word.data, SpinCalled) for word in words[:-1]):
         return "false"
-    told = {_word(last)} if truth.note["before"] else {_word(word) for word in words}
-    if "review" in told:
-        if told <= {*truth.accept, "review"}:
+    published = {_word(last)} if truth.note["before"] else {_word(word) for word in words}
+    if "review" in published:
+        if published <= {*truth.accept, "review"}:
             return "review" if "review" in truth.accept else "needless"
         return "wrong_void"
-    return "right" if told <= {*truth.accept} else "wrong_void"
+    return "right" if published <= {*truth.accept} else "wrong_void"
 
 
 def _word(outcome: Outcome) -> Accepted:

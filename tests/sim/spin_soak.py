@@ -88,7 +88,8 @@ def play(kind: str, seed: int, n: int, keep: str | None) -> tuple[str, int, list
 def _why(truths: Sequence[SpinTruth], truth: SpinTruth, verdict: Verdict) -> str:
     scene = truths.index(truth) + 1
     return (
-        f"{verdict.mark} scene {scene} at {truth.t0 / 1e6:.3f} s, {truth.kind}: told {verdict.told};"
+        f"{verdict.mark} scene {scene} at {truth.t0 / 1e6:.3f} s, {truth.kind}:"
+        f" published {verdict.published};"
         f" right {'/'.join(truth.accept)} {truth.number} {','.join(truth.reasons)}; {truth.note}"
     )
 

@@ -25,16 +25,16 @@ EVENINGS += [three_card.evening(seed, directed=seed > 0)[:2] for seed in range(3
 @pytest.mark.parametrize("seed", [seed for seed in range(11) if seed != SOFT])
 def test_an_evening_of_high_roller(seed: int) -> None:
     header, feed, truth = high_roller.evening(seed)
-    told = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
-    assert compare(list(told), truth) is None
+    published = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
+    assert compare(list(published), truth) is None
 
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "rotation"])
 def test_an_evening_of_three_card_poker(seed: int, directed: bool) -> None:
     header, feed, truth = three_card.evening(seed, directed=directed)
-    told = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
-    assert compare(list(told), truth) is None
+    published = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
+    assert compare(list(published), truth) is None
 
 
 @pytest.mark.parametrize("kind", three_card.KINDS)
@@ -48,10 +48,10 @@ def test_an_evening_of_one_kind_of_deal(kind: str) -> None:
 def test_a_power_cut_changes_no_card_outcome(evening: tuple[Header, Feed], share: float) -> None:
     header, feed = evening
     whole = outcomes_of(header, feed, arrivals=True)
-    told = outcomes_of(header, feed[: round(share * len(feed))], arrivals=True, cut=True)
-    stands = [outcome for outcome in told if not _lost(outcome.data)]
+    published = outcomes_of(header, feed[: round(share * len(feed))], arrivals=True, cut=True)
+    stands = [outcome for outcome in published if not _lost(outcome.data)]
     assert stands == whole[: len(stands)]
-    assert len(told) - len(stands) <= 1
+    assert len(published) - len(stands) <= 1
 
 
 @pytest.mark.parametrize("evening", EVENINGS, ids=lambda evening: evening[0].table)
@@ -60,20 +60,20 @@ def test_an_evening_continues_from_its_recorded_state(evening: tuple[Header, Fee
     """Cut between two attempts with bets open, the rest gives the same outcomes with the saved state."""
     header, feed = evening
     whole = outcomes_of(header, feed, arrivals=True)
-    session, told = _session(header), []
+    session, published = _session(header), []
     cut = False
     for place, reading in enumerate(feed):
         if not cut and place >= share * len(feed) and _begins(feed[place - 1], reading):
-            told += _outcomes(session.advance(reading[1].t - 200_000))
-            bets = [outcome.type for outcome in told if outcome.type.startswith("bets.")]
+            published += _outcomes(session.advance(reading[1].t - 200_000))
+            bets = [outcome.type for outcome in published if outcome.type.startswith("bets.")]
             closed = header.ruleset == three_card.RULES and bets[-1:] == ["bets.closed"]
             if not closed and not session._game.open_attempt:
                 session = _session(header, session.state(), session.first())
                 cut = True
-        told += _outcomes(session.feed(msgspec.structs.replace(reading[1], arrived=reading[0])))
-    told += _outcomes(session.finish())
+        published += _outcomes(session.feed(msgspec.structs.replace(reading[1], arrived=reading[0])))
+    published += _outcomes(session.finish())
     assert cut
-    assert told == whole
+    assert published == whole
 
 
 def _begins(before: tuple[int, AnyReading], reading: tuple[int, AnyReading]) -> bool:

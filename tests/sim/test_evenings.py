@@ -67,13 +67,13 @@ def test_a_power_cut_changes_no_outcome_and_sends_the_attempt_in_flight_to_revie
     header, feed, scenes = evening
     whole = outcomes_of(header, feed, arrivals=True)
     cut = feed[: round(share * len(feed))]
-    told = outcomes_of(header, cut, arrivals=True, cut=True)
-    stands = [outcome for outcome in told if not _lost(outcome.data)]
+    published = outcomes_of(header, cut, arrivals=True, cut=True)
+    stands = [outcome for outcome in published if not _lost(outcome.data)]
     assert stands == whole[: len(stands)]
-    assert len(told) - len(stands) <= 1
+    assert len(published) - len(stands) <= 1
     ended_us = max(reading.t for _, reading in cut)
     over = sum(scene.end_us < ended_us for scene in scenes)
-    assert {_attempt(outcome.data) for outcome in told} >= set(range(1, over + 1))
+    assert {_attempt(outcome.data) for outcome in published} >= set(range(1, over + 1))
 
 
 def _lost(data: object) -> bool:
@@ -94,5 +94,7 @@ def test_the_order_of_arrival_alone_gives_the_same_evening() -> None:
 
 def test_an_evening_on_a_european_wheel_never_names_the_double_zero() -> None:
     header, feed, scenes = wheel.evening(2, {"valid": 1.0}, 4, wheel=wheel.EUROPEAN)
-    told = outcomes_of(header, feed, arrivals=True)
-    assert [o.data.number for o in told if isinstance(o.data, SpinCalled)] == [s.truth.number for s in scenes]
+    published = outcomes_of(header, feed, arrivals=True)
+    assert [o.data.number for o in published if isinstance(o.data, SpinCalled)] == [
+        s.truth.number for s in scenes
+    ]

@@ -15,7 +15,7 @@ WRONG = ("false", "wrong void", "swallowed")
 def test_no_spin_is_judged_wrongly(tmp_path: Path, seed: int) -> None:
     log = tmp_path / "spins.jsonl"
     write_log(log, seed, 12)
-    wrong = [(one.truth, one.told) for one in judged(log) if one.score in WRONG]
+    wrong = [(one.truth, one.published) for one in judged(log) if one.score in WRONG]
     assert not wrong
 
 

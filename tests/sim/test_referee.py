@@ -58,17 +58,17 @@ TYPES = {
 }
 
 
-def faults(truth: Truth, *told: Data) -> list[str]:
+def faults(truth: Truth, *published: Data) -> list[str]:
     scene = Scene(kind="a scene", start_us=0, end_us=9, truth=truth)
     outcomes = [
         Outcome(type=TYPES[type(data)], t=n, id=f"t/s/{n}", seq=n, data=data)
-        for n, data in enumerate(told, 1)
+        for n, data in enumerate(published, 1)
     ]
     return [found.fault for found in disagreements([scene], outcomes)]
 
 
 @pytest.mark.parametrize(
-    ("truth", "told"),
+    ("truth", "expected"),
     [
         (VALID, (called(),)),
         (SHORT, (void("no_wall_hit"),)),
@@ -83,12 +83,12 @@ def faults(truth: Truth, *told: Data) -> list[str]:
         ),
     ],
 )
-def test_a_table_that_publishes_what_happened_has_no_faults(truth: Truth, told: tuple[Data, ...]) -> None:
-    assert faults(truth, *told) == []
+def test_a_table_that_publishes_what_happened_has_no_faults(truth: Truth, expected: tuple[Data, ...]) -> None:
+    assert faults(truth, *expected) == []
 
 
 @pytest.mark.parametrize(
-    ("truth", "told", "fault"),
+    ("truth", "expected", "fault"),
     [
         (VALID, (), "silent"),
         (VALID, (called((4, 4)),), "wrong"),
@@ -109,9 +109,9 @@ def test_a_table_that_publishes_what_happened_has_no_faults(truth: Truth, told: 
     ],
 )
 def test_a_table_that_publishes_anything_else_is_found(
-    truth: Truth, told: tuple[Data, ...], fault: str
+    truth: Truth, expected: tuple[Data, ...], fault: str
 ) -> None:
-    assert faults(truth, *told) == [fault]
+    assert faults(truth, *expected) == [fault]
 
 
 def test_an_attempt_that_never_happened_is_found() -> None:
@@ -128,8 +128,8 @@ def test_bets_still_open_at_the_drop_of_a_valid_spin_are_found(closed_us: int, f
     call = SpinCalled(
         spin=1, number="17", colour="black", revolutions=9, grade="sensors", notices=(), by=None, who=None
     )
-    told = [
+    published = [
         Outcome(type="bets.closed", t=closed_us, id="a/b/1", seq=1, data=Bets(round=1, cause="ball_speed")),
         Outcome(type="spin.called", t=8_000, id="a/b/2", seq=2, data=call),
     ]
-    assert [d.fault for d in disagreements([scene], told)] == (["late_close"] if faulty else [])
+    assert [d.fault for d in disagreements([scene], published)] == (["late_close"] if faulty else [])

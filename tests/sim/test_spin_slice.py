@@ -41,4 +41,4 @@ KINDS = (
 def test_spins_of_a_kind_are_published_as_they_were(kind: str) -> None:
     header, feed, truths = evening(kind, 11, 3)
     found = verdicts(truths, outcomes_of(header, feed))
-    assert [(verdict.mark, verdict.told) for verdict in found if verdict.mark not in WELL] == []
+    assert [(verdict.mark, verdict.published) for verdict in found if verdict.mark not in WELL] == []

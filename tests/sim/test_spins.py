@@ -110,7 +110,7 @@ AGAIN = msgspec.structs.replace(TRUTH, note={"runs": 2, "before": 1})
 
 
 @pytest.mark.parametrize(
-    ("truth", "told", "mark"),
+    ("truth", "expected", "mark"),
     [
         (TRUTH, [called()], "right"),
         (SHORT, [void()], "right"),
@@ -129,16 +129,18 @@ AGAIN = msgspec.structs.replace(TRUTH, note={"runs": 2, "before": 1})
         (TRUTH, [called(t_s=0.5)], "swallowed"),
     ],
 )
-def test_the_referee_marks_the_outcome_of_a_spin(truth: SpinTruth, told: list[Outcome], mark: str) -> None:
-    assert [verdict.mark for verdict in verdicts([truth], told)] == [mark]
+def test_the_referee_marks_the_outcome_of_a_spin(
+    truth: SpinTruth, expected: list[Outcome], mark: str
+) -> None:
+    assert [verdict.mark for verdict in verdicts([truth], expected)] == [mark]
 
 
 def test_a_review_published_with_the_next_launch_counts_for_the_spin_before() -> None:
     later = msgspec.structs.replace(TRUTH, t0=61_000_000, t_drop=81_000_000, t_end=100_000_000)
     reasons = tuple(Reason(code=code, rule="R-SPIN-4", seen="") for code in ("conflict", "unruled"))
     data = SpinNoSpin(spin=1, reasons=reasons, by="nobody", who=None, notices=())
-    told = [outcome(61.9, "spin.no_spin", data), called(t_s=95.0)]
-    assert [verdict.mark for verdict in verdicts([UNSURE, later], told)] == ["review", "right"]
+    published = [outcome(61.9, "spin.no_spin", data), called(t_s=95.0)]
+    assert [verdict.mark for verdict in verdicts([UNSURE, later], published)] == ["review", "right"]
 
 
 def test_the_lead_of_no_more_bets_is_measured_to_the_drop() -> None:

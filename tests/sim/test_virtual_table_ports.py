@@ -161,8 +161,8 @@ def test_the_command_makes_ports_and_a_table_file_and_ends_cleanly(tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.yaml", "truth.jsonl"]
     written = (tmp_path / "table.yaml").read_text()
     assert f"port: {tmp_path}/wall-left\n" in written
-    told = [json.loads(line) for line in (tmp_path / "truth.jsonl").read_text().splitlines()]
-    assert {story["fault"] for story in told} == {"restart", "nonsense"}
+    answer = [json.loads(line) for line in (tmp_path / "truth.jsonl").read_text().splitlines()]
+    assert {story["fault"] for story in answer} == {"restart", "nonsense"}
 
 
 def test_a_folder_has_one_virtual_table_and_the_files_of_a_killed_one_are_reused(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Lead:
         self.open_as: int | None = None
         self.tries_at_us = 0
         self.reopening = False
-        self.told: LinkUp | LinkDown | None = None
+        self.reported: LinkUp | LinkDown | None = None
         self._house = house
 
     def send(self, data: bytes) -> bool:
@@ -160,8 +160,8 @@ class House:
     def codes(self, dev: str, since_us: int = 0) -> list[str]:
         """Return the reported health codes of a device, including `up`."""
         health = (DeviceUp, DeviceDown, DeviceFault)
-        told = [r for r in self.readings if isinstance(r, health) and r.dev == dev and r.t >= since_us]
-        return [str(reading.code) for reading in told]
+        reported = [r for r in self.readings if isinstance(r, health) and r.dev == dev and r.t >= since_us]
+        return [str(reading.code) for reading in reported]
 
     def is_up(self, dev: str) -> bool:
         health = [r for r in self.readings if isinstance(r, DeviceUp | DeviceDown) and r.dev == dev]
@@ -198,9 +198,9 @@ class House:
 
     def _post(self, name: str, event: bytes | LinkUp | LinkDown) -> None:
         if not isinstance(event, bytes):
-            if event == self.leads[name].told:
+            if event == self.leads[name].reported:
                 return
-            self.leads[name].told = event
+            self.leads[name].reported = event
         self._hear(self.hub.take(Arrival(name, self.now_us, event)))
 
     def _hear(self, readings: list[AnyReading]) -> None:

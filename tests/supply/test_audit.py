@@ -36,13 +36,13 @@ def advisory(
         affected["ranges"] = [{"type": "ECOSYSTEM", "events": events}]
     if versions is not None:
         affected["versions"] = versions
-    told: Told = {"id": "TEST-2026-1", "summary": "reads too far", "aliases": ["CVE-2026-1"]}
-    return {**told, "modified": "2026-01-01T00:00:00Z", "affected": [affected], **more}
+    record: Told = {"id": "TEST-2026-1", "summary": "reads too far", "aliases": ["CVE-2026-1"]}
+    return {**record, "modified": "2026-01-01T00:00:00Z", "affected": [affected], **more}
 
 
-def kept(folder: Path, *told: Told) -> Path:
+def kept(folder: Path, *record: Told) -> Path:
     file = folder / "export.json"
-    file.write_text(json.dumps(told), encoding="utf-8")
+    file.write_text(json.dumps(record), encoding="utf-8")
     return file
 
 
@@ -72,9 +72,9 @@ def lock(tmp_path: Path) -> Path:
 def test_a_release_is_inside_or_outside_a_range(
     events: list[dict[str, str]], is_affected: bool, tmp_path: Path
 ) -> None:
-    (told,) = read_advisories(kept(tmp_path, advisory(events=events)))
-    assert affects(told, "pydantic", "2.13.0") is is_affected
-    assert affects(told, "annotated-types", "2.13.0") is False
+    (record,) = read_advisories(kept(tmp_path, advisory(events=events)))
+    assert affects(record, "pydantic", "2.13.0") is is_affected
+    assert affects(record, "annotated-types", "2.13.0") is False
 
 
 def test_an_affected_release_is_named_with_its_lock(
@@ -88,7 +88,7 @@ def test_an_affected_release_is_named_with_its_lock(
 
 
 @pytest.mark.parametrize(
-    "told",
+    "expected",
     [
         advisory(versions=["2.12.0"]),
         advisory("pydantic-core", versions=["2.13.0"]),
@@ -97,24 +97,24 @@ def test_an_affected_release_is_named_with_its_lock(
     ],
 )
 def test_an_unaffected_release_is_not_named(
-    told: Told, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
+    expected: Told, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    export = kept(tmp_path, told, advisory("other", versions=["1"]))
+    export = kept(tmp_path, expected, advisory("other", versions=["1"]))
     assert main([str(export), str(lock)]) == 0
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("told", [advisory(), advisory(events=[{"introduced": "not a version!"}])])
+@pytest.mark.parametrize("expected", [advisory(), advisory(events=[{"introduced": "not a version!"}])])
 def test_missing_data_in_an_advisory_does_not_count_as_unaffected(
-    told: Told, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
+    expected: Told, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(kept(tmp_path, told)), str(lock)]) == 1
+    assert main([str(kept(tmp_path, expected)), str(lock)]) == 1
     assert "may be affected" in capsys.readouterr().out
 
 
 def test_all_spellings_of_a_package_name_match(tmp_path: Path) -> None:
-    (told,) = read_advisories(kept(tmp_path, advisory("Annotated_Types", versions=["0.8.0"])))
-    assert affects(told, canonical("annotated.types"), "0.8.0") is True
+    (record,) = read_advisories(kept(tmp_path, advisory("Annotated_Types", versions=["0.8.0"])))
+    assert affects(record, canonical("annotated.types"), "0.8.0") is True
 
 
 @pytest.mark.parametrize("form", ["object", "lines", "vulns", "zip", "folder"])
@@ -186,7 +186,7 @@ def test_an_export_with_null_for_empty_values_is_read(
         {"package": {"ecosystem": "PyPI", "name": "pydantic"}, "ranges": None, "versions": None}
     ]
     assert main([str(kept(tmp_path, hit, about_nobody, unclear)), str(lock)]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].endswith("pydantic 2.13.0: TEST-2026-1: no summary")
-    assert len(told) == 2
-    assert "may be affected" in told[1]
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].endswith("pydantic 2.13.0: TEST-2026-1: no summary")
+    assert len(printed) == 2
+    assert "may be affected" in printed[1]

@@ -60,13 +60,13 @@ SCHEMA = {
 
 
 def test_the_bill_conforms_to_cyclonedx() -> None:
-    told = json.loads(bill(read_lock(LOCK), "1.2.3"))
-    Draft7Validator(SCHEMA).validate(told)
+    answer = json.loads(bill(read_lock(LOCK), "1.2.3"))
+    Draft7Validator(SCHEMA).validate(answer)
 
 
 def test_the_bill_names_every_release_of_the_lock_with_the_digests_of_its_files() -> None:
-    told = json.loads(bill(read_lock(LOCK), "1.2.3"))
-    named = {(one["name"], one["version"]): one["hashes"] for one in told["components"]}
+    answer = json.loads(bill(read_lock(LOCK), "1.2.3"))
+    named = {(one["name"], one["version"]): one["hashes"] for one in answer["components"]}
     pinned = read_lock(LOCK)
     assert set(named) == {(one.name, one.version) for one in pinned}
     assert sum(map(len, named.values())) == sum(len(one.digests) for one in pinned)
@@ -74,15 +74,15 @@ def test_the_bill_names_every_release_of_the_lock_with_the_digests_of_its_files(
 
 
 def test_the_dependencies_lead_from_the_product_to_every_release() -> None:
-    told = json.loads(bill(read_lock(LOCK), "1.2.3"))
-    rests_on = {one["ref"]: one["dependsOn"] for one in told["dependencies"]}
-    reached, waiting = set(), [told["metadata"]["component"]["bom-ref"]]
+    answer = json.loads(bill(read_lock(LOCK), "1.2.3"))
+    rests_on = {one["ref"]: one["dependsOn"] for one in answer["dependencies"]}
+    reached, waiting = set(), [answer["metadata"]["component"]["bom-ref"]]
     while waiting:
         ref = waiting.pop()
         if ref not in reached:
             reached.add(ref)
             waiting += rests_on[ref]
-    assert reached == {one["bom-ref"] for one in told["components"]} | {"pkg:pypi/table-controller@1.2.3"}
+    assert reached == {one["bom-ref"] for one in answer["components"]} | {"pkg:pypi/table-controller@1.2.3"}
 
 
 def test_the_same_release_gives_the_same_bytes_and_another_gives_different_ones(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_uninstalling_keeps_settings_and_data(machine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ({"PYTHON": "/no/python"}, "found no Python 3.11 or newer"),
         ({"WHEELHOUSE": "/no/wheels"}, "found no folder /no/wheels"),
@@ -88,11 +88,11 @@ def test_uninstalling_keeps_settings_and_data(machine: Path) -> None:
     ],
 )
 def test_mistakes_are_reported_before_anything_is_installed(
-    given: dict[str, str], told: str, tmp_path: Path
+    given: dict[str, str], expected: str, tmp_path: Path
 ) -> None:
     done = install(tmp_path, **given)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert expected in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -237,14 +237,14 @@ def test_nothing_gets_its_final_name_before_it_is_on_the_disk(
 
     assert done.returncode == 0, done.stderr
     release = os.readlink(root / OPT / "current")
-    told = [line.removeprefix(str(root)).lstrip("/") for line in synced.read_text().splitlines()]
-    assert told[0] == f"{OPT}/{release} whole=0 current=", "its files, before it is marked complete"
-    assert told[-2] == f"{OPT} whole=1 current=", (
+    order = [line.removeprefix(str(root)).lstrip("/") for line in synced.read_text().splitlines()]
+    assert order[0] == f"{OPT}/{release} whole=0 current=", "its files, before it is marked complete"
+    assert order[-2] == f"{OPT} whole=1 current=", (
         "what was compiled and installed since, before it is switched to"
     )
-    assert told[-1] == f"{OPT} whole=1 current={release}", "the switch, before anything runs"
+    assert order[-1] == f"{OPT} whole=1 current={release}", "the switch, before anything runs"
     laid = {path for path in (root / "etc").rglob("*") if path.is_file()}
-    assert {root / line.partition(" ")[0].removesuffix(".new") for line in told[1:-2]} >= laid
+    assert {root / line.partition(" ")[0].removesuffix(".new") for line in order[1:-2]} >= laid
     assert not list((root / "etc").rglob("*.new"))
 
 
@@ -457,7 +457,7 @@ def release_signed_in(checkout: Path, key: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "told"),
+    ("way", "expected"),
     [
         ("signed", ""),
         ("unsigned", "the release's signed list of files is missing"),
@@ -467,7 +467,7 @@ def release_signed_in(checkout: Path, key: Path) -> None:
     ],
 )
 def test_with_a_trusted_release_key_no_unsigned_release_is_switched_to(
-    way: str, told: str, tmp_path: Path
+    way: str, expected: str, tmp_path: Path
 ) -> None:
     """The files that pip installed are compared with the list that came with the checkout."""
     checkout, root, stub = tmp_path / "checkout", tmp_path / "root", tmp_path / "python"
@@ -493,8 +493,10 @@ def test_with_a_trusted_release_key_no_unsigned_release_is_switched_to(
     done = subprocess.run(
         [checkout / "systemd/install.sh", "install"], env=environ, capture_output=True, text=True, check=False
     )
-    assert told in done.stderr, done.stderr
-    assert (done.returncode, (root / OPT / "current").is_symlink()) == ((0, True) if not told else (2, False))
+    assert expected in done.stderr, done.stderr
+    assert (done.returncode, (root / OPT / "current").is_symlink()) == (
+        (0, True) if not expected else (2, False)
+    )
 
 
 LAYS_IN = """#!/bin/sh

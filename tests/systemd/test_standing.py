@@ -12,8 +12,8 @@ SOUND = [{"name": name, "ok": True, "says": "well"} for name in ("journal", "dev
 def status(*faults: str, failing: tuple[str, ...] = ()) -> str:
     """Return the status of a controller with these locking faults and these failing checks."""
     checks = [{**one, "ok": one["name"] not in failing} for one in SOUND]
-    told = [{"code": code, "found": "what was found", "locks": True} for code in faults]
-    return json.dumps({"faults": told, "self_test": checks})
+    reported = [{"code": code, "found": "what was found", "locks": True} for code in faults]
+    return json.dumps({"faults": reported, "self_test": checks})
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_an_upgrade_that_is_no_worse_stays(before: str, now: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "told"),
+    ("before", "now", "expected"),
     [
         (status(), "", "no controller"),
         ("", "", "no controller"),
@@ -40,9 +40,11 @@ def test_an_upgrade_that_is_no_worse_stays(before: str, now: str) -> None:
         (status(), status(failing=("devices",)), "self-test devices"),
     ],
 )
-def test_an_upgrade_that_is_worse_is_reported_with_the_difference(before: str, now: str, told: str) -> None:
+def test_an_upgrade_that_is_worse_is_reported_with_the_difference(
+    before: str, now: str, expected: str
+) -> None:
     (only,) = worse(before, now)
-    assert told in only
+    assert expected in only
 
 
 def test_a_fault_that_does_not_lock_causes_no_rollback() -> None:

@@ -33,15 +33,15 @@ def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
     settings = {"craps": CRAPS, "roulette": ROULETTE}[table]
     virtual = with_technician(settings, types_for(settings), seed=3, report=print)
     technician = Technician(virtual, settings.dice_table, settings.wheel)
-    told = {}
+    findings = {}
     for number, act in enumerate(acts_for(device, settings)):
         virtual._feed.clear()
         technician.do(act.lamp_text, 1_000_000_000 * (number + 1))
         for _, reading in virtual._feed:
             act.receive(reading)
         assert act.is_complete(60.0), act.lamp_text
-        told[act.lamp_text] = act.findings()
-    return told
+        findings[act.lamp_text] = act.findings()
+    return findings
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ publish:
 
 
 def test_a_settings_file_keeps_its_structure_and_loses_its_secrets() -> None:
-    told = bundle.settings_without_secrets(FILE, WORDS)
-    assert [secret for secret in SECRETS if secret in told] == []
-    kept = yaml.safe_load(told)
+    printed = bundle.settings_without_secrets(FILE, WORDS)
+    assert [secret for secret in SECRETS if secret in printed] == []
+    kept = yaml.safe_load(printed)
     assert kept["ruleset"] == "craps-12-034"
     assert kept["devices"]["cam"]["port"] == "/dev/cam"
     assert kept["devices"]["cam"]["key"] == bundle.LEFT_OUT
@@ -59,21 +59,21 @@ def test_everything_below_a_secret_name_is_left_out(text: str) -> None:
 )
 def test_values_under_an_unknown_key_are_left_out(text: str) -> None:
     """A misspelt key would not be in a list of secret names."""
-    told = bundle.settings_without_secrets(text, WORDS)
-    assert "hunter2" not in told
-    assert "4711" not in told
+    printed = bundle.settings_without_secrets(text, WORDS)
+    assert "hunter2" not in printed
+    assert "4711" not in printed
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (config_home() / "tables").glob("*.yaml")))
 def test_no_key_of_a_shipped_table_counts_as_unknown(name: str) -> None:
     text = (config_home() / "tables" / name).read_text(encoding="utf-8")
-    told = yaml.safe_load(bundle.settings_without_secrets(text, WORDS))
-    assert told == bundle.without_secrets(yaml.safe_load(text))
+    printed = yaml.safe_load(bundle.settings_without_secrets(text, WORDS))
+    assert printed == bundle.without_secrets(yaml.safe_load(text))
 
 
 def test_a_status_keeps_codes_and_figures_and_loses_foreign_text() -> None:
     """Text that a person typed, a board sent or a library reported cannot be cleaned reliably."""
-    told = bundle.status_without_free_text(
+    printed = bundle.status_without_free_text(
         {
             "headline": "locked: the wifi psk is hunter2",
             "locked": {"by": "supervisor", "who": "hunter2", "says": "PIN hunter2", "cause": ""},
@@ -82,17 +82,17 @@ def test_a_status_keeps_codes_and_figures_and_loses_foreign_text() -> None:
             "digests": {"program": HMAC},
         }
     )
-    assert "hunter2" not in str(told)
-    assert isinstance(told, dict)
-    assert told["faults"][0]["code"] == "test_failed"
-    assert told["devices"]["shoe"]["figures"]["frames"] == 3
-    assert told["digests"] == {"program": HMAC}
+    assert "hunter2" not in str(printed)
+    assert isinstance(printed, dict)
+    assert printed["faults"][0]["code"] == "test_failed"
+    assert printed["devices"]["shoe"]["figures"]["frames"] == 3
+    assert printed["digests"] == {"program": HMAC}
 
 
 def test_a_file_that_is_not_yaml_is_left_out_completely() -> None:
-    told = bundle.settings_without_secrets("key: [hunter2", WORDS)
-    assert "hunter2" not in told
-    assert told.startswith(bundle.LEFT_OUT)
+    printed = bundle.settings_without_secrets("key: [hunter2", WORDS)
+    assert "hunter2" not in printed
+    assert printed.startswith(bundle.LEFT_OUT)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_file_that_is_not_yaml_is_left_out_completely() -> None:
     ],
 )
 def test_a_log_line_loses_its_secret(line: str) -> None:
-    told = bundle.redact(line)
-    assert [secret for secret in SECRETS if secret in told] == []
-    assert bundle.LEFT_OUT in told
+    printed = bundle.redact(line)
+    assert [secret for secret in SECRETS if secret in printed] == []
+    assert bundle.LEFT_OUT in printed
 
 
 def test_the_archive_holds_each_part_as_a_file_for_its_owner_only() -> None:
@@ -139,18 +139,18 @@ WRONG_LINES = (
 def test_a_value_that_cannot_belong_to_its_key_is_left_out(line: str, key: str) -> None:
     """It may be a password that was written into the wrong line."""
     text = f"publish: {{mqtt: {{{line}}}}}\nruleset: craps-12-034\n"
-    told = bundle.settings_without_secrets(text, WORDS, {key})
-    assert "hunter2" not in told
-    assert "craps-12-034" in told
+    printed = bundle.settings_without_secrets(text, WORDS, {key})
+    assert "hunter2" not in printed
+    assert "craps-12-034" in printed
 
 
 @pytest.mark.parametrize(
     "host", ["ann:hunter2@broker", "ann:hu@nter2@broker:8883", "table:hunter2@db/settlement"]
 )
 def test_a_password_in_an_address_without_slashes_is_left_out(host: str) -> None:
-    told = bundle.settings_without_secrets(f"publish: {{mqtt: {{host: '{host}'}}}}", WORDS)
-    assert "nter2" not in told
-    assert host.rpartition("@")[2] in told
+    printed = bundle.settings_without_secrets(f"publish: {{mqtt: {{host: '{host}'}}}}", WORDS)
+    assert "nter2" not in printed
+    assert host.rpartition("@")[2] in printed
 
 
 def test_a_mistake_is_reported_without_the_value_found() -> None:

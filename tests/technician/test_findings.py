@@ -33,15 +33,15 @@ def telling(**answers: str) -> Machine:
 
 
 @pytest.mark.parametrize(
-    ("told", "state", "says"),
+    ("expected", "state", "says"),
     [
         ("throttled=0x0\n", "ok", "normal"),
         ("throttled=0x50005\n", "fault", "the supply voltage is too low; the processor is throttled"),
         ("error\n", "unchecked", "vcgencmd does not answer"),
     ],
 )
-def test_a_weak_supply_is_reported(told: str, state: str, says: str) -> None:
-    found = machine_checks.power(telling(vcgencmd=told))
+def test_a_weak_supply_is_reported(expected: str, state: str, says: str) -> None:
+    found = machine_checks.power(telling(vcgencmd=expected))
     assert (found.state, says in found.says) == (state, True)
 
 
@@ -64,7 +64,7 @@ UNIT = "LoadState=loaded\nActiveState={}\nSubState=x\nNRestarts={}\nWatchdogUSec
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("message", "expected"),
     [
         (UNIT.format("active", 0, "20s"), "ok"),
         (UNIT.format("active", 4, "20s"), "warning"),
@@ -72,8 +72,8 @@ UNIT = "LoadState=loaded\nActiveState={}\nSubState=x\nNRestarts={}\nWatchdogUSec
         ("LoadState=not-found\n", "unchecked"),
     ],
 )
-def test_a_unit_that_failed_is_reported_with_the_number_of_failures(told: str, expected: str) -> None:
-    assert states(list(machine_checks.units(telling(systemctl=told)))) == [expected] * 5
+def test_a_unit_that_failed_is_reported_with_the_number_of_failures(message: str, expected: str) -> None:
+    assert states(list(machine_checks.units(telling(systemctl=message)))) == [expected] * 5
 
 
 def test_a_unit_that_does_not_run_is_not_reported_for_its_watchdog() -> None:
@@ -117,8 +117,8 @@ def test_a_fault_is_reported_with_its_place_and_a_failed_journal_once_with_its_r
         ],
         "self_test": [{"name": "journal", "ok": False, "says": f"journal.db: {found}; free space on it"}],
     }
-    _, *told = machine_checks.controller(status, "")
-    assert [(one.about, one.says, one.remedy) for one in told] == [
+    _, *findings = machine_checks.controller(status, "")
+    assert [(one.about, one.says, one.remedy) for one in findings] == [
         ("active fault", f"journal_disk_full at journal.db: {found}", "free space on it")
     ]
 
@@ -135,8 +135,8 @@ def test_a_device_that_is_away_is_reported_once() -> None:
             {"name": "faults", "ok": False, "says": "device_missing"},
         ],
     }
-    told = [(found.about, found.says) for found in machine_checks.controller(status, "")]
-    assert told == [
+    findings = [(found.about, found.says) for found in machine_checks.controller(status, "")]
+    assert findings == [
         ("controller", "craps: answers, locked; its faults are below"),
         ("self-test devices", "not up: cam"),
     ]
@@ -180,8 +180,8 @@ def test_a_panels_library_that_is_not_installed_is_a_fault(
     monkeypatch.setattr(
         table_checks, "find_spec", lambda name: find_spec({"gpiod": package, "gpiozero": "json"}[name])
     )
-    (told,) = (finding for finding in table_checks.ports(settings, tmp_path) if "gpiod" in finding.says)
-    assert told.state == state
+    (findings,) = (finding for finding in table_checks.ports(settings, tmp_path) if "gpiod" in finding.says)
+    assert findings.state == state
 
 
 def test_the_users_groups_are_reported_with_what_they_permit_and_what_is_missing() -> None:
@@ -239,8 +239,8 @@ def test_the_packages_that_a_table_needs_follow_from_its_file() -> None:
 
 def test_a_missing_package_is_a_fault_only_if_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(machine_checks.PACKAGES, "mqtt", ("no_such_package",))
-    told = {found.about: found.state for found in machine_checks.extras({"mqtt"})}
-    assert told["extra mqtt"] == "fault"
+    findings = {found.about: found.state for found in machine_checks.extras({"mqtt"})}
+    assert findings["extra mqtt"] == "fault"
     assert {found.about: found.state for found in machine_checks.extras(())}["extra mqtt"] == "ok"
 
 
@@ -263,9 +263,9 @@ def test_a_journal_shorter_than_its_head_says_is_a_fault(tmp_path: Path, left: s
     else:
         shutil.rmtree(tmp_path / "table")
     options = Options(table="craps", journal=tmp_path / "table", socket=tmp_path / "control.sock", head=head)
-    told = {found.about: found for found in table_checks.journal_folder(options, {})}
-    assert told["journal"].state == "fault"
-    assert f"as {head} records" in told["journal"].says
+    findings = {found.about: found for found in table_checks.journal_folder(options, {})}
+    assert findings["journal"].state == "fault"
+    assert f"as {head} records" in findings["journal"].says
 
 
 @pytest.mark.parametrize("sealed", [True, False])
@@ -276,10 +276,10 @@ def test_a_key_sealed_for_the_service_is_not_reported_missing(tmp_path: Path, se
     if sealed:
         credential.touch()
     options = Options(table="craps", journal=tmp_path, socket=tmp_path / "none", head=rig.place.head)
-    told = {found.about: found for found in table_checks.journal_folder(options, {}, credential)}
+    findings = {found.about: found for found in table_checks.journal_folder(options, {}, credential)}
     assert not options.key_file.exists()
-    assert ("signing key" in told) is sealed
-    assert told["files and groups"].state == ("ok" if sealed else "fault")
+    assert ("signing key" in findings) is sealed
+    assert findings["files and groups"].state == ("ok" if sealed else "fault")
 
 
 def test_a_file_that_is_not_a_journal_is_a_fault(tmp_path: Path) -> None:

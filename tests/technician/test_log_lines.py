@@ -90,8 +90,8 @@ PLACES = (
 def test_no_form_of_secret_passes_wherever_it_is(place: str) -> None:
     assert len(SHAPES) > 33
     for head in (AT, ""):
-        told = {shape: known_log_lines(head + place.format(shape), NAMES) for shape in SHAPES}
-        assert [shape for shape, line in told.items() if SECRET in line] == []
+        printed = {shape: known_log_lines(head + place.format(shape), NAMES) for shape in SHAPES}
+        assert [shape for shape, line in printed.items() if SECRET in line] == []
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_the_machines_name_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("<6>craps: session 3 after row 812, 0.2.0 sha256:" + "ab" * 32, None),
         ("<6>/var/lib/table/journal.db: sound: 812 rows, 300 outcomes", None),
@@ -124,8 +124,8 @@ def test_the_machines_name_is_left_out() -> None:
         ("KeyError: 'seat'", f"KeyError: {LEFT_OUT}"),
     ],
 )
-def test_what_support_needs_is_included(line: str, told: str | None) -> None:
-    expected = told or line.removeprefix("<6>")
+def test_what_support_needs_is_included(line: str, message: str | None) -> None:
+    expected = message or line.removeprefix("<6>")
     assert known_log_lines(AT + line, NAMES) == f"2026-11-28T13:00:00+0000 tablectl[123]: {expected}\n"
 
 
@@ -138,10 +138,10 @@ def test_the_known_messages_without_values_are_those_that_the_program_writes() -
 
 def test_a_fault_is_included_by_its_code_and_place_without_the_value_found() -> None:
     fault = Fault("device_missing", "cam, wall-left", f"not up: {SECRET}")
-    told = known_log_lines(f"{AT}<3>began: {fault}", NAMES)
-    assert "began: cam, wall-left: " in told
-    assert "[device_missing]" in told
-    assert LEFT_OUT in told
+    printed = known_log_lines(f"{AT}<3>began: {fault}", NAMES)
+    assert "began: cam, wall-left: " in printed
+    assert "[device_missing]" in printed
+    assert LEFT_OUT in printed
 
 
 def test_unknown_lines_are_counted() -> None:

@@ -22,13 +22,13 @@ RESTING_S = 16.0
 
 
 def spins(wheel: Wheel, rng: Random, count: int = 3, missed: float = 0.03) -> list[AnyReading]:
-    told: list[AnyReading] = []
+    reported: list[AnyReading] = []
     for number in range(count):
         hand = croupier_at(rng, wheel, number * 160.0)
         spin = hand.spin(rng.uniform(14, 28))
         spin.faults.missed, spin.faults.doubled = missed, 0.02
-        told += [reading for _, reading in hand.sensed("spin", spin)[0]]
-    return told
+        reported += [reading for _, reading in hand.sensed("spin", spin)[0]]
+    return reported
 
 
 def resting(wheel: Wheel, rng: Random, number: str) -> list[AnyReading]:
@@ -78,8 +78,8 @@ def test_the_angles_in_a_recordings_header_are_found_from_its_readings(name: str
         wheel, readings = log.header.wheel, [reading for reading in log if reading.dev == "wheel"]
     assert wheel is not None
     found = calibrate_wheel(readings, guessed(wheel))
-    for told, true in zip(beams_of(found), wheel.beams_deg, strict=True):
-        assert abs(angle_difference_deg(told, true)) < 0.5
+    for measured, true in zip(beams_of(found), wheel.beams_deg, strict=True):
+        assert abs(angle_difference_deg(measured, true)) < 0.5
     assert found.values["wheel", "drop_rev_per_s"] == pytest.approx(wheel.drop_rev_per_s, rel=0.05)
     assert ("wheel", "rotor_index_deg") not in found.values
 
@@ -95,32 +95,32 @@ def test_a_beam_that_never_saw_the_ball_is_named() -> None:
 def test_one_short_spin_is_too_little() -> None:
     rng = Random(4)
     hand = croupier_at(rng, EUROPEAN, 0.0)
-    told = [reading for _, reading in hand.sensed("spin", hand.spin(5.0))[0]]
+    readings = [reading for _, reading in hand.sensed("spin", hand.spin(5.0))[0]]
     with pytest.raises(UnfitError, match=r"found \d+ usable passes of beam \d, expected 12"):
-        calibrate_wheel(told, EUROPEAN)
+        calibrate_wheel(readings, EUROPEAN)
 
 
 def test_with_a_rotor_at_rest_the_balls_direction_stays_open() -> None:
-    told = [reading for reading in spins(EUROPEAN, Random(5)) if isinstance(reading, BallBeam)]
+    reported = [reading for reading in spins(EUROPEAN, Random(5)) if isinstance(reading, BallBeam)]
     with pytest.raises(UnfitError, match="found no index pulse"):
-        calibrate_wheel(told, EUROPEAN)
+        calibrate_wheel(reported, EUROPEAN)
 
 
 def test_random_pulses_are_not_a_ball() -> None:
     rng = Random(6)
-    told = [r for r in spins(EUROPEAN, rng) if not (isinstance(r, BallBeam) and r.beam == 2)]
-    last_us = max(reading.t for reading in told)
-    told += [BallBeam(t=rng.randrange(last_us), dev="wheel", beam=2) for _ in range(600)]
+    reported = [r for r in spins(EUROPEAN, rng) if not (isinstance(r, BallBeam) and r.beam == 2)]
+    last_us = max(reading.t for reading in reported)
+    reported += [BallBeam(t=rng.randrange(last_us), dev="wheel", beam=2) for _ in range(600)]
     with pytest.raises(UnfitError, match=r"beam 2 scattered by \d+"):
-        calibrate_wheel(told, EUROPEAN)
+        calibrate_wheel(reported, EUROPEAN)
 
 
 def test_a_ball_that_hopped_gives_no_index_angle() -> None:
     rng = Random(7)
-    told = [r for r in spins(EUROPEAN, rng) if not isinstance(r, PocketBall)]
+    readings = [r for r in spins(EUROPEAN, rng) if not isinstance(r, PocketBall)]
     with pytest.raises(UnfitError, match="found 0 reads placed"):
-        calibrate_wheel(told, EUROPEAN, number="0")
+        calibrate_wheel(readings, EUROPEAN, number="0")
     one, other = resting(EUROPEAN, rng, "0"), resting(EUROPEAN, rng, "10")
     later = [msgspec.structs.replace(reading, t=reading.t + 600_000_000) for reading in other]
     with pytest.raises(UnfitError, match="did the ball stay in its pocket"):
-        calibrate_wheel(told, EUROPEAN, resting=[*one, *later], number="0")
+        calibrate_wheel(readings, EUROPEAN, resting=[*one, *later], number="0")

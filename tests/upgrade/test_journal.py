@@ -100,10 +100,10 @@ def test_verify_reports_the_rows_that_no_signature_authenticates(
     old_table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["journal", "verify", "--journal", str(old_table)])
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert code == 0
-    assert "sound" not in told
-    assert "in order, not all signed" in told
-    assert "not authenticated: rows 45 to 46, after the last signature" in told
-    assert "journal.head is unsigned" in told
-    assert "only the journal itself says so" in told
+    assert "sound" not in printed
+    assert "in order, not all signed" in printed
+    assert "not authenticated: rows 45 to 46, after the last signature" in printed
+    assert "journal.head is unsigned" in printed
+    assert "only the journal itself says so" in printed

@@ -113,22 +113,22 @@ class Pair:
 
     def waiting(self) -> int:
         """Return how many outcomes the engine has not acknowledged."""
-        told = self.table.ask(do="outbox")["outbox"]
-        assert isinstance(told, list)
-        return len(told)
+        answer = self.table.ask(do="outbox")["outbox"]
+        assert isinstance(answer, list)
+        return len(answer)
 
     def faults(self) -> set[str]:
-        told = self.table.status()["faults"]
-        assert isinstance(told, list)
-        return {str(fault["code"]) for fault in told}
+        reported = self.table.status()["faults"]
+        assert isinstance(reported, list)
+        return {str(fault["code"]) for fault in reported}
 
     def bets(self, key: str) -> tuple[int, str]:
         """Bet on the field as staff; return the status and the answer's text."""
         for path, body in (("/players", {"player": "ann"}), ("/players/ann/deposits", {"cents": 1_000})):
             self.engine.ask("POST", path, body, token=self.token, key=f"{key}{len(path)}")
         bet = {"id": key, "player": "ann", "wager": "field", "amount": 100}
-        status, told = self.engine.ask("POST", "/tables/craps/wagers", bet, token=self.token, key=key)
-        return status, str(told)
+        status, answer = self.engine.ask("POST", "/tables/craps/wagers", bet, token=self.token, key=key)
+        return status, str(answer)
 
     def close(self) -> None:
         self.engine.close()

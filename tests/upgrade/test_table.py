@@ -9,9 +9,9 @@ from tests.publish.broker import free_port
 
 
 def faults(table: Table) -> set[str]:
-    told = table.status()["faults"]
-    assert isinstance(told, list)
-    return {str(fault["code"]) for fault in told}
+    reported = table.status()["faults"]
+    assert isinstance(reported, list)
+    return {str(fault["code"]) for fault in reported}
 
 
 def test_a_table_continues_after_an_upgrade(tmp_path: Path, old_table: Path) -> None:
@@ -27,9 +27,9 @@ def test_a_table_continues_after_an_upgrade(tmp_path: Path, old_table: Path) -> 
         until(lambda: unlocked_at(table) > 15, "the table to be unlocked in its new session")
         until(lambda: table.ask(do="outbox")["outbox"] == [], "the engine to take the waiting outcomes")
         assert faults(table) == set()
-        told = [row.name for row in table.rows()]
-        assert told.count("journal.accepted") == 1
-        assert "roll.review" in told, "the throw that was cut off must be under review"
+        published = [row.name for row in table.rows()]
+        assert published.count("journal.accepted") == 1
+        assert "roll.review" in published, "the throw that was cut off must be under review"
     finally:
         assert table.terminate() == 0
     assert settled(table) >= unlocked_at(table)

@@ -142,9 +142,9 @@ def test_a_script_that_ends_is_down_and_its_partial_line_is_dropped() -> None:
 
 def test_a_script_that_sends_too_much_is_a_fault_and_costs_no_more_than_its_budget() -> None:
     made = camera(max_per_s=100)
-    told = [reading for n in range(200) for reading in made.receive(10_000 + n * 1000, line(POINT))]
-    assert sum(isinstance(reading, DieAt) for reading in told) <= 71
-    assert "babbling" in codes(told)
+    reported = [reading for n in range(200) for reading in made.receive(10_000 + n * 1000, line(POINT))]
+    assert sum(isinstance(reading, DieAt) for reading in reported) <= 71
+    assert "babbling" in codes(reported)
 
 
 def test_dropped_bytes_count_as_missed_readings() -> None:
@@ -205,12 +205,12 @@ class TestItsOwnClock:
     def test_a_clock_that_was_set_is_followed_after_three_lines(self) -> None:
         made = camera(clock="own")
         said(made, 5000, kind="alive", t=50_000_000)
-        told = [
+        answer = [
             reading
             for n in range(4)
             for reading in said(made, 60_000 + n * 60_000, kind="alive", t=n * 60_000)
         ]
-        assert codes(told) == ["bad_clock", "bad_clock", "bad_clock"]
+        assert codes(answer) == ["bad_clock", "bad_clock", "bad_clock"]
         assert codes(made.tick(SECOND_US)) == ["up"]
 
 

@@ -110,9 +110,9 @@ def test_a_spin_sensed_by_the_boards_over_bad_cables_is_settled(place: Place) ->
     # R-PAY-8, R-PAY-12: even and the second dozen pay 1 to 1 as printed; odd loses
     assert place.settled() == CHIPS + STAKE
     assert place.table.terminate() == 0
-    told = place.outcomes("spin.", "bets.")
-    assert [one["type"] for one in told] == ["bets.closed", "spin.called", "bets.opened"]
-    closed, called = (one["data"] for one in told[:2])
+    published = place.outcomes("spin.", "bets.")
+    assert [one["type"] for one in published] == ["bets.closed", "spin.called", "bets.opened"]
+    closed, called = (one["data"] for one in published[:2])
     assert isinstance(closed, dict)
     assert closed["cause"] == "dealer"
     assert msgspec.convert(called, SpinCalled, strict=False).number == PRINTED

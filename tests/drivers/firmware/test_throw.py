@@ -73,7 +73,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
     """Return the orders for each board's process in a throw, with the time at which the throw happens."""
     rng = random.Random(SEED)
-    told: dict[str, list[tuple[int, str]]] = {
+    lines: dict[str, list[tuple[int, str]]] = {
         name: [] for name in ("cam", "wall-left", "wall-right", "console")
     }
     start_us = min(reading.t for _, reading in feed) - LEAD_US
@@ -83,18 +83,18 @@ def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
             case WallImpact():
                 hit = Hit(reading.pos_mm, rng.uniform(20, 130), max(0.3, reading.peak / HARD), PRESS_US)
                 signals = heard(hit, rng)
-                board = told[reading.dev]
+                board = lines[reading.dev]
                 board += [(at_us + us, f"{SENSORS[n]} {0 if on else 1}") for n, on, us in signals.edges]
                 board.append((at_us, f"peak {signals.peak}"))
             case Input():
-                told["console"] += [
+                lines["console"] += [
                     (at_us, f"{COLLECTED} 0"), (at_us + PRESSED_US, f"{COLLECTED} 1"),
                 ]  # fmt: skip
             case _:
                 kind, fields = to_texts(reading)
                 words = " ".join(f"{name}={value}" for name, value in fields.items())
-                told["cam"].append((arrived_us - start_us, f"say {kind} {at_us} {{at}} {words}"))
-    return told
+                lines["cam"].append((arrived_us - start_us, f"say {kind} {at_us} {{at}} {words}"))
+    return lines
 
 
 @pytest.mark.live
@@ -108,10 +108,10 @@ def test_a_throw_sensed_by_four_boards_over_bad_cables_is_settled(place: Place) 
     place.bet(wager="dont_pass")
     place.bet(wager="any7")
     until(place.well, "all boards to be up")
-    for name, told in orders(feed).items():
+    for name, lines in orders(feed).items():
         board = place.boards[name]
         board.order("hold")
-        for at_us, words in sorted(told):
+        for at_us, words in sorted(lines):
             board.order(words.format(at=at_us) if "{at}" in words else f"{words} {at_us}")
         board.order("ready")
         board.shown("ready")

@@ -169,33 +169,33 @@ class Bench:
         self.device = device
         self.port = port
         self.time = time
-        self.told: list[AnyReading] = []
+        self.reported: list[AnyReading] = []
 
     def open(self) -> "Bench":
-        self.told += self.device.start(self.time.us)
+        self.reported += self.device.start(self.time.us)
         self.port.open()
-        self.told += self.device.opened(self.time.us)
+        self.reported += self.device.opened(self.time.us)
         self.turn()
         return self
 
     def close(self) -> None:
         self.port.close()
-        self.told += self.device.closed(self.time.us, "port_fault", "the scene closed it")
+        self.reported += self.device.closed(self.time.us, "port_fault", "the scene closed it")
 
     def turn(self) -> None:
         """Pass on orders and events, and let the device do what is due."""
-        self.told += self.device.tick(self.time.us)
+        self.reported += self.device.tick(self.time.us)
         if self.device.take_reopen():
             self.close()
             self.port.open()
-            self.told += self.device.opened(self.time.us)
+            self.reported += self.device.opened(self.time.us)
         orders = self.device.take_output()
         if orders:
             self.port.write(orders)
         self.port.wake()
         said = self.port.read()
         if said:
-            self.told += self.device.receive(self.time.us, said)
+            self.reported += self.device.receive(self.time.us, said)
 
     def to(self, t_us: int) -> "Bench":
         """Advance time to this moment, taking a turn whenever something is due."""
@@ -213,14 +213,14 @@ class Bench:
         return self.to(self.time.us + us)
 
     def of(self, kind: type[R]) -> list[R]:
-        return [reading for reading in self.told if isinstance(reading, kind)]
+        return [reading for reading in self.reported if isinstance(reading, kind)]
 
     def faults(self) -> list[tuple[str, str | int]]:
         return [(reading.dev, reading.code) for reading in self.of(DeviceFault)]
 
     def health(self) -> list[str]:
         kinds = (DeviceUp, DeviceDown, DeviceFault)
-        return [f"{type(r).__name__} {r.code}" for r in self.told if isinstance(r, kinds)]
+        return [f"{type(r).__name__} {r.code}" for r in self.reported if isinstance(r, kinds)]
 
 
 class BeamsBench(Bench):

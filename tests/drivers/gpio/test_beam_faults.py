@@ -75,12 +75,12 @@ def test_a_chattering_line_is_polled_only_periodically(wheel: BeamsBench) -> Non
     for n in range(900):
         wheel.kernel.drive(5, n % 2 == 0, wheel.time.us)
         wheel.time.us += 500
-        wheel.told += wheel.device.tick(wheel.time.us)
+        wheel.reported += wheel.device.tick(wheel.time.us)
         orders = wheel.device.take_output()
         looks += orders.count(ReadLevel(5)) if n >= 205 else 0
         wheel.port.write(orders)
         wheel.port.wake()
-        wheel.told += wheel.device.receive(wheel.time.us, wheel.port.read())
+        wheel.reported += wheel.device.receive(wheel.time.us, wheel.port.read())
     assert wheel.lines_babbling() == ["beam-0"]
     assert looks <= 1
 
@@ -111,7 +111,7 @@ def test_a_level_ahead_of_its_edge_is_not_a_missed_edge(wheel: BeamsBench) -> No
 
 
 def test_dropped_edges_are_a_fault(wheel: BeamsBench) -> None:
-    wheel.told += wheel.device.overflowed(wheel.time.us, 1234)
+    wheel.reported += wheel.device.overflowed(wheel.time.us, 1234)
     wheel.after(100_000)
     assert wheel.faults() == [("wheel", "lost_edges")] * len(wheel.faults())
     assert "lost 1234 edges of all lines" in wheel.of(DeviceFault)[0].reason

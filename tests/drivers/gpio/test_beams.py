@@ -20,7 +20,7 @@ from tests.drivers.gpio.rig import SECOND, BeamsBench, beams, timed, times, whee
 
 def test_a_device_is_down_until_its_lines_are_known() -> None:
     bench = BeamsBench(wheel_settings(beams(2)))
-    bench.told += bench.device.start(bench.time.us)
+    bench.reported += bench.device.start(bench.time.us)
     assert bench.health() == ["DeviceDown starting"]
     bench.open().after(1000)
     assert bench.health()[-1] == "DeviceUp up"
@@ -39,8 +39,8 @@ def test_a_fault_from_while_the_device_was_down_is_reported_again_when_it_is_up(
     device = BeamsBench(wheel_settings(beams(1))).device
     device.start(1000)
     device.opened(1000)
-    told = [*device.overflowed(2000, 7), *device.receive(3000, (Level(5, False, 3000),))]
-    assert [type(reading) for reading in told] == [DeviceFault, DeviceUp, DeviceFault]
+    reported = [*device.overflowed(2000, 7), *device.receive(3000, (Level(5, False, 3000),))]
+    assert [type(reading) for reading in reported] == [DeviceFault, DeviceUp, DeviceFault]
 
 
 def test_a_ball_that_cuts_a_beam_is_reported_once_at_the_middle_of_its_pulse(wheel: BeamsBench) -> None:
@@ -121,8 +121,10 @@ def test_edges_dropped_by_the_kernel_are_a_fault_and_not_counted(wheel: BeamsBen
     (lost,) = wheel.of(DeviceFault)
     assert lost.code == "lost_edges"
     assert "beam-0 (GPIO5) lost 8 edges" in lost.reason
-    told = times(wheel.of(BallBeam))[1:]
-    assert told == [starved_us + n * 100_000 + 2000 for n in range(5, 12)], "after the first complete pulse"
+    reported = times(wheel.of(BallBeam))[1:]
+    assert reported == [starved_us + n * 100_000 + 2000 for n in range(5, 12)], (
+        "after the first complete pulse"
+    )
 
 
 def test_a_loss_carries_the_time_from_which_edges_are_missing(wheel: BeamsBench) -> None:
@@ -222,10 +224,10 @@ def test_the_drop_is_reported_at_once_and_once(wheel: BeamsBench) -> None:
 
 def test_a_thread_that_hangs_takes_the_device_down_and_reopens_it(wheel: BeamsBench) -> None:
     start_us = wheel.time.us
-    told = []
+    readings = []
     for n in range(30):
-        told += wheel.device.tick(start_us + n * 100_000)
-    (down,) = told
+        readings += wheel.device.tick(start_us + n * 100_000)
+    (down,) = readings
     assert isinstance(down, DeviceDown)
     assert down.code == "silent"
     assert wheel.device.take_reopen()
@@ -238,10 +240,10 @@ def test_reopened_lines_start_from_an_unknown_state(wheel: BeamsBench) -> None:
     wheel.after(5000)
     wheel.drive("beam-1", active=True)
     wheel.close()
-    assert isinstance(wheel.told[-1], DeviceDown)
+    assert isinstance(wheel.reported[-1], DeviceDown)
     wheel.kernel.active.clear()
     wheel.port.open()
-    wheel.told += wheel.device.opened(wheel.time.us)
+    wheel.reported += wheel.device.opened(wheel.time.us)
     wheel.after(50_000)
     assert wheel.health()[-1] == "DeviceUp up"
     wheel.pulse("beam-1", 4000)

@@ -200,13 +200,13 @@ def test_no_events_in_any_order_raise_or_leave_work_undone(said: list[LineEvents
 def test_line_numbers_wrap_as_the_kernels_do() -> None:
     bench = BeamsBench(wheel_settings(beams(1)))
     bench.open().after(10_000)
-    bench.told += bench.device.overflowed(bench.time.us, 1)
+    bench.reported += bench.device.overflowed(bench.time.us, 1)
     bench.kernel.lines[5].seq = 2**32 - 2
     bench.after(50_000)
     for seq, active in ((2**32 - 1, True), (0, False)):
         t_us = bench.time.us
         bench.kernel.active[5] = active
-        bench.told += bench.device.receive(t_us, (Edge(5, active, seq, t_us),))
+        bench.reported += bench.device.receive(t_us, (Edge(5, active, seq, t_us),))
         bench.after(4000)
     assert len(bench.of(BallBeam)) == 1
     assert [fault.code for fault in bench.of(DeviceFault)] == ["lost_edges"]

@@ -76,13 +76,13 @@ def test_due_work_is_done_and_a_silent_devices_port_is_reopened() -> None:
     hub, outlets = table()
     hub.start(0)
     hub.take(Arrival("wheel", 0, LinkUp("/dev/pts/1")))
-    told: list[AnyReading] = []
+    reported: list[AnyReading] = []
     now_us = 0
     while now_us < 11_000_000:
         now_us = hub.next_deadline() or now_us
         assert now_us == min(filter(None, (device.next_deadline() for device in hub)))
-        told += hub.tick(now_us)
-    assert codes(told) == [("wheel", "no_hello")]
+        reported += hub.tick(now_us)
+    assert codes(reported) == [("wheel", "no_hello")]
     assert (outlets["wheel"].reopened, outlets["cam"].reopened) == (1, 0)
     assert len(outlets["wheel"].sent) > 40
 

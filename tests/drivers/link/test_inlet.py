@@ -71,8 +71,8 @@ def test_several_threads_lose_nothing_unreported() -> None:
     arrivals += drained(inlet)
     for name in "abc":
         mine = [arrival.event for arrival in arrivals if arrival.source == name]
-        told = sum(event.lost for event in mine if isinstance(event, Overflow))
-        assert sum(len(event) for event in mine if isinstance(event, bytes)) + told == 4000
+        reported = sum(event.lost for event in mine if isinstance(event, Overflow))
+        assert sum(len(event) for event in mine if isinstance(event, bytes)) + reported == 4000
 
 
 @settings(derandomize=True, max_examples=50, deadline=None)

@@ -45,25 +45,25 @@ class Wired:
         self.board = NodeEnd(
             hello or Hello("cam", "1.0", "B" * 16, {0: ("die_at",)}, ("lamp",), 16), "A" * 16
         )
-        self.told: list[AnyReading] = self.device.start(self.now_us) + self.device.opened(self.now_us)
+        self.reported: list[AnyReading] = self.device.start(self.now_us) + self.device.opened(self.now_us)
 
     def after(self, more_us: int) -> list[AnyReading]:
-        told: list[AnyReading] = []
+        reported: list[AnyReading] = []
         end_us = self.now_us + more_us
         while self.now_us < end_us:
             self.now_us += STEP_US
-            told += self.device.tick(self.now_us)
+            reported += self.device.tick(self.now_us)
             commands = self.board.receive(self.now_us + 200, self.device.take_output())
             for command in commands:
                 self.board.acknowledge(self.now_us + 200, command.number)
             self.board.tick(self.now_us + 200)
-            told += self.device.receive(self.now_us + 400, self.board.take_output())
-        self.told += told
-        return told
+            reported += self.device.receive(self.now_us + 400, self.board.take_output())
+        self.reported += reported
+        return reported
 
     def up(self) -> "Wired":
         self.after(500_000)
-        assert isinstance(self.told[-1], DeviceUp), self.told
+        assert isinstance(self.reported[-1], DeviceUp), self.reported
         return self
 
     def say(self, kind: str, channel: int = 0, **fields: str) -> list[AnyReading]:
@@ -102,8 +102,8 @@ def test_a_channel_is_a_device_of_the_table_with_its_wall() -> None:
 def test_an_impossible_channel_counts_as_a_missed_reading(channel: int, fields: dict[str, str]) -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", channels=WALLS)).up()
     wired.board.reading(wired.now_us, "wall_impact", fields, channel=channel)
-    told = wired.after(STEP_US)
-    assert {(type(reading), reading.dev) for reading in told} == {
+    reported = wired.after(STEP_US)
+    assert {(type(reading), reading.dev) for reading in reported} == {
         (DeviceDown, "cam"),
         (DeviceDown, "wall-left"),
         (DeviceDown, "wall-right"),
@@ -139,9 +139,9 @@ def test_an_impossible_reading_is_reported_as_missed_with_the_reason(
         build_reading(kind, fields, "cam", 0, 0, text_values=True)
     wired = Wired().up()
     wired.board.reading(wired.now_us, kind, fields)
-    (told,) = wired.after(STEP_US)
-    assert isinstance(told, DeviceDown)
-    assert told.code == "bad_reading"
+    (reported,) = wired.after(STEP_US)
+    assert isinstance(reported, DeviceDown)
+    assert reported.code == "bad_reading"
 
 
 def test_after_a_bad_reading_the_node_recovers_within_half_a_second() -> None:
@@ -231,14 +231,16 @@ def test_a_node_reports_its_own_faults() -> None:
 def test_a_channel_with_a_wall_of_its_own_reports_its_health_without_one() -> None:
     hello = Hello("cam", "1.0", "B" * 16, {1: ("wall_impact",), 2: ("wall_impact",)}, (), 16)
     wired = Wired(NodeSettings(node="cam", port="/dev/table-cam", channels=WALLS), hello).up()
-    told = wired.say("device_down", 1, reason="cable broken")
-    assert [(r.dev, r.reason) for r in told if isinstance(r, DeviceDown)] == [("wall-left", "cable broken")]
+    reported = wired.say("device_down", 1, reason="cable broken")
+    assert [(r.dev, r.reason) for r in reported if isinstance(r, DeviceDown)] == [
+        ("wall-left", "cable broken")
+    ]
 
 
 def test_a_node_that_cannot_send_its_required_readings_is_not_up() -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", reads=("die_at", "die_rest")))
     wired.after(500_000)
-    last = wired.told[-1]
+    last = wired.reported[-1]
     assert isinstance(last, DeviceDown)
     assert (last.code, last.reason.split(";")[0]) == ("lacks", "node cam can't send die_rest")
 
@@ -261,8 +263,8 @@ def test_a_silent_node_has_its_port_reopened_once() -> None:
     assert not wired.device.take_reopen()
 
 
-def impacts(told: list[AnyReading]) -> list[float]:
-    return [reading.peak for reading in told if isinstance(reading, WallImpact)]
+def impacts(reported: list[AnyReading]) -> list[float]:
+    return [reading.peak for reading in reported if isinstance(reading, WallImpact)]
 
 
 def test_an_impact_weaker_than_the_threshold_is_noise_and_is_counted() -> None:
@@ -271,10 +273,10 @@ def test_an_impact_weaker_than_the_threshold_is_noise_and_is_counted() -> None:
     channel = ChannelSettings(dev="wall-left", fields={"wall": "left"}, least_peak=70.5)
     mounted = Wired(NodeSettings(node="cam", port="x", channels={1: channel}), hello).up()
     for wired, number in ((alone, 0), (mounted, 1)):
-        told: list[AnyReading] = []
+        reported: list[AnyReading] = []
         for peak in ("70", "71", "12"):
-            told += wired.say("wall_impact", channel=number, wall="left", pos_mm="5", peak=peak)
-        assert impacts(told) == [71]
+            reported += wired.say("wall_impact", channel=number, wall="left", pos_mm="5", peak=peak)
+        assert impacts(reported) == [71]
         assert wired.device.status()["soft_impacts"] == 2
 
 
@@ -308,7 +310,7 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, object], complai
 def test_a_key_in_the_settings_seals_the_link() -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", key="00" * 16))
     wired.after(500_000)
-    last = wired.told[-1]
+    last = wired.reported[-1]
     assert isinstance(last, DeviceDown)
     assert last.code == "wrong_key"
 

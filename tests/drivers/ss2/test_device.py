@@ -125,7 +125,7 @@ def test_a_lost_link_is_reported_and_a_partial_line_is_dropped() -> None:
     ],
 )
 def test_faults_are_reported_by_their_code(lines: list[str], code: str) -> None:
-    assert [told for told in kinds(heard(lines)) if told[0] == "fault"] == [("fault", code)]
+    assert [answers for answers in kinds(heard(lines)) if answers[0] == "fault"] == [("fault", code)]
 
 
 def test_an_impossible_rotor_speed_is_a_fault_until_the_speed_is_right_again_in_play() -> None:
@@ -139,8 +139,8 @@ def test_an_impossible_rotor_speed_is_a_fault_until_the_speed_is_right_again_in_
 
 def test_a_self_test_fault_stays_until_the_next_self_test_finds_nothing() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
-    told = heard([frame(6, 9, "31", rpm=0), "*F 11", "*F 22"], wheel=wheel)
-    assert kinds(told)[1:] == [("fault", "self_test_11"), ("fault", "self_test_22")]
+    answers = heard([frame(6, 9, "31", rpm=0), "*F 11", "*F 22"], wheel=wheel)
+    assert kinds(answers)[1:] == [("fault", "self_test_11"), ("fault", "self_test_22")]
     assert wheel.status()["troubles"] == ["self_test_11", "self_test_22"]
     assert kinds(heard(["*F 0"], wheel=wheel)) == [("up", "up")]
 
@@ -149,8 +149,8 @@ def test_each_code_of_the_self_test_has_its_own_remedy_and_an_unknown_one_refers
     remedies = [TYPE.causes[f"self_test_{code}"].do for code in SELF_TEST if code]
     assert len(set(remedies)) == len(remedies)
     assert all(remedy.endswith("then: tablectl approve device") for remedy in remedies)
-    (told,) = [reading for reading in heard(["*F 77"]) if isinstance(reading, DeviceFault)]
-    assert (told.code, told.reason.partition(";")[0]) == ("self_test", "self-test: unknown code 77")
+    (answers,) = [reading for reading in heard(["*F 77"]) if isinstance(reading, DeviceFault)]
+    assert (answers.code, answers.reason.partition(";")[0]) == ("self_test", "self-test: unknown code 77")
 
 
 def test_every_fault_of_a_wheel_says_what_to_do_about_it() -> None:
@@ -161,10 +161,10 @@ def test_every_fault_of_a_wheel_says_what_to_do_about_it() -> None:
         "*Y;1;123;29",
         "*F 21",
     ]
-    told = [reading for reading in heard(lines) if isinstance(reading, DeviceFault)]
-    codes = [reading.code for reading in told]
+    answers = [reading for reading in heard(lines) if isinstance(reading, DeviceFault)]
+    codes = [reading.code for reading in answers]
     assert codes == ["rotor_speed", "component", "power_cycle", "licence", "self_test_21"]
-    for reading in told:
+    for reading in answers:
         assert reading.reason.endswith(f"; {TYPE.causes[str(reading.code)].do}")
 
 
@@ -188,7 +188,7 @@ def test_a_fault_that_lasts_is_reported_once_a_game() -> None:
     ],
 )
 def test_normal_states_are_not_faults(lines: list[str]) -> None:
-    assert [told for told in kinds(heard(lines)) if told[0] == "fault"] == []
+    assert [answers for answers in kinds(heard(lines)) if answers[0] == "fault"] == []
 
 
 def test_state_7_is_not_a_fault_on_a_wheel_that_is_set_to_report_it() -> None:

@@ -111,10 +111,10 @@ def test_rays_that_do_not_meet_are_of_two_dice() -> None:
 
 def test_dice_in_the_air_are_reported_where_they_are() -> None:
     way = tossed(two_dice())
-    told = reported_for(way)
-    points = [reading for reading in told if isinstance(reading, DieAt)]
+    readings = reported_for(way)
+    points = [reading for reading in readings if isinstance(reading, DieAt)]
     misses = [float(np.hypot(*(np.array([p.x, p.y]) - true_place(way, p)))) for p in points]
-    assert {rest.up for rest in told if isinstance(rest, DieRest)} == {5, 2}
+    assert {rest.up for rest in readings if isinstance(rest, DieRest)} == {5, 2}
     # A single camera takes a die 110 mm up for one 50 mm farther out.
     assert np.median(misses) < 2.0
     assert np.percentile(misses, 90) < 6.0
@@ -132,9 +132,9 @@ def test_each_point_lies_within_three_of_its_errors() -> None:
 
 
 def test_a_die_that_the_first_camera_loses_is_tracked_by_the_second() -> None:
-    told = reported_for(tossed(two_dice()), blind_from_us=450_000)
-    assert not [reading for reading in told if isinstance(reading, DieLost)]
-    assert sorted(rest.up or 0 for rest in told if isinstance(rest, DieRest)) == [2, 5]
+    readings = reported_for(tossed(two_dice()), blind_from_us=450_000)
+    assert not [reading for reading in readings if isinstance(reading, DieLost)]
+    assert sorted(rest.up or 0 for rest in readings if isinstance(rest, DieRest)) == [2, 5]
 
 
 @pytest.mark.parametrize("second_up", [3, None])
@@ -147,8 +147,8 @@ def test_two_cameras_that_read_two_faces_read_none(second_up: int | None) -> Non
         pair.take(1, point.t, [msgspec.structs.replace(point, dev="right")])
     rest = DieRest(t=100_000, dev="left", die=1, x=300.0, y=200.0, up=4, confidence=0.99, on="felt")
     other = msgspec.structs.replace(rest, dev="right", up=second_up)
-    told = [*pair.take(0, 100_000, [rest]), *pair.take(1, 105_000, [other])]
-    assert [reading.up for reading in told if isinstance(reading, DieRest)] == [None if second_up else 4]
+    readings = [*pair.take(0, 100_000, [rest]), *pair.take(1, 105_000, [other])]
+    assert [reading.up for reading in readings if isinstance(reading, DieRest)] == [None if second_up else 4]
 
 
 def test_the_device_is_up_once_both_views_are() -> None:

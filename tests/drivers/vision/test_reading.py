@@ -150,9 +150,9 @@ def test_a_face_of_which_a_part_looks_like_another_is_refused_with_the_measured_
     picture = still(flat_die(5, 20.0, (0.0, 0.0), look=CASINO_RED))
     reading = read_picture(picture, 0.7 * EDGE_PX, 1)
     assert reading.refused is not None
-    told = re.search(r"a die's edge is about (\d+) pixels, not 47 as given", reading.refused)
-    assert told is not None
-    assert int(told[1]) == pytest.approx(EDGE_PX, rel=0.15)
+    match = re.search(r"a die's edge is about (\d+) pixels, not 47 as given", reading.refused)
+    assert match is not None
+    assert int(match[1]) == pytest.approx(EDGE_PX, rel=0.15)
 
 
 def test_the_holes_of_a_grid_are_not_pips() -> None:

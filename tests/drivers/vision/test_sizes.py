@@ -56,9 +56,9 @@ def test_two_pips_of_dice_larger_than_given_are_not_two_1s(dice: Laid, share: fl
 
 def test_the_refusal_states_the_measured_edge() -> None:
     refused = read_picture(PALE_IVORY.picture(), 0.6 * NEAR_EDGE_PX, 2).refused
-    told = re.search(r"a die's edge is about (\d+) pixels, not 81 as given", refused or "")
-    assert told is not None
-    assert int(told[1]) == pytest.approx(NEAR_EDGE_PX, rel=0.2)
+    match = re.search(r"a die's edge is about (\d+) pixels, not 81 as given", refused or "")
+    assert match is not None
+    assert int(match[1]) == pytest.approx(NEAR_EDGE_PX, rel=0.2)
 
 
 def test_some_pips_of_a_6_are_not_a_face_if_the_others_are_too_wide_for_the_given_size() -> None:

@@ -73,7 +73,7 @@ def test_a_moment_of_darkness_is_doubtful_and_not_a_fault() -> None:
     camera = filming()
     view = View(camera.empty(), BUMPED_PX)
     view.look(0, camera.empty())
-    told = []
+    readings = []
     for at, picture in enumerate((np.zeros_like(camera.empty()), camera.empty()), 1):
-        told.append((view.look(at * FRAME_US, picture).fault, view.doubtful))
-    assert told == [(None, True), (None, False)]
+        readings.append((view.look(at * FRAME_US, picture).fault, view.doubtful))
+    assert readings == [(None, True), (None, False)]

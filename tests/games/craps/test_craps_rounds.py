@@ -160,6 +160,6 @@ def test_C34_MK_1a_bets_close_when_the_dice_leave_the_hand_and_open_after_the_ca
 
 
 def test_outcomes_are_numbered_without_a_gap_and_name_table_and_session() -> None:
-    told = play(rolls((3, 3), (3, 4))).outcomes
-    assert [o.seq for o in told] == list(range(1, len(told) + 1))
-    assert told[0].id == "table-7/s1/1"
+    published = play(rolls((3, 3), (3, 4))).outcomes
+    assert [o.seq for o in published] == list(range(1, len(published) + 1))
+    assert published[0].id == "table-7/s1/1"

@@ -49,7 +49,7 @@ def test_where_it_is_refused_a_roll_that_would_count_goes_to_review_and_is_never
     played = refusing(MISSING, *THROWN).finish()
     (review,) = played.data(RollReview)
     assert [(reason.code, reason.rule) for reason in review.reasons] == [("no_line_bet", "C34-DICE-4")]
-    assert not played.told("roll.called", "roll.no_roll")
+    assert not played.types("roll.called", "roll.no_roll")
 
 
 def test_the_boxperson_may_let_a_refused_roll_count_or_not() -> None:
@@ -90,8 +90,8 @@ def test_the_lamp_warns_the_crew_before_the_throw() -> None:
 
 
 def test_a_shooter_with_a_line_bet_is_not_noted() -> None:
-    told = [line_bet(2 * SECOND_US, "3", False), line_bet(2 * SECOND_US + 1, "3", True)]
-    assert noted(play([NAMED, *told, *THROWN])) == []
+    reports = [line_bet(2 * SECOND_US, "3", False), line_bet(2 * SECOND_US + 1, "3", True)]
+    assert noted(play([NAMED, *reports, *THROWN])) == []
 
 
 def test_without_a_report_of_the_engine_nothing_is_noted() -> None:
@@ -116,4 +116,4 @@ def test_a_new_recording_keeps_the_engines_last_report_on_line_bets() -> None:
 def test_no_person_may_enter_a_report_on_line_bets() -> None:
     played = play([NAMED, line_bet(2 * SECOND_US, "3", False, by="dealer"), *THROWN])
     assert noted(played) == []
-    assert [told.what for told in played.data(TableEvent)] == ["line_bet"]
+    assert [published.what for published in played.data(TableEvent)] == ["line_bet"]

@@ -162,7 +162,7 @@ def test_H_START_1_a_game_needs_two_players_with_cards() -> None:
     night = Night().button(s1="Q", s2="9").buys("1", 7, 8).says("start_roll").rolls(7)
     played = night.end()
     assert played.refusals() == ["too_few_players", "too_few_players"]
-    assert played.told("roll", "bets", "game") == []
+    assert played.types("roll", "bets", "game") == []
 
 
 def test_H_START_1_a_player_who_joins_between_games_is_ordered_by_his_seat() -> None:
@@ -185,7 +185,7 @@ def test_gap_H_6_the_share_of_the_bonus_pot_is_entered_before_the_roll() -> None
 def test_a_throw_closes_buying_if_no_input_closed_it() -> None:
     played = two_players().rolls(7).end()
     assert played.data(Bets)[0].cause == "dice_released"
-    assert played.told("bets", "game", "roll") == ["bets.closed", "game.started", "roll.called"]
+    assert played.types("bets", "game", "roll") == ["bets.closed", "game.started", "roll.called"]
     assert two_players().says("start_roll").end().data(Bets)[0].cause == "dealer"
 
 
@@ -203,7 +203,7 @@ def test_gap_H_19_the_cards_of_a_player_who_leaves_stay_in_and_the_dealer_rolls_
 def test_gap_H_19_a_house_may_void_the_game_of_a_player_who_leaves() -> None:
     night = Night(changed(leaver="void_game")).button(s1="Q", s2="9").buys("1", 7).buys("2", 8)
     night.says("start_roll").says("leave", seat="2")
-    assert night.end().told("game", "bets") == ["bets.closed", "game.started", "game.void", "bets.opened"]
+    assert night.end().types("game", "bets") == ["bets.closed", "game.started", "game.void", "bets.opened"]
 
 
 def test_gap_H_19_a_supervisor_voids_the_game_and_all_stakes_are_returned() -> None:
@@ -222,7 +222,7 @@ def test_the_button_moves_on_when_its_player_leaves_between_games() -> None:
 def test_a_ruling_after_the_call_undoes_what_followed_from_the_roll() -> None:
     night = two_players().rolls(9).says("set_dice", dice=[3, 4]).rolls(5, 9)
     played = night.end()
-    assert played.told("roll", "player", "game.won") == [
+    assert played.types("roll", "player", "game.won") == [
         "roll.called", "player.eliminated", "game.won", "roll.corrected",
         "roll.called", "roll.called", "game.won",
     ]  # fmt: skip

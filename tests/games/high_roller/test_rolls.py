@@ -45,13 +45,13 @@ def test_gap_H_1_a_house_may_void_a_game_that_nobody_matches() -> None:
     night = Night(changed(no_match="void_game")).button(s1="Q", s2="9").buys("1", 7).buys("2", 8).rolls(12)
     assert night.state.stage == "buy_in"
     played = night.end()
-    assert played.told("game", "bets") == ["bets.closed", "game.started", "game.void", "bets.opened"]
+    assert played.types("game", "bets") == ["bets.closed", "game.started", "game.void", "bets.opened"]
     assert played.data(GameVoid)[0].reasons[0].rule == "!H-1"
 
 
 def test_gap_H_2_one_player_alone_wins_without_rolling() -> None:
     played = two_players().rolls(9).end()
-    assert played.told("roll", "player", "game.won") == ["roll.called", "player.eliminated", "game.won"]
+    assert played.types("roll", "player", "game.won") == ["roll.called", "player.eliminated", "game.won"]
     won = played.data(GameWon)[0]
     assert (won.player, won.total, played.data(RollCalled)[0].next_player) == ("2", 9, None)
 

@@ -73,7 +73,7 @@ def test_R_SPIN_4_the_number_is_called_with_its_colour_and_revolutions() -> None
 
 def test_R_SPIN_3_no_more_bets_is_called_while_the_ball_still_circles() -> None:
     played = play(SPIN)
-    assert played.told("bets", "spin") == ["bets.closed", "spin.called", "bets.opened"]
+    assert played.types("bets", "spin") == ["bets.closed", "spin.called", "bets.opened"]
     closed = next(o for o in played.outcomes if o.type == "bets.closed")
     assert played.data(Bets)[0].cause == "ball_speed"
     assert SPIN.left_us - closed.t == pytest.approx(3 * SECOND_US, abs=SECOND_US)
@@ -142,7 +142,7 @@ def test_gap_R_8_a_ball_that_jumps_out_after_a_false_pulse_is_no_spin() -> None:
 def test_a_ball_seen_outside_after_the_pulses_of_a_hand_only_is_not_a_spin() -> None:
     pulses = SPIN.of(BallBeam)[:2]
     played = play(list(pulses), BallOut(t=pulses[-1].t + SECOND_US, dev="wheel"))
-    assert played.told("spin") == []
+    assert played.types("spin") == []
 
 
 def test_gap_R_8_a_rotor_reversed_after_an_unseen_drop_leaves_the_number_to_a_person() -> None:
@@ -185,7 +185,7 @@ def test_a_void_ball_that_runs_on_with_bad_beams_never_begins_a_spin(seed: int) 
     called_us = chance.randint(void.launched_us + SECOND_US, void.left_us)
     after = spin(Scene(wheel=wheel(*beams), bounces=0, seed=seed + 1, begins_us=void.end_us + 8 * SECOND_US))
     played = play(void, says(called_us, "no_spin", "dealer"), after, on=wheel(*beams))
-    assert played.told("spin") == ["spin.no_spin", "spin.called"]
+    assert played.types("spin") == ["spin.no_spin", "spin.called"]
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(2, after.number)]
 
 
@@ -195,7 +195,7 @@ def test_a_ball_launched_right_after_a_no_spin_is_a_new_spin() -> None:
     played = play(
         first, says(at(6), "no_spin", "dealer"), again.without(RotorIndex), marks_after(again, at(7))
     )
-    assert played.told("spin") == ["spin.no_spin", "spin.called"]
+    assert played.types("spin") == ["spin.no_spin", "spin.called"]
     assert played.data(SpinCalled)[0].number == again.number
 
 
@@ -207,7 +207,7 @@ def test_a_no_spin_spoken_within_the_hold_still_counts_and_after_it_corrects() -
     rested = rest_us(SPIN)
     assert no_spins(play(SPIN, says(rested + 200 * MS, "no_spin"))) == [(["called"], "boxperson")]
     late = play(SPIN, says(rested + 300 * MS, "no_spin", "dealer"))
-    assert late.told("spin") == ["spin.called", "spin.corrected"]
+    assert late.types("spin") == ["spin.called", "spin.corrected"]
     corrected = late.data(SpinCorrected)[0]
     assert (corrected.ruling, corrected.number, [r.code for r in corrected.reasons]) == (
         "no_spin",
@@ -225,14 +225,14 @@ def rest_us(scene: Spin) -> int:
 def test_a_fourth_read_that_differs_before_the_hold_ends_is_a_conflict() -> None:
     stray = PocketBall(t=rest_us(SPIN) + 100 * MS, dev="wheel")
     played = play(SPIN, stray)
-    assert played.told("spin") == ["spin.review"]
+    assert played.types("spin") == ["spin.review"]
     assert [r.code for r in played.data(SpinReview)[0].reasons] == ["conflict"]
 
 
 def test_the_dealer_rules_on_a_spin_under_review_and_corrects_one_that_was_called() -> None:
     unread = [r for r in SPIN.readings if not isinstance(r, PocketBall)]
     ruled = play(unread, says(80 * SECOND_US, "set_number", "dealer", number="00"))
-    assert ruled.told("spin") == ["spin.review", "spin.called"]
+    assert ruled.types("spin") == ["spin.review", "spin.called"]
     called = ruled.data(SpinCalled)[0]
     assert (called.number, called.colour, called.grade, called.by) == ("00", "green", "person", "dealer")
     corrected = play(SPIN, says(rest_us(SPIN) + SECOND_US, "set_number", "dealer", number=1))
@@ -252,7 +252,7 @@ def test_a_wheel_lost_right_after_the_launch_leaves_a_spin_for_a_person_to_rule_
     lost = DeviceDown(t=first.t + 200 * MS, dev="wheel", reason="unplugged")
     ruled = says(first.t + 30 * SECOND_US, "set_number", "dealer", number="8")
     played = play([first], lost, ruled)
-    assert played.told("spin")[-1] == "spin.called"
+    assert played.types("spin")[-1] == "spin.called"
     assert [(c.spin, c.number, c.grade) for c in played.data(SpinCalled)] == [(1, "8", "person")]
 
 
@@ -276,10 +276,10 @@ def test_paid_settles_the_spin_and_nothing_changes_it_afterwards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "told"), [("valid", "spin.called"), ("review", "spin.review"), ("void", "spin.no_spin")]
+    ("policy", "expected"), [("valid", "spin.called"), ("review", "spin.review"), ("void", "spin.no_spin")]
 )
 def test_bets_still_open_at_the_drop_close_late_and_the_policy_decides(
-    policy: Literal["valid", "review", "void"], told: str
+    policy: Literal["valid", "review", "void"], expected: str
 ) -> None:
     rules = load_ruleset("roulette")
     assert rules.spin is not None
@@ -287,7 +287,7 @@ def test_bets_still_open_at_the_drop_close_late_and_the_policy_decides(
     played = play(SPIN, ruleset=late)
     closed = played.data(Bets)[0]
     assert (closed.cause, [n.code for n in closed.notices]) == ("ball_drop", ["late_close"])
-    assert played.told("spin") == [told]
+    assert played.types("spin") == [expected]
 
 
 def test_a_wheel_reader_lost_in_the_spin_is_a_review_and_never_a_void() -> None:
@@ -295,7 +295,7 @@ def test_a_wheel_reader_lost_in_the_spin_is_a_review_and_never_a_void() -> None:
     played = play(
         [r for r in SPIN.readings if r.t < lost], DeviceDown(t=lost, dev="wheel", reason="unplugged")
     )
-    assert played.told("spin") == ["spin.review"]
+    assert played.types("spin") == ["spin.review"]
     assert "missing_reading" in [r.code for r in played.data(SpinReview)[0].reasons]
 
 
@@ -303,7 +303,7 @@ def test_a_hand_in_a_beam_begins_no_spin() -> None:
     hand: list[Reading] = [BallBeam(t=at(-8) + i * 400 * MS, dev="wheel", beam=1) for i in range(1)]
     played = play(hand, SPIN)
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, SPIN.number)]
-    assert play(hand).told("spin", "bets") == []
+    assert play(hand).types("spin", "bets") == []
 
 
 def test_bets_closed_by_the_dealer_before_the_launch_stay_closed() -> None:
@@ -314,19 +314,19 @@ def test_bets_closed_by_the_dealer_before_the_launch_stay_closed() -> None:
 def test_the_dealer_may_open_bets_again_before_the_launch() -> None:
     played = play(says(at(-3), "no_more_bets"), says(at(-2), "open_bets"), says(at(-1), "open_bets"), SPIN)
     assert played.refusals() == ["bets_open"]
-    assert played.told("bets")[:2] == ["bets.closed", "bets.opened"]
+    assert played.types("bets")[:2] == ["bets.closed", "bets.opened"]
 
 
 def test_with_calls_confirm_the_dealer_confirms_the_number() -> None:
     accepted = says(rest_us(SPIN) + SECOND_US, "accept", "dealer")
     called = play(SPIN, accepted, state=State(calls="confirm")).data(SpinCalled)[0]
     assert (called.number, called.grade, called.by) == (SPIN.number, "person", "dealer")
-    assert play(SPIN, state=State(calls="confirm")).told("spin") == []
+    assert play(SPIN, state=State(calls="confirm")).types("spin") == []
 
 
 def test_a_spin_at_a_locked_table_does_not_count() -> None:
     played = play(says(1, "lock"), SPIN)
-    assert played.told("spin") == []
+    assert played.types("spin") == []
     assert played.refusals()[:1] == ["table_locked"]
 
 
@@ -337,7 +337,7 @@ def test_a_recording_cut_off_in_the_spin_ends_under_review() -> None:
             assert isinstance(reading, AnyReading)
             played.feed(reading)
     played.finish(cut=True)
-    assert played.told("spin") == ["spin.review"]
+    assert played.types("spin") == ["spin.review"]
     assert [r.code for r in played.data(SpinReview)[0].reasons] == ["power_lost"]
 
 
@@ -375,7 +375,7 @@ def test_an_undecided_spin_is_no_spin_at_the_next_launch_and_the_launch_counts()
     blind = [r for r in SPIN.readings if not isinstance(r, RotorIndex)]
     soon = spin(Scene(wheel=WHEEL, pocket=20, bounces=0, seed=2, begins_us=SPIN.end_us + 3 * SECOND_US))
     played = play(blind, [r for r in soon.readings if r.t > SPIN.end_us + SECOND_US])
-    assert played.told("spin") == ["spin.no_spin", "spin.called"], (
+    assert played.types("spin") == ["spin.no_spin", "spin.called"], (
         "there must be no review that nobody can rule on"
     )
     assert no_spins(played)[0][0][-1] == "unruled"
@@ -384,7 +384,7 @@ def test_an_undecided_spin_is_no_spin_at_the_next_launch_and_the_launch_counts()
 
 def test_a_spin_whose_drop_was_not_sensed_is_still_decided() -> None:
     played = play([r for r in SPIN.readings if not isinstance(r, BallDrop | Input)])
-    assert played.told("spin")[0] in ("spin.called", "spin.review")
+    assert played.types("spin")[0] in ("spin.called", "spin.review")
 
 
 @pytest.mark.parametrize("ruling", [("set_number", {"number": "7", "what": "1"}), ("no_spin", {"what": "1"})])
@@ -395,8 +395,8 @@ def test_R_SPIN_3_a_ruling_on_the_last_spin_opens_no_bets_that_are_closed_for_th
     end_us = SPIN.end_us
     closes = says(end_us + 3 * SECOND_US, "no_more_bets", "dealer")
     rules = says(end_us + 5 * SECOND_US, name, "dealer", **arguments)
-    told = play(SPIN, closes, rules).told("bets.", "spin.")
-    assert told == ["bets.closed", "spin.called", "bets.opened", "bets.closed", "spin.corrected"]
+    published = play(SPIN, closes, rules).types("bets.", "spin.")
+    assert published == ["bets.closed", "spin.called", "bets.opened", "bets.closed", "spin.corrected"]
 
 
 def test_a_spin_times_out_by_the_present_turn_and_not_by_one_with_a_missed_pass() -> None:

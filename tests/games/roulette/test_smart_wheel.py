@@ -15,7 +15,7 @@ from tests.scenes import says
 from tests.wheels import AMERICAN, PERIOD_US, START_US, frame, game, heard, outcomes, reports
 
 
-def told(published: list[Outcome]) -> list[str]:
+def types(published: list[Outcome]) -> list[str]:
     return [o.type for o in published if o.type.startswith(("spin", "bets"))]
 
 
@@ -47,7 +47,7 @@ def test_a_witnessed_number_is_called_with_grade_wheel_and_no_revolutions() -> N
 
 def test_R_SPIN_3_the_wheels_own_no_more_bets_closes_the_bets() -> None:
     published = outcomes(GAME)
-    assert told(published) == ["bets.closed", "spin.called", "bets.opened"]
+    assert types(published) == ["bets.closed", "spin.called", "bets.opened"]
     closed = next(o for o in published if o.type == "bets.closed")
     assert isinstance(closed.data, Bets)
     assert closed.data.cause == "ball_speed"
@@ -105,7 +105,7 @@ def test_a_no_spin_entered_within_the_hold_stops_the_call() -> None:
 
 def test_a_void_games_number_is_never_called() -> None:
     published = outcomes(GAME, [says(NUMBER_US - 3_000_000, "no_spin", "dealer")])
-    assert told(published) == ["bets.closed", "spin.no_spin", "bets.opened"]
+    assert types(published) == ["bets.closed", "spin.no_spin", "bets.opened"]
 
 
 def test_the_dealer_confirms_with_grade_person_where_calls_are_confirmed() -> None:

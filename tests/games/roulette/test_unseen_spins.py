@@ -22,10 +22,10 @@ from tests.scenes import SECOND_US, says
 LONG = spin(Scene(revolutions=20.0, pocket=9, bounces=0))
 
 
-def dark(scene: Spin, since_us: int, until_us: int, *, told: bool = True) -> list[Reading]:
+def dark(scene: Spin, since_us: int, until_us: int, *, reported: bool = True) -> list[Reading]:
     """Return a spin with the wheel's board down for some time."""
     seen = [r for r in scene.readings if not since_us <= r.t < until_us]
-    if not told:
+    if not reported:
         return seen
     return [*seen, DeviceDown(t=since_us, dev="wheel"), DeviceUp(t=until_us, dev="wheel")]
 
@@ -45,7 +45,7 @@ def codes(played: Played) -> list[set[str]]:
 
 def test_R_SPIN_2_the_rest_of_a_run_with_an_unseen_launch_is_reviewed_and_not_void() -> None:
     played = play(dark(SPIN, at(-1), turns_left_us(SPIN, 3) - SECOND_US // 10))
-    assert played.told("spin") == ["spin.review"]
+    assert played.types("spin") == ["spin.review"]
     assert codes(played) == [{"missing_reading", "revolutions_unclear"}]
     assert "was down or blind until" in played.data(SpinReview)[0].reasons[0].seen
 
@@ -70,7 +70,7 @@ def test_R_IRR_2_a_short_spin_long_after_the_wheel_came_back_is_no_spin() -> Non
 
 def test_one_ball_is_one_spin_however_long_the_wheel_is_away_during_it() -> None:
     played = play(dark(LONG, at(2), at(10)))
-    assert played.told("spin") == ["spin.review"]
+    assert played.types("spin") == ["spin.review"]
     assert "missing_reading" in codes(played)[0]
 
 
@@ -93,7 +93,7 @@ RULED_US = rest_us(SPIN) + 40 * SECOND_US
 @pytest.mark.parametrize("ruling", ["set_number", "no_spin", "void"])
 def test_a_ruling_after_the_wheel_was_away_does_not_change_the_spin_before(ruling: str) -> None:
     played = play(SPIN, AWAY, says(RULED_US, ruling, "dealer", number="8"))
-    assert played.told("spin") == ["spin.called"]
+    assert played.types("spin") == ["spin.called"]
     (refused,) = [o.data for o in played.outcomes if o.type == "input.refused"]
     assert isinstance(refused, TableEvent)
     assert refused.cause == "which_spin"
@@ -104,7 +104,7 @@ def test_a_ruling_after_the_wheel_was_away_does_not_change_the_spin_before(rulin
 
 def test_a_ruling_while_the_wheel_is_away_does_not_change_the_spin_before() -> None:
     played = play(SPIN, AWAY[0], says(RULED_US, "set_number", "dealer", number="8"))
-    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
+    assert (played.types("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
 def test_a_ruling_that_names_its_spin_is_accepted() -> None:
@@ -114,7 +114,7 @@ def test_a_ruling_that_names_its_spin_is_accepted() -> None:
 
 def test_a_ruling_that_names_another_spin_than_the_last_is_refused() -> None:
     played = play(SPIN, says(RULED_US, "set_number", "dealer", number="8", what="2"))
-    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["other_attempt"])
+    assert (played.types("spin"), played.refusals()) == (["spin.called"], ["other_attempt"])
 
 
 def test_a_wheel_away_too_briefly_for_a_spin_leaves_the_last_spin_open_to_rulings() -> None:
@@ -138,7 +138,7 @@ def test_a_review_accepts_its_ruling_while_the_wheel_is_still_away() -> None:
 def test_a_ruling_after_the_dealer_closed_the_next_bets_does_not_change_the_spin_before() -> None:
     closed = says(RULED_US, "no_more_bets", "dealer")
     played = play(SPIN, closed, says(RULED_US + 9 * SECOND_US, "set_number", "dealer", number="8"))
-    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
+    assert (played.types("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
 def test_a_number_entered_as_the_next_ball_is_launched_does_not_change_the_spin_before() -> None:
@@ -146,7 +146,7 @@ def test_a_number_entered_as_the_next_ball_is_launched_does_not_change_the_spin_
     played = play(
         SPIN, [r for r in NEXT.readings if r.t <= pulse.t], says(pulse.t + 1, "set_number", number="8")
     )
-    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
+    assert (played.types("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
 
 
 def test_an_old_pulse_of_a_hand_neither_hides_nor_begins_a_spin() -> None:
@@ -166,13 +166,13 @@ def test_a_ball_launched_while_the_table_is_not_in_play_never_counts(stop: str, 
     before, after = says(1, stop, on=True), says(at(4), go_on, on=False)
     played = play(before, SPIN, after, NEXT)
     assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, NEXT.number)]
-    assert played.told("spin") == ["spin.called"]
+    assert played.types("spin") == ["spin.called"]
 
 
 def test_the_last_turns_of_such_a_ball_are_not_a_spin() -> None:
     played = play(SAME_WAY, state=State(lock="locked"))
     unlocked = says(SAME_WAY.left_us - 3 * SECOND_US, "unlock")
-    assert played.told("spin") == play(SAME_WAY, unlocked, state=State(lock="locked")).told("spin") == []
+    assert played.types("spin") == play(SAME_WAY, unlocked, state=State(lock="locked")).types("spin") == []
 
 
 def test_a_hand_in_a_beam_before_the_unlock_does_not_hide_a_launch_after_it() -> None:
@@ -185,7 +185,7 @@ def test_a_ruling_after_such_a_ball_does_not_change_the_spin_before() -> None:
     locked, unlocked = says(80 * SECOND_US, "lock"), says(NEXT.left_us, "unlock")
     ruled = says(NEXT.end_us, "set_number", "dealer", number="8")
     played = play(SPIN, locked, NEXT, unlocked, ruled)
-    assert (played.told("spin"), played.refusals()[-1]) == (["spin.called"], "which_spin")
+    assert (played.types("spin"), played.refusals()[-1]) == (["spin.called"], "which_spin")
 
 
 # --- edges that are known to be missing ---

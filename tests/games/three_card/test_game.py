@@ -20,7 +20,7 @@ def test_T_DEAL_2_no_more_bets_is_called_before_the_first_card() -> None:
 
 def test_T_DEAL_2_without_a_call_the_first_card_out_of_the_shoe_closes_the_bets() -> None:
     table = seated().deals()
-    assert table.played.told("bets") == ["bets.closed"]
+    assert table.played.types("bets") == ["bets.closed"]
     assert [b.cause for b in table.played.data(Bets)] == ["first_card"]
     assert table.played.outcomes[0].t == 15.5 * SECOND_US
 
@@ -40,7 +40,7 @@ def test_T_DEAL_3_everybody_gets_three_cards_and_the_deal_is_called_when_all_hav
     deal = called(played)
     assert deal.hands == {"1": ("Qh", "Jd", "2c"), "2": ("7s", "7d", "9h")}
     assert (deal.deal, deal.folds, deal.grade, deal.by) == (1, ("2",), "sensors", None)
-    assert played.told("deal") == ["deal.called"]
+    assert played.types("deal") == ["deal.called"]
 
 
 def test_T_DEAL_3_without_positions_from_the_shoe_cards_go_in_rotation_from_the_dealers_left() -> None:
@@ -60,8 +60,8 @@ def test_T_DEAL_3_a_shoe_that_knows_the_positions_adds_positions_that_nobody_nam
 
 def test_T_DEAL_4_the_call_waits_until_every_position_has_played_or_folded() -> None:
     table = seated().deals().act(p1="play").quiet(100)
-    assert table.played.told("deal") == []
-    assert table.act(p2="play").end().told("deal") == ["deal.called"]
+    assert table.played.types("deal") == []
+    assert table.act(p2="play").end().types("deal") == ["deal.called"]
 
 
 def test_T_DEAL_4_a_player_cannot_change_play_or_fold_but_the_dealer_can_correct_it() -> None:
@@ -169,7 +169,7 @@ def test_a_deal_at_a_locked_table_does_not_count() -> None:
     table = seated().says("lock").deals()
     played = table.end()
     assert played.refusals() == ["table_locked"]
-    assert played.told("deal", "bets") == []
+    assert played.types("deal", "bets") == []
 
 
 @pytest.mark.parametrize("stage", ["dealing", "acting", "held"])
@@ -180,7 +180,7 @@ def test_a_power_cut_sends_a_deal_in_flight_to_review_and_no_card_is_published(s
     played = table.end(cut=True)
     review = played.data(DealReview)[0]
     assert [(r.code, r.rule) for r in review.reasons] == [("power_lost", "T-IRR-1")]
-    assert played.told("deal") == ["deal.review"]
+    assert played.types("deal") == ["deal.review"]
 
 
 def test_the_table_continues_from_its_recorded_state() -> None:
@@ -190,7 +190,7 @@ def test_the_table_continues_from_its_recorded_state() -> None:
     assert (session.first().deal, session.first().round) == (2, 2)
     again = Table(state=session.state(), first=session.first()).deals().act(p1="play", p2="play").end()
     assert called(again).deal == 2
-    assert again.told("bets") == ["bets.closed", "bets.opened"]
+    assert again.types("bets") == ["bets.closed", "bets.opened"]
 
 
 def test_a_new_day_begins_without_seated_players() -> None:
@@ -202,8 +202,8 @@ def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_th
     table = seated().in_order(ROTATION).says("play", seat="1").says("play", seat="2")
     table.says("no_more_bets").says("fold", seat="1")
     table.in_order(["4h", "5h", "6h", "4d", "5d", "6d", "4c", "5c", "6c"])
-    told = table.says("play", seat="1").says("play", seat="2").played.finish().told("bets.", "deal.")
-    assert told == [
+    published = table.says("play", seat="1").says("play", seat="2").played.finish().types("bets.", "deal.")
+    assert published == [
         *("bets.closed", "deal.called", "bets.opened", "bets.closed"),
         *("deal.corrected", "deal.called", "bets.opened"),
     ]

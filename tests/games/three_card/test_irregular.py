@@ -19,7 +19,7 @@ def test_T_IRR_1_a_position_with_four_cards_voids_all_hands_at_once() -> None:
     assert [(r.code, r.rule, r.seen) for r in void.reasons] == [
         ("wrong_count", "T-IRR-1", "position 1 has 4 cards, not 3")
     ]
-    assert (void.by, table.played.told("deal", "bets")) == (
+    assert (void.by, table.played.types("deal", "bets")) == (
         "sensors",
         ["bets.closed", "deal.void", "bets.opened"],
     )
@@ -68,7 +68,7 @@ def test_T_IRR_1_after_a_void_deal_the_shoe_must_be_inspected() -> None:
 def test_T_IRR_1_cards_that_follow_a_void_deal_at_once_belong_to_it() -> None:
     table = seated().deals({"1": "Qh Qh", "2": "7s 7d 9h", "dealer": "Kc 8d 3s"}).quiet(20)
     played = table.deals().act(p1="play", p2="play").end()
-    assert played.told("deal") == ["deal.void", "deal.called"]
+    assert played.types("deal") == ["deal.void", "deal.called"]
     assert called(played).deal == 2
 
 
@@ -87,13 +87,13 @@ def test_after_a_misdeal_for_cheating_the_shoe_must_be_inspected_and_not_the_dic
 
 def test_a_misdeal_called_as_the_dealers_hand_is_shown_still_counts() -> None:
     table = seated().deals().act(p1="play", p2="play").says("misdeal", after_s=0.2)
-    assert table.end().told("deal") == ["deal.void"]
+    assert table.end().types("deal") == ["deal.void"]
 
 
 def test_T_IRR_1_before_the_first_pay_out_the_whole_deal_can_still_be_voided_and_not_after() -> None:
     table = seated().deals().act(p1="play", p2="play").says("misdeal").says("settled").says("misdeal")
     played = table.end()
-    assert played.told("deal") == ["deal.called", "deal.corrected"]
+    assert played.types("deal") == ["deal.called", "deal.corrected"]
     assert codes(played.data(DealCorrected)[0].reasons) == ["called"]
     assert played.refusals() == ["already_settled"]
 
@@ -153,7 +153,7 @@ def test_gap_T_14_no_entered_card_is_published_before_all_have_acted() -> None:
 def test_gap_T_14_the_dealer_may_enter_an_unreadable_card_as_soon_as_he_knows_it() -> None:
     table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).says("set_card", card="8d", seat="dealer")
     played = table.act(p1="play", p2="play").end()
-    assert played.told("deal") == ["deal.called"]
+    assert played.types("deal") == ["deal.called"]
     assert (called(played).grade, called(played).by) == ("person", "dealer"), "the shoe must not have read it"
 
 
@@ -173,11 +173,11 @@ def test_a_deal_during_which_the_shoe_was_down_goes_to_review() -> None:
 
 def test_a_deal_with_a_shoe_fault_goes_to_review_and_is_never_void_by_itself() -> None:
     table = seated().deals({"1": "Qh Jd 2c", "2": "7s 7d 9h 9h"}).reads(DeviceFault).quiet(1)
-    assert table.played.told("deal") == ["deal.void"], "four cards before the fault are certain"
+    assert table.played.types("deal") == ["deal.void"], "four cards before the fault are certain"
     table = seated().deals({"1": "Qh Jd 2c"}).reads(DeviceFault)
     table.now -= 10 * SECOND_US
     table.deals({"2": "7s 7d 9h 9h", "dealer": "Kc 8d 3s"}).act(p1="play", p2="play").quiet(500)
-    assert table.played.told("deal") == ["deal.review"]
+    assert table.played.types("deal") == ["deal.review"]
 
 
 def test_a_card_missed_by_a_shoe_that_knows_no_positions_cannot_be_entered() -> None:
@@ -186,7 +186,7 @@ def test_a_card_missed_by_a_shoe_that_knows_no_positions_cannot_be_entered() -> 
     )
     played = table.quiet(130).end()
     assert played.refusals() == ["order_broken"]
-    assert played.told("deal") == ["deal.void"]
+    assert played.types("deal") == ["deal.void"]
 
 
 def test_a_card_to_a_position_that_is_not_dealt_in_goes_to_review() -> None:
@@ -201,7 +201,7 @@ def test_a_card_to_a_position_that_is_not_dealt_in_goes_to_review() -> None:
 def test_cards_without_any_named_position_go_to_review() -> None:
     table = Table().in_order(ROTATION).quiet(130)
     assert codes(table.played.data(DealReview)[0].reasons) == ["conflict"]
-    assert table.says("misdeal").end().told("deal") == ["deal.review", "deal.void"]
+    assert table.says("misdeal").end().types("deal") == ["deal.review", "deal.void"]
 
 
 def test_a_missing_fold_is_requested_and_its_entry_calls_the_deal() -> None:
@@ -216,7 +216,7 @@ def test_a_missing_fold_is_requested_and_its_entry_calls_the_deal() -> None:
 def test_a_review_without_a_ruling_is_void_when_the_next_deal_begins() -> None:
     table = seated().deals({**HANDS, "2": "7s ? 9h"}).act(p1="play", p2="play").quiet(1)
     played = table.deals().act(p1="play", p2="play").end()
-    assert played.told("deal") == ["deal.review", "deal.void", "deal.called"]
+    assert played.types("deal") == ["deal.review", "deal.void", "deal.called"]
     void = played.data(DealVoid)[0]
     assert (codes(void.reasons), void.by) == (["unruled"], "nobody")
 
@@ -258,4 +258,4 @@ def test_with_calls_confirm_the_dealer_confirms_the_proposal() -> None:
 
 def test_T_IRR_1_a_technician_may_not_call_a_misdeal() -> None:
     played = seated().deals().says("misdeal", "technician").end()
-    assert (played.told("deal.void"), played.refusals()) == ([], ["not_technicians"])
+    assert (played.types("deal.void"), played.refusals()) == ([], ["not_technicians"])

@@ -61,4 +61,4 @@ def test_a_new_recording_keeps_the_engines_last_report_on_pair_plus() -> None:
 def test_no_person_may_enter_a_report_on_pair_plus() -> None:
     played = without("2", by="dealer").says("no_more_bets").end()
     assert prompts(played) == [[]]
-    assert [told.what for told in played.data(TableEvent)] == ["pair_plus"]
+    assert [published.what for published in played.data(TableEvent)] == ["pair_plus"]

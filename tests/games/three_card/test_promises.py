@@ -173,7 +173,7 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
     played = Played(ruleset=RULES, state=State(calls=calls))
     played.feed(in_order(readings) if tidy else readings).finish(cut=cut)
     assert [o.seq for o in played.outcomes] == list(range(1, len(played.outcomes) + 1))
-    waits = played.told("deal")[-1:] == ["deal.review"] or calls == "confirm"
+    waits = played.types("deal")[-1:] == ["deal.review"] or calls == "confirm"
     assert cut or waits or not played.session._game.open_attempt, "nothing must hang silently"
 
 
@@ -229,5 +229,5 @@ def test_power_lost_at_each_card_and_act_leaves_one_review_or_nothing(cut_after:
     ]
     seated = Played(ruleset=RULES).feed(says(0, "seats", "dealer", seats=SEATS))
     played = seated.feed([*readings, *acts][:cut_after]).finish(cut=True)
-    assert played.told("deal") == (["deal.review"] if cut_after else [])
+    assert played.types("deal") == (["deal.review"] if cut_after else [])
     assert faces_in(played.effects) == []

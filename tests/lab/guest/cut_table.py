@@ -116,8 +116,8 @@ def _watch(host: Host) -> None:
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(SOCKET)
         line.sendall(b'{"do":"watch","topics":["outcomes","faults"]}\n')
-        for told in line.makefile():
-            message = json.loads(told)
+        for published in line.makefile():
+            message = json.loads(published)
             if "outcome" in message:
                 host.send("told", message)
             elif message.get("fault", {}).get("began"):

@@ -47,8 +47,8 @@ def _is_so(data: dict[str, Any], truth: Truth) -> bool:
     if "dice" in data:
         return truth.dice is not None and sorted(data["dice"]) == sorted(truth.dice)
     if "hands" in data:
-        told = {**data["hands"], "dealer": data["dealer"]}
-        return {at: sorted(cards) for at, cards in told.items()} == {
+        called = {**data["hands"], "dealer": data["dealer"]}
+        return {at: sorted(cards) for at, cards in called.items()} == {
             at: sorted(cards) for at, cards in truth.hands.items()
         }
     return bool(data["number"] == truth.number)

@@ -21,7 +21,7 @@ def play(seed: int, outcomes: int) -> list[dict[str, Any]]:
     subprocess.run(["dmsetup", "--noudevsync", "create", NAME, "--table", table], check=True)
     must("the logged disk is there", Path(f"/dev/mapper/{NAME}").exists)
     running = start({JOURNAL: f"/dev/mapper/{NAME}"})
-    told: list[dict[str, Any]] = []
+    published: list[dict[str, Any]] = []
     ready, done = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -32,10 +32,10 @@ def play(seed: int, outcomes: int) -> list[dict[str, Any]]:
             for text in line.makefile():
                 message = json.loads(text)
                 if "outcome" in message:
-                    told.append(message)
-                    mark = f"told-{len(told)}"
+                    published.append(message)
+                    mark = f"told-{len(published)}"
                     subprocess.run(["dmsetup", "message", NAME, "0", "mark", mark], check=True)
-                if len(told) >= outcomes:
+                if len(published) >= outcomes:
                     done.set()
                     return
 
@@ -49,4 +49,4 @@ def play(seed: int, outcomes: int) -> list[dict[str, Any]]:
         "nobody uses the disk", lambda: subprocess.run(["umount", str(JOURNAL)], check=False).returncode == 0
     )
     subprocess.run(["dmsetup", "--noudevsync", "remove", NAME], check=True)
-    return told
+    return published

@@ -119,9 +119,9 @@ def lamps() -> Panel:
         pulls = play(chip, edges)
         assert pulls
         until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called at once
-        told: list[dict[str, Any]] = outcomes_of(scenes[0], None, watch.outcomes)[:1]
-        words += [one["type"] for one in told]
-        reasons += [[reason["code"] for reason in one["data"].get("reasons", ())] for one in told]
+        published: list[dict[str, Any]] = outcomes_of(scenes[0], None, watch.outcomes)[:1]
+        words += [one["type"] for one in published]
+        reasons += [[reason["code"] for reason in one["data"].get("reasons", ())] for one in published]
         spin_us = scenes[0].start_us, scenes[0].end_us
         drop_us = scenes[0].truth.drop_us or 0
         wait_until(now_us() + 6_000_000)

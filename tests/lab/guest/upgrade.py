@@ -130,8 +130,8 @@ def _forward(host: Host) -> None:
         with suppress(OSError, ValueError), socket.socket(socket.AF_UNIX) as line:
             line.connect(SOCKET)
             line.sendall(b'{"do":"watch","topics":["outcomes"]}\n')
-            for told in line.makefile():
-                if "outcome" in (message := json.loads(told)):
+            for published in line.makefile():
+                if "outcome" in (message := json.loads(published)):
                     host.send("told", message)
         time.sleep(PACE_S)
 

@@ -34,7 +34,7 @@ class Scored(NamedTuple):
     number: int
     kind: str
     score: Score
-    told: str
+    published: str
 
 
 def score_log(path: Path) -> list[Scored]:
@@ -94,7 +94,7 @@ def main() -> int:
         _say(f"{path.name:<24}" + "  ".join(f"{name} {counts[name]}" for name in SCORES))
         for scene in scored if not arguments.quiet else ():
             if scene.score not in {"right", "review allowed"}:
-                _say(f"    #{scene.number} {scene.kind}: {scene.score}; {scene.told}")
+                _say(f"    #{scene.number} {scene.kind}: {scene.score}; {scene.published}")
     _say(f"{'all':<24}" + "  ".join(f"{name} {total[name]}" for name in SCORES))
     return 1 if total.total() - total["right"] - total["review allowed"] else 0
 

@@ -43,11 +43,11 @@ def bent(readings: list[Reading], bend: Bend) -> list[Reading]:
 
 
 def rulings(bend: Bend, peak: float = PEAK) -> list[Ruling]:
-    told = []
+    result = []
     for seed in SEEDS:
         readings = with_peak(readings_of((Cast(9.0, 300.0), CAST), seed), 700.0, peak)
-        told.append(ruling_of(bent(readings, bend)))
-    return told
+        result.append(ruling_of(bent(readings, bend)))
+    return result
 
 
 def test_a_die_that_flew_straight_may_have_fallen_beside_the_wall() -> None:

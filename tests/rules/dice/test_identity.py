@@ -55,11 +55,11 @@ def test_dice_swapped_where_they_almost_touch_are_recognized_by_their_jumps(apar
     """Both tracks jump by 40 mm, each to where the other die is: a camera error that hides nothing."""
     near = Cast(9.0, 300.0, back=0.2), Cast(9.0, 300.0 + apart_mm, back=0.2, late_ms=100.0)
     at_us = int(1000 * (near[1].turn_ms + 120.0))
-    told = [
+    reported = [
         replace(r, die=3 - r.die) if isinstance(r, DieAt | DieRest) and r.t > at_us else r
         for r in readings_of(near, seed=4)
     ]
-    verdict = judge_throw(told, TABLE, C34, decided_at_us=told[-1].t, sources=SOURCES)
+    verdict = judge_throw(reported, TABLE, C34, decided_at_us=reported[-1].t, sources=SOURCES)
     if apart_mm < 2.0 * TABLE.die_mm:
         assert (ruled(verdict), verdict.dice) == ((Ruling.VALID, []), (2, 1))
     else:
@@ -83,11 +83,11 @@ def first_seen_further(back_m_per_s: float, aside_m_per_s: float = 0.0) -> Throw
     first, second = track(throw, 2)[:2]
     wait_ms = (second.t - first.t) / 1000.0
     x, y = first.x - back_m_per_s * wait_ms, first.y + aside_m_per_s * wait_ms
-    told = [
+    reported = [
         replace(r, x=x, y=y) if isinstance(r, DieAt | DieReleased) and r.die == 2 and r.t <= first.t else r
         for r in throw.readings
     ]
-    return Throw(throw.kind, throw.bodies, told, throw.decided_at_us, throw.hit)
+    return Throw(throw.kind, throw.bodies, reported, throw.decided_at_us, throw.hit)
 
 
 @pytest.mark.parametrize("rules", [C34, CV1])
@@ -111,11 +111,11 @@ def test_a_first_step_that_leaves_a_wall_too_fast_is_a_jump() -> None:
     bodies[1].vx, bodies[1].x = 2.5, 60.0
     throw = thrown(bodies)
     first, second = track(throw, 2)[:2]
-    told = [
+    reported = [
         replace(r, x=second.x - 6.5 * (second.t - first.t) / 1000.0) if r is first else r
         for r in throw.readings
     ]
-    assert ruled(judged(Throw(throw.kind, throw.bodies, told, throw.decided_at_us, throw.hit))) == (
+    assert ruled(judged(Throw(throw.kind, throw.bodies, reported, throw.decided_at_us, throw.hit))) == (
         Ruling.REVIEW,
         [("conflict", 2)],
     )
@@ -189,23 +189,25 @@ def test_a_knock_may_have_swapped_the_names_of_dice_that_both_seem_to_have_hit()
 def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Reading]:
     """Return what is seen of dice in line, whose legs are times, gaps from the right end, and speeds."""
     rng = Random(9)
-    told: list[Reading] = []
+    reported: list[Reading] = []
     numbers: tuple[Die, Die] = (1, 2)
     for die, own, y in zip(numbers, legs, (502.0, 504.0), strict=True):
-        told.append(DieReleased(t=0, dev="cam", die=die, x=LENGTH - own[0][1], y=y))
+        reported.append(DieReleased(t=0, dev="cam", die=die, x=LENGTH - own[0][1], y=y))
         for frame in range(100):
             t = 11.1 * frame + 3.0
             start, gap, speed = max(leg for leg in own if leg[0] <= t)
             x = LENGTH - gap - speed * (t - start)
-            told.append(
+            reported.append(
                 DieAt(t=int(1000 * t), dev="cam", die=die, x=x + rng.gauss(0, 2), y=y + rng.gauss(0, 2))
             )
-        told.append(DieRest(t=1_160_000, dev="cam", die=die, x=x, y=y, up=die, confidence=0.98, on="felt"))
-    told += [
+        reported.append(
+            DieRest(t=1_160_000, dev="cam", die=die, x=x, y=y, up=die, confidence=0.98, on="felt")
+        )
+    reported += [
         WallImpact(t=int(1000 * at) + 1200, dev="wall-right", wall="right", pos_mm=505.0, peak=700.0)
         for at in impacts_ms
     ]
-    return sorted(told, key=lambda reading: reading.t)
+    return sorted(reported, key=lambda reading: reading.t)
 
 
 def test_dice_that_fly_at_each_other_may_have_passed_where_they_seem_to_turn_back() -> None:
@@ -237,9 +239,9 @@ def test_dice_swapped_as_one_comes_from_the_wall_and_one_flies_at_it_make_no_voi
     into = Cast(9.0, 320.0, speed=4.9, back=1.0)
     into.late_ms = out.turn_ms + later_ms - into.turn_ms
     passed_us = int(1000 * (out.turn_ms + 16.0))
-    told = [
+    reported = [
         replace(r, die=3 - r.die) if isinstance(r, DieAt | DieRest) and r.t > passed_us else r
         for r in readings_of((out, into), seed, frame_ms=16.7)
     ]
-    verdict = judge_throw(told, TABLE, C34, decided_at_us=told[-1].t, sources=SOURCES)
+    verdict = judge_throw(reported, TABLE, C34, decided_at_us=reported[-1].t, sources=SOURCES)
     assert verdict.ruling is not Ruling.VOID, verdict.sentence

@@ -248,8 +248,10 @@ def beyond_the_hand(throw: Throw, sight_mm: float = 2900.0) -> Throw:
     """Return the readings of a camera over the far end only: the dice enter its view in flight."""
     seen = without(throw, lambda r: isinstance(r, DieReleased) or (isinstance(r, DieAt) and r.x < sight_mm))
     first = {r.die: r for r in reversed(seen.readings) if isinstance(r, DieAt)}
-    told = [DieReleased(t=r.t, dev=r.dev, die=r.die, x=r.x, y=r.y, in_flight=True) for r in first.values()]
-    return adding(seen, *told)
+    readings = [
+        DieReleased(t=r.t, dev=r.dev, die=r.die, x=r.x, y=r.y, in_flight=True) for r in first.values()
+    ]
+    return adding(seen, *readings)
 
 
 @pytest.mark.parametrize("rules", [C34_FAR, CV1])

@@ -226,13 +226,13 @@ class Maker:
         die = body.number
         assert die in {1, 2}
         start = body.points[0]
-        told: list[Reading] = [
+        reported: list[Reading] = [
             DieReleased(t=base + int(start[0] * 1000), dev="cam", die=die, x=start[1], y=round(start[2], 1))  # type: ignore[arg-type]
         ]
         for t, x, y in body.points:
             if hidden(body, t) or rng.random() < drop:
                 continue
-            told.append(
+            reported.append(
                 DieAt(
                     t=base + int(t * 1000),
                     dev="cam",
@@ -243,9 +243,9 @@ class Maker:
             )
         end = base + int((body.ended + 50.0) * 1000)
         if body.leaves:
-            told.append(DieOffTable(t=end, dev="cam", die=die))  # type: ignore[arg-type]
+            reported.append(DieOffTable(t=end, dev="cam", die=die))  # type: ignore[arg-type]
         elif rest.get("lost"):
-            told.append(DieLost(t=end, dev="cam", die=die))  # type: ignore[arg-type]
+            reported.append(DieLost(t=end, dev="cam", die=die))  # type: ignore[arg-type]
         else:
             given: dict[str, object] = {
                 "x": round(body.x, 1),
@@ -256,8 +256,8 @@ class Maker:
                 "on": "felt",
             }
             given.update(rest)
-            told.append(DieRest(t=end, dev="cam", die=die, **given))  # type: ignore[arg-type]
-        return told
+            reported.append(DieRest(t=end, dev="cam", die=die, **given))  # type: ignore[arg-type]
+        return reported
 
     def _ears(
         self,
@@ -268,7 +268,7 @@ class Maker:
         merge_ms: float,
     ) -> list[Reading]:
         rng = self.rng
-        told: list[Reading] = []
+        reported: list[Reading] = []
         last: dict[str, tuple[float, float]] = {}
         for t, wall, pos in sorted(heard + knocks):
             if deaf(wall):
@@ -279,10 +279,10 @@ class Maker:
             last[wall] = (t, pos)
             at = t + rng.uniform(0.5, 2.0)
             peak = rng.randint(300, 900)
-            told.append(self._impact(base, at, wall, pos, peak))
+            reported.append(self._impact(base, at, wall, pos, peak))
             if rng.random() < 0.25:
-                told.append(self._impact(base, at + rng.uniform(4, 12), wall, pos, rng.randint(80, 160)))
-        return told
+                reported.append(self._impact(base, at + rng.uniform(4, 12), wall, pos, rng.randint(80, 160)))
+        return reported
 
     def _impact(self, base: int, t: float, wall: str, pos: float, peak: int) -> WallImpact:
         return WallImpact(

@@ -42,8 +42,8 @@ def test_gap_R_8_a_rotor_reversed_long_after_the_ball_came_to_rest_voids_nothing
     table = played(SILENT, readings)
     assert (table.verdict.ruling, set(codes(table.verdict))) == (Ruling.REVIEW, {"missing_reading"})
     assert "reversed to ccw" in table.verdict.sentence
-    told = [r.t for r in readings if isinstance(r, RotorIndex) and r.direction == "ccw"]
-    assert table.decided_us == told[1]
+    reported = [r.t for r in readings if isinstance(r, RotorIndex) and r.direction == "ccw"]
+    assert table.decided_us == reported[1]
 
 
 def test_gap_R_8_a_rotor_reversed_while_the_ball_is_bouncing_is_no_spin() -> None:

@@ -76,9 +76,9 @@ def test_turns_are_never_placed_at_twice_or_half_their_speed(stray_us: int) -> N
         for t in marks:
             rotor.add_pass(mark(t))
             placed.append(rotor.turns_at(t + PERIOD_US // 4))
-        told = [turns % 1.0 for turns in placed if turns is not None]
-        assert told
-        assert told == pytest.approx([0.24] * len(told), abs=0.02)
+        placed_turns = [turns % 1.0 for turns in placed if turns is not None]
+        assert placed_turns
+        assert placed_turns == pytest.approx([0.24] * len(placed_turns), abs=0.02)
 
 
 def test_uneven_passes_give_no_position() -> None:

@@ -116,11 +116,11 @@ def test_R_SPIN_2_undetected_turns_void_no_spin_wherever_they_are(
         for at in range(1, len(pulses) - lost + 1):
             gone = pulses[at : at + lost]
             verdict = judged(made, [reading for reading in made.readings if reading not in gone])
-            told = f"{lost} lost after {at} of {len(pulses)}: {verdict.sentence}"
-            assert verdict.ruling is not Ruling.VOID, told
+            message = f"{lost} lost after {at} of {len(pulses)}: {verdict.sentence}"
+            assert verdict.ruling is not Ruling.VOID, message
             if verdict.revolutions_from is not None:
-                assert verdict.revolutions_from <= revolutions + 0.05, told
-            assert verdict.revolutions_to is None or verdict.revolutions_to >= 4.0, told
+                assert verdict.revolutions_from <= revolutions + 0.05, message
+            assert verdict.revolutions_to is None or verdict.revolutions_to >= 4.0, message
 
 
 @pytest.mark.parametrize("seed", range(4))

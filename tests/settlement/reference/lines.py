@@ -70,9 +70,9 @@ class Recorded:
 Line = Settled | Rejected | Refused | Reduced | Pot | Recorded
 
 
-def differs(expected: Iterable[Line], told: list[dict[str, object]]) -> str | None:
+def differs(expected: Iterable[Line], lines: list[dict[str, object]]) -> str | None:
     """Return why the product's lines are not the expected ones, or None; their order is free."""
-    left = list(told)
+    left = list(lines)
     for line in expected:
         found = next((each for each in left if matches(line, each)), None)
         if found is None:
@@ -81,30 +81,30 @@ def differs(expected: Iterable[Line], told: list[dict[str, object]]) -> str | No
     return f"told without being expected: {left}" if left else None
 
 
-def matches(line: Line, told: dict[str, object]) -> bool:
+def matches(line: Line, results: dict[str, object]) -> bool:
     """Return whether a line of the product is the expected one, to the cent."""
     match line:
         case Settled():
-            return all(told.get(key) == value for key, value in vars(line).items())
+            return all(results.get(key) == value for key, value in vars(line).items())
         case Rejected():
-            known = told.get("status") == "rejected" and (told.get("id"), told.get("wager")) == (
+            known = results.get("status") == "rejected" and (results.get("id"), results.get("wager")) == (
                 line.id,
                 line.wager,
             )
-            empty = told.get("payout") == 0 and told.get("returned") == 0
-            return known and empty and _under(line.rules, str(told.get("reason")).split(": ")[0])
+            empty = results.get("payout") == 0 and results.get("returned") == 0
+            return known and empty and _under(line.rules, str(results.get("reason")).split(": ")[0])
         case Refused():
-            known = (told.get("do"), told.get("status")) == (line.do, "refused")
-            named = line.id is None or told.get("id") == line.id
-            return known and named and _under(line.rules, str(told.get("rule")))
+            known = (results.get("do"), results.get("status")) == (line.do, "refused")
+            named = line.id is None or results.get("id") == line.id
+            return known and named and _under(line.rules, str(results.get("rule")))
         case Reduced():
-            reduced = told.get("status") == "reduced" and told.get("id") == line.id
-            return reduced and told.get("returned") == line.returned
+            reduced = results.get("status") == "reduced" and results.get("id") == line.id
+            return reduced and results.get("returned") == line.returned
         case Pot():
-            parted = all(told.get(key) == value for key, value in vars(line).items())
-            return told.get("wager") == "pot" and parted
+            parted = all(results.get(key) == value for key, value in vars(line).items())
+            return results.get("wager") == "pot" and parted
         case Recorded():
-            return told.get("status") == "recorded" and told.get("rake") == line.rake
+            return results.get("status") == "recorded" and results.get("rake") == line.rake
 
 
 def _under(rules: frozenset[str], rule: str) -> bool:

@@ -39,10 +39,10 @@ def test_one_cent_or_word_is_a_difference(key: str) -> None:
 
 
 def test_a_rejection_under_another_rule_is_a_difference() -> None:
-    told: dict[str, object] = {"id": "b", "wager": "come", "status": "rejected", "payout": 0, "returned": 0}
-    told |= {"reason": "CV1-LIM-1: too much"}
-    assert differs([Rejected("b", "come", frozenset({"CV1-LIM-1"}))], [told]) is None
-    assert differs([Rejected("b", "come", frozenset({"CV1-COME-1"}))], [told])
+    line: dict[str, object] = {"id": "b", "wager": "come", "status": "rejected", "payout": 0, "returned": 0}
+    line |= {"reason": "CV1-LIM-1: too much"}
+    assert differs([Rejected("b", "come", frozenset({"CV1-LIM-1"}))], [line]) is None
+    assert differs([Rejected("b", "come", frozenset({"CV1-COME-1"}))], [line])
 
 
 def test_a_line_that_is_missing_or_too_many_is_a_difference() -> None:

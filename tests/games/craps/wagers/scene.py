@@ -33,8 +33,8 @@ def play(table: CrapsPayTable | str, steps: str) -> list[str]:
     """Play a scene and return its results in order."""
     shown = paytable(table) if isinstance(table, str) else table
     lines = (json.dumps(request(step.split())).encode() for step in steps.split(";"))
-    told = b"".join(settle(lines, CrapsBook(shown))).splitlines()
-    return [short(json.loads(line)) for line in told]
+    results = b"".join(settle(lines, CrapsBook(shown))).splitlines()
+    return [short(json.loads(line)) for line in results]
 
 
 def request(words: list[str]) -> dict[str, object]:

@@ -323,10 +323,10 @@ OPEN_QUESTIONS = [
 
 
 @pytest.mark.parametrize(
-    ("rule", "steps", "told"), [*WAGERS, *MAKING_AND_REMOVING, *PAYS, *ODDS, *OPEN_QUESTIONS]
+    ("rule", "steps", "expected"), [*WAGERS, *MAKING_AND_REMOVING, *PAYS, *ODDS, *OPEN_QUESTIONS]
 )
-def test_rule_of_craps_12_034(rule: str, steps: str, told: str) -> None:
-    assert "; ".join(play(C34, steps)) == told
+def test_rule_of_craps_12_034(rule: str, steps: str, expected: str) -> None:
+    assert "; ".join(play(C34, steps)) == expected
 
 
 @pytest.mark.parametrize("rules", [C34, CV1])

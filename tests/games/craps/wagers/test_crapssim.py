@@ -88,7 +88,7 @@ class Both:
     def bet(self, kind: str) -> None:
         name = f"p{len(self.players)}"
         wager, _, on = kind.partition(" ")
-        told = self.ours.apply(
+        results = self.ours.apply(
             BetRequest(
                 id=name,
                 player=name,
@@ -101,20 +101,20 @@ class Both:
         )
         player = self.theirs.add_player(bankroll=10 * STAKE_DOLLARS, strategy=NullStrategy(), name=name)
         player.add_bet(OTHERS[kind](STAKE_DOLLARS))
-        assert bool(player.bets) == (not told)
+        assert bool(player.bets) == (not results)
         self.players[name] = player
-        self.net_cents[name] = 0 if told else -STAKE_CENTS
+        self.net_cents[name] = 0 if results else -STAKE_CENTS
         if player.bets and wager in FLAT:
             self.flat_up[name] = wager
 
     def odds(self, name: str) -> None:
         wager, player = self.flat_up[name], self.players[name]
-        told = self.ours.apply(
+        results = self.ours.apply(
             BetRequest(id=f"{name} odds", player=name, wager=f"{wager}_odds", base=name, amount=STAKE_CENTS)
         )
         flat = player.bets[0]
         number = flat.number if isinstance(flat, Come | DontCome) else self.theirs.point.number
-        assert (number is None) == bool(told)
+        assert (number is None) == bool(results)
         if number is not None:
             player.add_bet(Odds(FLAT[wager], number, STAKE_DOLLARS))
             assert len(player.bets) == 2

@@ -443,8 +443,8 @@ TABLE_ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("rule", "steps", "told"),
+    ("rule", "steps", "expected"),
     [*LIMITS, *ROUNDS, *LINE, *COME, *PLACE, *ONE_ROLL, *SHARP_SHOOTER, *TABLE_ROWS],
 )
-def test_rule_of_craps_version_1(rule: str, steps: str, told: str) -> None:
-    assert "; ".join(play(CV1, steps)) == told
+def test_rule_of_craps_version_1(rule: str, steps: str, expected: str) -> None:
+    assert "; ".join(play(CV1, steps)) == expected

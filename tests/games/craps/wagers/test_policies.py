@@ -79,13 +79,13 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "policy", "value", "steps", "told"), POLICIES)
-def test_policy(name: str, policy: str, value: Any, steps: str, told: str) -> None:
+@pytest.mark.parametrize(("name", "policy", "value", "steps", "expected"), POLICIES)
+def test_policy(name: str, policy: str, value: Any, steps: str, expected: str) -> None:
     table = paytable(name)
     changed = replace(getattr(table.settings, policy), value=value)
     otherwise = replace(table, settings=replace(table.settings, **{policy: changed}))
-    assert "; ".join(play(otherwise, steps)) == told
-    assert "; ".join(play(table, steps)) != told
+    assert "; ".join(play(otherwise, steps)) == expected
+    assert "; ".join(play(table, steps)) != expected
 
 
 @pytest.mark.parametrize("name", [C34, CV1])

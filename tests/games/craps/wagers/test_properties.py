@@ -69,9 +69,9 @@ def play(name: str, steps: Sequence[Step]) -> list[tuple[Step, list[Told]]]:
     """Return each step with its results, and last the end with the bets that are left."""
     game = CrapsBook(paytable(name))
     decoder = Decoder(game.vocabulary)
-    told = [(step, game.apply(decoder.decode(json.dumps(step).encode(), 1))) for step in steps]
-    told.append(({"do": "end"}, game.finish()))
-    return [(step, msgspec.to_builtins(lines)) for step, lines in told]
+    results = [(step, game.apply(decoder.decode(json.dumps(step).encode(), 1))) for step in steps]
+    results.append(({"do": "end"}, game.finish()))
+    return [(step, msgspec.to_builtins(lines)) for step, lines in results]
 
 
 def results_of(name: str, steps: Sequence[Step]) -> list[Told]:

@@ -33,8 +33,8 @@ def play(steps: str, table: HighRollerPayTable | None = None) -> list[str]:
 def result_lines(steps: str, table: HighRollerPayTable | None = None) -> list[dict[str, object]]:
     """Play a scene and return its result lines."""
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
-    told = b"".join(settle(requests, HighRollerBook(table or paytable())))
-    return [json.loads(line) for line in told.splitlines()]
+    results = b"".join(settle(requests, HighRollerBook(table or paytable())))
+    return [json.loads(line) for line in results.splitlines()]
 
 
 def request(words: list[str]) -> dict[str, object]:
@@ -67,24 +67,24 @@ def request(words: list[str]) -> dict[str, object]:
 
 def short(line: Mapping[str, object]) -> str:
     """Return a result line in short form."""
-    told = line["id"]
+    shown = line["id"]
     match line:
         case {"wager": "pot"}:
             words = {key: line[key] for key in ("gross", "rake", "bonus", "prize")}
             money = " ".join(f"{key} {cents}" for key, cents in words.items())
-            return f"{told} {money} paid {line['bonus_paid']} to {line['winner']}"
+            return f"{shown} {money} paid {line['bonus_paid']} to {line['winner']}"
         case {"status": "recorded", "rake": cents, "rule": "H-CLOSE-2"}:
             return f"recorded {cents}"
         case {"status": "refused"}:
-            about = line["do"] if told == "table" else told
+            about = line["do"] if shown == "table" else shown
             return f"{about} refused {line['rule']}"
         case {"status": "rejected"}:
-            return f"{told} rejected {str(line['reason']).partition(':')[0]}"
+            return f"{shown} rejected {str(line['reason']).partition(':')[0]}"
     assert line["stake"] == 100
     assert line["wager"] == "card"
     if line["status"] == "win":
         assert line["payout"] == line["returned"]
-        return f"{told} win {line['returned']}"
+        return f"{shown} win {line['returned']}"
     assert line["payout"] == 0
     assert line["returned"] == (100 if line["status"] == "void" else 0)
-    return f"{told} {line['status']}"
+    return f"{shown} {line['status']}"

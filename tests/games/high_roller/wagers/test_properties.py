@@ -126,8 +126,8 @@ def test_every_cent_is_accounted_for(
     assert recorded == ([saved] if saved and players < 2 else [])
 
 
-def refusals(told: Sequence[Json]) -> list[object]:
-    return [line["rule"] for line in told if line.get("do") == "end"]
+def refusals(answer: Sequence[Json]) -> list[object]:
+    return [line["rule"] for line in answer if line.get("do") == "end"]
 
 
 WORDS = st.sampled_from(["1", "2", "3", "J", "Q", "K", "7", "a", "", "card"])

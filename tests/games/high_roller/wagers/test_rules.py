@@ -207,13 +207,13 @@ def scenes() -> Iterator[tuple[str, str, str]]:
     """Split the scenes above into rule, steps and results."""
     for block in SCENES.strip().split("\n\n"):
         rule, _, scene = block.partition("\n")
-        steps, _, told = " ".join(scene.split()).partition(" => ")
-        yield rule, steps, told
+        steps, _, expected = " ".join(scene.split()).partition(" => ")
+        yield rule, steps, expected
 
 
-@pytest.mark.parametrize(("rule", "steps", "told"), [*scenes()])
-def test_rule(rule: str, steps: str, told: str) -> None:
-    assert "; ".join(play(steps)) == told
+@pytest.mark.parametrize(("rule", "steps", "expected"), [*scenes()])
+def test_rule(rule: str, steps: str, expected: str) -> None:
+    assert "; ".join(play(steps)) == expected
 
 
 def test_h_bonus_1_another_winner_in_between_breaks_the_row() -> None:
@@ -228,9 +228,9 @@ def test_h_bonus_1_another_winner_in_between_breaks_the_row() -> None:
 
 def test_h_cap_1_a_player_buys_at_most_150_cards_a_game() -> None:
     cards = "; ".join(f"c{n} 1 {2 + n % 11}" for n in range(151))
-    told = play(f"game 1,2 button 1; {cards}; z 2 7")
-    assert [line for line in told if "rejected" in line] == ["c150 rejected H-CAP-1"]
-    assert len(told) == 152
+    results = play(f"game 1,2 button 1; {cards}; z 2 7")
+    assert [line for line in results if "rejected" in line] == ["c150 rejected H-CAP-1"]
+    assert len(results) == 152
     again = play(f"game 1,2 button 1; {cards}; z 2 K; game 1,2 button 2; again 1 7")
     assert again[-1] == "again pending"
 
@@ -244,8 +244,8 @@ def test_H_EQ_1_no_more_cards_of_a_rank_are_dealt_than_the_decks_hold() -> None:
         replace(paytable().settings, decks=Decks(value=4, rule="H-EQ-1", reason="")),
     )
     jacks = "; ".join(f"c{n} 1 J" for n in range(17))
-    told = play(f"game 1,2 button 1; {jacks}; d 2 11; e 2 T", four)
-    assert [line for line in told if "rejected" in line] == ["c16 rejected H-EQ-1", "d rejected H-EQ-1"]
+    results = play(f"game 1,2 button 1; {jacks}; d 2 11; e 2 T", four)
+    assert [line for line in results if "rejected" in line] == ["c16 rejected H-EQ-1", "d rejected H-EQ-1"]
 
 
 def test_h_8_no_more_cards_are_sold_than_the_decks_hold() -> None:
@@ -257,8 +257,8 @@ def test_h_8_no_more_cards_are_sold_than_the_decks_hold() -> None:
         )
     )
     cards = "; ".join(f"c{n} 1 {2 + n % 11}" for n in range(177))
-    told = play(f"game 1,2 button 1; {cards}; z 2 7", four)
-    assert [line for line in told if "rejected" in line] == ["c176 rejected H-EQ-1", "z rejected H-EQ-1"]
+    results = play(f"game 1,2 button 1; {cards}; z 2 7", four)
+    assert [line for line in results if "rejected" in line] == ["c176 rejected H-EQ-1", "z rejected H-EQ-1"]
 
 
 def test_h_bet_1_one_card_is_the_only_wager_at_one_price() -> None:
@@ -268,9 +268,9 @@ def test_h_bet_1_one_card_is_the_only_wager_at_one_price() -> None:
         b'{"do":"bet","id":"b","player":"1","card":"7","wager":"pass"}',
         b'{"do":"bet","id":"c","player":1,"card":7,"amount":100}',
     ]
-    told = b"".join(settle([game, *bets], HighRollerBook(paytable()))).decode().splitlines()
-    assert ["H-BET-1" in line for line in told] == [True, True, False]
-    assert '"status":"pending","stake":100' in told[2]
+    results = b"".join(settle([game, *bets], HighRollerBook(paytable()))).decode().splitlines()
+    assert ["H-BET-1" in line for line in results] == [True, True, False]
+    assert '"status":"pending","stake":100' in results[2]
 
 
 def test_h_btn_2_the_button_buys_first_then_clockwise() -> None:
@@ -305,8 +305,8 @@ def test_h_6_a_game_without_a_share_takes_the_share_of_the_settings() -> None:
         b'{"do":"bet","id":"c","player":"2","card":"6"}',
         b'{"do":"throw","dice":[3,4]}',
     ]
-    told = b"".join(settle(requests, HighRollerBook(paytable())))
-    assert b'"gross":300,"rake":30,"bonus":200,"prize":70' in told
+    results = b"".join(settle(requests, HighRollerBook(paytable())))
+    assert b'"gross":300,"rake":30,"bonus":200,"prize":70' in results
 
 
 def test_reasons_name_the_rule() -> None:

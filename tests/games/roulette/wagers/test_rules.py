@@ -70,10 +70,10 @@ SCENES = [
 
 
 @pytest.mark.parametrize(
-    ("rule", "steps", "told"), SCENES, ids=[f"{scene[0]}-{scene[1]}" for scene in SCENES]
+    ("rule", "steps", "expected"), SCENES, ids=[f"{scene[0]}-{scene[1]}" for scene in SCENES]
 )
-def test_rule(rule: str, steps: str, told: str) -> None:
-    assert "; ".join(play(steps)) == told
+def test_rule(rule: str, steps: str, expected: str) -> None:
+    assert "; ".join(play(steps)) == expected
 
 
 PAYS = [
@@ -139,12 +139,12 @@ def single_zero() -> RoulettePayTable:
 
 
 def test_r_5_a_single_zero_wheel_refuses_wagers_that_name_00() -> None:
-    told = play(
+    results = play(
         "a straight 00 100; b split 0/00 100; c split 00/3 100; d three 00/2/3 100; e five 0/00/1/2/3 100;"
         "f split 0/2 100; g three 0/1/2 100; spin 0",
         single_zero(),
     )
-    assert told == [
+    assert results == [
         "a rejected R-BET-1", "b rejected R-BET-2", "c rejected R-BET-2", "d rejected R-BET-3",
         "e rejected R-BET-5", "f win 1700 1800", "g win 800 900",
     ]  # fmt: skip

@@ -32,8 +32,8 @@ def play(steps: str, table: ThreeCardPayTable | None = None) -> list[str]:
 def result_lines(steps: str, table: ThreeCardPayTable | None = None) -> list[dict[str, object]]:
     """Play a scene and return its result lines."""
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
-    told = b"".join(settle(requests, ThreeCardBook(table or paytable())))
-    return [json.loads(line) for line in told.splitlines()]
+    results = b"".join(settle(requests, ThreeCardBook(table or paytable())))
+    return [json.loads(line) for line in results.splitlines()]
 
 
 def request(words: list[str]) -> dict[str, object]:

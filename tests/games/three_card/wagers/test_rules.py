@@ -97,10 +97,10 @@ SCENES = [
 
 
 @pytest.mark.parametrize(
-    ("rule", "steps", "told"), SCENES, ids=[f"{scene[0]}-{scene[1]}" for scene in SCENES]
+    ("rule", "steps", "expected"), SCENES, ids=[f"{scene[0]}-{scene[1]}" for scene in SCENES]
 )
-def test_rule(rule: str, steps: str, told: str) -> None:
-    assert "; ".join(play(steps)) == told
+def test_rule(rule: str, steps: str, expected: str) -> None:
+    assert "; ".join(play(steps)) == expected
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_rule(rule: str, steps: str, told: str) -> None:
     ],
 )
 def test_t_pp_2_pair_plus_pays_its_highest_row(held: str, pays: int) -> None:
-    told = play(f"a ante 3 100; b pair_plus 3 300; p play 3 100; deal 3={held} dealer=9s7d4c")
-    assert told[-1] == f"b win {300 * pays} {300 * pays + 300}"
+    results = play(f"a ante 3 100; b pair_plus 3 300; p play 3 100; deal 3={held} dealer=9s7d4c")
+    assert results[-1] == f"b win {300 * pays} {300 * pays + 300}"
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_t_pp_2_pair_plus_pays_its_highest_row(held: str, pays: int) -> None:
     ],
 )
 def test_t_side_2_gap_t_17_the_side_bet_pays_the_best_of_six_cards(held: str, dealer: str, pays: int) -> None:
-    told = play(f"a ante 3 100; s side 3 200; p play 3 100; deal 3={held} dealer={dealer}")
-    assert told[-1] == f"s win {200 * pays} {200 * pays + 200}"
+    results = play(f"a ante 3 100; s side 3 200; p play 3 100; deal 3={held} dealer={dealer}")
+    assert results[-1] == f"s win {200 * pays} {200 * pays + 200}"
 
 
 def test_reasons_name_the_hands_the_rule_and_the_pay_table() -> None:
@@ -221,5 +221,5 @@ def test_t_3_in_a_house_where_the_dealer_wins_equal_hands_ante_and_play_lose() -
         b'{"do":"bet","id":"p","seat":"3","wager":"play","amount":100}',
         b'{"do":"deal","hands":{"3":["Kh","8c","3d"]},"dealer":["Kc","8d","3s"]}',
     ]
-    told = b"".join(settle(asked, ThreeCardBook(paytable(), "dealer_wins"))).splitlines()
-    assert [b'"lose"' in line and b"!T-3" in line for line in told] == [True, True]
+    results = b"".join(settle(asked, ThreeCardBook(paytable(), "dealer_wins"))).splitlines()
+    assert [b'"lose"' in line and b"!T-3" in line for line in results] == [True, True]
