@@ -51,7 +51,7 @@ def test_published_outcomes_are_in_every_state_that_a_cut_may_leave(
     report.note(
         f"disk states of {game}",
         f"{STATES - len(bad)} of {STATES} held, out of {len(entries)} entries of the log; on an average"
-        f" {held / STATES:.1f} outcomes told, {undecided / STATES:.1f} sectors undecided",
+        f" {held / STATES:.1f} outcomes published, {undecided / STATES:.1f} sectors undecided",
     )
     assert bad == []
     assert held, "nothing was published before any cut: nothing was tested"
