@@ -35,7 +35,7 @@ class Display:
         self.seen: list[Json] = []
         self._subscribed = False
         self._topic = f"tables/{table}/players"
-        # The client runs only when a test polls it, so it must not owe the broker keep-alives.
+        # The client runs only when a test polls it, so it must not have to send keep-alives.
         settings = MqttSettings(host="localhost", port=broker.port, keepalive_s=3600)
         self._link = MqttLink(settings, "display", None)
         self._link.open()

@@ -69,7 +69,7 @@ class Evening:
 
     @property
     def files(self) -> list[Path]:
-        """Return every file left, by its place in the folder; files that SQLite makes anew are left out."""
+        """Return every file left, by its place in the folder; files that SQLite recreates are left out."""
         left = (
             path
             for path in (self.folder / "journal").rglob("*")

@@ -448,7 +448,7 @@ def all_of(page: Page, said: list[str]) -> list[str]:
 
 
 def double_tap(page: Page, one: Locator) -> None:
-    """Touch as a wet finger does: twice, within a time in which nobody can have read anything."""
+    """Touch as a wet finger does: twice, too quickly for anyone to have read anything."""
     box = one.bounding_box()
     assert box is not None
     place = {"clientX": box["x"] + box["width"] / 2, "clientY": box["y"] + box["height"] / 2}

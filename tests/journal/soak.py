@@ -132,7 +132,7 @@ def kill_once(folder: Path, chance: random.Random) -> str:
         os.close(reading)
         try:
             play(folder, writing, seed, operations)
-        except BaseException:  # noqa: BLE001 a forked process must not go on as its parent
+        except BaseException:  # noqa: BLE001 a forked process must not continue as its parent
             traceback.print_exc()
             os._exit(1)
         os._exit(0)

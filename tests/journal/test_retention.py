@@ -25,7 +25,7 @@ def play_and_prune(
         begin(journal)
         for hand in evening(8):
             durable(append(journal, hand))
-        for row in rig.told[:acknowledged]:
+        for row in rig.published[:acknowledged]:
             durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))
         ticket = durable(
             journal.prune(
@@ -52,10 +52,10 @@ def left(rig: Rig) -> tuple[int, int]:
 def test_evidence_is_removed_and_the_chain_stays_whole(rig: Rig) -> None:
     pruned = play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=NEVER_US)
     assert pruned.bodies_below == 1
-    assert left(rig) == (0, len(rig.told))
+    assert left(rig) == (0, len(rig.published))
     with Reader(rig.place.journal) as reader:
         found = reader.verify_all()
-        first_call = next(row for row in rig.told if row.evidence is not None)
+        first_call = next(row for row in rig.published if row.evidence is not None)
         recalled = recall(reader, f"{NAME}/1/{first_call.seq}")
     assert (found.evidence, found.dropped) == (0, 8)
     assert recalled.evidence is None
@@ -67,18 +67,18 @@ def test_bodies_are_removed_and_the_chain_stays_whole(rig: Rig) -> None:
     play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
     assert left(rig) == (0, 0)
     with Reader(rig.place.journal) as reader:
-        assert reader.verify_all().outcomes == len(rig.told)
+        assert reader.verify_all().outcomes == len(rig.published)
         with pytest.raises(JournalFault, match="pruned") as refused:
             recall(reader, f"{NAME}/1/1")
     assert refused.value.code == "journal_no_such_outcome"
-    assert recover(rig.place, rig.key.public, NAME).first.seq == len(rig.told) + 1
+    assert recover(rig.place, rig.key.public, NAME).first.seq == len(rig.published) + 1
 
 
 def test_only_older_rows_are_pruned(rig: Rig) -> None:
     rig.played(8)
-    middle = rig.told[len(rig.told) // 2]
+    middle = rig.published[len(rig.published) // 2]
     with rig.open() as journal:
-        for row in rig.told:
+        for row in rig.published:
             durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))
         durable(
             journal.prune(evidence_before_us=middle.wall.us, bodies_before_us=middle.wall.us, by="manager")

@@ -11,7 +11,7 @@ LAB = ("vivid.node_types=0x1", VIRTUAL_TIME)
 FRAME_US = 40_000
 """The driver produces 25 frames a second."""
 STEADY_US = 2_000
-"""By which its frames are apart in virtual time, beside that."""
+"""The tolerance of its frames' distances and delays in virtual time."""
 WAITED = 2
 """Frames that wait for a reader that is held up; later ones are lost."""
 

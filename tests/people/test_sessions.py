@@ -40,18 +40,18 @@ class Door:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.told: list[str] = []
+        self.logged: list[str] = []
         self.register = people()
-        self.sessions = SignInSessions(lambda: self.register, lambda: KEY, self.clock, log=self.told.append)
+        self.sessions = SignInSessions(lambda: self.register, lambda: KEY, self.clock, log=self.logged.append)
 
     def restarted(self, file: Path) -> SignInSessions:
         """Restart the sessions, with their tries kept in this file."""
-        kept = TriesFile(file, self.told.append)
+        kept = TriesFile(file, self.logged.append)
         self.sessions = SignInSessions(
             lambda: self.register,
             lambda: KEY,
             self.clock,
-            log=self.told.append,
+            log=self.logged.append,
             tries=kept.read(self.clock.us),
             save_tries=kept.write,
         )
@@ -89,7 +89,7 @@ def test_five_wrong_pins_lock_the_person_out_and_are_logged(door: Door) -> None:
     assert locked.code == "locked_out"
     assert "wait 15 min" in locked.message
     assert door.refused("ann", "1234").code == "locked_out"
-    assert door.told == ["locked: person ann, after 5 wrong tries"]
+    assert door.logged == ["locked: person ann, after 5 wrong tries"]
     door.sessions.sign_in("pit 1", "bob", "2345")
 
 
@@ -155,13 +155,13 @@ def test_a_broken_file_of_tries_locks_nobody_out(door: Door, tmp_path: Path, fou
     file = tmp_path / "tries.json"
     file.write_bytes(found)
     door.restarted(file).sign_in("pit 1", "ann", "1234")
-    assert "tries.json: found an unreadable file" in door.told[0]
+    assert "tries.json: found an unreadable file" in door.logged[0]
 
 
 def test_a_full_disk_locks_nobody_out_and_is_logged(door: Door, tmp_path: Path) -> None:
     door.restarted(tmp_path / "gone" / "tries.json")
     assert door.refused("ann", "9999").code == "wrong"
-    assert "a restart will lose the counts" in door.told[0]
+    assert "a restart will lose the counts" in door.logged[0]
     door.sessions.sign_in("pit 1", "ann", "1234")
 
 

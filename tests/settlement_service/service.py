@@ -29,7 +29,7 @@ class Service:
     """Whether it signs its answers: an engine of 0.1.0 has no key."""
     port: int = field(default_factory=free_port)
     anew: bool = True
-    """Each run is a new interpreter, of whatever release it finds first."""
+    """Each run is a new interpreter, which runs the release that it finds first."""
     process: "subprocess.Popen[bytes] | Forked | None" = None
     systemd: socket.socket | None = None
 

@@ -342,7 +342,7 @@ def test_each_role_gets_the_answer_in_the_table(row: Row, house: House) -> None:
 
 def test_every_route_and_action_is_in_the_table() -> None:
     """A new route fails here until it is in the table, and so does a new action or role."""
-    app = make_app(Inside(None))  # type: ignore[arg-type]  # nothing is asked
+    app = make_app(Inside(None))  # type: ignore[arg-type]  # no query is made
     hidden = {
         str(getattr(route, "path", ""))
         for route in app.routes

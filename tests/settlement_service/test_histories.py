@@ -42,7 +42,7 @@ def play(key: Key, seed: int, trouble: Trouble) -> World:
     derandomize=True,
     deadline=None,
     database=None,
-    phases=(Phase.generate,),  # a seed makes a whole evening: a smaller one is not a simpler one
+    phases=(Phase.generate,),  # each seed makes a whole evening: shrinking the seed does not simplify it
 )
 @given(seed=st.integers(0, 2**32), trouble=troubles)
 def test_no_request_that_came_after_the_table_closed_is_accepted(

@@ -133,7 +133,7 @@ def test_T_DEAL_4_the_table_receives_the_position_for_which_play_is_requested(
 def test_T_DEAL_4_the_table_receives_the_positions_with_play_and_the_round(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
-    """The table no longer folds such a position, whoever enters a fold."""
+    """The table no longer folds such a position, whichever role enters a fold."""
     reports: list[PlayAt] = []
     house.engine.played = lambda _table, play, _at: reports.append(play)
     assert refused(house, table, "bob", "6") != ""

@@ -70,7 +70,7 @@ def counts(thump: Thump) -> float:
 
 
 def landings(flights: Sequence[Flight], rng: Random) -> Iterator[Flight]:
-    """Return each die that a detectable landing beside the wall turned, as a flight's die 0."""
+    """Return each die turned by a detectable landing beside the wall, as a flight's die 0."""
     for flight in flights:
         for die in (0, 1):
             if flight.off_us[die] is not None or any(touch.die == die for touch in flight.touches):

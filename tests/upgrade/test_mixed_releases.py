@@ -50,7 +50,7 @@ def broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 def environment(release: Path) -> dict[str, str]:
-    """Return the environment in which this Python runs that release's program, from whatever folder."""
+    """Return the environment in which this Python runs that release's program, from any folder."""
     return {"PYTHONPATH": str(release), "PYTHONSAFEPATH": "1", "TABLE_CONFIG": str(release / "config")}
 
 

@@ -94,7 +94,7 @@ class World:
     clock_at_start: int = 0
     keeps_order: bool = True
     now_us: int = 0
-    told: list[tuple[int, Message]] = field(default_factory=list)
+    reported: list[tuple[int, Message]] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
     node_alive: bool = True
     on_wire: list[bytes] = field(default_factory=list)
@@ -161,7 +161,7 @@ class World:
     def up(self) -> "World":
         end_us = self.now_us + 20_000_000
         while self.table.phase is not Phase.UP:
-            assert self.now_us < end_us, self.told
+            assert self.now_us < end_us, self.reported
             self.after(10_000)
         return self
 
@@ -178,23 +178,23 @@ class World:
 
     @property
     def seen(self) -> list[NodeReading]:
-        return [message for _, message in self.told if isinstance(message, NodeReading)]
+        return [message for _, message in self.reported if isinstance(message, NodeReading)]
 
     @property
     def answers(self) -> list[CommandResult]:
-        return [message for _, message in self.told if isinstance(message, CommandResult)]
+        return [message for _, message in self.reported if isinstance(message, CommandResult)]
 
     def health(self, since_us: int = -1) -> list[tuple[int, str]]:
         """Return when the table reported the node's health, each with a fault's code or `well`."""
         return list(self._health(since_us))
 
     def _health(self, since_us: int) -> Iterator[tuple[int, str]]:
-        for at, message in self.told:
+        for at, message in self.reported:
             if at > since_us and isinstance(message, Fault | Recovered):
                 yield at, message.code if isinstance(message, Fault) else "well"
 
     def _tell(self, messages: Sequence[Message]) -> None:
-        self.told += [(self.now_us, message) for message in messages]
+        self.reported += [(self.now_us, message) for message in messages]
 
     def _send(self) -> None:
         self._fly(True, self.table.take_output(), self.to_node)

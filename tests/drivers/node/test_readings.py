@@ -47,7 +47,7 @@ class TestReadings:
                 world.knock()
                 world.after(30_000)
                 errors += [abs(seen.t_us - at) for seen in world.seen]
-                world.told.clear()
+                world.reported.clear()
             world.restart_node(boot=part + 1, clock_at_start=WRAP_SOON * (part + 1) // 2)
             world.after(20_000)
         assert len(errors) == 360
@@ -59,7 +59,7 @@ class TestReadings:
         for _ in range(200):
             world.knock()
             world.after(20_000)
-        assert all(seen.t_us <= at for at, m in world.told if isinstance(m, NodeReading) for seen in [m])
+        assert all(seen.t_us <= at for at, m in world.reported if isinstance(m, NodeReading) for seen in [m])
 
     @pytest.mark.parametrize("off_us", [-3 * SECOND_US, 500_000])
     def test_a_reading_with_an_impossible_time_is_missed(self, off_us: int) -> None:
@@ -108,7 +108,7 @@ class TestLoss:
         before = world.now_us
         self.lose_one(world)
         world.after(5000)
-        trouble = world.told[-2][1]
+        trouble = world.reported[-2][1]
         assert isinstance(trouble, Fault)
         assert (trouble.code, trouble.seen, trouble.down) == ("sentences_lost", "1 sentences lost", True)
         assert before - 5000 <= trouble.since_us <= before
@@ -121,7 +121,7 @@ class TestLoss:
         world.after(300_000)
         self.lose_one(world)
         world.after(5000)
-        lost = [(at, m) for at, m in world.told if isinstance(m, Fault) and m.code == "sentences_lost"]
+        lost = [(at, m) for at, m in world.reported if isinstance(m, Fault) and m.code == "sentences_lost"]
         assert [(at - m.since_us) for at, m in lost] == [BACKDATE_US]
 
     def test_a_sentence_that_is_not_repeated_is_reported_lost_in_time(self) -> None:
@@ -224,7 +224,7 @@ class TestTooMuch:
         for _ in range(25):
             world.inject(b"\xff\x00 spikes\n")
             world.after(100_000)
-        trouble = world.told[-1][1]
+        trouble = world.reported[-1][1]
         assert isinstance(trouble, Fault)
         assert (trouble.code, trouble.down) == ("noisy_line", False)
         world.after(11 * SECOND_US)

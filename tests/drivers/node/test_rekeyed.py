@@ -27,7 +27,7 @@ def test_a_board_with_the_old_key_is_refused_from_the_change_on() -> None:
     world.knock()
     world.after(SECOND_US)
     assert world.seen == []
-    told = last_trouble(world.told)
+    told = last_trouble(world.reported)
     assert (world.table.phase, told.code, told.down) == (Phase.GREETING, "wrong_key", True)
 
 
@@ -65,10 +65,10 @@ def test_sentences_sealed_with_a_stolen_old_key_are_refused_in_the_new_session()
 def test_before_the_port_is_open_a_new_key_is_used_silently() -> None:
     world = World(key=KEY, node_key=NEW)
     world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
-    before = len(world.told)
+    before = len(world.reported)
     world.table.rekey(NEW)
     world._tell(world.table.tick(world.now_us))
-    assert [one for _, one in world.told[before:] if isinstance(one, Fault | NodeReading)] == []
+    assert [one for _, one in world.reported[before:] if isinstance(one, Fault | NodeReading)] == []
     world._tell(world.table.opened(world.now_us))
     world.up()
 
@@ -80,7 +80,7 @@ def test_without_a_key_no_node_is_accepted_and_the_reason_is_reported() -> None:
         world.restart_node(boot=3)
         world.after(2 * SECOND_US)
     assert world.table.phase is Phase.GREETING
-    assert last_trouble(world.told).seen == "found no readable file"
+    assert last_trouble(world.reported).seen == "found no readable file"
 
 
 def drawing(drawn: list[int]) -> RandomBytes:

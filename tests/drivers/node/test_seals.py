@@ -28,7 +28,7 @@ class TestSeals:
     def test_a_sentence_without_its_seal_is_not_used(self) -> None:
         world = World(key=KEY).up()
         world.inject(sentence_of(world, "wall_impact", 500, wall="left", pos_mm="1", peak="1"))
-        trouble = world.told[-1][1]
+        trouble = world.reported[-1][1]
         assert isinstance(trouble, Fault)
         assert (world.seen, trouble.code, trouble.down) == ([], "forged", False)
         world.knock()

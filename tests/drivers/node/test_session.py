@@ -25,7 +25,7 @@ class TestMeeting:
         assert world.table.hello == Hello(
             "w1", "1.0", "0" * 16, {1: ("wall_impact",)}, ("lamp", "selftest"), 16
         )
-        assert world.health() == [(0, "starting"), (world.told[-1][0], "well")]
+        assert world.health() == [(0, "starting"), (world.reported[-1][0], "well")]
         assert world.now_us < 300_000
 
     def test_a_node_is_down_until_then_and_its_readings_do_not_count(self) -> None:
@@ -61,7 +61,7 @@ class TestMeeting:
     def test_another_node_on_the_port_is_named(self) -> None:
         world = World(hello=Hello("w2", "1.0", "", {}, (), 0))
         world.after(SECOND_US)
-        troubles = [message for _, message in world.told if isinstance(message, Fault)]
+        troubles = [message for _, message in world.reported if isinstance(message, Fault)]
         assert [(t.code, t.seen, t.down) for t in troubles[1:]] == [
             ("wrong_device", "found node w2, expected node w1", True)
         ]
@@ -80,7 +80,7 @@ class TestMeeting:
         world = World(node_alive=False)
         nonce = world.table._nonce
         world.inject(sentence_of(world, "hello", 0, version="2", nonce=nonce))
-        assert world.told[-1][1] == Fault(
+        assert world.reported[-1][1] == Fault(
             "wrong_version", "node w1 uses version 2 of the link, expected 1", True, 0
         )
 
@@ -267,12 +267,12 @@ class TestLosingEachOther:
     def test_a_lost_port_takes_the_node_down(self) -> None:
         world = World().up()
         world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
-        assert world.told[-1][1] == Fault("unplugged", "pulled", True, world.now_us)
+        assert world.reported[-1][1] == Fault("unplugged", "pulled", True, world.now_us)
         assert world.table.receive(world.now_us, b"$w1") == []
         assert world.table.next_deadline() is None
 
 
 def test_health_reports_the_end_of_each_fault_and_of_the_last_one() -> None:
     world = World().up()
-    assert isinstance(world.told[-1][1], Recovered)
-    assert world.told[-1][1].seen.startswith("node w1, firmware 1.0, clock within 0.")
+    assert isinstance(world.reported[-1][1], Recovered)
+    assert world.reported[-1][1].seen.startswith("node w1, firmware 1.0, clock within 0.")

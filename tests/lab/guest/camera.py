@@ -30,8 +30,7 @@ SET_CONTROL = 0xC008561C
 """VIDIOC_S_CTRL, with a control's number and its value."""
 TIMESTAMP_SOURCE = 0xF0F000 + 24
 AT_EXPOSURE = 1
-"""Left alone, this driver stamps a frame with its end, which lies ahead when it hands the frame over; cameras
-stamp what has been."""
+"""Stamp a frame at its exposure: by default this driver stamps its end, which is still in the future."""
 WARM_FRAMES = 5
 """Loading for the first frames waits for the disk, while the guest's clock runs on."""
 FRAMES = 30

@@ -10,8 +10,11 @@ VIRTUAL = "time-travel=" in Path("/proc/cmdline").read_text()
 FACT_S = 600 if VIRTUAL else 300
 """Generous for a busy host, and shorter than the host's own timeout, so the condition is reported."""
 HOST_S = 240
-"""What the host is given for a fact in virtual time, in its own time: a guest whose programs wait for a slow
-disk sleeps through ten minutes of its own in ten seconds of the host's."""
+"""The limit in the host's time for a condition in virtual time.
+
+A guest whose programs wait for a slow disk sleeps through ten of its own minutes in ten
+seconds of the host's.
+"""
 HOST_CLOCK = Path("/lab/out/clock")
 
 
