@@ -23,10 +23,11 @@ REPORT = pytest.StashKey[Report]()
 PASSED = pytest.StashKey[bool]()
 _LONG = ("day", "debian", "upgrade", "cuts", "blocks", "units", "wheel")
 LONGEST_FIRST = tuple(f"test_{what}" for what in _LONG)
-"""Guests run beside each other: what takes long begins first, so that no core waits for it at the end.
+"""Guests run in parallel: the longest tests begin first, so that no core waits for them at the end.
 
-Each process runs its part of the list from the start, and then takes over the end of another's. What follows
-the test that is running is never taken over, so behind the longest of each part comes the shortest."""
+Each process runs its part of the list from the start, and then takes over the end of another's. The test that
+follows the running one is never taken over, so the longest test of each part is followed by the shortest.
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,8 +14,11 @@ SPINS_AN_HOUR = 12
 WARM_HOURS = 4
 """What is loaded on first use is loaded by then."""
 GROWTH_KIB = 4096
-"""More in the rest of the day is growth. Caches fill over some 220 spins, by 3.3 MB from the twentieth on,
-and stay so: 400 spins at full speed show it."""
+"""Anything more in the rest of the day is growth.
+
+Caches fill over some 220 spins, by 3.3 MB from the twentieth on, and then stay: 400 spins at full speed show
+it.
+"""
 PATIENCE_S = 7200
 
 
