@@ -47,7 +47,7 @@ from controller.app.view import Drawn
 from controller.journal.chain import WallTime
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, new_key, service_key
-from controller.journal.lock import fault_of_os
+from controller.journal.lock import os_fault
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.model.tables import TableSettings
@@ -353,13 +353,13 @@ class Daemon:
             try:
                 folder.mkdir(exist_ok=True, mode=0o750)
             except OSError as error:
-                raise fault_of_os(error, folder, "a writable folder") from error
+                raise os_fault(error, folder, "a writable folder") from error
         if self.options.shadow:
             try:
                 self.options.shadow_mark.touch()
             except OSError as error:
                 expected = "a writable folder"
-                raise fault_of_os(error, self.options.shadow_mark, expected) from error
+                raise os_fault(error, self.options.shadow_mark, expected) from error
 
     def _key(self) -> Key:
         place, path = self.options.place, self.options.key_file
@@ -368,7 +368,7 @@ class Daemon:
             try:
                 new_key(path)
             except OSError as error:
-                raise fault_of_os(error, path, "a writable folder") from error
+                raise os_fault(error, path, "a writable folder") from error
         return service_key(self._environ, path)
 
     def _check_identity(self, live: RunningTable) -> None:

@@ -78,7 +78,7 @@ def read_approved(path: Path, key: Key) -> Approved | None:
         signature = bytes.fromhex(kept.signature)
     except (OSError, msgspec.MsgspecError, ValueError):
         return None
-    return kept if key.public.signed(_message(kept), signature) else None
+    return kept if key.public.verify(_message(kept), signature) else None
 
 
 def write_approved(path: Path, key: Key, approved: Approved) -> None:

@@ -26,7 +26,7 @@ from controller.machines.flat import InputRefused
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Late
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Input, Reading
-from controller.replay.source import UNDECODABLE, decode_reading, shown
+from controller.replay.source import UNDECODABLE, decode_reading, printable
 
 CAPACITY = 8192
 """Maximum number of readings waiting for the core: about 45 s of two dice tracked at 90 Hz."""
@@ -448,7 +448,7 @@ class JsonLines:
     def _report_bad_line(self, line: bytes) -> None:
         self.bad_lines += 1
         self._bad_until_us = self._clock_us() + round(_BAD_LINE_CLEARS_S * 1e6)
-        self._faults.began(Fault("source_bad_line", self._path, f"{shown(line)!r}"), self.name)
+        self._faults.began(Fault("source_bad_line", self._path, f"{printable(line)!r}"), self.name)
 
     def _settle_bad_lines(self) -> None:
         if self._bad_until_us and self._clock_us() > self._bad_until_us:

@@ -335,12 +335,12 @@ def _signed(step: KeyStep) -> bool:
         signature = bytes.fromhex(step.signature)
         if step.new and old is not None:
             new = PublicKey(bytes.fromhex(step.new))
-            if not new.signed_handover(old.raw, bytes.fromhex(step.proof)):
+            if not new.verify_handover(old.raw, bytes.fromhex(step.proof)):
                 return False
     except ValueError:
         return False
     unsigned = _encode(msgspec.structs.replace(step, signature=""))
-    return step.lost or (old is not None and old.signed_history(unsigned, signature))
+    return step.lost or (old is not None and old.verify_history(unsigned, signature))
 
 
 def _read(path: Path) -> Iterator[KeyStep]:

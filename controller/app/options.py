@@ -18,7 +18,7 @@ from controller.app.recording import Rotation
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
 from controller.journal.keys import CREDENTIAL, service_key
-from controller.journal.lock import holder_of
+from controller.journal.lock import find_lock_holder
 from controller.journal.store import last_row_number
 from controller.settings.mistakes import Mistake
 
@@ -140,7 +140,7 @@ def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistak
 
 def running_controllers(options: Options) -> Iterator[Mistake]:
     """Yield a mistake for another controller that uses this journal, and for one that uses this socket."""
-    holder = holder_of(options.place.journal)
+    holder = find_lock_holder(options.place.journal)
     if holder is not None:
         yield Mistake(
             file=str(options.place.journal),
@@ -253,7 +253,7 @@ def _head(options: Options) -> Iterator[Mistake]:
     place = options.place
     if options.head is not None or place.head.exists() or not place.journal.exists():
         return
-    if holder_of(place.journal) is not None:
+    if find_lock_holder(place.journal) is not None:
         return  # Another controller has it; `running_controllers` reports that.
     try:
         rows = last_row_number(place.journal)

@@ -266,7 +266,7 @@ class Publishing:
     def note_late_confirmed(self, wager: str, row: Ticket) -> None:
         """Note the row that journals a confirmation; called in the core's thread."""
         if self._late is not None:
-            self._late.confirmed(wager, row)
+            self._late.add_confirmation(wager, row)
 
     def note_play_requested(self, nonce: str, received_us: int) -> None:
         """Answer a request for Play as soon as possible; called in the core's thread."""

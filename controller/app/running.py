@@ -36,7 +36,7 @@ from controller.engine.session import SETTLEMENT
 from controller.games.game import Game
 from controller.games.registry import game_of
 from controller.journal.chain import Row, WallTime
-from controller.journal.contents import Identity, outcome_of
+from controller.journal.contents import Identity, decode_outcome
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import Key
@@ -253,7 +253,7 @@ class RunningTable:
     def _start_session(self, settings: TableSettings, digests: Digests, failed: Callable[[], None]) -> None:
         options, faults = self._options, self._faults
         resumed = self._resume(game_of(settings.rules.game))
-        self.setup = setup_of(settings, resumed, self.journal.recovered.session)
+        self.setup = build_setup(settings, resumed, self.journal.recovered.session)
         started = self._start(digests, resumed)
         faults.began(Fault(WAITS, "self-test", "checking the journal, devices and switches"))
         for fault in self._lasting_faults():
@@ -461,11 +461,11 @@ class RunningTable:
             assert row.body is not None
             self.last_n = row.n
             if row.name == "bets.opened":
-                self.bets_opened = HistoryLimit(row.n, outcome_of(row.body).t)
+                self.bets_opened = HistoryLimit(row.n, decode_outcome(row.body).t)
             line = b'{"outcome":%s,"n":%d,"chain":"%s"}\n' % (row.body, row.n, row.link.hex().encode())
             self._hub.publish("outcomes", line)
             if self._hardware is not None:
-                self._hardware.note_durable(outcome_of(row.body))
+                self._hardware.note_durable(decode_outcome(row.body))
 
     def _note_verified(self, found: Verified) -> None:
         self.sound = True
@@ -480,12 +480,12 @@ def _last_row(row: Row) -> LastRow | None:
     if row.body is None:
         return None
     try:
-        return LastRow(row.name, outcome_of(row.body).data)
+        return LastRow(row.name, decode_outcome(row.body).data)
     except (msgspec.MsgspecError, KeyError):
         return LastRow(row.name, None)
 
 
-def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
+def build_setup(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
     """Return the session's setup: the table's last state, but with the table locked."""
     return Setup(
         table=settings.table,

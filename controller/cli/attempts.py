@@ -16,7 +16,7 @@ from controller.model.effects import Effect, Judged
 from controller.model.outcomes import Outcome, attempt_of
 from controller.model.readings import DieLost, DieRest, Reading
 from controller.replay.log import open_log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.replay.source import LogError
 from controller.technician.drawing import Exhibit
 
@@ -76,7 +76,7 @@ def load_log_exhibit(which: AttemptRef, rules: str | None) -> Exhibit:
     """
     assert which.log is not None
     with open_log(which.log) as log:
-        setup = setup_of(log.header, ruleset_of(log, rules), log.name)
+        setup = build_setup(log.header, ruleset_of(log, rules), log.name)
         exhibit = find_exhibit(replay(log, setup), setup, which)
         began_us = log_start_wall_us(log.header)
         return exhibit if began_us is None else exhibit._replace(wall_us=began_us + exhibit.last.t)

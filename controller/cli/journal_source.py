@@ -17,11 +17,11 @@ from controller.cli.attempts import AttemptRef
 from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation, report_out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, say
 from controller.journal.chain import Row, WallTime
-from controller.journal.contents import After, Identity, Recording, outcome_of, unpack
+from controller.journal.contents import After, Identity, Recording, decode_outcome, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
 from controller.journal.reading import Reader, Rows
-from controller.journal.recall import find_attempt, judged_of
+from controller.journal.recall import build_judged, find_attempt
 from controller.journal.store import Origin
 from controller.model.conversion import Converter, converter_of
 from controller.replay.source import LogError
@@ -176,12 +176,12 @@ def exhibit_from_journal(reader: Rows, which: AttemptRef) -> Exhibit:
             "an outcome before the first session",
             "a session's start before it",
         )
-    outcomes = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
+    outcomes = tuple(decode_outcome(row.body) for row in found.rows if row.body is not None)
     judged_rows = [
         (outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None
     ]
-    closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
-    judged = None if not judged_rows else judged_of(judged_rows[-1][0], unpack(judged_rows[-1][1]))
+    closed = None if found.closed is None or found.closed.body is None else decode_outcome(found.closed.body)
+    judged = None if not judged_rows else build_judged(judged_rows[-1][0], unpack(judged_rows[-1][1]))
     return Exhibit(identity.setup, found.number, outcomes, closed, judged, found.rows[-1].wall.us)
 
 

@@ -19,7 +19,7 @@ from controller.cli.input import WAIT_S, ArgumentError, arguments_of
 from controller.cli.link import Json, OutOfReachError, ask, conversation
 from controller.cli.screen import Entry, Screen
 from controller.cli.shell import DEFECT, OK, caller, say
-from controller.cli.watch import Watcher, outcome_of
+from controller.cli.watch import Watcher, decode_outcome
 from controller.model.outcomes import (
     DealCalled,
     DealCorrected,
@@ -394,7 +394,7 @@ class Practice:
         with suppress(OutOfReachError):
             for line in conversation(self._socket, {"do": "watch", "topics": ["outcomes", "faults"]}):
                 if "outcome" in line:
-                    self.score.add(outcome_of(line["outcome"]))
+                    self.score.add(decode_outcome(line["outcome"]))
                 if "ok" not in line:
                     watcher.write(line)
 

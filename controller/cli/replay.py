@@ -34,7 +34,7 @@ from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.log import Header, Log, open_log
-from controller.replay.run import Json, as_json, compare, read_expected, replay, setup_of
+from controller.replay.run import Json, as_json, build_setup, compare, read_expected, replay
 from controller.replay.source import Capture, LogError, open_capture
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import is_path
@@ -362,7 +362,7 @@ def _replay_log(name: str, arguments: argparse.Namespace, progress: Callable[[in
             "--wheel", "--wheel with a recorded log", expected, "a log's header describes its wheel"
         )
     with open_log(name, lenient=arguments.lenient) as log:
-        setup = setup_of(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
+        setup = build_setup(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
         results = _results_of(name, replay(log, setup, progress), arguments, log_stamp(log.header))
         results.remarks = list(remarks_on(log, results.late))
     return results

@@ -15,7 +15,7 @@ import msgspec
 from controller.cli.screen import Row, aligned, rows_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, Command, add_subcommand, say
 from controller.model.rulesets import RuleSet
-from controller.replay.source import LogError, name_of, open_input
+from controller.replay.source import LogError, input_name, open_input
 from controller.rulebook.catalogue import rules
 from controller.settings.mistakes import SettingsError, did_you_mean, dotted
 from controller.settings.paytables import (
@@ -316,7 +316,7 @@ def _run_settle(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     wrong = io.StringIO()
     with source as lines:
-        code = settle_stream(lines, sys.stdout.buffer, wrong, arguments.rules, name_of(arguments.file))
+        code = settle_stream(lines, sys.stdout.buffer, wrong, arguments.rules, input_name(arguments.file))
     if wrong.tell():
         say(wrong.getvalue().rstrip("\n"))
     return code

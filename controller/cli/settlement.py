@@ -143,7 +143,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return 1 for a failed proof or a refusal, 2 for bad input, 3 without the database."""
-    from controller.settlement_service.faults import OutOfReach, RequestRefused, SettlementFault
+    from controller.settlement_service.faults import DatabaseUnavailable, RequestRefused, SettlementFault
 
     try:
         return _do(arguments)
@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
     except RequestRefused as refused:
         say(refused)
         return FAILED
-    except OutOfReach as error:
+    except DatabaseUnavailable as error:
         say(error)
         return OUT_OF_REACH
 

@@ -33,7 +33,7 @@ from controller.journal.shifts import (
     Shift,
     Span,
     compare_attempts,
-    starts_of,
+    find_shift_starts,
     summarize,
 )
 
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the shift; return 1 if the journal is faulty, 2 if it or the shift does not exist."""
     try:
         with open_journal(arguments) as journal:
-            starts = starts_of(journal)
+            starts = find_shift_starts(journal)
             shift = None if arguments.back >= len(starts) else summarize(journal, starts[-1 - arguments.back])
     except UNREADABLE as error:
         return report_unreadable(error)

@@ -106,7 +106,7 @@ class Watcher:
 
     def write(self, line: Json) -> None:
         """Write one line of the stream; a line of an unknown kind is written as JSON."""
-        outcome = outcome_of(line["outcome"]) if "outcome" in line else None
+        outcome = decode_outcome(line["outcome"]) if "outcome" in line else None
         if self._repeats_refusal(outcome):
             return
         match line:
@@ -185,7 +185,7 @@ class Watcher:
         self._commentary.event(f"{text}{f' ({notes})' if notes else ''}", "dim")
 
 
-def outcome_of(sent: object) -> Outcome:
+def decode_outcome(sent: object) -> Outcome:
     """Return an outcome received over the socket; raises KeyError for an unknown type."""
     raw = _decode_outcome(msgspec.json.encode(sent))
     return Outcome(type=raw.type, t=raw.t, id=raw.id, seq=raw.seq, data=data_of(raw.type, raw.data))

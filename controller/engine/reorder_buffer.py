@@ -40,8 +40,8 @@ from controller.model.readings import (
     WheelStatus,
 )
 
-AHEAD_US = 1_000_000
-"""A reading whose time is later than its arrival by more than this comes from a clock that is wrong."""
+MAX_AHEAD_US = 1_000_000
+"""A reading whose time is later than its arrival by more than this comes from a wrong clock."""
 
 STEP_US = 1_000_000
 """A reading further behind than this is late, or its clock was set back; the next reading decides which."""
@@ -115,7 +115,7 @@ class ReorderBuffer:
         """The reading that contradicts a doubtful one far ahead; the next one decides which is wrong."""
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """The doubtful readings that were not confirmed, and by how much their times were off (us)."""
+        """The doubtful readings that were not confirmed, and how far their times were off (us)."""
         self.clock_steps: list[ClockStep] = []
         """The clock steps found so far; after each, time continues from before the step."""
         self.watermark = 0
@@ -139,13 +139,13 @@ class ReorderBuffer:
                         self._put(reading, t)
                         continue
                 elif self._now < doubtful.now <= t and self._contradiction is None:
-                    self._after_a_pause(doubtful, reading, t)
+                    self._confirm_pause(doubtful, reading, t)
                     continue
             behind_us = self.put(reading)
             if behind_us or self.set_aside or self.clock_steps:
                 yield reading, behind_us
 
-    def _after_a_pause(self, first: _Doubtful, reading: AnyReading, t: int) -> None:
+    def _confirm_pause(self, first: _Doubtful, reading: AnyReading, t: int) -> None:
         """Handle the second reading after a pause, which confirms the first one."""
         self._doubtful = None
         self._put(first.reading, first.now)
@@ -155,7 +155,7 @@ class ReorderBuffer:
             self._doubtful = _Doubtful(reading, t, has_arrival=False)
 
     def put(self, reading: AnyReading) -> int:
-        """Handle a reading as it arrives; return by how much its time is off (us), or 0 if it counts.
+        """Handle a reading as it arrives; return how far its time is off (us), or 0 if it counts.
 
         The time is off if the reading is late or its time is ahead of its arrival. For a doubtful reading the
         result is 0; if the reading is not confirmed later, it is added to `set_aside`.
@@ -168,7 +168,7 @@ class ReorderBuffer:
             if self._doubtful is None and (-STEP_US <= t - self._now <= LEAP_US or not self._arrivals):
                 return self._put(reading, t)
             return self._handle_doubtful(reading, t, has_arrival=False)
-        if t > arrived + AHEAD_US:
+        if t > arrived + MAX_AHEAD_US:
             return t - arrived
         now = max(t, arrived)
         if self._doubtful is None and now >= self._now - STEP_US:
@@ -257,9 +257,9 @@ class ReorderBuffer:
         """Advance time to an input's arrival; return False and change nothing if its time is doubtful."""
         t, arrived = entered.t, entered.arrived
         now = t if arrived is None else max(t, arrived)
-        near = now - self._now >= -STEP_US
-        not_ahead = now - self._now <= LEAP_US if arrived is None else t <= arrived + AHEAD_US
-        if self._doubtful is not None or self._shift_us or not (near and not_ahead):
+        not_behind = now - self._now >= -STEP_US
+        not_ahead = now - self._now <= LEAP_US if arrived is None else t <= arrived + MAX_AHEAD_US
+        if self._doubtful is not None or self._shift_us or not (not_behind and not_ahead):
             return False
         self._arrivals += 1
         self.advance(now)

@@ -109,14 +109,14 @@ def resume(
             bets_closed = name == "bets.closed"
         elif isinstance(data, TableEvent):
             held = is_lock_held(name, data, held=held)
-        elif data is None:  # unreadable, and may be a person's lock
+        elif data is None:  # unreadable; it may be a person's lock
             held = True
     locked = state.lock == "locked"
     for cut in in_flight:
         following = max(getattr(first, cut.attempt), cut.number + 1)
         first = msgspec.structs.replace(first, **{cut.attempt: following})
     return Resumed(
-        state=_after_a_stop(game, state, cut_off=bool(in_flight)),
+        state=_state_after_stop(game, state, cut_off=bool(in_flight)),
         first=first,
         pending=in_flight,
         held=locked and held is not False,
@@ -141,7 +141,7 @@ def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | No
     return True if locked_again else held
 
 
-def _after_a_stop(game: Game, state: State, *, cut_off: bool) -> State:
+def _state_after_stop(game: Game, state: State, *, cut_off: bool) -> State:
     """Return the state after a stop; the last call can't be corrected if an attempt was `cut_off` since."""
     if state.call is not None:
         call = None if cut_off else msgspec.structs.replace(state.call, away=True)
@@ -212,7 +212,7 @@ class CutOffAttempts:
 
     @property
     def answer(self) -> str:
-        """The answer to a ruling on them, as a sentence."""
+        """The answer to a ruling on them, in words."""
         calls = [
             (f"{cut.attempt.capitalize()} {cut.number}", _KINDS[cut.attempt].void) for cut in self.pending
         ]

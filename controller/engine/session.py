@@ -104,7 +104,7 @@ class Session:
         return self._take_effects()
 
     def _handle_input(self, entered: Input) -> None:
-        """Handle a person's input: decide it at once, unless an attempt is in progress.
+        """Handle a person's input: decide it immediately, unless an attempt is in progress.
 
         A ruling that names no attempt applies to the attempt in progress at its time, whose first reading may
         not have arrived yet. Therefore a ruling that would be refused now waits for late readings. If a
@@ -117,7 +117,7 @@ class Session:
                 if not self._is_for_latest(entered):
                     self._handle(entered)
                     return
-                if self._accepted_at_once(entered):
+                if self._accept_now(entered):
                     return
         self._process(entered, self._order.put(entered))
 
@@ -126,9 +126,9 @@ class Session:
         names_attempt = entered.what is not None and entered.what.isdecimal()
         return entered.name in LATEST_ATTEMPT_INPUTS and not names_attempt
 
-    def _accepted_at_once(self, entered: Input) -> bool:
+    def _accept_now(self, entered: Input) -> bool:
         """Apply a ruling; return False, with nothing changed or published, if it is refused."""
-        if self._refusal_of(entered) is not None:
+        if self._try_to_execute(entered) is not None:
             return False
         if self._on_input is not None:
             self._on_input(entered, None, self._agenda.answer)
@@ -227,9 +227,9 @@ class Session:
 
     def allowed(self) -> tuple[str, ...]:
         """Return the names of the inputs that are possible now."""
-        of_table = tuple(self._mode.allowed())
+        table_inputs = tuple(self._mode.allowed())
         if self._mode.testing or self._mode.opening == "closed":
-            return of_table
+            return table_inputs
         inspected = ("inspected",) if self._agenda.inspections.waiting else ()
         dice_set = ("dice_set",) if self._has_dice and not self._game.open_attempt else ()
         open_attempt = {"close_table", "test_mode on"} if self._game.open_attempt else set()
@@ -237,7 +237,7 @@ class Session:
             *self._game.allowed(self._order.now),
             *inspected,
             *dice_set,
-            *(name for name in of_table if name not in open_attempt),
+            *(name for name in table_inputs if name not in open_attempt),
         )
 
     def awaited(self) -> Awaited | None:
@@ -309,8 +309,8 @@ class Session:
         """Report that a clock was set back; the attempt in progress becomes doubtful."""
         if self._mode.testing:
             return
-        says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
-        event = TableEvent(cause="clock_step", what=step.reading.dev, says=says)
+        text = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
+        event = TableEvent(cause="clock_step", what=step.reading.dev, says=text)
         self._agenda.publish("device.fault", self._order.now, event)
         self._game.doubt("the clock was set back during the attempt, so its times are inconsistent")
 
@@ -340,8 +340,11 @@ class Session:
     def _handle(self, reading: AnyReading) -> None:
         why_not = self._mode.why_not_playing or ""
         self._dispatch(reading)
-        played, self._plays = self._plays, self._mode.why_not_playing is None and not self._mode.testing
-        if self._plays and not played:
+        played_before, self._plays = (
+            self._plays,
+            self._mode.why_not_playing is None and not self._mode.testing,
+        )
+        if self._plays and not played_before:
             self._plays_from_us, self._did_not_play = reading.t, why_not
 
     def _dispatch(self, reading: AnyReading) -> None:
@@ -379,15 +382,15 @@ class Session:
             self._game.reject_attempt(reading)
         return begun
 
-    def _reject(self, reading: AnyReading, cause: str, then: str = "") -> None:
+    def _reject(self, reading: AnyReading, cause: str, advice: str = "") -> None:
         if reading.t < self._rejection_reported_until_us:
             return
         self._rejection_reported_until_us = reading.t + REJECTION_REPORT_US
-        says = f"an attempt was made while the table was not in play; it does not count{then}"
-        self._agenda.publish("input.refused", reading.t, TableEvent(cause=cause, what=reading.dev, says=says))
+        text = f"an attempt was made while the table was not in play; it does not count{advice}"
+        self._agenda.publish("input.refused", reading.t, TableEvent(cause=cause, what=reading.dev, says=text))
 
     def _enter(self, entered: Input) -> None:
-        refused = self._refusal_of(entered)
+        refused = self._try_to_execute(entered)
         if refused is not None and refused.code != "testing":
             self._refuse(entered, refused)
         elif self._on_input is not None:
@@ -398,7 +401,7 @@ class Session:
         if self._on_input is not None:
             self._on_input(entered, refused, "")
 
-    def _refusal_of(self, entered: Input) -> InputRefused | None:
+    def _try_to_execute(self, entered: Input) -> InputRefused | None:
         """Execute an input, or return its refusal."""
         if self._mode.testing and entered.name != "test_mode":
             return InputRefused("testing")
@@ -448,13 +451,13 @@ class Session:
         return self._setup.ruleset.throw is not None
 
     def _change_dice(self, entered: Input) -> None:
-        """Put another set of dice into play; raises InputRefused."""
+        """Put a different set of dice into play; raises InputRefused."""
         if self._game.open_attempt:
             raise InputRefused("attempt_open")
         if not entered.what:
-            raise InputRefused("bad_argument", "found no set of dice, expected a name or number in `what`")
-        before, self._dice_set = self._dice_set, entered.what
-        was = "" if before in (None, entered.what) else f", was {before}"
+            raise InputRefused("bad_argument", "no set of dice is named; give its name or number in `what`")
+        previous, self._dice_set = self._dice_set, entered.what
+        was = "" if previous in (None, entered.what) else f", was {previous}"
         self._agenda.answer = f"Set of dice: {entered.what}{was}"
 
     def _set_test_mode(self, entered: Input) -> None:

@@ -24,7 +24,7 @@ class WallTime(NamedTuple):
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a row before it has its place in the chain.
+    """The contents of a row that is not part of the chain yet.
 
     `name` is the type of an outcome or the name of an event. `seq` is the number of an outcome. `body` is the
     canonical bytes. `after` is the session's state after the row. `evidence` is the packed readings on which
@@ -61,16 +61,25 @@ def genesis(table: str, public_key: bytes, created: WallTime) -> bytes:
     return sha256(_pack(("table-journal", 1, table, public_key, created.us))).digest()
 
 
-def digest_of(body: bytes | None, after: bytes | None) -> bytes:
+def contents_digest(body: bytes | None, after: bytes | None) -> bytes:
     """Return the digest of a row's contents."""
     return sha256(_pack((body, after))).digest()
 
 
-def link_of(before: bytes, row: Row) -> bytes:
-    """Return the link of this row; `before` is the previous link."""
+def compute_link(previous_link: bytes, row: Row) -> bytes:
+    """Return the link of this row; `previous_link` is that of the row before it."""
     wall = row.wall
-    place = (before, row.n, row.name, row.seq, wall.us, wall.synced, row.digest, row.evidence_digest)
-    return sha256(_pack(place)).digest()
+    contents = (
+        previous_link,
+        row.n,
+        row.name,
+        row.seq,
+        wall.us,
+        wall.synced,
+        row.digest,
+        row.evidence_digest,
+    )
+    return sha256(_pack(contents)).digest()
 
 
 def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
@@ -88,14 +97,14 @@ def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> li
             wall=draft.wall,
             body=draft.body,
             after=draft.after,
-            digest=digest_of(draft.body, draft.after),
+            digest=contents_digest(draft.body, draft.after),
             evidence_digest=None if draft.evidence is None else sha256(draft.evidence).digest(),
             link=b"",
             signature=None,
             evidence=draft.evidence,
         )
-        link = link_of(link, unlinked)
-        closes = n == last_n + len(drafts)
-        signature = key.sign(link) if draft.signed or closes else None
+        link = compute_link(link, unlinked)
+        is_last = n == last_n + len(drafts)
+        signature = key.sign(link) if draft.signed or is_last else None
         rows.append(msgspec.structs.replace(unlinked, link=link, signature=signature))
     return rows

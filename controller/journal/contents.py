@@ -209,7 +209,7 @@ class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
     data: msgspec.Raw
 
 
-def outcome_of(body: bytes) -> Outcome:
+def decode_outcome(body: bytes) -> Outcome:
     """Decode an outcome's canonical bytes."""
     envelope = _decode_envelope(body)
     data = data_of(envelope.type, envelope.data)
@@ -251,7 +251,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The original verdict, with the readings on which it is based."""
         bare = self.throw or self.spin or self.deal
         assert bare is not None
-        return msgspec.structs.replace(bare, evidence=tuple(self.readings[place] for place in self.rests_on))
+        return msgspec.structs.replace(bare, evidence=tuple(self.readings[index] for index in self.rests_on))
 
     @property
     def basis(self) -> Basis:
@@ -273,17 +273,17 @@ _encode_evidence = msgspec.json.Encoder().encode
 _decode_evidence = msgspec.json.Decoder(Evidence).decode
 
 
-def evidence_of(judged: Judged) -> Evidence:
+def build_evidence(judged: Judged) -> Evidence:
     """Return the evidence of a verdict."""
     basis = judged.basis
     readings = list(judged.readings)
-    places = {id(reading): place for place, reading in enumerate(readings)}
+    indexes = {id(reading): index for index, reading in enumerate(readings)}
     rests_on: list[int] = []
     for reading in judged.verdict.evidence:
-        if id(reading) not in places:
-            places[id(reading)] = len(readings)
+        if id(reading) not in indexes:
+            indexes[id(reading)] = len(readings)
             readings.append(reading)
-        rests_on.append(places[id(reading)])
+        rests_on.append(indexes[id(reading)])
     bare = msgspec.structs.replace(judged.verdict, evidence=())
     return Evidence(
         decided_at_us=basis.decided_at_us,
@@ -321,24 +321,24 @@ class Drafter:
         self._first = first
         self._state = State()
 
-    def session(self, setup: Setup) -> None:
+    def begin_session(self, setup: Setup) -> None:
         """Continue with the state and numbers of a new session."""
         self._first, self._state = setup.first, setup.state
 
-    def effects(self, effects: Sequence[Effect], after: After, wall: WallTime) -> list[Draft]:
+    def draft_effects(self, effects: Sequence[Effect], after: After, wall: WallTime) -> list[Draft]:
         """Draft the rows of one reading's effects; the last one contains the state after them.
 
         A change of state without any effect gets its own row.
         """
-        begun = self._begun(after.first)
+        begun = self._new_attempts(after.first)
         drafts: list[Draft] = []
         ended: set[tuple[AttemptKind, int]] = set()
-        for place, effect in enumerate(effects):
+        for index, effect in enumerate(effects):
             match effect:
                 case Outcome():
-                    evidence = _evidence_in(effects[place + 1 : place + 2])
+                    evidence = _evidence_in(effects[index + 1 : index + 2])
                     drafts.append(outcome_draft(effect, wall, evidence))
-                    ended |= _ends(effect)
+                    ended |= _ended_attempt(effect)
                 case Lamp():
                     drafts.append(event_draft(LAMP, effect, wall))
                 case Proposed():
@@ -348,24 +348,24 @@ class Drafter:
                 case _:
                     pass
         t = max((effect.t for effect in effects if isinstance(effect, Outcome | Lamp | Proposed)), default=0)
-        drafts += [_begun_draft(*attempt, t, wall) for attempt in begun if attempt not in ended]
+        drafts += [_attempt_draft(*attempt, t, wall) for attempt in begun if attempt not in ended]
         if not (effects or drafts):
-            noted = Noted(changed=differing(self._state, after.state))
+            noted = Noted(changed=changed_fields(self._state, after.state))
             drafts.append(event_draft(STATE_NOTED, noted, wall))
         self._first, self._state = after.first, after.state
         if drafts:
             drafts[-1] = msgspec.structs.replace(drafts[-1], after=encode(after))
         return drafts
 
-    def begins(self, attempt: AttemptKind, number: int, t: int, wall: WallTime) -> list[Draft]:
+    def begin_attempt(self, attempt: AttemptKind, number: int, t: int, wall: WallTime) -> list[Draft]:
         """Draft the row for the beginning of an attempt; nothing if it was recorded already."""
         first = msgspec.structs.replace(self._first, **{attempt: number + 1})
-        begun = self._begun(first)
+        begun = self._new_attempts(first)
         if begun:
             self._first = first
-        return [_begun_draft(kind, number, t, wall) for kind, number in begun]
+        return [_attempt_draft(kind, number, t, wall) for kind, number in begun]
 
-    def _begun(self, first: First) -> list[tuple[AttemptKind, int]]:
+    def _new_attempts(self, first: First) -> list[tuple[AttemptKind, int]]:
         """Return the attempts that began since the last rows, by comparing the sessions' next numbers."""
         return [
             (kind, getattr(first, kind) - 1)
@@ -374,7 +374,7 @@ class Drafter:
         ]
 
 
-def differing(before: State, after: State) -> tuple[str, ...]:
+def changed_fields(before: State, after: State) -> tuple[str, ...]:
     """Return the names of the fields in which two states differ."""
     return tuple(name for name in State.__struct_fields__ if getattr(before, name) != getattr(after, name))
 
@@ -402,10 +402,10 @@ def late_draft(late: Sequence[Late], wall: WallTime) -> Draft:
 
 
 def _evidence_in(following: Sequence[Effect]) -> Evidence | None:
-    return evidence_of(judged) if following and isinstance(judged := following[0], Judged) else None
+    return build_evidence(judged) if following and isinstance(judged := following[0], Judged) else None
 
 
-def _begun_draft(kind: AttemptKind, number: int, t: int, wall: WallTime) -> Draft:
+def _attempt_draft(kind: AttemptKind, number: int, t: int, wall: WallTime) -> Draft:
     return event_draft(ATTEMPT_BEGUN, AttemptBegun(attempt=kind, number=number, t=t), wall)
 
 
@@ -417,6 +417,6 @@ def _attempt_of(outcome: Outcome) -> tuple[AttemptKind, int] | None:
     return None
 
 
-def _ends(outcome: Outcome) -> set[tuple[AttemptKind, int]]:
+def _ended_attempt(outcome: Outcome) -> set[tuple[AttemptKind, int]]:
     attempt = _attempt_of(outcome)
     return set() if attempt is None or outcome.type.endswith(".review") else {attempt}

@@ -326,10 +326,10 @@ DESCRIPTIONS: Mapping[str, str] = {
 
 
 Alarm = Callable[[JournalFault | None], None]
-"""Called with each fault as it begins, and with None when no fault is left. It must return at once."""
+"""Called with each fault as it begins, and with None when no fault is left. It must return immediately."""
 
 
-FROM_OUTSIDE = "ack"
+ACKNOWLEDGEMENTS = "ack"
 """The duty of matching acknowledgements. Its faults are caused by the sender; the journal itself is sound."""
 WAL = "wal"
 """The duty of writing the WAL back. A reader that prevents it is a fault, but rows are still written."""
@@ -345,22 +345,22 @@ class Alarms:
         self._lock = Lock()
 
     @property
-    def present(self) -> JournalFault | None:
-        """The first active fault that began, except those of `FROM_OUTSIDE` and `WAL`."""
+    def current(self) -> JournalFault | None:
+        """The first active fault that began, except those of `ACKNOWLEDGEMENTS` and `WAL`."""
         with self._lock:
             return next(
-                (fault for duty, fault in self._active.items() if duty not in (FROM_OUTSIDE, WAL)), None
+                (fault for duty, fault in self._active.items() if duty not in (ACKNOWLEDGEMENTS, WAL)), None
             )
 
-    def began(self, duty: str, fault: JournalFault) -> None:
+    def begin(self, duty: str, fault: JournalFault) -> None:
         """Record that this duty failed."""
         with self._lock:
-            before = self._active.get(duty)
+            previous = self._active.get(duty)
             self._active[duty] = fault
-        if before is None or before.code != fault.code:
+        if previous is None or previous.code != fault.code:
             self._alarm(fault)
 
-    def over(self, duty: str) -> None:
+    def end(self, duty: str) -> None:
         """Record that this duty succeeded."""
         with self._lock:
             none_left = self._active.pop(duty, None) is not None and not self._active

@@ -17,9 +17,9 @@ import msgspec
 from controller.journal.contents import CHECKPOINT
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, PublicKey
-from controller.journal.lock import fault_of_os, sync_directory
+from controller.journal.lock import os_fault, sync_directory
 from controller.journal.store import fetch_one, last_row_number, rows_where
-from controller.journal.totals import checkpoint_of
+from controller.journal.totals import decode_checkpoint
 from controller.journal.verify import Keyring
 
 SECTOR = 4096
@@ -62,7 +62,7 @@ class HeadFile:
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise fault_of_os(error, path, "a writable head file") from error
+            raise os_fault(error, path, "a writable head file") from error
         newest = _newest_slot(os.pread(self._descriptor, SECTOR * SLOTS, 0))
         self._next_slot = 0 if newest is None else 1 - newest
         self._dirty = False
@@ -83,7 +83,7 @@ class HeadFile:
             self.flush()
             self._dirty = False
 
-    def settle(self, head: Head) -> None:
+    def write_both(self, head: Head) -> None:
         """Write the record to both slots, one after the other, and sync each.
 
         This leaves no older record with which the last commit could be removed undetected.
@@ -123,7 +123,7 @@ def read_head(path: Path) -> Head | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise fault_of_os(error, path, "a readable head file") from error
+        raise os_fault(error, path, "a readable head file") from error
     newest = _newest_slot(data)
     if newest is not None:
         return _record(data, newest)
@@ -138,7 +138,7 @@ def signed_by(head: Head, key: PublicKey) -> bool:
         signature = bytes.fromhex(head.signature)
     except ValueError:
         return False
-    return key.signed_head(_unsigned(head), signature)
+    return key.verify_head(_unsigned(head), signature)
 
 
 def _unsigned(head: Head) -> bytes:
@@ -226,4 +226,4 @@ def _was_closed(connection: apsw.Connection, last_n: int, place: JournalLocation
     last = next(rows_where(connection, place.journal, "WHERE n = ?", (last_n,)), None)
     if last is None or last.name != CHECKPOINT or last.body is None:
         return False
-    return checkpoint_of(last.body).closed
+    return decode_checkpoint(last.body).closed

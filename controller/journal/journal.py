@@ -1,4 +1,4 @@
-"""The journal as the daemon uses it: queue entries, be notified when they are durable, and close."""
+"""The journal as the daemon uses it: it queues entries, reports when they are durable, and is closed."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -73,7 +73,7 @@ class Journal:
         number of rows verified: after an upgrade these can be all rows, which takes minutes.
 
         Raises:
-            JournalFault: anything because of which no result may be announced.
+            JournalFault: any fault that forbids publishing results.
         """
         opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept, progress=progress)
         recovered = recovered_from(opened.totals, opened.last_n, opened.last_link)._replace(
@@ -105,7 +105,7 @@ class Journal:
         row = event_draft(SESSION_STARTED, identity, self._wall())
 
         def draft(drafter: Drafter) -> list[Draft]:
-            drafter.session(identity.setup)
+            drafter.begin_session(identity.setup)
             return [row]
 
         return self._writer.put(Entry(draft=draft))
@@ -121,14 +121,16 @@ class Journal:
         next_seq = self._in_sequence(effects)
         kept = tuple(effects)
         after = After(state=state, first=first, recording=recording)
-        ticket = self._writer.put(Entry(draft=lambda drafter: drafter.effects(kept, after, wall), late=late))
+        ticket = self._writer.put(
+            Entry(draft=lambda drafter: drafter.draft_effects(kept, after, wall), late=late)
+        )
         self._next_seq = next_seq
         return ticket
 
     def attempt_begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
         """Record that an attempt began without any effect yet, so that a restart knows it was cut off."""
         wall = self._wall()
-        return self._writer.put(Entry(draft=lambda drafter: drafter.begins(attempt, number, t, wall)))
+        return self._writer.put(Entry(draft=lambda drafter: drafter.begin_attempt(attempt, number, t, wall)))
 
     def note(self, name: str, data: Mapping[str, object], *, outside: bool = False) -> Ticket:
         """Queue an event that is not an outcome, such as a change of the clock or the use of a console.

@@ -26,7 +26,7 @@ CREDENTIAL = "table-key"
 """The name of the credential in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
-"""Who uses a key. The first line of a key file, before the PEM, states it; PEM readers skip that line."""
+"""The user of a key. The first line of a key file, before the PEM, states it; PEM readers skip that line."""
 _KEY_OF: Mapping[KeyKind, str] = {
     "table": "a table's key",
     "engine": "a settlement engine's key",
@@ -51,19 +51,19 @@ class PublicKey:
         self.raw = raw
         self._key = Ed25519PublicKey.from_public_bytes(raw)
 
-    def signed(self, link: bytes, signature: bytes) -> bool:
+    def verify(self, link: bytes, signature: bytes) -> bool:
         """Return whether this is the key's signature of a row's link."""
         return self._verifies(signature, _PURPOSE + link)
 
-    def signed_head(self, record: bytes, signature: bytes) -> bool:
+    def verify_head(self, record: bytes, signature: bytes) -> bool:
         """Return whether this is the key's signature of a head record."""
         return self._verifies(signature, _HEAD + record)
 
-    def signed_handover(self, old: bytes, signature: bytes) -> bool:
+    def verify_handover(self, old: bytes, signature: bytes) -> bool:
         """Return whether this key signed the statement that it replaces the old public key (32 bytes)."""
         return self._verifies(signature, _HANDOVER + old)
 
-    def signed_history(self, step: bytes, signature: bytes) -> bool:
+    def verify_history(self, step: bytes, signature: bytes) -> bool:
         """Return whether this is the key's signature of a step of its history."""
         return self._verifies(signature, _HISTORY + step)
 
@@ -106,7 +106,7 @@ def new_pem(kind: KeyKind = "table") -> bytes:
     return f"{kind} key of the table controller\n".encode() + pem
 
 
-def kind_of(pem: bytes) -> KeyKind:
+def key_kind(pem: bytes) -> KeyKind:
     """Return the kind of key in a key file; without a label, as in release 0.1.0, it is a table's key."""
     label = _LABEL.match(pem)
     found = b"table" if label is None else label[1]
@@ -182,7 +182,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:
     """Return the key in a file; raises JournalFault if it is missing, readable by others, or of another kind.
 
-    `by_acl` is whether it is a systemd credential, to which an ACL grants the service's user access.
+    `by_acl` tells whether it is a systemd credential, to which an ACL grants the service's user access.
     """
     if by_acl:
         return _load(path, kind, _OTHERS, "a credential that others can't read")
@@ -211,7 +211,7 @@ def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
         ) from error
     if not isinstance(private, Ed25519PrivateKey):
         raise JournalFault("journal_key_unreadable", path, "a key of another type", "an Ed25519 key (PEM)")
-    if (found := kind_of(pem)) != kind:
+    if (found := key_kind(pem)) != kind:
         raise JournalFault("journal_key_unreadable", path, _KEY_OF[found], _KEY_OF[kind])
     return Key(private)
 
@@ -225,7 +225,9 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            raise JournalFault("journal_key_unreadable", path, "something that is not a file", "a key file")
+            raise JournalFault(
+                "journal_key_unreadable", path, "a path that is not a regular file", "a key file"
+            )
         if mode & forbidden:
             found = f"mode {stat.S_IMODE(mode):04o}, which lets others read the key"
             raise JournalFault("journal_key_exposed", path, found, expected)

@@ -15,17 +15,17 @@ class Lock:
 
     def __init__(self, journal: Path) -> None:
         """Acquire the lock; raises JournalFault with the holder's process id if another process has it."""
-        self.path = lock_file_of(journal)
+        self.path = lock_path(journal)
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise fault_of_os(error, self.path, "a lock file next to the journal") from error
+            raise os_fault(error, self.path, "a lock file next to the journal") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             holder = _pid_in(self._descriptor)
             os.close(self._descriptor)
-            found = f"it held by process {holder}"
+            found = f"the lock held by process {holder}"
             raise JournalFault("journal_in_use", self.path, found, "no other controller") from error
         # The process id is only for messages: on a full disk the lock is valid without it.
         with suppress(OSError):
@@ -37,10 +37,10 @@ class Lock:
         os.close(self._descriptor)
 
 
-def holder_of(journal: Path) -> str | None:
+def find_lock_holder(journal: Path) -> str | None:
     """Return the process id of the controller that holds this journal's lock; None if no process does."""
     try:
-        descriptor = os.open(lock_file_of(journal), os.O_RDONLY)
+        descriptor = os.open(lock_path(journal), os.O_RDONLY)
     except OSError:
         return None
     try:
@@ -52,7 +52,7 @@ def holder_of(journal: Path) -> str | None:
     return None
 
 
-def lock_file_of(journal: Path) -> Path:
+def lock_path(journal: Path) -> Path:
     """Return the path of a journal's lock file."""
     return journal.with_name(journal.name + ".lock")
 
@@ -61,7 +61,7 @@ def _pid_in(descriptor: int) -> str:
     return os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
 
 
-def fault_of_os(error: OSError, where: Path, expected: str) -> JournalFault:
+def os_fault(error: OSError, where: Path, expected: str) -> JournalFault:
     """Return the journal fault for an error of the operating system."""
     code = _BY_ERRNO.get(error.errno or 0, "journal_io_error")
     return JournalFault(code, where, error.strerror or str(error), expected)
@@ -90,10 +90,10 @@ READ_LOCKS = range(123, 128)
 PROC_LOCKS = Path("/proc/locks")
 
 
-def readers_of(journal: Path) -> list[str]:
+def list_readers(journal: Path) -> list[str]:
     """Return each process that reads this journal, as `PROGRAM (process N)`; empty if that is unknown.
 
-    The controller's own process is included, because a reader that it never closed would be a defect.
+    The controller's own process is included, because a reader that it never closed would be a bug.
     """
     try:
         shared = journal.with_name(journal.name + "-shm").stat()
@@ -102,10 +102,10 @@ def readers_of(journal: Path) -> list[str]:
         return []
     # The device in hexadecimal, the inode in decimal (proc_locks(5)).
     file = f"{os.major(shared.st_dev):02x}:{os.minor(shared.st_dev):02x}:{shared.st_ino}"
-    return [_program_of(process) for process in sorted(set(_reading(listed, file)))]
+    return [_describe_process(process) for process in sorted(set(_reader_processes(listed, file)))]
 
 
-def _reading(listed: str, file: str) -> Iterator[int]:
+def _reader_processes(listed: str, file: str) -> Iterator[int]:
     """Yield the processes with a reader's lock, such as `1: POSIX ADVISORY READ 4711 fe:01:1234 123 123`."""
     for line in listed.splitlines():
         fields = line.split()
@@ -116,7 +116,7 @@ def _reading(listed: str, file: str) -> Iterator[int]:
             yield int(fields[4])
 
 
-def _program_of(process: int) -> str:
+def _describe_process(process: int) -> str:
     program = "a program"
     with suppress(OSError):
         program = Path(f"/proc/{process}/comm").read_text(encoding="utf-8", errors="replace").strip()

@@ -1,7 +1,7 @@
 """Opening a journal for writing: it is locked, verified from its last checkpoint, and compared with its head.
 
-The rows then show where the table continues, however it stopped. Keys are replaced here too: a row of the
-journal records the point from which the new key signs.
+The rows then show where the table continues from, however it stopped. Keys are replaced here too: a row of
+the journal records the point from which the new key signs.
 """
 
 from collections.abc import Iterator
@@ -38,16 +38,16 @@ from controller.journal.lock import Lock
 from controller.journal.schema import ALL_SIGNED, migrate, version_of
 from controller.journal.store import (
     Origin,
-    fault_of,
     insert,
     last_row_number,
     open_reader,
     open_writer,
-    origin_of,
+    read_origin,
+    sqlite_fault,
     write_origin,
 )
 from controller.journal.totals import Totals
-from controller.journal.verify import Progress, Walk, check_strays
+from controller.journal.verify import Progress, Walk, check_stray_rows
 from controller.machines.setup import First, State
 from controller.model.outcomes import ATTEMPT_KINDS, AttemptKind
 
@@ -71,9 +71,8 @@ class Recovered(NamedTuple):
     verified_from: int = 1
 
 
-LOOK_BACK = 5000
-"""A start verifies at least this many rows before the end: hours of play, verified in a fraction of a
-second."""
+MIN_VERIFIED_ROWS = 5000
+"""Minimum number of rows before the end that a start verifies: hours of play, in a fraction of a second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
@@ -97,7 +96,7 @@ def walk_from_checkpoint(
     connection: apsw.Connection, path: Path, key: PublicKey, table: str, progress: Progress | None = None
 ) -> Walk:
     """Verify the rows since the last checkpoint, and that the journal has this table and this key."""
-    origin = origin_of(connection, path)
+    origin = read_origin(connection, path)
     if origin is not None and origin.table != table:
         found, expected = f"the journal of table {origin.table}", f"that of table {table}"
         raise JournalFault("journal_other_table", path, found, expected)
@@ -105,7 +104,7 @@ def walk_from_checkpoint(
     if walk.key.raw != key.raw:
         found = f"key {walk.key.raw.hex()[:16]} in the journal"
         raise JournalFault("journal_key_differs", path, found, f"key {key.raw.hex()[:16]}")
-    walk.skip_to_last_checkpoint(LOOK_BACK)
+    walk.skip_to_last_checkpoint(MIN_VERIFIED_ROWS)
     walk.run(progress, every_signature=False)
     return walk
 
@@ -188,7 +187,7 @@ def open_journal(
         lock = Lock(place.journal)
         stack.callback(lock.release)
         acceptances = _Acceptances(accept)
-        head = _known_head(place, acceptances)
+        head = _read_known_head(place, acceptances)
         try:
             check_journal_exists(place, head)
         except JournalFault as fault:
@@ -196,15 +195,17 @@ def open_journal(
         connection = open_writer(place.journal, vfs)
         with ExitStack() as unless_opened:
             unless_opened.callback(connection.close)
-            if origin_of(connection, place.journal) is None:
+            if read_origin(connection, place.journal) is None:
                 write_origin(connection, Origin(table, key.public.raw, now))
             walk = walk_from_checkpoint(connection, place.journal, key.public, table, progress)
-            check_strays(connection, place.journal, walk.n)
+            check_stray_rows(connection, place.journal, walk.n)
             for found in _faults_at_the_end(connection, walk, place, head):
                 acceptances.accept_or_raise(found)
             end = _End(walk.n, walk.link)
             if acceptances.fault is not None:
-                end = _write_acceptance(connection, key, walk, _accepted(acceptances, walk.totals, head), now)
+                end = _write_acceptance(
+                    connection, key, walk, _build_acceptance(acceptances, walk.totals, head), now
+                )
             _migrate(connection, place)
             walk.totals.layout = ALL_SIGNED
             head_file = HeadFile(place.head, table, key)
@@ -247,7 +248,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
         try:
             migrate(connection, str(place.journal))
         except apsw.Error as error:
-            raise fault_of(error, place.journal) from error
+            raise sqlite_fault(error, place.journal) from error
 
 
 class _Acceptances:
@@ -263,7 +264,7 @@ class _Acceptances:
         self.fault = self.fault or fault
 
 
-def _known_head(place: JournalLocation, acceptances: _Acceptances) -> Head | None:
+def _read_known_head(place: JournalLocation, acceptances: _Acceptances) -> Head | None:
     try:
         return read_head(place.head)
     except JournalFault as fault:
@@ -271,7 +272,7 @@ def _known_head(place: JournalLocation, acceptances: _Acceptances) -> Head | Non
         return None
 
 
-def _accepted(acceptances: _Acceptances, totals: Totals, head: Head | None) -> AcceptedJournal:
+def _build_acceptance(acceptances: _Acceptances, totals: Totals, head: Head | None) -> AcceptedJournal:
     assert acceptances.fault is not None
     assert acceptances.accept is not None
     if acceptances.fault.code == "journal_head_forged":
@@ -322,14 +323,14 @@ def replace_key(
         JournalFault: the journal can't be continued, or `old` is not its key.
     """
     with ExitStack() as stack:
-        connection, walk = _opened(stack, place, old, new)
+        connection, walk = _open_for_replacement(stack, place, old, new)
         if walk.key.raw != new.public.raw:
             draft = event_draft(KEY_REPLACED, _handover(walk, old, new, authorization), now)
             (row,) = seal([draft], walk.n, walk.link, old or new)
             try:
                 insert(connection, [row], [])
             except apsw.Error as error:
-                raise fault_of(error, place.journal) from error
+                raise sqlite_fault(error, place.journal) from error
             walk.totals.add(row)
             walk.n, walk.link = row.n, row.link
         head_file = HeadFile(place.head, walk.table, new)
@@ -345,10 +346,10 @@ def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) 
         JournalFault: there is no journal, it can't be continued, or `old` is not its key.
     """
     with ExitStack() as stack:
-        _opened(stack, place, old, new)
+        _open_for_replacement(stack, place, old, new)
 
 
-def _opened(
+def _open_for_replacement(
     stack: ExitStack, place: JournalLocation, old: Key | None, new: Key | None
 ) -> tuple[apsw.Connection, Walk]:
     absent = JournalFault(
@@ -372,9 +373,9 @@ def _opened(
     if old is not None and not done and walk.key.raw != old.public.raw:
         found = f"key {walk.key.raw.hex()[:16]} in the journal"
         raise JournalFault("journal_key_differs", place.journal, found, f"key {old.public.raw.hex()[:16]}")
-    walk.skip_to_last_checkpoint(LOOK_BACK)
+    walk.skip_to_last_checkpoint(MIN_VERIFIED_ROWS)
     walk.run(every_signature=False)
-    check_strays(connection, place.journal, walk.n)
+    check_stray_rows(connection, place.journal, walk.n)
     if walk.layout < ALL_SIGNED:
         found, expected = f"layout {walk.layout}", f"layout {ALL_SIGNED}, with all rows signed"
         raise JournalFault("journal_old_layout", place.journal, found, expected)

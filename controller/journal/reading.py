@@ -8,8 +8,8 @@ from typing import BinaryIO, Protocol, Self
 
 import msgspec
 
-from controller.journal.chain import Row, digest_of
-from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, outcome_of, unpack
+from controller.journal.chain import Row, contents_digest
+from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, decode_outcome, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation, check_head, read_head
 from controller.journal.keys import PublicKey
@@ -20,7 +20,7 @@ from controller.journal.store import (
     first_row_since,
     has_prunable,
     open_reader,
-    origin_of,
+    read_origin,
     rows_where,
 )
 from controller.journal.verify import Keyring, Progress, Verified, read_keyring, verify_all
@@ -61,7 +61,7 @@ class Reader:
         """Open the journal; raises JournalFault if there is none or it can't be read."""
         self.path = path
         self._connection = open_reader(path)
-        origin = origin_of(self._connection, path)
+        origin = read_origin(self._connection, path)
         if origin is None:
             self._connection.close()
             raise JournalFault("journal_empty", path, "an empty journal", "a journal with its first row")
@@ -127,7 +127,7 @@ class Reader:
             row = next(
                 rows_where(self._connection, self.path, "WHERE seq = ?", values, with_evidence=True), None
             )
-            if row is not None and (row.body is None or outcome_of(row.body).id == outcome_id):
+            if row is not None and (row.body is None or decode_outcome(row.body).id == outcome_id):
                 return row
         raise JournalFault(
             "journal_no_such_outcome", self.path, f"no outcome {outcome_id}", "the id of a published outcome"
@@ -235,7 +235,7 @@ class Reader:
 
 def check_contents(row: Row, path: Path) -> None:
     """Check that a row matches its digests; raises JournalFault."""
-    contents_match = row.body is None or digest_of(row.body, row.after) == row.digest
+    contents_match = row.body is None or contents_digest(row.body, row.after) == row.digest
     evidence_matches = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
     if not (contents_match and evidence_matches):
         where = f"{path}, row {row.n}"
@@ -276,12 +276,12 @@ class Outbox(Protocol):
 
 def outcome_at(outbox: Outbox, seq: int) -> Row | None:
     """Return an outcome's row by its number; None if there is none. Raises JournalFault."""
-    n = row_of(outbox, seq)
+    n = find_row_number(outbox, seq)
     row = None if n is None else next(iter(outbox.rows(n, n)), None)
     return row if row is not None and row.seq == seq else None
 
 
-def row_of(outbox: Outbox, seq: int) -> int | None:
+def find_row_number(outbox: Outbox, seq: int) -> int | None:
     """Return the row of the first outcome from this number on; None if there is none. Raises JournalFault.
 
     This is an exponential search and then a binary search: the numbers of outcomes increase with those of

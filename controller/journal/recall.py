@@ -1,4 +1,4 @@
-"""Recall of one attempt: what was published, its evidence, who ruled, and whether the judge still agrees.
+"""Recall of one attempt: its outcomes, its evidence, the person who ruled, and whether the judge still agrees.
 
 The attempt is judged again from the stored evidence alone.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from controller.journal.chain import Row
-from controller.journal.contents import Evidence, Identity, outcome_of, unpack
+from controller.journal.contents import Evidence, Identity, decode_outcome, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Rows, check_contents
 from controller.machines.setup import Setup
@@ -45,20 +45,20 @@ class AttemptRows(NamedTuple):
     closed: Row | None
 
 
-def find_attempt(reader: Rows, number: int | None = None, near: Row | None = None) -> AttemptRows:
-    """Return the rows of an attempt: that of row `near`, or else the one with this number, or else the last.
+def find_attempt(reader: Rows, number: int | None = None, member: Row | None = None) -> AttemptRows:
+    """Return the rows of an attempt: that of outcome row `member`, or the one with this number, or the last.
 
     Raises:
         JournalFault: there is no such attempt, or its outcomes were pruned.
     """
-    if near is not None:
-        number = _attempt(near)
+    if member is not None:
+        number = _attempt(member)
         if number is None:
             raise _no_such_outcome(
-                reader, f"row {near.n}, {near.name}, which is not an outcome of a throw, spin or deal"
+                reader, f"row {member.n}, {member.name}, which is not an outcome of a throw, spin or deal"
             )
     found: list[Row] = []
-    last_n = reader.last_n() if near is None else near.n + CORRECTION_ROWS
+    last_n = reader.last_n() if member is None else member.n + CORRECTION_ROWS
     for row in _newest_first(reader, last_n):
         if found and row.name == _CLOSED:
             return _attempt_rows(found, row)
@@ -82,7 +82,7 @@ def _attempt_rows(found: list[Row], closed: Row | None) -> AttemptRows:
 
 
 def _attempt(row: Row) -> int | None:
-    return None if row.body is None or row.seq is None else attempt_of(outcome_of(row.body))
+    return None if row.body is None or row.seq is None else attempt_of(decode_outcome(row.body))
 
 
 def _newest_first(reader: Rows, last_n: int) -> Iterator[Row]:
@@ -136,14 +136,14 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
     return Judgement(verdict, differences(evidence.verdict, verdict))
 
 
-def differences(then: Verdict, now: Verdict) -> tuple[str, ...]:
+def differences(original: Verdict, current: Verdict) -> tuple[str, ...]:
     """Return a sentence for each field in which two verdicts differ."""
-    if type(then) is not type(now):
-        return (f"a {type(then).__name__} then, a {type(now).__name__} now",)
+    if type(original) is not type(current):
+        return (f"originally a {type(original).__name__}, now a {type(current).__name__}",)
     return tuple(
-        f"{name}: then {getattr(then, name)!r}, now {getattr(now, name)!r}"
-        for name in then.__struct_fields__
-        if getattr(then, name) != getattr(now, name)
+        f"{name}: originally {getattr(original, name)!r}, now {getattr(current, name)!r}"
+        for name in original.__struct_fields__
+        if getattr(original, name) != getattr(current, name)
     )
 
 
@@ -182,11 +182,11 @@ class Recalled(NamedTuple):
     @property
     def judged(self) -> Judged | None:
         """The verdict with its evidence, as the engine reported it; None without evidence."""
-        return None if self.evidence is None else judged_of(self.outcome, self.evidence)
+        return None if self.evidence is None else build_judged(self.outcome, self.evidence)
 
 
 def recall(reader: Rows, outcome_id: str) -> Recalled:
-    """Return an outcome by its id, with everything behind it.
+    """Return an outcome by its id, with its evidence, rulings and corrections.
 
     Raises:
         JournalFault: there is no outcome with this id, it was pruned, or its row does not match its digests.
@@ -198,7 +198,7 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
             "journal_no_such_outcome", f"{reader.path}, row {row.n}", found, "an outcome's contents"
         )
     check_contents(row, reader.path)
-    outcome = outcome_of(row.body)
+    outcome = decode_outcome(row.body)
     identity = reader.identity_at(row.n)
     evidence = None if row.evidence is None else unpack(row.evidence)
     signature = row.signature
@@ -210,11 +210,11 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
         judged_again=None if evidence is None or identity is None else judge_again(evidence, identity.setup),
         ruled_by=_ruled_by(outcome),
         corrections=tuple(_corrections(reader, outcome, row.n)),
-        signed=signature is not None and reader.key_at(row.n).signed(row.link, signature),
+        signed=signature is not None and reader.key_at(row.n).verify(row.link, signature),
     )
 
 
-def judged_of(outcome: Outcome, evidence: Evidence) -> Judged:
+def build_judged(outcome: Outcome, evidence: Evidence) -> Judged:
     """Return the verdict behind an outcome, as the engine reported it."""
     return Judged(outcome=outcome, verdict=evidence.verdict, readings=evidence.readings, basis=evidence.basis)
 
@@ -233,7 +233,7 @@ def _corrections(reader: Rows, outcome: Outcome, n: int) -> list[Outcome]:
     wanted = {outcome.id}
     types = (f"{outcome.type[:4]}.corrected",)
     for row in reader.rows(n + 1, n + CORRECTION_ROWS, types):
-        published = outcome_of(row.body) if row.body is not None else None
+        published = decode_outcome(row.body) if row.body is not None else None
         data = None if published is None else published.data
         if not isinstance(data, RollCorrected | SpinCorrected | DealCorrected):
             continue

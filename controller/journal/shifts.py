@@ -17,7 +17,7 @@ from controller.journal.contents import (
     SESSION_STARTED,
     Identity,
     StandingFault,
-    outcome_of,
+    decode_outcome,
 )
 from controller.journal.reading import Rows
 from controller.model.outcomes import ATTEMPT_KINDS, Data, Outcome, TableEvent, attempt_of
@@ -73,7 +73,7 @@ class Span(msgspec.Struct, kw_only=True):
 class Shift(msgspec.Struct, kw_only=True):
     """The summary of a shift. Wall times are in microseconds since 1970 (UTC).
 
-    `synced` is whether the clock was synchronized at every row. `outcomes` are the results, voids, reviews
+    `synced` tells whether the clock was synchronized at every row. `outcomes` are the results, voids, reviews
     and corrections in order, each with the wall time of its row.
     """
 
@@ -114,18 +114,18 @@ class Start(NamedTuple):
     active_faults: tuple[Span, ...]
 
 
-def starts_of(journal: Rows) -> list[Start]:
+def find_shift_starts(journal: Rows) -> list[Start]:
     """Return the starts of a journal's shifts, oldest first, without reading the other rows of the shifts."""
     starts: list[Start] = []
     active_faults: dict[str, Span] = {}
     is_open = False
     for row in journal.rows(types=_SHIFT_EVENTS):
         if row.name in (FAULT_BEGAN, FAULT_OVER):
-            _follow_fault(active_faults, row)
+            _update_faults(active_faults, row)
         elif row.name == "table.closed" and is_open:
             starts[-1] = starts[-1]._replace(last_n=row.n)
             is_open = False
-        elif row.name == "table.opened" or (not is_open and _starts_open(row)):
+        elif row.name == "table.opened" or (not is_open and _starts_with_open_table(row)):
             starts.append(Start(row.n, None, tuple(active_faults.values())))
             is_open = True
     return starts
@@ -136,13 +136,13 @@ def summarize(journal: Rows, start: Start) -> Shift:
     builder: _ShiftBuilder | None = None
     for row in journal.rows(start.first_n, start.last_n):
         if builder is None:
-            builder = _ShiftBuilder(_opened(journal.origin.table, row), start.active_faults)
+            builder = _ShiftBuilder(_open_shift(journal.origin.table, row), start.active_faults)
         builder.add(row)
     assert builder is not None, "a shift has at least its first row"
     return builder.shift
 
 
-def _starts_open(row: Row) -> bool:
+def _starts_with_open_table(row: Row) -> bool:
     """Return whether a session starts with the table open, as a new table's first session does."""
     return (
         row.name == SESSION_STARTED
@@ -151,16 +151,16 @@ def _starts_open(row: Row) -> bool:
     )
 
 
-def _opened(table: str, row: Row) -> Shift:
+def _open_shift(table: str, row: Row) -> Shift:
     opened_by = None
     if row.name == "table.opened" and row.body is not None:
-        data = outcome_of(row.body).data
+        data = decode_outcome(row.body).data
         assert isinstance(data, TableEvent)
         opened_by = _person(data.by, data.who)
     return Shift(table=table, first_n=row.n, opened_us=row.wall.us, opened_by=opened_by, last_n=row.n)
 
 
-def _follow_fault(active_faults: dict[str, Span], row: Row) -> Span | None:
+def _update_faults(active_faults: dict[str, Span], row: Row) -> Span | None:
     """Add a fault to the active ones or remove it; return it if it began."""
     if row.body is None:
         return None
@@ -197,11 +197,11 @@ class _ShiftBuilder:
         self.shift.last_n, self.shift.last_us = row.n, row.wall.us
         self.shift.synced = self.shift.synced and row.wall.synced
         if row.name in (FAULT_BEGAN, FAULT_OVER):
-            began = _follow_fault(self._active_faults, row)
-            if began is not None and not self._continues(began):
+            began = _update_faults(self._active_faults, row)
+            if began is not None and not self._reopen_if_continued(began):
                 self.shift.faults.append(began)
         elif row.seq is not None and row.body is not None:
-            self._outcome(outcome_of(row.body), row.wall.us)
+            self._add_outcome(decode_outcome(row.body), row.wall.us)
 
     def _restart(self, stopped_us: int) -> None:
         """End all active faults at the time of the last row before a restart."""
@@ -210,8 +210,8 @@ class _ShiftBuilder:
             self._before_restart[key] = span
         self._active_faults.clear()
 
-    def _continues(self, began: Span) -> bool:
-        """Return whether a fault continues one that was active before a restart; if so, reopen the latter."""
+    def _reopen_if_continued(self, began: Span) -> bool:
+        """If a fault continues one that was active before a restart, reopen the latter and return True."""
         key = f"{began.cause} {began.what}"
         before = self._before_restart.pop(key, None)
         if before is None:
@@ -220,16 +220,16 @@ class _ShiftBuilder:
         self._active_faults[key] = before
         return True
 
-    def _outcome(self, outcome: Outcome, wall_us: int) -> None:
+    def _add_outcome(self, outcome: Outcome, wall_us: int) -> None:
         if outcome.type in RESULTS | VOIDS | REVIEWS | CORRECTIONS:
             self.shift.outcomes.append((wall_us, outcome))
             self._outcomes[outcome.id] = outcome
-            self._attempt(outcome, wall_us)
+            self._add_attempt(outcome, wall_us)
         elif isinstance(outcome.data, TableEvent):
             self._table_event(outcome.type, outcome.data, wall_us)
 
-    def _attempt(self, outcome: Outcome, wall_us: int) -> None:
-        data, number = outcome.data, _number_of_attempt(outcome.data)
+    def _add_attempt(self, outcome: Outcome, wall_us: int) -> None:
+        data, number = outcome.data, _attempt_number(outcome.data)
         role, who = getattr(data, "by", None), getattr(data, "who", None)
         if outcome.type in REVIEWS:
             causes = tuple(reason.code for reason in reasons_of(data))
@@ -272,15 +272,15 @@ class _ShiftBuilder:
             case "table.closed":
                 self.shift.closed_us, self.shift.closed_by = wall_us, _person(data.by, data.who)
             case "table.locked" | "table.unlocked":
-                self._follow_span(self.shift.locks, self._locks, data, wall_us, begins=LOCKS[type_])
+                self._update_spans(self.shift.locks, self._locks, data, wall_us, begins=LOCKS[type_])
             case "device.down" | "device.up":
-                self._follow_span(self.shift.devices, self._absences, data, wall_us, begins=DEVICES[type_])
+                self._update_spans(self.shift.devices, self._absences, data, wall_us, begins=DEVICES[type_])
             case "input.refused":
                 self.shift.refused[data.cause] = self.shift.refused.get(data.cause, 0) + 1
             case _:
                 pass
 
-    def _follow_span(
+    def _update_spans(
         self, spans: list[Span], open_spans: dict[str, Span], data: TableEvent, wall_us: int, *, begins: bool
     ) -> None:
         """Begin or end a span; beginning one that is already active changes nothing."""
@@ -294,7 +294,7 @@ class _ShiftBuilder:
             open_spans.pop(what).ended_us = wall_us
 
 
-def _number_of_attempt(data: Data) -> int:
+def _attempt_number(data: Data) -> int:
     """Return the number of the attempt to which an outcome of a roll, spin or deal belongs."""
     return next(int(getattr(data, kind)) for kind in ATTEMPT_KINDS if hasattr(data, kind))
 
@@ -317,7 +317,7 @@ _decode_fault = msgspec.json.Decoder(StandingFault).decode
 Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]
 """How the dealers' result compares with the controller's; with `review`, the controller had none."""
 VOID = "void"
-_STANDS = frozenset({"no_change", "already_void"})
+_UNCHANGED_CAUSES = frozenset({"no_change", "already_void"})
 """The causes with which an input that repeats the current result is refused."""
 _RULINGS = frozenset(
     {"set_dice", "no_roll", "set_number", "no_spin", "set_card", "misdeal", "void", "accept"}
@@ -364,7 +364,7 @@ def compare_attempts(journal: Rows) -> list[Compared]:
 def _outcomes(journal: Rows) -> Iterator[tuple[int, Outcome]]:
     for row in journal.rows(types=RESULTS | VOIDS | REVIEWS | CORRECTIONS | {"input.refused"}):
         if row.body is not None:
-            yield row.wall.us, outcome_of(row.body)
+            yield row.wall.us, decode_outcome(row.body)
 
 
 def _add(attempt: Compared, outcome: Outcome) -> None:
@@ -390,7 +390,7 @@ def _enter(attempt: Compared, result: str | None, data: Data) -> None:
 
 def _repeats_result(data: Data) -> bool:
     """Return whether a person's input was refused because it repeats the result in force."""
-    return isinstance(data, TableEvent) and data.cause in _STANDS and data.what in _RULINGS
+    return isinstance(data, TableEvent) and data.cause in _UNCHANGED_CAUSES and data.what in _RULINGS
 
 
 def _result(data: Data) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from controller.journal.chain import Row, WallTime, genesis
 from controller.journal.contents import PRUNED, Pruned
 from controller.journal.faults import JournalFault
-from controller.journal.lock import fault_of_os, lock_file_of, sync_directory
+from controller.journal.lock import lock_path, os_fault, sync_directory
 from controller.journal.schema import ALL_SIGNED, DROP_GUARDS, GUARDS, check_schema, migrate, version_of
 
 MIN_SQLITE = (3, 51, 3)
@@ -25,7 +25,7 @@ SYNCHRONOUS = "FULL"
 """Each commit waits for the disk; with NORMAL, a power cut loses the last commits."""
 BUSY_MS = 2000
 SHARED_MEMORY_BYTES = 32_768
-"""The smallest size of a database's `-shm` file (sqlite.org/walformat.html)."""
+"""Minimum size of a database's `-shm` file (sqlite.org/walformat.html)."""
 _EXPECTED = {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 0}
 _WRITER_PRAGMAS = """
 PRAGMA journal_mode = WAL;
@@ -87,7 +87,7 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
     try:
         connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
     except apsw.Error as error:
-        raise fault_of(error, path) from error
+        raise sqlite_fault(error, path) from error
     try:
         connection.set_busy_timeout(BUSY_MS)
         version = version_of(connection, str(path))
@@ -98,7 +98,7 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
         check_schema(connection, str(path))
     except apsw.Error as error:
         connection.close()
-        raise fault_of(error, path) from error
+        raise sqlite_fault(error, path) from error
     except JournalFault:
         connection.close()
         raise
@@ -111,8 +111,8 @@ class OpenFiles:
 
     def __init__(self, journal: Path, head: Path) -> None:
         """Record which files currently have the names; raises OSError if one is missing."""
-        beside = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
-        files = (journal, *beside, lock_file_of(journal), head)
+        companions = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
+        files = (journal, *companions, lock_path(journal), head)
         self._opened = {file: _device_and_inode(file) for file in files}
 
     def fault(self) -> JournalFault | None:
@@ -144,17 +144,17 @@ def open_reader(path: Path) -> apsw.Connection:
     except FileNotFoundError as error:
         raise JournalFault("journal_absent", path, "no file", "a table's journal") from error
     except OSError as error:
-        raise fault_of_os(error, path, "a readable journal") from error
+        raise os_fault(error, path, "a readable journal") from error
     try:
         try:
-            connection, version = _opened_for_reading(path, "mode=ro")
+            connection, version = _open_for_reading(path, "mode=ro")
         except apsw.CantOpenError:
             if path.with_name(path.name + "-wal").exists():
                 raise
-            # On a read-only disk the WAL index can't be created; nobody can write there, so it is immutable.
-            connection, version = _opened_for_reading(path, "mode=ro&immutable=1")
+            # On a read-only disk the WAL index can't be created; nothing can write there, so it is immutable.
+            connection, version = _open_for_reading(path, "mode=ro&immutable=1")
     except apsw.Error as error:
-        raise fault_of(error, path) from error
+        raise sqlite_fault(error, path) from error
     if version == 0:
         connection.close()
         raise JournalFault("journal_empty", path, "an empty database", "a journal with its first row")
@@ -162,7 +162,7 @@ def open_reader(path: Path) -> apsw.Connection:
         check_schema(connection, str(path))
     except apsw.Error as error:
         connection.close()
-        raise fault_of(error, path) from error
+        raise sqlite_fault(error, path) from error
     except JournalFault:
         connection.close()
         raise
@@ -178,9 +178,9 @@ def last_row_number(path: Path) -> int:
     wal = path.with_name(path.name + "-wal")
     has_wal = wal.exists() and wal.stat().st_size > 0
     try:
-        connection, version = _opened_for_reading(path, "mode=ro" if has_wal else "mode=ro&immutable=1")
+        connection, version = _open_for_reading(path, "mode=ro" if has_wal else "mode=ro&immutable=1")
     except apsw.Error as error:
-        raise fault_of(error, path) from error
+        raise sqlite_fault(error, path) from error
     try:
         found = fetch_one(connection, path, "SELECT max(n) FROM rows") if version else None
     finally:
@@ -188,9 +188,9 @@ def last_row_number(path: Path) -> int:
     return int(str(found[0])) if found and found[0] is not None else 0
 
 
-def _opened_for_reading(path: Path, how: str) -> tuple[apsw.Connection, int]:
+def _open_for_reading(path: Path, mode: str) -> tuple[apsw.Connection, int]:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(f"file:{quote(str(path))}?{how}", flags=flags)
+    connection = apsw.Connection(f"file:{quote(str(path))}?{mode}", flags=flags)
     connection.set_busy_timeout(BUSY_MS)
     connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON").fetchall()
     return connection, version_of(connection, str(path))
@@ -204,7 +204,7 @@ def check_sqlite() -> None:
         raise JournalFault("journal_sqlite_too_old", "apsw", f"SQLite {found}", f"SQLite {expected}")
 
 
-def fault_of(error: apsw.Error, path: Path) -> JournalFault:
+def sqlite_fault(error: apsw.Error, path: Path) -> JournalFault:
     """Return the journal fault for an SQLite error."""
     code = next(
         (code for kinds, code in _CODES if isinstance(error, kinds)),
@@ -213,8 +213,8 @@ def fault_of(error: apsw.Error, path: Path) -> JournalFault:
     if code == "journal_io_error" and _is_full(path.parent):
         # SQLite reports an I/O error when the disk has no space for the `-shm` file.
         code = "journal_disk_full"
-    if code == "journal_read_only" and (closed := _closed_to_user(path)) is not None:
-        return JournalFault("journal_no_access", closed, "no access for this user", "read and write access")
+    if code == "journal_read_only" and (file := _inaccessible_file(path)) is not None:
+        return JournalFault("journal_no_access", file, "no access for this user", "read and write access")
     return JournalFault(code, path, str(error) or type(error).__name__, "a usable journal on a working disk")
 
 
@@ -226,7 +226,7 @@ def _is_full(folder: Path) -> bool:
     return False
 
 
-def _closed_to_user(path: Path) -> Path | None:
+def _inaccessible_file(path: Path) -> Path | None:
     """Return the first file of a journal that this user may not write; None if the disk is read-only."""
     try:
         if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
@@ -250,7 +250,7 @@ _CODES: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] 
 )
 
 
-def origin_of(connection: apsw.Connection, path: Path) -> Origin | None:
+def read_origin(connection: apsw.Connection, path: Path) -> Origin | None:
     """Return the journal's origin; None if it has none yet."""
     found = fetch_one(connection, path, "SELECT name, public_key, created_us, synced FROM journal")
     if found is None:
@@ -282,9 +282,9 @@ def rows_where(
         for columns in connection.execute(f"{select} {clause}", values):
             yield _row(cast("_Columns", columns if with_evidence else (*columns, None)))
     except apsw.Error as error:
-        raise fault_of(error, path) from error
+        raise sqlite_fault(error, path) from error
     except UnicodeDecodeError as error:
-        raise _garbled(path, error) from error
+        raise _encoding_fault(path, error) from error
 
 
 def fetch_one(
@@ -294,12 +294,12 @@ def fetch_one(
     try:
         return connection.execute(statement, values).fetchone()
     except apsw.Error as error:
-        raise fault_of(error, path) from error
+        raise sqlite_fault(error, path) from error
     except UnicodeDecodeError as error:
-        raise _garbled(path, error) from error
+        raise _encoding_fault(path, error) from error
 
 
-def _garbled(path: Path, error: UnicodeDecodeError) -> JournalFault:
+def _encoding_fault(path: Path, error: UnicodeDecodeError) -> JournalFault:
     """Return the fault for text that is not UTF-8, which SQLite returns from overwritten pages."""
     return JournalFault(
         "journal_damaged", path, f"text that is not UTF-8 ({error.reason})", "a sound database"
@@ -376,7 +376,7 @@ def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
 
 
 PRUNE_BATCH_ROWS = 500
-"""The number of rows pruned in one commit: few enough that an outcome waits only briefly."""
+"""Maximum number of rows pruned in one commit: few enough that an outcome waits only briefly."""
 _decode_pruned = msgspec.json.Decoder(Pruned).decode
 
 
@@ -402,7 +402,7 @@ def has_prunable(connection: apsw.Connection, path: Path, evidence_below: int, b
     return fetch_one(connection, path, sql, (evidence_below, bodies_below)) == (1,)
 
 
-def prune_some(connection: apsw.Connection, path: Path) -> bool:
+def prune_batch(connection: apsw.Connection, path: Path) -> bool:
     """Prune a batch of the rows that signed decisions allow to prune; return False when none are left."""
     evidence_below = bodies_below = 0
     for pruned in _decisions(connection, path):

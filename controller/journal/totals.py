@@ -26,9 +26,9 @@ from controller.journal.contents import (
     AttemptProgress,
     Identity,
     StandingFault,
+    decode_outcome,
     encode,
     event_draft,
-    outcome_of,
 )
 from controller.journal.faults import JournalFault
 from controller.journal.store import fetch_one, rows_where
@@ -39,21 +39,21 @@ Ranges = tuple[tuple[int, int], ...]
 """Runs of consecutive numbers in ascending order, each given by its first and last number."""
 
 
-def range_with(ranges: Ranges, number: int) -> Ranges:
+def add_to_ranges(ranges: Ranges, number: int) -> Ranges:
     """Return the ranges with a number added, which must be greater than all numbers in them."""
     if ranges and ranges[-1][1] == number - 1:
         return (*ranges[:-1], (ranges[-1][0], number))
     return (*ranges, (number, number))
 
 
-def range_without(ranges: Ranges, number: int) -> Ranges:
+def remove_from_ranges(ranges: Ranges, number: int) -> Ranges:
     """Return the ranges with a number removed; unchanged if they don't contain it."""
-    place = bisect_right(ranges, number, key=lambda run: run[0]) - 1
-    if place < 0 or ranges[place][1] < number:
+    index = bisect_right(ranges, number, key=lambda run: run[0]) - 1
+    if index < 0 or ranges[index][1] < number:
         return ranges
-    first, last = ranges[place]
+    first, last = ranges[index]
     parts = ((first, number - 1), (number + 1, last))
-    return (*ranges[:place], *(run for run in parts if run[0] <= run[1]), *ranges[place + 1 :])
+    return (*ranges[:index], *(run for run in parts if run[0] <= run[1]), *ranges[index + 1 :])
 
 
 def numbers(ranges: Ranges) -> set[int]:
@@ -90,38 +90,36 @@ class Acks:
 
     def match(self, ack: Ack, wall: WallTime, closing: Sequence[int]) -> AckResult:
         """Match an acknowledgement. A repeated one changes nothing; one without an outcome is a fault."""
-        row = self._outcome(ack.id)
+        row = self._find_outcome(ack.id)
         if row is None:
-            return self._refused(
-                ack, wall, "journal_ack_unknown", "no outcome with this id", "a published id"
-            )
+            return self._refuse(ack, wall, "journal_ack_unknown", "no outcome with this id", "a published id")
         if row.link.hex() != ack.chain:
             expected = f"chain hash {row.link.hex()}"
-            return self._refused(ack, wall, "journal_ack_differs", f"chain hash {ack.chain}", expected)
-        if row.n in closing or not self._waits(row.n):
+            return self._refuse(ack, wall, "journal_ack_differs", f"chain hash {ack.chain}", expected)
+        if row.n in closing or not self._is_waiting(row.n):
             return AckResult([])
         return AckResult([event_draft(CLOSED, ack, wall)], closes=row.n)
 
-    def _outcome(self, outcome_id: str) -> Row | None:
+    def _find_outcome(self, outcome_id: str) -> Row | None:
         number = outcome_id.rpartition("/")[2]
         if not (number.isascii() and number.isdigit() and len(number) < 19):
             return None
         row = next(rows_where(self._connection, self._path, "WHERE seq = ?", (int(number),)), None)
-        if row is None or (row.body is not None and outcome_of(row.body).id != outcome_id):
+        if row is None or (row.body is not None and decode_outcome(row.body).id != outcome_id):
             return None
         return row
 
-    def _waits(self, n: int) -> bool:
+    def _is_waiting(self, n: int) -> bool:
         return fetch_one(self._connection, self._path, "SELECT n FROM outbox WHERE n = ?", (n,)) is not None
 
-    def left(self, wall: WallTime) -> list[Draft]:
+    def take_unwritten(self, wall: WallTime) -> list[Draft]:
         """Return the row for refused acknowledgements that were only counted, if any."""
         unwritten, self._unwritten = self._unwritten, None
         return [] if unwritten is None else [event_draft(ACK_REFUSED, unwritten, wall)]
 
-    def _refused(self, ack: Ack, wall: WallTime, code: str, found: str, expected: str) -> AckResult:
-        before = 0 if self._unwritten is None else self._unwritten.count
-        refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=before + 1)
+    def _refuse(self, ack: Ack, wall: WallTime, code: str, found: str, expected: str) -> AckResult:
+        previous = 0 if self._unwritten is None else self._unwritten.count
+        refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=previous + 1)
         fault = JournalFault(code, f"acknowledgement of {ack.id} by {ack.by}", found, expected)
         # The wall time is accurate enough: if the clock is set, the next window simply begins early.
         if not 0 <= wall.us - self._window_us < REFUSED_WINDOW_US:
@@ -165,7 +163,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
         """Add the next row."""
         if row.seq is not None:
             self.seq = row.seq
-            self.waiting = range_with(self.waiting, row.seq)
+            self.waiting = add_to_ranges(self.waiting, row.seq)
         body = row.body
         if body is not None and row.name == SESSION_STARTED:
             identity = _IDENTITY.decode(body)
@@ -179,19 +177,19 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.seq = max(self.seq, accepted.seq)
             self.session = max(self.session, accepted.session)
         elif body is not None and row.name == CLOSED:
-            self.waiting = range_without(self.waiting, number_in(_ACK.decode(body).id))
+            self.waiting = remove_from_ranges(self.waiting, outcome_number(_ACK.decode(body).id))
         elif body is not None and row.name in (FAULT_BEGAN, FAULT_OVER):
-            self._follow_fault(_FAULT.decode(body), began=row.name == FAULT_BEGAN)
+            self._update_fault(_FAULT.decode(body), began=row.name == FAULT_BEGAN)
         elif row.name != CHECKPOINT:
             self._end_attempt(row.name)
         if row.after is not None:
             after = _AFTER.decode(row.after)
             self.state, self.first = after.state, after.first
 
-    def _follow_fault(self, fault: StandingFault, *, began: bool) -> None:
-        place = f"{fault.code} {fault.where}"
-        others = {key: other for key, other in self.faults.items() if key != place}
-        self.faults = {**others, place: fault} if began else others
+    def _update_fault(self, fault: StandingFault, *, began: bool) -> None:
+        key = f"{fault.code} {fault.where}"
+        others = {other_key: other for other_key, other in self.faults.items() if other_key != key}
+        self.faults = {**others, key: fault} if began else others
 
     def _end_attempt(self, name: str) -> None:
         if name == "roll.declined":
@@ -207,7 +205,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.attempts = {**self.attempts, kind: progress}
 
 
-def number_in(outcome_id: str) -> int:
+def outcome_number(outcome_id: str) -> int:
     """Return the number of an outcome, which is the last part of its id (table/session/number)."""
     return int(outcome_id.rpartition("/")[2])
 
@@ -224,7 +222,7 @@ def checkpoint_body(totals: Totals, *, closed: bool) -> bytes:
     return encode(Checkpoint(totals=totals, closed=closed))
 
 
-def checkpoint_of(body: bytes) -> Checkpoint:
+def decode_checkpoint(body: bytes) -> Checkpoint:
     """Decode a checkpoint's body."""
     return _CHECKPOINT.decode(body)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import apsw
 import msgspec
 
-from controller.journal.chain import Row, digest_of, link_of
+from controller.journal.chain import Row, compute_link, contents_digest
 from controller.journal.contents import (
     CHECKPOINT,
     CLOSED,
@@ -23,8 +23,8 @@ from controller.journal.contents import (
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
 from controller.journal.schema import ALL_SIGNED, version_of
-from controller.journal.store import SIGNED_EVENT_CLAUSE, fault_of, fetch_one, origin_of, rows_where
-from controller.journal.totals import Ranges, Totals, checkpoint_of, number_in, numbers
+from controller.journal.store import SIGNED_EVENT_CLAUSE, fetch_one, read_origin, rows_where, sqlite_fault
+from controller.journal.totals import Ranges, Totals, decode_checkpoint, numbers, outcome_number
 
 _decode_key_replaced = msgspec.json.Decoder(KeyReplaced).decode
 
@@ -58,11 +58,11 @@ class Keyring(NamedTuple):
 def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> Keyring:
     """Read and check every handover, starting with the `first` key.
 
-    Raises JournalFault if a handover was changed or moved, or its signatures are wrong.
+    Raises JournalFault if a handover was changed or moved, or its signatures are invalid.
     """
     keys, handovers, lost = [first], [], []
     for row in list(rows_where(connection, path, f"{SIGNED_EVENT_CLAUSE} ORDER BY n", (KEY_REPLACED,))):
-        replaced = _checked_handover(connection, path, row, keys[-1])
+        replaced = _check_handover(connection, path, row, keys[-1])
         keys.append(PublicKey(bytes.fromhex(replaced.new)))
         handovers.append(row.n)
         if replaced.lost:
@@ -77,15 +77,15 @@ def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
     """
     where = f"{path}, row {row.n}"
     before = next(rows_where(connection, path, "WHERE n = ?", (row.n - 1,)), None)
-    if row.body is None or digest_of(row.body, row.after) != row.digest:
+    if row.body is None or contents_digest(row.body, row.after) != row.digest:
         raise JournalFault("journal_row_changed", where, "changed contents", "contents that match its digest")
-    if before is None or link_of(before.link, row) != row.link:
+    if before is None or compute_link(before.link, row) != row.link:
         raise JournalFault(
             "journal_row_moved", where, "a hash that breaks the chain", "one that continues it"
         )
 
 
-def _checked_handover(connection: apsw.Connection, path: Path, row: Row, old: PublicKey) -> KeyReplaced:
+def _check_handover(connection: apsw.Connection, path: Path, row: Row, old: PublicKey) -> KeyReplaced:
     """Return a handover's contents after checking the row and its signatures."""
     where = f"{path}, row {row.n}"
     check_in_place(connection, path, row)
@@ -96,19 +96,19 @@ def _checked_handover(connection: apsw.Connection, path: Path, row: Row, old: Pu
     except ValueError as error:
         raise JournalFault("journal_row_changed", where, "an invalid key", "a public key in hex") from error
     signer = new if replaced.lost else old
-    proven = replaced.old == old.raw.hex() and new.signed_handover(old.raw, proof)
-    if not proven or row.signature is None or not signer.signed(row.link, row.signature):
+    proven = replaced.old == old.raw.hex() and new.verify_handover(old.raw, proof)
+    if not proven or row.signature is None or not signer.verify(row.link, row.signature):
         raise JournalFault(
             "journal_bad_signature",
             where,
-            "a key change with a wrong signature",
+            "a key change with an invalid signature",
             "the signatures of both keys",
         )
     return replaced
 
 
 SLICE = 1000
-"""The number of rows read at a time; a longer read would keep the WAL from being written back."""
+"""Maximum number of rows read at a time; a longer read would keep the WAL from being written back."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of rows walked so far and the total number of rows."""
@@ -137,7 +137,7 @@ class Walk:
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
         """Start before the first row; raises JournalFault if the journal is empty."""
-        origin = origin_of(connection, path)
+        origin = read_origin(connection, path)
         if origin is None:
             raise JournalFault("journal_empty", path, "an empty journal", "a journal with its first row")
         self.table = origin.table
@@ -167,8 +167,8 @@ class Walk:
         """The key in force at the journal's end."""
         return self.keyring.last
 
-    def skip_to_last_checkpoint(self, back: int) -> None:
-        """Start at the last checkpoint, or `back` rows before the end if that is earlier.
+    def skip_to_last_checkpoint(self, min_rows: int) -> None:
+        """Start at the last checkpoint, or `min_rows` rows before the end if that is earlier.
 
         A signature at the end authenticates the walked rows, because each link contains the previous one. If
         the checkpoint has a layout before `ALL_SIGNED`, which lacks some totals, start with the first row.
@@ -177,11 +177,11 @@ class Walk:
         checkpoint = next(rows_where(self._connection, self._path, clause, (CHECKPOINT,)), None)
         if checkpoint is None or checkpoint.body is None:
             return
-        if checkpoint_of(checkpoint.body).totals.layout < ALL_SIGNED:
+        if decode_checkpoint(checkpoint.body).totals.layout < ALL_SIGNED:
             return
         last = fetch_one(self._connection, self._path, "SELECT max(n) FROM rows")
         assert last is not None
-        begin = min(checkpoint.n, int(str(last[0])) - back + 1)
+        begin = min(checkpoint.n, int(str(last[0])) - min_rows + 1)
         if begin <= 1:
             return
         before = next(rows_where(self._connection, self._path, "WHERE n = ?", (begin - 1,)), None)
@@ -228,12 +228,12 @@ class Walk:
             )
         if row.body is None:
             self._check_dropped(row)
-        elif digest_of(row.body, row.after) != row.digest:
+        elif contents_digest(row.body, row.after) != row.digest:
             raise self._fault(
                 "journal_row_changed", row.n, "changed contents", "contents that match its digest"
             )
         self._check_evidence(row)
-        if link_of(self.link, row) != row.link:
+        if compute_link(self.link, row) != row.link:
             found = "a hash that breaks the chain"
             raise self._fault("journal_row_moved", row.n, found, f"the hash that continues row {self.n}")
         if row.signature is None:
@@ -246,7 +246,7 @@ class Walk:
 
     def _check_signature(self, row: Row) -> None:
         assert row.signature is not None
-        if not self.keyring.at(row.n).signed(row.link, row.signature):
+        if not self.keyring.at(row.n).verify(row.link, row.signature):
             raise self._fault(
                 "journal_bad_signature", row.n, "another signature", "the table key's signature"
             )
@@ -288,13 +288,13 @@ class Walk:
         self._counts["signatures"] += row.signature is not None
 
     def _apply_checkpoint(self, row: Row, body: bytes) -> None:
-        kept = checkpoint_of(body).totals
-        if kept.layout >= ALL_SIGNED > self.layout:
-            found = f"layout {self.layout} in the file's header, but layout {kept.layout} in a checkpoint"
-            raise self._fault("journal_downgraded", row.n, found, f"layout {kept.layout}")
-        if self._partial and kept.layout >= ALL_SIGNED:
-            self.totals, self._partial = kept, False
-        self.totals.layout = kept.layout
+        totals = decode_checkpoint(body).totals
+        if totals.layout >= ALL_SIGNED > self.layout:
+            found = f"layout {self.layout} in the file's header, but layout {totals.layout} in a checkpoint"
+            raise self._fault("journal_downgraded", row.n, found, f"layout {totals.layout}")
+        if self._partial and totals.layout >= ALL_SIGNED:
+            self.totals, self._partial = totals, False
+        self.totals.layout = totals.layout
 
     def _unsigned_end(self) -> tuple[str, ...]:
         """Return a sentence about rows after the last signature, allowed only before `ALL_SIGNED`."""
@@ -307,12 +307,12 @@ class Walk:
 
     def _check_outbox(self, *, by_index: bool) -> None:
         """Check that the outbox contains exactly the unacknowledged outcomes of the walked rows."""
-        if by_index and self._outbox_is(self.totals.waiting):
+        if by_index and self._outbox_matches(self.totals.waiting):
             return
         entries = self._fetch("SELECT n, seq FROM outbox LEFT JOIN rows USING (n) WHERE n <= ?", self.n)
         found = {0 if seq is None else seq for _, seq in entries}
         expected = numbers(self.totals.waiting)
-        if found != expected and not self._open_since(found, expected):
+        if found != expected and not self._explained_by_new_acks(found, expected):
             number = min(found ^ expected)
             states = ("open", "closed") if number in found else ("closed", "open")
             where = f"{self._path}, " + (f"outcome number {number}" if number else "the outbox")
@@ -320,7 +320,7 @@ class Walk:
                 "journal_outbox_differs", where, f"it {states[0]} in the outbox", f"it to be {states[1]}"
             )
 
-    def _outbox_is(self, waiting: Ranges) -> bool:
+    def _outbox_matches(self, waiting: Ranges) -> bool:
         """Return whether exactly these outcomes are in the outbox, using only the index of their numbers.
 
         With it, a start need not read all rows at a table whose outcomes are never settled. A verification of
@@ -339,13 +339,13 @@ class Walk:
         try:
             rows = self._connection.execute(clause, bindings).fetchall()
         except apsw.Error as error:
-            raise fault_of(error, self._path) from error
+            raise sqlite_fault(error, self._path) from error
         return [tuple(None if value is None else int(str(value)) for value in row) for row in rows]
 
-    def _open_since(self, found: set[int], expected: set[int]) -> bool:
+    def _explained_by_new_acks(self, found: set[int], expected: set[int]) -> bool:
         """Return whether acknowledgements written during the walk explain the difference."""
-        late = rows_where(self._connection, self._path, "WHERE n > ? AND name = ?", (self.n, CLOSED))
-        closed = {number_in(_ACK.decode(row.body).id) for row in late if row.body}
+        new_acks = rows_where(self._connection, self._path, "WHERE n > ? AND name = ?", (self.n, CLOSED))
+        closed = {outcome_number(_ACK.decode(row.body).id) for row in new_acks if row.body}
         return found == expected - closed
 
     def _read_pruning(self) -> None:
@@ -354,7 +354,7 @@ class Walk:
         for row in list(rows_where(self._connection, self._path, clause, (PRUNED,))):
             if row.body is not None:
                 check_in_place(self._connection, self._path, row)
-                if row.signature is None or not self.keyring.at(row.n).signed(row.link, row.signature):
+                if row.signature is None or not self.keyring.at(row.n).verify(row.link, row.signature):
                     raise self._fault(
                         "journal_bad_signature", row.n, "an unsigned decision to prune", "a signed one"
                     )
@@ -367,10 +367,10 @@ class Walk:
 
 
 MAX_N = 2**63 - 1
-"""The largest row number that SQLite allows."""
+"""Maximum row number that SQLite allows."""
 
 
-def check_strays(connection: apsw.Connection, path: Path, last_n: int = MAX_N) -> None:
+def check_stray_rows(connection: apsw.Connection, path: Path, last_n: int = MAX_N) -> None:
     """Check that the tables have no rows before the first or after the last row, which a walk does not read.
 
     Pass `last_n` only while the journal is locked; otherwise rows that are being written would be reported.
@@ -415,10 +415,10 @@ def verify_all(
     try:
         lines = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
     except apsw.Error as error:
-        raise fault_of(error, path) from error
+        raise sqlite_fault(error, path) from error
     if lines != ["ok"]:
         raise JournalFault("journal_damaged", path, lines[0].replace("\n", "; "), "a sound database")
-    check_strays(connection, path)
+    check_stray_rows(connection, path)
     walk = Walk(connection, path)
     verified = walk.run(progress, every_signature=every_signature)
     _check_orphans(connection, path, walk.n)

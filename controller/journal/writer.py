@@ -20,11 +20,11 @@ from controller.journal.contents import (
     event_draft,
     late_draft,
 )
-from controller.journal.faults import CROWDED, FROM_OUTSIDE, WAL, Alarm, Alarms, JournalFault
+from controller.journal.faults import ACKNOWLEDGEMENTS, CROWDED, WAL, Alarm, Alarms, JournalFault
 from controller.journal.keys import Key
-from controller.journal.lock import fault_of_os, readers_of
+from controller.journal.lock import list_readers, os_fault
 from controller.journal.opening import Opened, head_at
-from controller.journal.store import BUSY_MS, OpenFiles, fault_of, insert, prune_some
+from controller.journal.store import BUSY_MS, OpenFiles, insert, prune_batch, sqlite_fault
 from controller.journal.totals import Acks, checkpoint_body
 from controller.model.effects import Late
 
@@ -53,7 +53,7 @@ class Ticket:
         """Wait until the rows are on the disk; return False on timeout. Don't call it in the core thread."""
         return self._durable.wait(timeout_s)
 
-    def done(self, rows: Sequence[Row]) -> None:
+    def mark_durable(self, rows: Sequence[Row]) -> None:
         """Mark these rows as durable; only the writer calls this."""
         self.rows = tuple(rows)
         self._durable.set()
@@ -90,8 +90,8 @@ WallClock = Callable[[], WallTime]
 
 PAGE_BYTES = 4096
 """SQLite's default page size."""
-_GRACE_S = 5.0
-"""How long an abandoned writer may take to close the file."""
+_CLOSE_TIMEOUT_S = 5.0
+"""Maximum time that an abandoned writer may take to close the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,7 @@ class Writer:
     @property
     def fault(self) -> JournalFault | None:
         """The active fault, if any."""
-        return self._stopped or self._alarms.present
+        return self._stopped or self._alarms.current
 
     def check(self) -> None:
         """Raise JournalFault if no more entries are accepted."""
@@ -199,9 +199,9 @@ class Writer:
                 self._queue.put_nowait(entry)
             except Full:
                 found = f"{self._limits.max_waiting} entries waiting for the disk"
-                fault = JournalFault("journal_overflow", self._path, found, "a disk that keeps up")
+                fault = JournalFault("journal_overflow", self._path, found, "a disk that is fast enough")
                 self._stopped = fault
-                self._alarms.began("overflow", fault)
+                self._alarms.begin("overflow", fault)
                 raise fault from None
             self._put_count += 1
         return entry.ticket
@@ -221,7 +221,7 @@ class Writer:
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             self._abandoned.set()
-            self._thread.join(_GRACE_S)
+            self._thread.join(_CLOSE_TIMEOUT_S)
             found = f"{self.waiting} entries not written after {timeout_s:g} s"
             raise JournalFault("journal_not_flushed", self._path, found, "every row on the disk")
         if self._file_fault is not None:
@@ -234,7 +234,7 @@ class Writer:
                 entries = self._next_entries()
                 last = entries[-1].last
                 self._write(entries, last=last)
-                self._tidy()
+                self._write_back_if_due()
             self._wait_for_files()
             self._write_back()
         except _AbandonedError:
@@ -242,7 +242,7 @@ class Writer:
         except Exception as error:  # noqa: BLE001 if the thread ended silently, the table would hang
             found = f"{type(error).__name__}: {error}"
             self._stopped = JournalFault("journal_stopped", self._path, found, "a writer that keeps running")
-            self._alarms.began("writer", self._stopped)
+            self._alarms.begin("writer", self._stopped)
         finally:
             with suppress(apsw.Error):
                 if self._file_fault is not None:
@@ -286,13 +286,13 @@ class Writer:
             if not entry.last:
                 spans.append((entry, begin, len(drafts)))
         if last:
-            drafts += self._acks.left(self._wall())
+            drafts += self._acks.take_unwritten(self._wall())
         if self._late and (drafts or last or len(self._late) >= self._limits.max_late):
             drafts.append(late_draft(self._late, self._wall()))
             spans += [(entry, len(drafts) - 1, len(drafts)) for entry in self._late_entries]
             self._late, self._late_entries = [], []
         drafts, self._extra_drafts = [*drafts, *self._extra_drafts], []
-        rows = self._sealed(drafts, last=last)
+        rows = self._seal_rows(drafts, last=last)
         if rows or closed:
             self._wait_for_files()
             self._commit(rows, closed)
@@ -312,16 +312,16 @@ class Writer:
 
     def _match(self, entry: Entry, closed: list[int]) -> list[Draft]:
         assert entry.ack is not None
-        answer = self._acks.match(entry.ack, self._wall(), closed)
-        entry.ticket.fault = answer.fault
-        if answer.fault is not None:
-            self._alarms.began(FROM_OUTSIDE, answer.fault)
-        elif answer.closes is not None:
-            closed.append(answer.closes)
-            self._alarms.over(FROM_OUTSIDE)
-        return answer.drafts
+        result = self._acks.match(entry.ack, self._wall(), closed)
+        entry.ticket.fault = result.fault
+        if result.fault is not None:
+            self._alarms.begin(ACKNOWLEDGEMENTS, result.fault)
+        elif result.closes is not None:
+            closed.append(result.closes)
+            self._alarms.end(ACKNOWLEDGEMENTS)
+        return result.drafts
 
-    def _sealed(self, drafts: Sequence[Draft], *, last: bool) -> list[Row]:
+    def _seal_rows(self, drafts: Sequence[Draft], *, last: bool) -> list[Row]:
         rows = self._seal(drafts)
         due = self._n - self._checkpoint_n >= self._limits.rows_between_checkpoints
         if due or (last and self._n > 0):
@@ -349,8 +349,8 @@ class Writer:
             except apsw.Error as error:
                 if fault is None:
                     since = self._wall().us
-                fault = fault_of(error, self._path)
-                self._alarms.began("write", fault)
+                fault = sqlite_fault(error, self._path)
+                self._alarms.begin("write", fault)
             pause_s = min(self._limits.retry_s * 2**tries, 50 * self._limits.retry_s)
             if self._abandoned.wait(pause_s):
                 raise _AbandonedError
@@ -358,7 +358,7 @@ class Writer:
         if fault is not None:
             resumed = WritingResumed(code=fault.code, found=fault.found, since=since, rows=len(rows))
             self._extra_drafts.append(event_draft(HEALED, resumed, self._wall()))
-            self._alarms.over("write")
+            self._alarms.end("write")
 
     def _wait_for_files(self) -> None:
         """Wait until the opened files are back under their names; writes to a deleted file would be lost."""
@@ -369,40 +369,40 @@ class Writer:
     def _check_files(self) -> JournalFault | None:
         self._file_fault = self._files.fault()
         if self._file_fault is not None:
-            self._alarms.began("files", self._file_fault)
+            self._alarms.begin("files", self._file_fault)
         else:
-            self._alarms.over("files")
+            self._alarms.end("files")
         return self._file_fault
 
     def _notify(self, ticket: Ticket, rows: Sequence[Row]) -> None:
-        ticket.done(rows)
+        ticket.mark_durable(rows)
         try:
             self._on_durable(ticket)
         except Exception as error:  # noqa: BLE001 a listener's error must not stop later rows
             found = f"{type(error).__name__}: {error}"
-            self._alarms.began(
+            self._alarms.begin(
                 "listener",
                 JournalFault("journal_teller_failed", self._path, found, "a listener without errors"),
             )
         else:
-            self._alarms.over("listener")
+            self._alarms.end("listener")
 
     def _write_head(self, *, sync: bool, last: bool) -> None:
         try:
             head = head_at(self._head.table, self._n, self._link, self._totals)
             if self._n and last:
-                self._head.settle(head)
+                self._head.write_both(head)
             elif self._n:
                 self._head.write(head)
             if sync:
                 self._head.sync()
         except OSError as error:
-            fault = fault_of_os(error, self._head.path, "a writable head file")
-            self._alarms.began("head", fault)
+            fault = os_fault(error, self._head.path, "a writable head file")
+            self._alarms.begin("head", fault)
         else:
-            self._alarms.over("head")
+            self._alarms.end("head")
 
-    def _tidy(self) -> None:
+    def _write_back_if_due(self) -> None:
         limit = self._limits.wal_pages
         idle = self._queue.empty()
         if self._wal_pages >= (limit if idle else 8 * limit):
@@ -414,12 +414,12 @@ class Writer:
         try:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._wal_pages = 0
-            self._alarms.over("write_back")
-            self._alarms.over(WAL)
+            self._alarms.end("write_back")
+            self._alarms.end(WAL)
         except apsw.BusyError:
             self._check_readers()
         except apsw.Error as error:
-            self._alarms.began("write_back", fault_of(error, self._path))
+            self._alarms.begin("write_back", sqlite_fault(error, self._path))
         finally:
             self._connection.set_busy_timeout(BUSY_MS)
 
@@ -429,19 +429,19 @@ class Writer:
             return
         wal = self._path.with_name(self._path.name + "-wal")
         size_mb = self._wal_pages * PAGE_BYTES / 1e6
-        held = ", ".join(readers_of(self._path)) or "an unknown process"
-        found = f"{size_mb:.0f} MB that can't be written back while {held} reads it"
+        readers = ", ".join(list_readers(self._path)) or "an unknown process"
+        found = f"{size_mb:.0f} MB that can't be written back while {readers} reads it"
         expected = f"less than {self._limits.wal_fault_pages * PAGE_BYTES / 1e6:.0f} MB"
-        self._alarms.began(WAL, JournalFault("journal_wal_grows", wal, found, expected))
+        self._alarms.begin(WAL, JournalFault("journal_wal_grows", wal, found, expected))
 
     def _prune_batch(self) -> None:
         try:
-            if prune_some(self._connection, self._path):
+            if prune_batch(self._connection, self._path):
                 return
-            self._alarms.over("prune")
+            self._alarms.end("prune")
         except apsw.Error as error:
             self._pruning.clear()
-            self._alarms.began("prune", fault_of(error, self._path))
+            self._alarms.begin("prune", sqlite_fault(error, self._path))
         for ticket, rows in self._pruning:
             self._notify(ticket, rows)
         self._pruning.clear()

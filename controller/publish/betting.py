@@ -1,6 +1,6 @@
 """The table's statement that bets are open: without it no money is accepted (docs/betting-window.md).
 
-A statement covers the time up to its `until`. To accept a bet, the engine asks for a statement with a number
+A statement covers the time up to its `until`. To accept a bet, the engine requests a statement with a number
 used once (nonce), after the bet has arrived; the table records when it received the query, and answers once
 `until` has passed that time with bets still open. So a statement that repeats the nonce covers the bet,
 however long either message took.
@@ -16,10 +16,11 @@ from msgspec import UNSET, Meta, UnsetType
 from controller.model.outcomes import DiceOut
 from controller.publish.wire import STATEMENT, Signature, Signer, Verifier, bounded, is_signed, sign_message
 
-SAY_EVERY_US = 400_000
+STATEMENT_PERIOD_US = 400_000
 """The statement is due at least twice per second while bets are open; 0.4 s leaves time for a busy core."""
 MAX_QUERIES = 256
-"""Maximum number of queries waiting for a statement; one more displaces the oldest, whose bet is refused."""
+"""Maximum number of queries waiting for a statement; one more displaces the oldest, whose bet is then
+refused."""
 MAX_STATEMENT_BYTES = 32_768
 Takes = Literal["wagers", "play"]
 """What the table accepts: any wager, or only Play (Three Card Poker with the cards out, T-DEAL-4)."""
@@ -95,20 +96,20 @@ class Announcer:
         self._now_us = now_us
         self._lock = Lock()
         self._queries: dict[str, int] = {}
-        self._said: tuple[Takes | None, int] = (None, 0)
+        self._last_published: tuple[Takes | None, int] = (None, 0)
         self._due_us = 0
         self._until_us = 0
         self.say: Callable[[OpenStatement], None] = _discard
 
-    def note_query(self, nonce: str, heard_us: int | None = None) -> None:
+    def note_query(self, nonce: str, received_us: int | None = None) -> None:
         """Record a query and the time at which it was received; a repeated query keeps its first time.
 
-        `heard_us` defaults to the current time.
+        `received_us` defaults to the current time.
         """
-        if heard_us is None:
-            heard_us = self._until_us if self._now_us is None else self._now_us()
+        if received_us is None:
+            received_us = self._until_us if self._now_us is None else self._now_us()
         with self._lock:
-            self._queries.setdefault(nonce, heard_us)
+            self._queries.setdefault(nonce, received_us)
             if len(self._queries) > MAX_QUERIES:
                 del self._queries[next(iter(self._queries))]
 
@@ -116,17 +117,17 @@ class Announcer:
         """Update the betting state, and publish the statement if it is due; only for the core's thread."""
         self._until_us = betting.until_us
         if betting.takes is None:
-            self._said = (None, 0)
+            self._last_published = (None, 0)
             if self._queries:
                 with self._lock:
                     # A query while bets are closed is not answered, and so its bet is refused.
                     self._queries.clear()
             return
-        heard = self._answered(betting.until_us) if self._queries else {}
-        news = (betting.takes, betting.round) != self._said
-        if not (heard or news or now_us >= self._due_us):
+        heard = self._take_answerable(betting.until_us) if self._queries else {}
+        is_new = (betting.takes, betting.round) != self._last_published
+        if not (heard or is_new or now_us >= self._due_us):
             return
-        self._said, self._due_us = (betting.takes, betting.round), now_us + SAY_EVERY_US
+        self._last_published, self._due_us = (betting.takes, betting.round), now_us + STATEMENT_PERIOD_US
         self.say(
             OpenStatement(
                 table=self._table,
@@ -141,12 +142,12 @@ class Announcer:
             )
         )
 
-    def _answered(self, until_us: int) -> dict[str, int]:
+    def _take_answerable(self, until_us: int) -> dict[str, int]:
         with self._lock:
-            answered = {nonce: t for nonce, t in self._queries.items() if t <= until_us}
-            for nonce in answered:
+            answerable = {nonce: t for nonce, t in self._queries.items() if t <= until_us}
+            for nonce in answerable:
                 del self._queries[nonce]
-        return answered
+        return answerable
 
 
 def statement_bytes(statement: OpenStatement, key: Signer) -> bytes:
@@ -165,4 +166,4 @@ def statement_signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def _discard(_statement: OpenStatement) -> None:
-    """Discard a statement: it has no receiver yet."""
+    """Discard a statement, which has no receiver yet."""

@@ -20,8 +20,8 @@ from controller.publish.faults import Alarm, PublishFault
 from controller.publish.sink import Post, Ready
 from controller.publish.wire import Signer
 
-TURN_S = 0.5
-TROUBLES = frozenset({"settlement_failed", "settlement_refused", "settlement_unfit"})
+WAIT_TIMEOUT_S = 0.5
+SETTLEMENT_FAULTS = frozenset({"settlement_failed", "settlement_refused", "settlement_unfit"})
 """Faults of an engine in this process: at most one is active."""
 
 
@@ -46,24 +46,24 @@ class EngineSetup(NamedTuple):
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
     """Asks the table, with a nonce, whether bets are open; False if it can't answer."""
-    ask_late: Callable[[LateWagersQuery], bool] = lambda _asked: False
+    ask_late: Callable[[LateWagersQuery], bool] = lambda _query: False
     """Asks the table whether a wager made with the dice out is confirmed in time; False if it can't
     answer."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
     """Informs the table whether the shooter at a seat has the line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
     """Informs the table which positions have an Ante and no Pair Plus."""
-    ask_play: Callable[[PlayQuery], bool] = lambda _asked: False
+    ask_play: Callable[[PlayQuery], bool] = lambda _query: False
     """Asks the table whether it accepts Play at some positions; False if it can't answer."""
     played: Callable[[int, tuple[str, ...]], None] = lambda _round, _seats: None
     """Informs the table which positions have a Play wager in a round of bets."""
 
 
 class Blocked(Exception):
-    """Raised by an engine if a person must correct something first: a code of FAULTS, and why."""
+    """Raised by an engine if a person must correct something first: a code of FAULTS, and the reason."""
 
-    def __init__(self, code: str, says: str) -> None:
-        super().__init__(says)
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
         self.code = code
 
 
@@ -101,7 +101,7 @@ class EmbeddedSink:
         self._just_acknowledged: set[str] = set()
         self._lock = Lock()
         self._started = False
-        self._news = Event()
+        self._wakeup = Event()
         self._stopping = False
         self._post: Post = _discard
         self._thread = Thread(target=self._run, name="settlement", daemon=True)
@@ -126,7 +126,7 @@ class EmbeddedSink:
                     self._waiting.setdefault(message.id, message.event)
             # The pump handles answers before it offers again: by then these answers are known or lost.
             self._just_acknowledged.clear()
-        self._news.set()
+        self._wakeup.set()
 
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
         """Pass the statement on unsigned: the engine is in the same process."""
@@ -142,7 +142,7 @@ class EmbeddedSink:
     def stop(self, timeout_s: float) -> bool:
         """Stop passing events; return False if the engine does not end in time."""
         self._stopping = True
-        self._news.set()
+        self._wakeup.set()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -150,8 +150,8 @@ class EmbeddedSink:
     def _run(self) -> None:
         self._try(self._consumer.begin)
         while not self._stopping:
-            self._news.wait(TURN_S)
-            self._news.clear()
+            self._wakeup.wait(WAIT_TIMEOUT_S)
+            self._wakeup.clear()
             while (first := self._first()) is not None and not self._stopping:
                 outcome_id, event = first
                 self._try(partial(self._consumer.take, event, self._answer))
@@ -174,7 +174,7 @@ class EmbeddedSink:
             code, found = blocked.code, str(blocked)
         except Exception as error:  # noqa: BLE001 - whatever the engine raises, the outcome is offered again
             code, found = "settlement_failed", f"{type(error).__name__}: {error}"
-        for other in TROUBLES - {code}:
+        for other in SETTLEMENT_FAULTS - {code}:
             self._alarm.over(other)
         if code is not None:
             self._alarm.began(PublishFault(code, "settlement engine", found))
@@ -188,4 +188,4 @@ class EmbeddedSink:
 
 
 def _discard(_report: object) -> None:
-    """Discard a report: there are none before the start."""
+    """Discard a report; none is expected before the start."""

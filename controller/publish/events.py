@@ -333,10 +333,10 @@ _read_status = msgspec.json.Decoder(TableStatus).decode
 _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
-def message_of(row: Row, table: str, key: Signer) -> Message:
-    """Return a row's outcome as sent. Raises ValueError if it has none or its body was dropped."""
+def build_message(row: Row, table: str, key: Signer) -> Message:
+    """Return a row's outcome as sent. Raises ValueError if it has none or its body was pruned."""
     if row.seq is None or row.body is None:
-        raise ValueError(f"row {row.n}: found no outcome's body, expected an outcome that is still whole")
+        raise ValueError(f"row {row.n}: it has no outcome, or the outcome was pruned")
     outcome = _read_outcome(row.body)
     chain = row.link.hex()
     event = Event(
@@ -391,18 +391,18 @@ def answer_signed_by(payload: bytes, key: Verifier) -> bool:
     return is_signed(payload, ANSWER, key)
 
 
-def endorse(public: str, before: Signer) -> str:
+def endorse(public: str, previous: Signer) -> str:
     """Return the previous key's signature over a new public key, both in hexadecimal digits."""
-    return before.sign(_endorsement(public)).hex()
+    return previous.sign(_endorsement(public)).hex()
 
 
-def endorsed(meeting: ProgressReport, before: Verifier) -> bool:
+def endorsed(meeting: ProgressReport, previous: Verifier) -> bool:
     """Return whether this key signed the key that the engine shows, directly or through later keys."""
     if meeting.endorsed is None:
         return False
     newest = Endorsement(key=meeting.key, endorsed=meeting.endorsed)
     for step, following in zip_longest((newest, *meeting.earlier), meeting.earlier):
-        if is_endorsed(step.key, step.endorsed, before):
+        if is_endorsed(step.key, step.endorsed, previous):
             return True
         if following is None:
             return False
@@ -411,9 +411,9 @@ def endorsed(meeting: ProgressReport, before: Verifier) -> bool:
     return False
 
 
-def is_endorsed(public: str, signature: str, before: Verifier) -> bool:
+def is_endorsed(public: str, signature: str, previous: Verifier) -> bool:
     """Return whether this is the previous key's signature over a new public key, both in hex."""
-    return before.signed(_endorsement(public), bytes.fromhex(signature))
+    return previous.verify(_endorsement(public), bytes.fromhex(signature))
 
 
 def _endorsement(public: str) -> bytes:

@@ -31,13 +31,13 @@ class PublishFault(NamedTuple):
 
 
 class Alarm(Protocol):
-    """Called with faults, from any thread; it returns at once and tolerates repetition."""
+    """Called with faults, from any thread; it returns immediately and tolerates repetition."""
 
     def began(self, fault: PublishFault) -> None:
-        """Note that this fault is active."""
+        """Record that this fault is active."""
 
     def over(self, code: str) -> None:
-        """Note that faults of this code are over, if there were any."""
+        """Record that faults of this code are over, if there were any."""
 
 
 _START = (
@@ -58,7 +58,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "more outcomes wait for the settlement engine than the table's `max_unacknowledged` allows",
         "the engine is stopped, cut off or too slow",
         _START,
-        "automatically, once settlement has acknowledged half of that many; no attempt may be under way",
+        "automatically, once settlement has acknowledged half of that many; no attempt may be in progress",
         locks=True,
     ),
     "settlement_missing": PublishFaultKind(
@@ -69,7 +69,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "settlement_failed": PublishFaultKind(
         "the settlement engine in this process could not process an outcome",
-        "a full disk, a database that does not answer, or a defect in the engine",
+        "a full disk, a database that does not respond, or a defect in the engine",
         "free the disk or start the database that it names; the outcome is offered again automatically",
         _ANSWERED,
     ),
@@ -171,7 +171,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "automatically, once the backlog has been processed",
     ),
     "replay_impossible": PublishFaultKind(
-        "settlement asked for outcomes that this journal no longer holds",
+        "settlement requested outcomes that this journal no longer holds",
         "an engine restored from a backup older than the journal's retention",
         "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let it"
         " continue after the gap: `tablectl settlement enrol --anew --first` (docs/replacing.md)",

@@ -1,7 +1,7 @@
 """Identities: which answers a table accepts, and whether another client uses its name.
 
 A table accepts answers signed by its settlement engine's key. That is the key in the table's file
-(`engine_key`), or the first one shown by an engine, stored beside the journal with the table's own signature.
+(`engine_key`), or the first one shown by an engine, stored next to the journal with the table's signature.
 Another key is accepted if the previous one signed it (a rotation).
 """
 
@@ -31,17 +31,17 @@ from controller.publish.faults import Alarm, PublishFault
 from controller.publish.wire import Signature, Signer, Unreadable, Verifier, is_signed, sign_message
 
 PIN = b"table-engine pin\0"
-Found = Literal["genuine", "unsigned", "forged"]
+Authenticity = Literal["genuine", "unsigned", "forged"]
 
 
-class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+class _StoredPin(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     by: str
     signature: Signature | msgspec.UnsetType = msgspec.UNSET
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Kept).decode
+_decode = msgspec.json.Decoder(_StoredPin).decode
 
 
 class Pin:
@@ -62,8 +62,8 @@ class Pin:
         if self._key is None and key is not None:
             self._key = PublicKey(key)
 
-    def accepts(self, payload: bytes, answer: Answer) -> Found:
-        """Return whether these bytes, decoded to this answer, come from the engine itself."""
+    def authenticate(self, payload: bytes, answer: Answer) -> Authenticity:
+        """Return whether these bytes, decoded to this answer, are the engine's; adopt a key that it may show."""
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
         if self._key is not None and answer_signed_by(payload, self._key):
@@ -96,7 +96,7 @@ def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
     with new.open("xb") as file:  # never through a symbolic link, since a command may run as root
-        file.write(sign_message(_encode(_Kept(key=engine_key.hex(), by=by)), PIN, key))
+        file.write(sign_message(_encode(_StoredPin(key=engine_key.hex(), by=by)), PIN, key))
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
@@ -130,7 +130,7 @@ def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
         if ack.proof is None:
             unsigned += 1
             continue
-        found = _fault_of(ack)
+        found = _check_proof(ack)
         if found is not None:
             wrong.append(
                 f"row {row.n}: found {found}, expected the engine's signed acknowledgement of {ack.id}"
@@ -141,12 +141,12 @@ def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
     return AcknowledgementCheck(signed, unsigned, tuple(keys), tuple(wrong))
 
 
-def _fault_of(ack: Ack) -> str | None:
+def _check_proof(ack: Ack) -> str | None:
     assert ack.proof is not None
-    words = ack.proof.words.encode()
+    text = ack.proof.words.encode()
     try:
-        answer = read_answer(words)
-        signed = answer_signed_by(words, PublicKey(bytes.fromhex(ack.proof.key)))
+        answer = read_answer(text)
+        signed = answer_signed_by(text, PublicKey(bytes.fromhex(ack.proof.key)))
     except (msgspec.MsgspecError, ValueError) as error:
         return f"an acknowledgement or a key that can't be read ({error})"
     if not isinstance(answer, Acknowledgement) or (answer.id, answer.chain, answer.by) != (
@@ -154,14 +154,14 @@ def _fault_of(ack: Ack) -> str | None:
         ack.chain,
         ack.by,
     ):
-        return "an acknowledgement of something else"
+        return "an acknowledgement of a different outcome"
     return None if signed else f"a signature that is not key {ack.proof.key}'s"
 
 
-EARLIER_US = 150_000_000
+PREVIOUS_RUN_US = 150_000_000
 """For this long after the first connection, messages of this table's previous run may still arrive: a broker
 drops a dead connection after one and a half times its keep-alive."""
-ALONE_US = 60_000_000
+CONFLICT_CLEARS_US = 60_000_000
 """The conflict is over once no other client has used the table's identity for this long."""
 
 
@@ -198,23 +198,23 @@ class DuplicateClientDetector:
             return
         with suppress(Unreadable):
             status = read_status(payload)
-            if status.state == "online" and not self._is_of_last_run(status, now_us):
+            if status.state == "online" and not self._is_of_previous_run(status, now_us):
                 found = f"a status that is not this table's: session {status.session}, {status.headline}"
-                self.found(found, now_us)
+                self.report(found, now_us)
 
-    def _is_of_last_run(self, status: TableStatus, now_us: int) -> bool:
+    def _is_of_previous_run(self, status: TableStatus, now_us: int) -> bool:
         """Return whether this is a late status from this table's previous session."""
-        if self._session is None or self._first_us is None or now_us - self._first_us > EARLIER_US:
+        if self._session is None or self._first_us is None or now_us - self._first_us > PREVIOUS_RUN_US:
             return False
         return status.session is None or status.session < self._session
 
-    def found(self, found: str, now_us: int) -> None:
+    def report(self, found: str, now_us: int) -> None:
         """Report another client."""
         self._since_us = now_us
         self._alarm.began(PublishFault("identity_taken", self._where, found))
 
-    def note_calm(self, now_us: int) -> None:
+    def clear_if_over(self, now_us: int) -> None:
         """Clear the fault once no other client has connected for a while."""
-        if self._since_us is not None and now_us - self._since_us > ALONE_US:
+        if self._since_us is not None and now_us - self._since_us > CONFLICT_CLEARS_US:
             self._since_us = None
             self._alarm.over("identity_taken")

@@ -18,7 +18,7 @@ from controller.publish.events import LateWagersQuery
 MAX_LODGED = 16
 """Maximum number of wagers lodged in one throw: more than a crew can confirm aloud in its two seconds."""
 
-ROWS = 3
+REQUIRED_ROWS = 3
 """The rows that prove a wager: its contents and two confirmations."""
 
 
@@ -33,16 +33,16 @@ class Receipt(Protocol):
 @dataclass(slots=True)
 class _Lodged:
     ask: LateWagersQuery
-    heard_us: int
+    received_us: int
     rows: list[Receipt] = field(default_factory=list)
     durable_us: int | None = None
     """The latest time at which all its rows can have reached the disk."""
-    said: bool = False
+    published: bool = False
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether its contents and both confirmations are on the disk."""
-        return len(self.rows) >= ROWS and all(row.durable for row in self.rows)
+        return len(self.rows) >= REQUIRED_ROWS and all(row.durable for row in self.rows)
 
 
 class LateWagers:
@@ -79,8 +79,8 @@ class LateWagers:
         with self._lock:
             return tuple((wager, lodged.ask.says) for wager, lodged in self._lodged.items())
 
-    def confirmed(self, wager: str, row: Receipt) -> None:
-        """Note the row of a confirmation; only for the core's thread."""
+    def add_confirmation(self, wager: str, row: Receipt) -> None:
+        """Record the row of a confirmation; only for the core's thread."""
         with self._lock:
             if (lodged := self._lodged.get(wager)) is not None:
                 lodged.rows.append(row)
@@ -88,15 +88,15 @@ class LateWagers:
     def note(self, betting: Betting, now_us: int) -> None:
         """Update the throw's state, and send the statement if it is due; only for the core's thread."""
         self._data_us = now_us
-        out = betting.dice_out
+        dice_out = betting.dice_out
         with self._lock:
-            self._round = None if out is None else betting.round
-            if out is None:
+            self._round = None if dice_out is None else betting.round
+            if dice_out is None:
                 self._lodged.clear()
-            due = [] if out is None else self._due(out)
+            due = [] if dice_out is None else self._due(dice_out)
         for lodged in due:
-            assert out is not None
-            assert out.moving_us is not None
+            assert dice_out is not None
+            assert dice_out.moving_us is not None
             self.say(
                 OpenStatement(
                     table=self._table,
@@ -105,24 +105,24 @@ class LateWagers:
                     takes="late",
                     sequence=betting.sequence,
                     t=now_us,
-                    until=out.moving_us,
-                    heard={lodged.ask.nonce: lodged.heard_us},
+                    until=dice_out.moving_us,
+                    heard={lodged.ask.nonce: lodged.received_us},
                     late={lodged.ask.nonce: lodged.ask.digest},
                 )
             )
 
-    def _due(self, out: DiceOut) -> list[_Lodged]:
+    def _due(self, dice_out: DiceOut) -> list[_Lodged]:
         """Mark and return the wagers that were confirmed, and on the disk, while the dice were in motion."""
         due: list[_Lodged] = []
-        for wager in out.confirmed:
+        for wager in dice_out.confirmed:
             lodged = self._lodged.get(wager)
-            if lodged is None or lodged.said:
+            if lodged is None or lodged.published:
                 continue
-            if lodged.durable_us is None and lodged.is_whole:
+            if lodged.durable_us is None and lodged.is_complete:
                 lodged.durable_us = self._clock_us()
-            kept_us, moving_us = lodged.durable_us, out.moving_us
-            lodged.said = kept_us is not None and moving_us is not None and kept_us < moving_us
-            if lodged.said:
+            durable_us, moving_us = lodged.durable_us, dice_out.moving_us
+            lodged.published = durable_us is not None and moving_us is not None and durable_us < moving_us
+            if lodged.published:
                 due.append(lodged)
         return due
 
@@ -132,4 +132,4 @@ class LateWagers:
 
 
 def _discard(_statement: OpenStatement) -> None:
-    """Discard a statement: it has no receiver yet."""
+    """Discard a statement, which has no receiver yet."""

@@ -40,7 +40,7 @@ from controller.publish.mqtt_link import (
     SESSION_TAKEN_OVER,
     Connected,
     ConnectionLost,
-    Happened,
+    LinkEvent,
     MqttLink,
     Outgoing,
     Published,
@@ -51,9 +51,9 @@ from controller.publish.mqtt_link import (
 from controller.publish.sink import Acknowledged, Backoff, Post, RandomFraction, Ready, Report
 from controller.publish.wire import Signer, Unreadable, topics_of
 
-TURN_S = 0.5
+WAIT_TIMEOUT_S = 0.5
 REFUSED = 0x80
-"""Reason codes from this one on are refusals."""
+"""Reason codes from this one on (inclusive) are refusals."""
 STEADY_US = 10_000_000
 """After a connection that lasted this long, the delay before reconnecting is short again."""
 RETRY_S = 1.0
@@ -69,9 +69,9 @@ _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_b
 
 Phase = Literal["away", "connecting", "subscribing", "ready"]
 _encode = msgspec.json.Encoder().encode
-LEAVE_US = 1_000_000
+LEAVE_TIMEOUT_US = 1_000_000
 """How long a stopping table waits for the broker to accept its last message."""
-LEAVE_TURN_S = 0.05
+LEAVE_WAIT_S = 0.05
 
 
 class MqttSink:
@@ -93,8 +93,8 @@ class MqttSink:
         """
         if settings.tls is None and settings.host not in LOCAL_HOSTS:
             raise ValueError(
-                f"publish: mqtt: found no `tls` for the broker at {settings.host}, expected the files `ca`,"
-                " `certificate` and `key`; only a broker on this machine needs none"
+                f"publish: mqtt: no `tls` is set for the broker at {settings.host}; name the files `ca`,"
+                " `certificate` and `key` (only a broker on this machine needs none)"
             )
         self._table = table
         self._settings = settings
@@ -117,7 +117,7 @@ class MqttSink:
         self._due: deque[Outgoing] = deque()
         self._statements: deque[tuple[OpenStatement, Signer]] = deque(maxlen=MAX_STATEMENTS)
         self._unconfirmed: dict[int, tuple[Outgoing, int]] = {}
-        self._on_the_way: set[bytes] = set()
+        self._in_transit: set[bytes] = set()
         self._players_seq = 0
         self._refused: set[str] = set()
         self._status: TableStatus | None = None
@@ -155,7 +155,7 @@ class MqttSink:
         self._wake_thread()
 
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
-        """Publish the statement at once, or not at all: it is of no use later."""
+        """Publish the statement at once, or not at all: it is useless later."""
         if self.ready:
             self._statements.append((statement, key))
             self._wake_thread()
@@ -189,7 +189,7 @@ class MqttSink:
     def _run(self) -> None:
         while not self._stopping:
             try:
-                self.turn(TURN_S)
+                self.turn(WAIT_TIMEOUT_S)
             except Exception as error:  # noqa: BLE001 - the thread continues whatever the library raises
                 found = f"{type(error).__name__}: {error}"
                 self._alarm.began(PublishFault("sink_failed", self._where, found))
@@ -226,10 +226,10 @@ class MqttSink:
         Closing a link with unread answers resets it. The broker would then publish the will, after the
         message that the table has stopped.
         """
-        until_us = self._now_us() + LEAVE_US
+        until_us = self._now_us() + LEAVE_TIMEOUT_US
         while link.unanswered and link.fileno() >= 0 and self._now_us() < until_us:
             writers = [link] if link.wants_to_write else []
-            select.select([link], writers, [], LEAVE_TURN_S)
+            select.select([link], writers, [], LEAVE_WAIT_S)
             link.turn()
 
     def _wait(self, timeout_s: float) -> None:
@@ -248,19 +248,21 @@ class MqttSink:
     def _follow(self, link: MqttLink) -> None:
         if self.ready:
             self._publish_what_is_due(link)
-        for happened in link.turn():
-            self._handle_event(link, happened)
+        for event in link.turn():
+            self._handle_event(link, event)
         if self._link is not link:
             return
         now_us = self._now_us()
         if self._phase != "ready" and now_us > self._phase_ends_us:
-            self._lose(
+            self._drop_connection(
                 "broker_unreachable", f"no answer within {self._settings.timeout_s:g} s: {self._phase}"
             )
         elif self._oldest_unconfirmed_us() + self._timeout_us < now_us:
-            self._lose("broker_unreachable", f"no answer to a message within {self._settings.timeout_s:g} s")
+            self._drop_connection(
+                "broker_unreachable", f"no answer to a message within {self._settings.timeout_s:g} s"
+            )
         elif self.ready:
-            self._note_calm(now_us)
+            self._clear_old_faults(now_us)
             self._publish_what_is_due(link)
 
     # --- connecting ---
@@ -269,17 +271,17 @@ class MqttSink:
         try:
             tls = None if self._settings.tls is None else tls_context(self._settings.tls)
         except OSError as error:
-            self._lose("broker_files_bad", f"{error.strerror or error}: {self._settings.tls}")
+            self._drop_connection("broker_files_bad", f"{error.strerror or error}: {self._settings.tls}")
             return
         will = self._status_message(self._offline("connection lost"))
         link = MqttLink(self._settings, self._table, tls, will)
         try:
             link.open()
         except ssl.SSLError as error:
-            self._lose("broker_refused", f"{error.reason or error}")
+            self._drop_connection("broker_refused", f"{error.reason or error}")
             return
         except OSError as error:
-            self._lose("broker_unreachable", error.strerror or str(error))
+            self._drop_connection("broker_unreachable", error.strerror or str(error))
             return
         self._link = link
         self._enter("connecting")
@@ -288,7 +290,7 @@ class MqttSink:
         self._phase = phase
         self._phase_ends_us = self._now_us() + self._timeout_us
 
-    def _lose(self, code: str, found: str) -> None:
+    def _drop_connection(self, code: str, found: str) -> None:
         for other in _CONNECTION - {code}:
             self._alarm.over(other)
         self._alarm.began(PublishFault(code, self._where, found))
@@ -305,30 +307,30 @@ class MqttSink:
         self._phase = "away"
         self._phase_ends_us = now_us + self._backoff.next_us()
         self._unconfirmed.clear()
-        self._on_the_way.clear()
+        self._in_transit.clear()
         self._due.clear()
         self._offered.clear()
 
-    def _handle_event(self, link: MqttLink, happened: Happened) -> None:
-        match happened:
-            case Connected(code=code, says=says) if code >= REFUSED:
-                self._lose("broker_refused", says)
+    def _handle_event(self, link: MqttLink, event: LinkEvent) -> None:
+        match event:
+            case Connected(code=code, reason=reason) if code >= REFUSED:
+                self._drop_connection("broker_refused", reason)
             case Connected(session=session):
                 self.session_present = session
                 link.subscribe(self._topics.answer, self._topics.status)
                 self._enter("subscribing")
-            case Subscribed(code=code, says=says) if code >= REFUSED:
-                self._lose("broker_refused", f"subscription to {self._topics.answer}: {says}")
+            case Subscribed(code=code, reason=reason) if code >= REFUSED:
+                self._drop_connection("broker_refused", f"subscription to {self._topics.answer}: {reason}")
             case Subscribed():
                 self._become_ready()
             case Published():
-                self._confirm(happened)
+                self._confirm(event)
             case Received(topic=self._topics.status, payload=payload, retained=retained):
                 self._duplicates.check(payload, self._now_us(), retained=retained)
             case Received(payload=payload):
                 self._handle_answer(payload)
             case ConnectionLost():
-                self._handle_lost_connection(happened)
+                self._handle_lost_connection(event)
 
     def _become_ready(self) -> None:
         self._phase = "ready"
@@ -344,14 +346,16 @@ class MqttSink:
 
     def _handle_lost_connection(self, lost: ConnectionLost) -> None:
         if lost.code == SESSION_TAKEN_OVER:
-            self._duplicates.found(f"the broker says: {lost.says}", self._now_us())
-            self._lose("broker_unreachable", f"connection lost: {lost.says}")
+            self._duplicates.report(f"the broker reported: {lost.reason}", self._now_us())
+            self._drop_connection("broker_unreachable", f"connection lost: {lost.reason}")
         elif lost.code >= REFUSED:
-            self._lose("broker_refused", lost.says)
+            self._drop_connection("broker_refused", lost.reason)
         elif self._phase == "connecting" and self._settings.tls is not None:
-            self._lose("broker_refused", "the broker closed the connection before it accepted the table")
+            self._drop_connection(
+                "broker_refused", "the broker closed the connection before it accepted the table"
+            )
         elif self._link is not None:
-            self._lose("broker_unreachable", f"connection lost: {lost.says}")
+            self._drop_connection("broker_unreachable", f"connection lost: {lost.reason}")
 
     # --- publishing ---
 
@@ -378,9 +382,9 @@ class MqttSink:
                 self._send(link, self._due.popleft())
 
     def _outgoing(self, message: Message) -> Iterator[Outgoing]:
-        if message.event in self._on_the_way:
+        if message.event in self._in_transit:
             return  # The broker has not answered yet: the message is still in the connection.
-        self._on_the_way.add(message.event)
+        self._in_transit.add(message.event)
         yield self._outcome(message)
         if message.players is not None and message.seq > self._players_seq:
             self._players_seq = message.seq
@@ -405,9 +409,9 @@ class MqttSink:
         message, _ = self._unconfirmed.pop(published.mid, (None, 0))
         if message is None:
             return
-        self._on_the_way.discard(message.payload)
+        self._in_transit.discard(message.payload)
         if published.code >= REFUSED:
-            self._refuse(message.topic, published.says)
+            self._refuse(message.topic, published.reason)
             return
         self._refused.discard(message.topic)
         if not self._refused:
@@ -415,13 +419,13 @@ class MqttSink:
         if message.topic != self._topics.outcome:
             return
         if published.code == NO_SUBSCRIBER:
-            self._alarm.began(PublishFault("settlement_absent", self._where, published.says))
+            self._alarm.began(PublishFault("settlement_absent", self._where, published.reason))
         else:
             self._alarm.over("settlement_absent")
 
-    def _refuse(self, topic: str, says: str) -> None:
+    def _refuse(self, topic: str, reason: str) -> None:
         self._refused.add(topic)
-        self._alarm.began(PublishFault("publish_refused", self._where, f"{topic}: {says}"))
+        self._alarm.began(PublishFault("publish_refused", self._where, f"{topic}: {reason}"))
 
     def _oldest_unconfirmed_us(self) -> int:
         _, since_us = next(iter(self._unconfirmed.values()), (None, self._now_us()))
@@ -437,18 +441,18 @@ class MqttSink:
             self._unreadable_us = self._now_us()
             self._alarm.began(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))
             return
-        found = self._pin.accepts(payload, answer) if self._is_ours(answer) else "forged"
+        found = self._pin.authenticate(payload, answer) if self._is_ours(answer) else "forged"
         if found == "genuine":
             self._alarm.over("answer_unsigned")
             self._post(self._proven(payload, answer))
         elif found == "unsigned":
-            says = f"{type(answer).__name__} by {answer.by}, and no engine has shown its key yet"
-            self._alarm.began(PublishFault("answer_unsigned", self._topics.answer, says))
+            found_text = f"{type(answer).__name__} by {answer.by}, and no engine has shown its key yet"
+            self._alarm.began(PublishFault("answer_unsigned", self._topics.answer, found_text))
         else:
             self._forged += 1
             self._forged_us = self._now_us()
-            says = f"{type(answer).__name__} in the name of {answer.by}, {self._forged} so far"
-            self._alarm.began(PublishFault("answer_forged", self._topics.answer, says))
+            found_text = f"{type(answer).__name__} in the name of {answer.by}, {self._forged} so far"
+            self._alarm.began(PublishFault("answer_forged", self._topics.answer, found_text))
 
     def _proven(self, payload: bytes, answer: Answer) -> Report:
         if isinstance(answer, Acknowledgement) and self._pin.key is not None:
@@ -459,7 +463,7 @@ class MqttSink:
         """Return whether an answer is for this table: the engine's answer to another may be repeated here."""
         match answer:
             case ResendRequest(table=None):
-                return True  # from release 0.1.0, recognised by its missing signature
+                return True  # from release 0.1.0, recognized by its missing signature
             case (
                 ResendRequest()
                 | LateWagersQuery()
@@ -472,11 +476,11 @@ class MqttSink:
                 return answer.table == self._table
         return True
 
-    def _note_calm(self, now_us: int) -> None:
+    def _clear_old_faults(self, now_us: int) -> None:
         if self._unreadable_us is not None and now_us - self._unreadable_us > CALM_US:
             self._unreadable_us = None
             self._alarm.over("answer_unreadable")
-        self._duplicates.note_calm(now_us)
+        self._duplicates.clear_if_over(now_us)
         if self._forged_us is not None and now_us - self._forged_us > CALM_US:
             self._forged_us = None
             self._alarm.over("answer_forged")
@@ -489,4 +493,4 @@ class MqttSink:
 
 
 def _discard(_report: object) -> None:
-    """Discard a report: there are none before the start."""
+    """Discard a report; none is expected before the start."""

@@ -1,6 +1,6 @@
 """One connection to an MQTT 5 broker: the only module that uses paho.
 
-paho runs in the thread of the link's owner. Its callbacks only record what happened. A link is used once and
+paho runs in the thread of the link's owner. Its callbacks only record the events. A link is used once and
 then discarded with everything that the library still holds: whatever must not be lost is in the outbox.
 """
 
@@ -21,17 +21,17 @@ from controller.model.tables import MqttSettings, TlsSettings
 MAX_PACKET_BYTES = 65_536
 HEAD_BYTES = 1024
 """An upper bound on the size of a message's topic and properties."""
-IN_FLIGHT = 20
+MAX_IN_FLIGHT = 20
 """Maximum number of messages that the broker has not acknowledged; a broker may allow fewer."""
 NO_SUBSCRIBER = 0x10
 SESSION_TAKEN_OVER = 0x8E
 
 
 class Connected(NamedTuple):
-    """The broker's answer to the connection; `session` is whether it remembers the table's."""
+    """The broker's answer to the connection; `session` tells whether it remembers the table's."""
 
     code: int
-    says: str
+    reason: str
     session: bool
 
 
@@ -39,7 +39,7 @@ class Subscribed(NamedTuple):
     """The broker's answer to the subscription."""
 
     code: int
-    says: str
+    reason: str
 
 
 class Published(NamedTuple):
@@ -47,7 +47,7 @@ class Published(NamedTuple):
 
     mid: int
     code: int
-    says: str
+    reason: str
 
 
 class Received(NamedTuple):
@@ -62,10 +62,10 @@ class ConnectionLost(NamedTuple):
     """The connection is over; `code` is the broker's reason, or 0 if it gave none."""
 
     code: int
-    says: str
+    reason: str
 
 
-Happened = Connected | Subscribed | Published | Received | ConnectionLost
+LinkEvent = Connected | Subscribed | Published | Received | ConnectionLost
 
 
 class Outgoing(NamedTuple):
@@ -100,10 +100,10 @@ class MqttLink:
     ) -> None:
         """Prepare it; `will` is what the broker publishes when the connection breaks."""
         self._settings = settings
-        self._happened: list[Happened] = []
+        self._events: list[LinkEvent] = []
         self._max_packet = MAX_PACKET_BYTES
-        self._at_once = IN_FLIGHT
-        self._under_way: set[int] = set()
+        self._max_in_flight = MAX_IN_FLIGHT
+        self._in_flight: set[int] = set()
         client = Client(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
@@ -111,7 +111,7 @@ class MqttLink:
             reconnect_on_failure=False,
         )
         client.connect_timeout = settings.timeout_s
-        client.max_inflight_messages_set(IN_FLIGHT)
+        client.max_inflight_messages_set(MAX_IN_FLIGHT)
         if tls is not None:
             client.tls_set_context(tls)
         if will is not None:
@@ -151,8 +151,8 @@ class MqttLink:
         """Whether bytes wait for the socket."""
         return self._client.want_write()
 
-    def turn(self) -> list[Happened]:
-        """Read and write what is possible without waiting, and return what happened."""
+    def turn(self) -> list[LinkEvent]:
+        """Read and write what is possible without waiting, and return the events."""
         client = self._client
         if client.socket() is not None:
             client.loop_read()
@@ -161,8 +161,8 @@ class MqttLink:
         if client.want_write():
             client.loop_write()
         client.loop_misc()
-        happened, self._happened = self._happened, []
-        return happened
+        events, self._events = self._events, []
+        return events
 
     def subscribe(self, *topics: str) -> None:
         """Subscribe with QoS 1."""
@@ -182,18 +182,18 @@ class MqttLink:
         if info.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
             return None
         if not message.at_most_once:
-            self._under_way.add(info.mid)
+            self._in_flight.add(info.mid)
         return info.mid
 
     @property
     def room(self) -> int:
-        """How many more messages the broker accepts before it has answered those under way."""
-        return self._at_once - len(self._under_way)
+        """How many more messages the broker accepts before it has answered those in flight."""
+        return self._max_in_flight - len(self._in_flight)
 
     @property
     def unanswered(self) -> int:
         """How many messages the broker has not answered."""
-        return len(self._under_way)
+        return len(self._in_flight)
 
     def close(self) -> None:
         """Disconnect from the broker, which then publishes no will."""
@@ -214,11 +214,11 @@ class MqttLink:
         properties: Properties | None,
     ) -> None:
         self._apply_broker_limits(properties)
-        self._happened.append(Connected(reason.value, str(reason), flags.session_present))
+        self._events.append(Connected(reason.value, str(reason), flags.session_present))
 
     def _apply_broker_limits(self, properties: Properties | None) -> None:
         """Apply the broker's limits: paho does not, and a broker disconnects a client that exceeds them."""
-        self._at_once = min(getattr(properties, "ReceiveMaximum", IN_FLIGHT), IN_FLIGHT)
+        self._max_in_flight = min(getattr(properties, "ReceiveMaximum", MAX_IN_FLIGHT), MAX_IN_FLIGHT)
         self._max_packet = getattr(properties, "MaximumPacketSize", MAX_PACKET_BYTES)
 
     def _on_subscribe(
@@ -230,18 +230,18 @@ class MqttLink:
         _properties: Properties | None,
     ) -> None:
         worst = max(reasons, key=lambda reason: reason.value)
-        self._happened.append(Subscribed(worst.value, str(worst)))
+        self._events.append(Subscribed(worst.value, str(worst)))
 
     def _on_publish(
         self, _client: Client, _data: object, mid: int, reason: ReasonCode, _properties: Properties
     ) -> None:
-        if mid not in self._under_way:
+        if mid not in self._in_flight:
             return  # Sent at most once: paho reports that it was sent, and the broker does not answer.
-        self._under_way.discard(mid)
-        self._happened.append(Published(mid, reason.value, str(reason)))
+        self._in_flight.discard(mid)
+        self._events.append(Published(mid, reason.value, str(reason)))
 
     def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:
-        self._happened.append(Received(message.topic, bytes(message.payload), message.retain))
+        self._events.append(Received(message.topic, bytes(message.payload), message.retain))
 
     def _on_disconnect(
         self,
@@ -252,7 +252,7 @@ class MqttLink:
         _properties: Properties | None,
     ) -> None:
         code = reason.value if flags.is_disconnect_packet_from_server else 0
-        self._happened.append(ConnectionLost(code, str(reason)))
+        self._events.append(ConnectionLost(code, str(reason)))
 
 
 class _Packed(Properties):

@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from controller.games.registry import game_of
 from controller.journal.chain import Row
-from controller.journal.reading import Outbox, check_contents, row_of
+from controller.journal.reading import Outbox, check_contents, find_row_number
 from controller.machines.setup import First, State
 from controller.model.outcomes import (
     Awaited,
@@ -86,13 +86,13 @@ def player_data(type_: str, data: msgspec.Raw) -> bytes | None:
         bare = [{key: reason[key] for key in REASON_KEYS if key in reason} for reason in reasons]
         kept["reasons"] = msgspec.Raw(_encode(bare))
     if "hands" in kept:
-        kept["hands"] = _uncovered(kept["hands"], _decode_strings(outcome["folds"]))
+        kept["hands"] = _without_folded_hands(kept["hands"], _decode_strings(outcome["folds"]))
     if "results" in kept:
         kept["results"] = _without_rank_of_folds(kept["results"])
     return _encode(kept)
 
 
-def _uncovered(hands: msgspec.Raw, folds: tuple[str, ...]) -> msgspec.Raw:
+def _without_folded_hands(hands: msgspec.Raw, folds: tuple[str, ...]) -> msgspec.Raw:
     """Leave out hands that were not turned over: a player who folds returns the cards face down."""
     shown = _decode_hands(hands)
     if shown is None:
@@ -198,7 +198,7 @@ def board_after(board: TableBoard, row: Row) -> TableBoard:
         return board
     outcome = _decode_outcome(row.body)
     data = data_of(outcome.type, outcome.data)
-    board = msgspec.structs.replace(_with_changes(board, outcome.type, data), sequence=outcome.seq)
+    board = msgspec.structs.replace(_apply_change(board, outcome.type, data), sequence=outcome.seq)
     word, _, what = outcome.type.partition(".")
     if word not in _WORDS or what == "review":
         return board
@@ -253,7 +253,7 @@ class PublishedBoard:
         """
         board = self._board
         if not self._is_whole:
-            newest = row_of(reader, last_seq) if last_seq else None
+            newest = find_row_number(reader, last_seq) if last_seq else None
             for row in reader.rows(max(1, newest - LOOK_BACK)) if newest is not None else ():
                 check_contents(row, reader.path)
                 board = board_after(board, row)
@@ -267,7 +267,7 @@ class PublishedBoard:
         return board_bytes(board)
 
 
-def _with_changes(board: TableBoard, type_: str, data: Data) -> TableBoard:
+def _apply_change(board: TableBoard, type_: str, data: Data) -> TableBoard:
     replace = msgspec.structs.replace
     match type_, data:
         case "bets.opened" | "bets.closed", Bets(round=round_):

@@ -12,7 +12,7 @@ import msgspec
 from controller.journal.chain import Row
 from controller.journal.contents import AckProof
 from controller.journal.faults import JournalFault
-from controller.journal.reading import Outbox, check_contents, outcome_at, row_of
+from controller.journal.reading import Outbox, check_contents, find_row_number, outcome_at
 from controller.model.outcomes import Awaited
 from controller.model.tables import PublishSettings
 from controller.publish.events import (
@@ -27,7 +27,7 @@ from controller.publish.events import (
     ProgressReport,
     ResendRequest,
     TableStatus,
-    message_of,
+    build_message,
 )
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.players import PublishedBoard, TableBoard
@@ -43,10 +43,10 @@ from controller.publish.sink import (
 )
 from controller.publish.wire import Signer
 
-TURN_S = 0.5
-REPORTS = 4096
+WAIT_TIMEOUT_S = 0.5
+MAX_REPORTS = 4096
 """Maximum number of waiting reports; any more are lost and requested again automatically."""
-FRESH = 64
+MAX_FRESH = 64
 """Number of outcomes kept in memory; older ones are read from disk."""
 UNMATCHED_EVERY_US = 1_000_000
 """Minimum interval between journaled acknowledgements that match no outcome in flight."""
@@ -68,7 +68,7 @@ class _Wakeup:
 
 
 class Pump:
-    """One table's pump. `note_durable` and `post` may be called from any thread and return at once."""
+    """One table's pump. `note_durable` and `post` may be called from any thread and return immediately."""
 
     def __init__(
         self,
@@ -84,8 +84,8 @@ class Pump:
         random_fraction: RandomFraction,
         status: Callable[[], TableStatus],
         ask: Callable[[str], None] = lambda _nonce: None,
-        ask_late: Callable[[LateWagersQuery], object] = lambda _asked: None,
-        ask_play: Callable[[PlayQuery], object] = lambda _asked: None,
+        ask_late: Callable[[LateWagersQuery], object] = lambda _query: None,
+        ask_play: Callable[[PlayQuery], object] = lambda _query: None,
         line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
         pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None,
         played: Callable[[int, tuple[str, ...]], None] = lambda _round, _seats: None,
@@ -124,12 +124,12 @@ class Pump:
         self._play_placed: NewestReport[tuple[int, tuple[str, ...]]] = NewestReport(acknowledged_seq)
         self._window = Window(settings, random_fraction)
         self._silence = SilenceMonitor(settings)
-        self._reports: Queue[Report | _Wakeup] = Queue(REPORTS)
+        self._reports: Queue[Report | _Wakeup] = Queue(MAX_REPORTS)
         self._outbox: Outbox | None = None
         self._more = True
         self._after_n = 0
         self._read_seq = 0
-        self._fresh: deque[Row] = deque(maxlen=FRESH)
+        self._fresh: deque[Row] = deque(maxlen=MAX_FRESH)
         self._replay_to_n = 0
         self._replayed_us: int | None = None
         self._acknowledged_seq = last_seq
@@ -200,7 +200,7 @@ class Pump:
 
     def _run(self) -> None:
         while not self._stopping:
-            self.turn(TURN_S)
+            self.turn(WAIT_TIMEOUT_S)
         if self._outbox is not None:
             self._outbox.close()
 
@@ -211,8 +211,8 @@ class Pump:
         now_us = self._now_us()
         self._report_bets(now_us)
         if self._sink.ready:
-            if again := self._window.due(now_us):
-                self._sink.offer(again)
+            if overdue := self._window.due(now_us):
+                self._sink.offer(overdue)
             self._offer_new(now_us)
         else:
             self._read_ahead(now_us)
@@ -229,14 +229,14 @@ class Pump:
     def _handle_reports(self, timeout_s: float) -> None:
         try:
             self._handle(self._reports.get(timeout=timeout_s) if timeout_s else self._reports.get_nowait())
-            for _ in range(REPORTS):
+            for _ in range(MAX_REPORTS):
                 self._handle(self._reports.get_nowait())
         except Empty:
             pass
         if self._overflowed:
             self._overflowed = False
             self._alarm.began(
-                PublishFault("answers_overflow", "settlement's answers", f"more than {REPORTS} waiting")
+                PublishFault("answers_overflow", "settlement's answers", f"more than {MAX_REPORTS} waiting")
             )
         else:
             self._alarm.over("answers_overflow")
@@ -266,14 +266,14 @@ class Pump:
             case _Wakeup():
                 pass
 
-    def _answer_query(self, asked: OpenQuery | LateWagersQuery | PlayQuery) -> None:
-        match asked:
+    def _answer_query(self, query: OpenQuery | LateWagersQuery | PlayQuery) -> None:
+        match query:
             case OpenQuery():
-                self._ask(asked.nonce)
+                self._ask(query.nonce)
             case LateWagersQuery():
-                self._ask_late(asked)
+                self._ask_late(query)
             case PlayQuery():
-                self._ask_play(asked)
+                self._ask_play(query)
 
     def _report_bets(self, now_us: int) -> None:
         if (line_bet := self._line_bets.due(now_us)) is not None:
@@ -288,16 +288,16 @@ class Pump:
         intervals.
         """
         now_us = self._now_us()
-        waits = self._window.holds(ack.id, ack.chain)
-        if not waits and not self._may_journal_unmatched(now_us):
+        is_waiting = self._window.holds(ack.id, ack.chain)
+        if not is_waiting and not self._may_journal_unmatched(now_us):
             self.unmatched += 1
             return
         try:
             self._journal.acknowledge(ack.id, ack.chain, ack.by, proof)
         except JournalFault:
             return  # The outcome stays in the window: it is sent and acknowledged again.
-        if waits:
-            self._window.acknowledged(ack.id, now_us)
+        if is_waiting:
+            self._window.remove(ack.id, now_us)
             self._silence.note_acknowledgement(now_us)
 
     def _may_journal_unmatched(self, now_us: int) -> bool:
@@ -345,9 +345,9 @@ class Pump:
         if seq > self._last_seq:
             found = f"outcome {seq} settled, but the journal's newest is {self._last_seq}"
             return PublishFault("settlement_ahead", where, found)
-        held = outcome_at(self._reader, seq) if seq and reported.chain is not None else None
-        if held is not None and held.link.hex() != reported.chain:
-            found = f"outcome {seq} with chain hash {reported.chain}; this journal has {held.link.hex()}"
+        own = outcome_at(self._reader, seq) if seq and reported.chain is not None else None
+        if own is not None and own.link.hex() != reported.chain:
+            found = f"outcome {seq} with chain hash {reported.chain}; this journal has {own.link.hex()}"
             return PublishFault("settlement_differs", where, found)
         waits_from = self._oldest_waiting()
         if seq + 1 < waits_from:
@@ -387,7 +387,7 @@ class Pump:
             for row in rows:
                 if row.body is not None:
                     check_contents(row, self._reader.path)
-                    messages.append(message_of(row, self._table, self._key))
+                    messages.append(build_message(row, self._table, self._key))
                 self._after_n, self._read_seq = row.n, row.seq or 0
         except JournalFault as fault:
             self._more = True
@@ -449,8 +449,8 @@ class Pump:
         ignored.
         """
         now_us = self._now_us()
-        soon_us = round(self._settings.retry_s * 1e6)
-        if self._replayed_us is not None and now_us - self._replayed_us < soon_us:
+        min_interval_us = round(self._settings.retry_s * 1e6)
+        if self._replayed_us is not None and now_us - self._replayed_us < min_interval_us:
             return
         if self._after_n < self._replay_to_n:
             return  # A replay is in progress; restarting it at each repeated request would never end.
@@ -464,7 +464,7 @@ class Pump:
                 return
             self._replayed_us = now_us
             reader = self._reader
-            from_n, to_n = row_of(reader, request.from_seq), row_of(reader, self._last_seq)
+            from_n, to_n = find_row_number(reader, request.from_seq), find_row_number(reader, self._last_seq)
             unread = reader.outbox(1, self._after_n)
         except JournalFault as fault:
             self._note_unreadable(fault)
@@ -477,9 +477,9 @@ class Pump:
         self._more = True
 
     def _report_pruned(self, rows: Sequence[Row]) -> None:
-        gone = [row.seq for row in rows if row.body is None]
-        if gone:
-            found = f"outcomes {gone[0]} to {gone[-1]} were pruned"
+        pruned_seqs = [row.seq for row in rows if row.body is None]
+        if pruned_seqs:
+            found = f"outcomes {pruned_seqs[0]} to {pruned_seqs[-1]} were pruned"
             self._alarm.began(PublishFault("replay_impossible", self._table, found))
         elif rows:
             self._alarm.over("replay_impossible")

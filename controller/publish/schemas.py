@@ -86,13 +86,13 @@ def player_schema(type_: str) -> Json:
 
 def stale(folder: Path) -> list[Path]:
     """List the documents that differ from the types, and files that do not belong to them."""
-    wanted = {folder / path: text for path, text in documents().items()}
+    expected = {folder / path: text for path, text in documents().items()}
     changed = [
         file
-        for file, text in wanted.items()
+        for file, text in expected.items()
         if not file.is_file() or file.read_text(encoding="utf-8") != text
     ]
-    return changed + sorted(set(folder.rglob("*.json")) - set(wanted))
+    return changed + sorted(set(folder.rglob("*.json")) - set(expected))
 
 
 def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
 
 def asyncapi() -> Json:
     """Return the AsyncAPI 3 document: who sends which message on which topic."""
-    every = Topics(*(f"{PREFIX}/{{table}}/{word}" for word in Topics._fields))
+    topics = Topics(*(f"{PREFIX}/{{table}}/{word}" for word in Topics._fields))
     outcomes = {type_: _message("outcomes", type_) for type_ in OUTCOME_TYPES}
     players = {type_: _message("players", type_) for type_ in PLAYER_KEYS}
     status: dict[str, Json] = {"status": _plain_message("status", TableStatus)}
@@ -132,22 +132,22 @@ def asyncapi() -> Json:
         },
         "defaultContentType": CONTENT_TYPE,
         "channels": {
-            "outcome": _channel(every.outcome, "Every outcome of a table, in order.", outcomes),
-            "players": _channel(every.players, "What players' displays may show.", players),
+            "outcome": _channel(topics.outcome, "Every outcome of a table, in order.", outcomes),
+            "players": _channel(topics.players, "What players' displays may show.", players),
             "status": _channel(
-                every.status, "A table's status: retained, and also the table's will.", status
+                topics.status, "A table's status: retained, and also the table's will.", status
             ),
             "board": _channel(
-                every.board,
+                topics.board,
                 "The state that a display needs when it starts in mid-game: retained.",
                 {"board": _plain_message("board", TableBoard)},
             ),
             "open": _channel(
-                every.open,
+                topics.open,
                 "The statement that bets are open, sent at least twice a second: not retained, QoS 0.",
                 {"open": _plain_message("open", OpenStatement)},
             ),
-            "answer": _channel(every.answer, "The settlement engine's answers and queries.", answers),
+            "answer": _channel(topics.answer, "The settlement engine's answers and queries.", answers),
         },
         "operations": dict(_operations()),
     }
@@ -268,15 +268,15 @@ def _used(shape: object, components: Mapping[str, Json]) -> set[str]:
     found: set[str] = set()
     waiting: list[object] = [shape]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, Mapping):
-            name = str(one.get("$ref", "")).rpartition("/")[2]
+        node = waiting.pop()
+        if isinstance(node, Mapping):
+            name = str(node.get("$ref", "")).rpartition("/")[2]
             if name in components and name not in found:
                 found.add(name)
                 waiting.append(components[name])
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
     return found
 
 

@@ -29,7 +29,7 @@ class Acknowledged(NamedTuple):
 
 Report = Ready | Answer | Acknowledged
 Post = Callable[[Report], None]
-"""Accepts a report from any thread, and returns at once."""
+"""Accepts a report from any thread, and returns immediately."""
 
 
 class Sink(Protocol):
@@ -73,9 +73,9 @@ class Backoff:
 
     def next_us(self) -> int:
         """Return the next delay in microseconds."""
-        longest = min(self._max_us, self._first_us * 2.0 ** min(self._tries, 32))
+        max_us = min(self._max_us, self._first_us * 2.0 ** min(self._tries, 32))
         self._tries += 1
-        return round(longest * (0.5 + self._random_fraction() / 2))
+        return round(max_us * (0.5 + self._random_fraction() / 2))
 
     def shorten(self) -> None:
         """Shorten the next delay, but not to the first one: repetition does not help a slow receiver."""
@@ -130,7 +130,7 @@ class Window:
         message = self._waiting.get(outcome_id)
         return message is not None and message.chain == chain
 
-    def acknowledged(self, outcome_id: str, now_us: int) -> None:
+    def remove(self, outcome_id: str, now_us: int) -> None:
         """Remove a waiting outcome, which has been acknowledged."""
         del self._waiting[outcome_id]
         self._backoff.shorten()
@@ -144,7 +144,7 @@ class Window:
         return tuple(self._waiting.values())
 
     def offer_again_now(self, now_us: int) -> None:
-        """Offer waiting outcomes at once: the receiver has just reconnected."""
+        """Offer waiting outcomes immediately: the receiver has just reconnected."""
         self._backoff.reset()
         if self._waiting:
             self._due_us = now_us

@@ -12,15 +12,15 @@ from controller.model.outcomes import Outcome, attempt_of
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Reading, WheelStatus
 from controller.model.rulesets import RuleSet
 from controller.replay.log import Header, Log, open_log
-from controller.replay.run import setup_of
+from controller.replay.run import build_setup
 from controller.replay.source import LogError
 
-RulesOf = Callable[[Log], RuleSet]
+FindRules = Callable[[Log], RuleSet]
 _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
 """The readings that can begin an attempt."""
 _END_US = 2**62
 _MAX_NEIGHBOURS = 3
-"""A piece includes fewer neighbouring attempts than this on each side, to replay by itself."""
+"""A piece includes fewer neighbouring attempts than this on each side so that it replays by itself."""
 
 
 class UncuttableError(LogError):
@@ -41,7 +41,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     Raises LogError at a bad line, and UncuttableError if a cut is within an attempt, so that the piece would
     have different outcomes from the whole recording.
     """
-    setup = setup_of(log.header, ruleset, log.name)
+    setup = build_setup(log.header, ruleset, log.name)
     session = Session(setup)
     header = log.header
     readings: list[AnyReading] = []
@@ -68,7 +68,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
         effects += session.feed(reading)
     effects += session.finish()
     piece = Piece(header, readings, _outcomes(effects))
-    if _replayed_by_itself(piece, ruleset, log.name) != piece.outcomes:
+    if _outcomes_by_itself(piece, ruleset, log.name) != piece.outcomes:
         found = f"an attempt in progress at {from_us} us"
         raise UncuttableError(
             log.name, found, "a cut between two attempts", "begin the piece earlier or later"
@@ -76,8 +76,8 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     return piece
 
 
-def _replayed_by_itself(piece: Piece, ruleset: RuleSet, name: str) -> list[Outcome]:
-    session = Session(setup_of(piece.header, ruleset, name))
+def _outcomes_by_itself(piece: Piece, ruleset: RuleSet, name: str) -> list[Outcome]:
+    session = Session(build_setup(piece.header, ruleset, name))
     effects = [effect for reading in piece.readings for effect in session.feed(reading)]
     return _outcomes([*effects, *session.finish()])
 
@@ -119,16 +119,16 @@ class _Replayed:
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield arrival times (us) to cut between, the shortest piece first, then with neighbours."""
-        for more in range(_MAX_NEIGHBOURS):
-            begun = first - more
-            launched = self.launched_us.get(begun, 0)
-            called = [outcomes[-1].t for other, outcomes in self.outcomes.items() if other < begun]
+        for neighbours in range(_MAX_NEIGHBOURS):
+            begin_number = first - neighbours
+            launched = self.launched_us.get(begin_number, 0)
+            called = [outcomes[-1].t for other, outcomes in self.outcomes.items() if other < begin_number]
             begins = {max(called, default=-1) + self.lateness_us + 1, launched - 1}
             ends = [self.launched_us.get(last + 1 + after, _END_US) for after in range(_MAX_NEIGHBOURS)]
             yield from ((begin, end) for end in dict.fromkeys(ends) for begin in sorted(begins) if begin >= 0)
 
 
-def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
+def cut_attempt(path: str, number: int | None, rules: FindRules) -> Piece:
     """Cut one attempt out of a log, from the call of the one before it to the launch of the next.
 
     `number` is the attempt's, None for the last one; `rules` returns the rule set for the log. Attempts that
@@ -138,7 +138,7 @@ def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
     the whole log.
     """
     with open_log(path) as log:
-        replayed = _replayed(log, rules(log))
+        replayed = _replay_log(log, rules(log))
     wanted = max(replayed.outcomes, default=None) if number is None else number
     if wanted is None or wanted not in replayed.outcomes:
         expected = "one" if number is None else f"number {number}"
@@ -150,7 +150,7 @@ def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
     return _shortest(path, rules, replayed, range(wanted, wanted + 1))
 
 
-def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
+def cut_attempts(path: str, first: int, last: int, rules: FindRules) -> Piece:
     """Cut the attempts from first to last out of a log, as `cut_attempt` does with one.
 
     Raises:
@@ -158,7 +158,7 @@ def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
             log.
     """
     with open_log(path) as log:
-        replayed = _replayed(log, rules(log))
+        replayed = _replay_log(log, rules(log))
     missing = [number for number in range(first, last + 1) if number not in replayed.outcomes]
     if missing:
         found = f"no throw, spin or deal #{missing[0]}"
@@ -166,7 +166,7 @@ def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
     return _shortest(path, rules, replayed, range(first, last + 1))
 
 
-def _shortest(path: str, rules: RulesOf, replayed: _Replayed, wanted: range) -> Piece:
+def _shortest(path: str, rules: FindRules, replayed: _Replayed, wanted: range) -> Piece:
     expected = [outcome for number in wanted for outcome in replayed.outcomes[number]]
     for from_us, to_us in replayed.bounds(wanted[0], wanted[-1]):
         piece = _piece(path, rules, from_us, to_us)
@@ -180,7 +180,7 @@ def _by_number(outcomes: Sequence[Outcome], wanted: Iterable[int]) -> list[Outco
     return [outcome for number in wanted for outcome in outcomes if attempt_of(outcome) == number]
 
 
-def _piece(path: str, rules: RulesOf, from_us: int, to_us: int) -> Piece | None:
+def _piece(path: str, rules: FindRules, from_us: int, to_us: int) -> Piece | None:
     with open_log(path) as log:
         try:
             return cut(log, rules(log), from_us, to_us)
@@ -188,8 +188,8 @@ def _piece(path: str, rules: RulesOf, from_us: int, to_us: int) -> Piece | None:
             return None
 
 
-def _replayed(log: Log, ruleset: RuleSet) -> _Replayed:
-    session = Session(setup_of(log.header, ruleset, log.name))
+def _replay_log(log: Log, ruleset: RuleSet) -> _Replayed:
+    session = Session(build_setup(log.header, ruleset, log.name))
     replayed = _Replayed(round(ruleset.max_lateness_ms * 1000))
     for reading in log:
         replayed.record(session.feed(reading))

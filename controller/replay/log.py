@@ -23,14 +23,14 @@ from controller.replay.source import (
     LineError,
     LogError,
     Source,
+    build_line_error,
+    decode_fields,
     decode_reading,
-    error_of,
-    fields_of,
-    name_of,
+    describe_read_error,
+    input_name,
     open_input,
+    printable,
     salvage,
-    shown,
-    unreadable,
 )
 from controller.settings.mistakes import one_of
 
@@ -81,9 +81,9 @@ class ReadHeader(NamedTuple):
 def read_header(line: bytes) -> ReadHeader:
     """Decode a log's first line; raises LineError if it is not a header of this format."""
     expected = f'a header {{"log": "{FORMAT}", "version": 1, ...}}'
-    fields = fields_of(line, expected)
+    fields = decode_fields(line, expected)
     if "log" not in fields:
-        raise LineError(shown(line), expected)
+        raise LineError(printable(line), expected)
     try:
         decode_strict(line)  # the decoder itself would silently use the last of two equal keys
     except StrictJsonError as error:
@@ -94,12 +94,12 @@ def read_header(line: bytes) -> ReadHeader:
             newer = key == "version" and found.isdecimal()
             advice = "a newer release wrote it: replay it with that one" if newer else ""
             raise LineError(
-                f"{shown(found.encode())} as `{key}` of the header", f"{value} in {expected}", advice
+                f"{printable(found.encode())} as `{key}` of the header", f"{value} in {expected}", advice
             )
     try:
         header = _decode_header(line)
     except UNDECODABLE as error:
-        wrong = error_of(error, fields, Header, "the header")
+        wrong = build_line_error(error, fields, Header, "the header")
         raise LineError(wrong.found, wrong.expected, "correct the header") from error
     if header.rules is not None and header.rules.game not in GAMES:
         found = f'"{header.rules.game}" as `rules.game` of the header'
@@ -150,9 +150,9 @@ class Log:
 
     def batches(self) -> Iterator[list[AnyReading]]:
         """Yield the readings, one list for each block of the file."""
-        yield self._decoded(self._pending)
+        yield self._decode(self._pending)
         for lines in self._blocks:
-            yield self._decoded(lines)
+            yield self._decode(lines)
 
     def _header(self) -> Header:
         for lines in self._blocks:
@@ -174,27 +174,27 @@ class Log:
         self.unknown.update(unknown)
         return header
 
-    def _decoded(self, lines: list[bytes]) -> list[AnyReading]:
+    def _decode(self, lines: list[bytes]) -> list[AnyReading]:
         first = self.lines + 1
         try:
             batch = [decode_reading(line) for line in lines]
         except UNDECODABLE:
-            return self._decoded_line_by_line(lines)
+            return self._decode_line_by_line(lines)
         self.lines += len(lines)
         self.numbers = range(first, self.lines + 1)
         return batch
 
-    def _decoded_line_by_line(self, lines: list[bytes]) -> list[AnyReading]:
+    def _decode_line_by_line(self, lines: list[bytes]) -> list[AnyReading]:
         batch, numbers = [], []
         for line in lines:
-            reading = self._decoded_leniently(line)
+            reading = self._decode_leniently(line)
             if reading is not None:
                 batch.append(reading)
                 numbers.append(self.lines)
         self.numbers = numbers
         return batch
 
-    def _decoded_leniently(self, line: bytes) -> AnyReading | None:
+    def _decode_leniently(self, line: bytes) -> AnyReading | None:
         self.lines += 1
         try:
             return decode_reading(line)
@@ -243,11 +243,13 @@ class Log:
         try:
             yield from self._source
         except zlib.error as error:
-            found = f"{unreadable(error)}, noticed at line {max(self.lines, 1)}"
+            found = f"{describe_read_error(error)}, noticed at line {max(self.lines, 1)}"
             advice = "copy it again from the table; gzip -t FILE shows whether a copy is complete"
             raise LogError(self.name, found, "an undamaged gzip stream", advice) from error
         except OSError as error:
-            raise LogError(self.name, unreadable(error), "a readable file", "check the disk") from error
+            raise LogError(
+                self.name, describe_read_error(error), "a readable file", "check the disk"
+            ) from error
         self.truncated = self._source.cut
 
 
@@ -255,7 +257,7 @@ class Log:
 def open_log(path: str, *, lenient: bool = False) -> Iterator[Log]:
     """Open a log file, or standard input for `-`; raises LogError if the file or its header is bad."""
     with open_input(path, "a recorded sensor log") as stream:
-        yield Log(stream, name_of(path), lenient=lenient)
+        yield Log(stream, input_name(path), lenient=lenient)
 
 
 def _is_json(text: bytes) -> bool:

@@ -19,13 +19,20 @@ from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, kind_of
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.log import Header, Log
-from controller.replay.source import LogError, Source, mark_of, open_input, shown, unreadable
+from controller.replay.source import (
+    LogError,
+    Source,
+    byte_order_mark,
+    describe_read_error,
+    open_input,
+    printable,
+)
 
 DEFAULT_SESSION = "replay"
 """The session's name in outcomes' ids if the log's header has none."""
 
 
-def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
+def build_setup(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
     """Return a session's setup from a log's header.
 
     `name` is the log's, for messages; `calls` overrides the header's setting of who makes the calls. Raises
@@ -61,8 +68,8 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
         *pocket_mistakes(wheel.pockets, wheel.pockets_clockwise),
         *beam_mistakes(wheel.beams_deg, judged=judged),
     ):
-        place = ".".join(str(part) for part in ("wheel", *key))
-        raise LogError(name, f"{found} as `{place}` of the header", expected, "fix the header", line=1)
+        key_path = ".".join(str(part) for part in ("wheel", *key))
+        raise LogError(name, f"{found} as `{key_path}` of the header", expected, "fix the header", line=1)
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
@@ -88,7 +95,7 @@ def _first_late(effects: Sequence[Effect], batch: Sequence[AnyReading], lines: S
         return None
     seen = late.reading
     line = next((f"line {n}, " for reading, n in zip(batch, lines, strict=True) if reading is seen), "")
-    return f"{line}{kind_of(seen)} of {seen.dev}, its time off by {late.behind_us / 1_000_000:.3f} s"
+    return f"{line}{kind_of(seen)} of {seen.dev}, whose time is off by {late.behind_us / 1_000_000:.3f} s"
 
 
 EXPECTED = ".expected.jsonl"
@@ -158,7 +165,7 @@ def compare(outcomes: Sequence[Json], expected: Sequence[Json]) -> Difference | 
     compared = [outcome for outcome in outcomes if outcome["type"] in types]
     for number, (found, expected_value) in enumerate(zip_longest(compared, expected), 1):
         if found is None:
-            return Difference(number, "outcome", "none, the log has ended", _json(expected_value))
+            return Difference(number, "outcome", "none (the log has ended)", _json(expected_value))
         if expected_value is None:
             return Difference(number, "outcome", _json(found), "no further outcome of its type")
         for key, found_text, expected_text in _differences("", found, expected_value):
@@ -191,7 +198,7 @@ def _text(path: str, stream: BinaryIO) -> bytes:
     try:
         text = b"".join(source)
     except (zlib.error, OSError) as error:
-        raise LogError(path, unreadable(error), _EXPECTED, _ADVICE) from error
+        raise LogError(path, describe_read_error(error), _EXPECTED, _ADVICE) from error
     if source.cut:
         raise LogError(path, "a file that was cut off", _EXPECTED, _ADVICE)
     return text
@@ -204,7 +211,7 @@ def _expected(path: str, number: int, line: bytes) -> Json:
     except StrictJsonError as error:
         raise LogError(path, error.found, error.expected, _ADVICE, number) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        found = mark_of(line) or f"no JSON object ({shown(line)})"
+        found = byte_order_mark(line) or f"no JSON object ({printable(line)})"
         raise LogError(path, found, _EXPECTED, _ADVICE, number) from error
     if not isinstance(outcome.get("type"), str):
         raise LogError(path, "an object without `type`", _EXPECTED, _ADVICE, number)

@@ -45,7 +45,7 @@ class BadLineError(LogError):
 
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 20
-"""The longest line, which limits the memory that a damaged file can take."""
+"""Maximum length of a line, which limits the memory that a damaged file can use."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_WBITS = 31
@@ -53,7 +53,7 @@ _GZIP_END = 16
 """Maximum number of NUL bytes at the end of an undamaged gzip stream (deflate's last bytes, CRC, length)."""
 
 
-def unreadable(error: zlib.error | OSError) -> str:
+def describe_read_error(error: zlib.error | OSError) -> str:
     """Return why a file can't be read: damaged gzip data, or the operating system's error."""
     if isinstance(error, OSError):
         return f"an unreadable file ({error.strerror or error})"
@@ -61,7 +61,7 @@ def unreadable(error: zlib.error | OSError) -> str:
 
 
 class Source:
-    """Iterates over a file's uncompressed bytes in blocks; afterwards `cut` is whether it was cut off.
+    """Iterates over a file's uncompressed bytes in blocks; afterwards `cut` tells whether it was cut off.
 
     Raises zlib.error if a gzip stream is damaged, OSError if the file can't be read.
     """
@@ -78,7 +78,7 @@ class Source:
         first = next(blocks, b"")
         self.is_gzip = first.startswith(GZIP_MAGIC)
         if self.is_gzip:
-            yield from self._unpacked(first, blocks)
+            yield from self._unpack(first, blocks)
         else:
             yield first
             yield from blocks
@@ -88,17 +88,17 @@ class Source:
         while block := self._stream.read(BLOCK_BYTES):
             kept = block.rstrip(b"\0")
             if kept:
-                yield from self._released_nuls()
+                yield from self._release_nuls()
                 yield kept
             self._held_nuls += len(block) - len(kept)
 
-    def _released_nuls(self) -> Iterator[bytes]:
+    def _release_nuls(self) -> Iterator[bytes]:
         while self._held_nuls:
             size = min(self._held_nuls, BLOCK_BYTES)
             self._held_nuls -= size
             yield bytes(size)
 
-    def _unpacked(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    def _unpack(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
         member = zlib.decompressobj(GZIP_WBITS)
         packed = first
         while True:
@@ -112,11 +112,11 @@ class Source:
                 if not packed:
                     break
         if not member.eof:
-            member, unpacked = self._with_nuls(member)
+            member, unpacked = self._complete_with_nuls(member)
             yield unpacked
         self.cut = self._held_nuls > 0 or not member.eof
 
-    def _with_nuls(self, member: "zlib._Decompress") -> tuple["zlib._Decompress", bytes]:
+    def _complete_with_nuls(self, member: "zlib._Decompress") -> tuple["zlib._Decompress", bytes]:
         """Complete a gzip stream with NUL bytes, if they are its real last bytes and not lost blocks."""
         tail = bytes(min(self._held_nuls, _GZIP_END))
         ended = member.copy()
@@ -137,7 +137,9 @@ def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
     """Open a file, or standard input for `-`; raises LogError if there is nothing readable."""
     if path == STDIN:
         if sys.stdin is None:
-            raise LogError(name_of(path), "a closed stream", expected, "pipe a file into it, or name a file")
+            raise LogError(
+                input_name(path), "a closed stream", expected, "pipe a file into it, or name a file"
+            )
         return nullcontext(sys.stdin.buffer)
     try:
         return Path(path).open("rb")
@@ -148,7 +150,7 @@ def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
         raise LogError(path, f"no readable file ({reason})", expected, "check the name") from error
 
 
-def name_of(path: str) -> str:
+def input_name(path: str) -> str:
     """Return the name of an input for messages."""
     return "standard input" if path == STDIN else path
 
@@ -169,11 +171,11 @@ _MARKS = {
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
-_SHOWN = 60
+_MAX_SHOWN = 60
 _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r"^(?P<complaint>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"[^.\[\]]+|(?<=\[)\.\.\.(?=\])")
-_DECODERS_OWN = re.compile(r"(?:Expected|Invalid|Integer|Number|Object) ")
+_DECODER_MESSAGE = re.compile(r"(?:Expected|Invalid|Integer|Number|Object) ")
 """The start of the decoder's own messages about a type; other messages come from our types."""
 
 
@@ -200,8 +202,8 @@ def salvage(line: bytes) -> Salvaged:
 
     Raises LineError if something else is wrong with it.
     """
-    fields = fields_of(line, "one JSON object, a reading")
-    kind = _kind_of(fields)
+    fields = decode_fields(line, "one JSON object, a reading")
+    kind = _read_kind(fields)
     known = KINDS.get(kind)
     if known is None:
         return Salvaged(None, (f"kind `{kind}`",))
@@ -214,19 +216,19 @@ def salvage(line: bytes) -> Salvaged:
     try:
         return Salvaged(decode_reading(msgspec.json.encode(kept)), unknown)
     except UNDECODABLE as error:
-        raise error_of(error, kept, known, f"a `{kind}` reading") from error
+        raise build_line_error(error, kept, known, f"a `{kind}` reading") from error
 
 
-def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
+def decode_fields(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
     """Return the fields of a JSON object, each still encoded; raises LineError if it is not an object."""
     if len(line) > MAX_LINE_BYTES:
         raise LineError(f"more than {MAX_LINE_BYTES:,} bytes in one line", f"{expected} in a line")
     if not line.strip():
         raise LineError("an empty line", expected)
-    if (mark := mark_of(line)) is not None:
+    if (mark := byte_order_mark(line)) is not None:
         raise LineError(mark, f"plain UTF-8, {expected}", "save the file as UTF-8 without a byte order mark")
     if nests_too_deep(line):
-        raise LineError("JSON nested too deep", expected)
+        raise LineError("JSON that is nested too deeply", expected)
     try:
         line.decode()
         return _decode_object(line)
@@ -235,12 +237,12 @@ def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
             f"byte 0x{line[error.start]:02x} at {error.start}, not UTF-8", "UTF-8 text"
         ) from error
     except msgspec.ValidationError as error:
-        raise LineError(shown(line), expected) from error
+        raise LineError(printable(line), expected) from error
     except msgspec.DecodeError as error:
-        raise LineError(f"{shown(line)}, which is not JSON ({error})", expected) from error
+        raise LineError(f"{printable(line)}, which is not JSON ({error})", expected) from error
 
 
-def error_of(
+def build_line_error(
     error: Exception, fields: dict[str, msgspec.Raw], struct: type[msgspec.Struct], what: str
 ) -> LineError:
     """Return why `fields` can't be decoded as `struct`: the key, the value found, and what was expected."""
@@ -251,10 +253,10 @@ def error_of(
     if missing is not None:
         owner = f"`{path}` of {what}" if path else what
         return LineError(f"{owner} without `{missing['field']}`", f"the field `{missing['field']}`")
-    there: KeyPath = tuple(int(part) if part.isdigit() else part for part in _STEP.findall(path))
-    value, at = _json_at(fields, there)
+    key_path: KeyPath = tuple(int(part) if part.isdigit() else part for part in _STEP.findall(path))
+    value, at = _json_at(fields, key_path)
     return LineError(
-        f"{shown(value)} as `{dotted(at)}` of {what}", _expected(match["complaint"], struct, there)
+        f"{printable(value)} as `{dotted(at)}` of {what}", _expected(match["complaint"], struct, key_path)
     )
 
 
@@ -276,35 +278,35 @@ def _expected(complaint: str, struct: type[msgspec.Struct], path: KeyPath) -> st
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
     words = [describe(shape, key) for shape in shapes_at(struct, path)]
     description = " or ".join(word for word in words if word).replace(SECTION, "a JSON object")
-    return description if description and _DECODERS_OWN.match(complaint) else complaint
+    return description if description and _DECODER_MESSAGE.match(complaint) else complaint
 
 
-def mark_of(line: bytes) -> str | None:
+def byte_order_mark(line: bytes) -> str | None:
     """Return the name of the byte order mark at the start of a line; None if there is none."""
     return next((name for mark, name in _MARKS.items() if line.startswith(mark)), None)
 
 
-def shown(value: bytes) -> str:
+def printable(value: bytes) -> str:
     """Return the start of some bytes in printable form, for a message."""
-    text = value[: _SHOWN + 1].strip().decode("ascii", "backslashreplace")
+    text = value[: _MAX_SHOWN + 1].strip().decode("ascii", "backslashreplace")
     printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return printable if len(printable) <= _SHOWN else printable[:_SHOWN] + "..."
+    return printable if len(printable) <= _MAX_SHOWN else printable[:_MAX_SHOWN] + "..."
 
 
-def _kind_of(fields: dict[str, msgspec.Raw]) -> str:
+def _read_kind(fields: dict[str, msgspec.Raw]) -> str:
     if "kind" not in fields:
         raise LineError("a line without `kind`", "a reading's `kind`, such as die_at or ball_beam")
     try:
         return msgspec.json.decode(fields["kind"], type=str)
     except UNDECODABLE as error:
-        raise LineError(f"{shown(bytes(fields['kind']))} as `kind`", "text such as die_at") from error
+        raise LineError(f"{printable(bytes(fields['kind']))} as `kind`", "text such as die_at") from error
 
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000
 """The pause assumed where the recorder's clock restarted; longer than a watchdog's timeout."""
 _LATEST_MS = 2**53 // 1000
-_CAPTURE_SHOWN = 40
+_MAX_CAPTURE_SHOWN = 40
 
 
 class CapturedLine(NamedTuple):
@@ -354,8 +356,8 @@ class Capture:
         return CapturedLine(ms * 1000 + self._shift_us, text)
 
     def _skip(self, line: bytes) -> None:
-        mark = mark_of(line)
-        found = mark or line[:_CAPTURE_SHOWN].decode("ascii", "backslashreplace") or "an empty line"
+        mark = byte_order_mark(line)
+        found = mark or line[:_MAX_CAPTURE_SHOWN].decode("ascii", "backslashreplace") or "an empty line"
         bad = BadLineError(self.name, self.lines, found, EXPECTED)
         if not self._lenient:
             raise bad
@@ -378,7 +380,7 @@ class Capture:
         try:
             yield from self._source
         except (zlib.error, OSError) as error:
-            found = f"{unreadable(error)}, noticed after line {self.lines}"
+            found = f"{describe_read_error(error)}, noticed after line {self.lines}"
             raise LogError(self.name, found, "a serial capture", "copy it again from the table") from error
         self.truncated = self._source.cut
 
@@ -387,4 +389,4 @@ class Capture:
 def open_capture(path: str, *, lenient: bool = False) -> Iterator[Capture]:
     """Open a capture file, or standard input for `-`; raises LogError if it can't be read."""
     with open_input(path, "a raw serial capture") as stream:
-        yield Capture(stream, name_of(path), lenient=lenient)
+        yield Capture(stream, input_name(path), lenient=lenient)

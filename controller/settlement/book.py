@@ -32,7 +32,7 @@ class Request(
 class Working(Request, frozen=True, kw_only=True, tag="working"):
     """Call a bet on or off, or return it to the default of the rules ("default").
 
-    `stands` is whether the call also applies to later rounds, in a game where calls end with the come-out.
+    `stands` tells whether the call also applies to later rounds, in a game where calls end with the come-out.
     """
 
     id: str
@@ -70,7 +70,7 @@ class Malformed(Exception):
         self.expected = expected
 
 
-def because(reasons: Iterable[Reason]) -> str:
+def format_reasons(reasons: Iterable[Reason]) -> str:
     """Return the causes of an outcome as a request's reason, such as `off_table, cocked`."""
     return ", ".join(dict.fromkeys(reason.code for reason in reasons))
 
@@ -160,7 +160,7 @@ class PotRecorded(AnswerLine, frozen=True, kw_only=True):
 
 
 class Refusal(NamedTuple):
-    """Why a request is refused: the id of a rule, and a sentence that says what would be accepted."""
+    """Why a request is refused: the id of a rule, and a sentence that states what would be accepted."""
 
     rule: str
     reason: str

@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 from annotated_types import Ge, Le
 
 MAX_CENTS = 10**15
-"""The largest amount accepted in one request: far above any table's limit, and exact in any JSON reader."""
+"""Maximum amount of one request: far above any table's limit, and exact in any JSON reader."""
 
 
 class Ratio(NamedTuple):
@@ -90,7 +90,7 @@ class Pays:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The smallest and the largest bet, in cents, inclusive."""
+    """The minimum and the maximum bet, in cents, inclusive."""
 
     value: tuple[Amount, Amount]
     rule: str
@@ -103,12 +103,12 @@ class Limits:
 
     @property
     def min_cents(self) -> int:
-        """The smallest bet."""
+        """The minimum bet."""
         return self.value[0]
 
     @property
     def max_cents(self) -> int:
-        """The largest bet."""
+        """The maximum bet."""
         return self.value[1]
 
     def includes(self, cents: int) -> bool:
@@ -145,7 +145,7 @@ def decimal(value: Fraction, places: int) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
 
 
-def as_printed(value: Fraction, printed: str) -> bool:
+def matches_printed(value: Fraction, printed: str) -> bool:
     """Return whether a document's figure equals the value, rounded to the figure's number of digits."""
     return decimal(value, len(printed.partition(".")[2])) == printed
 
@@ -171,7 +171,7 @@ class Edge:
     @property
     def agrees(self) -> bool | None:
         """Whether the document's figure is correct; None if the document has none."""
-        return None if self.printed is None else as_printed(self.edge * 100, self.printed)
+        return None if self.printed is None else matches_printed(self.edge * 100, self.printed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ class Chance:
     def agrees(self) -> bool | None:
         """Whether the document's figure is correct; None if the document has none."""
         shown = self.chance * 100 if self.in_per_cent else self.chance
-        return None if self.printed is None else as_printed(shown, self.printed)
+        return None if self.printed is None else matches_printed(shown, self.printed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +217,9 @@ class Report:
         return all(row.agrees is not False for row in rows)
 
 
-def uneven(wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int) -> Finding | None:
+def find_uneven_pay(
+    wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int
+) -> Finding | None:
     """Return a finding if a single chip can't be paid exactly at this ratio; it names the stakes that can."""
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
@@ -240,32 +242,34 @@ def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
     return payout(stake_cents, ratio, pay_unit_cents).breakage != 0
 
 
-STEEP = Fraction(1, 4)
-"""The house edge from which a pay table is questioned; the worst of the usual wagers have an edge of 1/6."""
+STEEP_EDGE = Fraction(1, 4)
+"""Minimum house edge that is reported as a finding; the worst of the usual wagers have an edge of 1/6."""
 
 
-def of_edges(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield findings for wagers that favour the player, and for wagers with a house edge of STEEP or more."""
+def edge_findings(edges: Iterable[Edge], rules: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield findings for wagers that favour the player or have a house edge of at least STEEP_EDGE."""
     for row in edges:
-        share = decimal(abs(row.edge) * 100, 2)
+        per_cent = decimal(abs(row.edge) * 100, 2)
         if row.edge < 0:
             yield Finding(
                 code="favours_player",
                 wager=row.wager,
                 rule=rules[row.wager],
-                text=f"the player has an advantage of {-row.edge} of the bet ({share} per cent)",
+                text=f"the player has an advantage of {-row.edge} of the bet ({per_cent} per cent)",
             )
-        if row.edge >= STEEP:
+        if row.edge >= STEEP_EDGE:
             yield Finding(
                 code="steep",
                 wager=row.wager,
                 rule=rules[row.wager],
-                text=f"the house keeps {row.edge} of the bet ({share} per cent): are these odds intended?",
+                text=f"the house keeps {row.edge} of the bet ({per_cent} per cent): are these odds intended?",
             )
 
 
-def of_breakage(pays: Iterable[tuple[str, Pays]], chip_cents: int, pay_unit_cents: int) -> Iterator[Finding]:
+def breakage_findings(
+    pays: Iterable[tuple[str, Pays]], chip_cents: int, pay_unit_cents: int
+) -> Iterator[Finding]:
     """Yield findings for odds at which a single chip can't be paid exactly."""
     for wager, row in pays:
-        if found := uneven(wager, row.ratio, row.rule, chip_cents, pay_unit_cents):
+        if found := find_uneven_pay(wager, row.ratio, row.rule, chip_cents, pay_unit_cents):
             yield found

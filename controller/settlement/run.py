@@ -56,9 +56,9 @@ class Decoder:
         except StrictJsonError as error:
             if raw.startswith(BOM_UTF8):
                 raise Malformed(
-                    line, _shown(raw), "one JSON object in UTF-8 without a byte order mark"
+                    line, _printable(raw), "one JSON object in UTF-8 without a byte order mark"
                 ) from error
-            raise Malformed(line, f"{error.found} in {_shown(raw)}", error.expected) from error
+            raise Malformed(line, f"{error.found} in {_printable(raw)}", error.expected) from error
 
 
 def _malformed(
@@ -68,15 +68,17 @@ def _malformed(
     do = value.get("do") if isinstance(value, dict) else None
     kind = kinds.get(do) if isinstance(do, str) else None
     if kind is None:
-        found = f"`do` {_as_json(do)}" if do is not None else _shown(raw)
+        found = f"`do` {_as_json(do)}" if do is not None else _printable(raw)
         return Malformed(line, found, f"a request whose `do` is one of {', '.join(sorted(kinds))}")
     match = _ERROR.fullmatch(error)
     assert match is not None
     text, path = match["text"], match["path"] or "$"
     if of_field := _OF_FIELD.fullmatch(text):
         found = ("no" if of_field["is"] == "missing required" else "an unknown") + f" `{of_field['field']}`"
-        return Malformed(line, f"{found} in {_shown(raw)}", f"the fields of `{do}`: {_fields(kind)}")
-    return Malformed(line, f"`{path[2:]}` {_as_json(_at(value, path))}", _expected(text, path[2:], kind))
+        return Malformed(line, f"{found} in {_printable(raw)}", f"the fields of `{do}`: {_fields(kind)}")
+    return Malformed(
+        line, f"`{path[2:]}` {_as_json(_value_at(value, path))}", _expected(text, path[2:], kind)
+    )
 
 
 def _fields(kind: type[Request]) -> str:
@@ -84,7 +86,7 @@ def _fields(kind: type[Request]) -> str:
     return ", ".join(field.name if field.required else f"{field.name} (optional)" for field in fields)
 
 
-def _at(value: object, path: str) -> object:
+def _value_at(value: object, path: str) -> object:
     """Return the value at a path, up to its first indefinite step: `[...]` stands for any element."""
     for step in _STEP.finditer(path):
         if step["name"] is not None and isinstance(value, dict):
@@ -123,7 +125,7 @@ def _as_json(value: object) -> str:
     return _cut(msgspec.json.encode(value).decode())
 
 
-def _shown(raw: bytes) -> str:
+def _printable(raw: bytes) -> str:
     return repr(_cut(raw.strip().decode("utf-8", "backslashreplace")))
 
 
@@ -150,8 +152,8 @@ def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
         answers = game.apply(request) if refused is None else [refused]
         if answers:
             yield encoder.encode_lines(answers)
-    if left := game.finish():
-        yield encoder.encode_lines(left)
+    if undecided := game.finish():
+        yield encoder.encode_lines(undecided)
 
 
 def impossible_amount(request: Request) -> AnswerLine | None:

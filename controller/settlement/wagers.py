@@ -38,7 +38,7 @@ class PayTableDiffers(Exception):
 
 
 class PlayState(Protocol):
-    """The state of play at a table apart from its bets, to which a new game can be brought."""
+    """The state of play at a table apart from its bets, which a new game can be given."""
 
     @property
     def point(self) -> int | None:
@@ -86,7 +86,7 @@ class NoPlayState:
 
 
 class Ended(NamedTuple):
-    """An attempt that ended; `remembers` is whether the game has state besides its bets."""
+    """An attempt that ended; `remembers` tells whether the game has state besides its bets."""
 
     play_state: PlayState
     requests: Sequence[RawRequest]
@@ -95,7 +95,7 @@ class Ended(NamedTuple):
 
 
 def decided_by(do: str) -> Callable[[Ended], Sequence[RawRequest] | None]:
-    """Return a `settled_at` for a game that starts anew after each request with this name."""
+    """Return a `settled_at` for a game that starts over after each request with this name."""
 
     def settled_at(ended: Ended) -> Sequence[RawRequest] | None:
         return () if any(raw["do"] == do for raw in ended.requests) else None

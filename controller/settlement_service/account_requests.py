@@ -11,7 +11,7 @@ from sqlalchemy import insert, select
 
 from controller.settlement.book import AnswerLine, RawRequest
 from controller.settlement_service import schema
-from controller.settlement_service.book import Booked, Misread, ReceivedAt, Step
+from controller.settlement_service.book import Booked, ReceivedAt, Step, UnknownRequest
 from controller.settlement_service.channel import Role
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import EnrolledTable
@@ -22,7 +22,7 @@ from controller.settlement_service.work import Cause, Work, encode
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who makes a request: the name and role of a token, and the account that a player's token is for."""
+    """The sender of a request: the name and role of a token, and the account that a player's token is for."""
 
     name: str
     role: Role
@@ -120,14 +120,14 @@ class AccountRequests:
 
         def do(work: Work) -> Done:
             need_account(work, player)
-            standing = self._table(work, table)
+            enrolled = self._table(work, table)
             seats = schema.seats
-            here = (seats.c.table_name == table) & (seats.c.seat == seat)
-            before = work.connection.execute(select(seats.c.player).where(here)).scalar_one_or_none()
-            if before is not None and standing.book.stakes_of(before):
-                raise RequestRefused("SEATED", f"player {before} has bets up at seat {seat}")
-            check_taking_seat(standing, seat, player)
-            work.connection.execute(seats.delete().where(here))
+            this_seat = (seats.c.table_name == table) & (seats.c.seat == seat)
+            previous = work.connection.execute(select(seats.c.player).where(this_seat)).scalar_one_or_none()
+            if previous is not None and enrolled.book.stakes_of(previous):
+                raise RequestRefused("SEATED", f"player {previous} has bets up at seat {seat}")
+            check_taking_seat(enrolled, seat, player)
+            work.connection.execute(seats.delete().where(this_seat))
             work.connection.execute(insert(seats).values(table_name=table, seat=seat, player=player))
             return Done(player=player, balance=work.balance(player_account(player)))
 
@@ -168,8 +168,10 @@ class AccountRequests:
         with self._engine.work() as work:
             work.read_answers(identity.caller.name, keys)
             wait = [self._needs_statement(work, table, request) for request in requests]
-            play = _play_of(self._engine.table(work, table), [request for request, waits in wait if waits])
-        answer = self._engine.gate.ask(table, play) if any(waits for _, waits in wait) else _UNASKED
+            play = _requested_play(
+                self._engine.table(work, table), [request for request, waits in wait if waits]
+            )
+        answer = self._engine.gate.ask(table, play) if any(waits for _, waits in wait) else _NOT_REQUESTED
         with self._engine.work() as work:
             _check_token(work, identity.caller)
             work.read_answers(identity.caller.name, keys)
@@ -187,13 +189,13 @@ class AccountRequests:
         """
 
         def do(work: Work, answer: Admitted | NoStatement) -> Done:
-            standing = self._table(work, table)
-            wager = standing.book.wager(str(change["id"]))
+            enrolled = self._table(work, table)
+            wager = enrolled.book.wager(str(change["id"]))
             if wager is None or not identity.caller.may_act_for(wager.player):
                 raise RequestRefused(
                     "BOOK-ID", f"found no wager {change['id']} at {table} that you may change"
                 )
-            return self._ask(work, standing, wager.player, change, answer)
+            return self._apply_request(work, enrolled, wager.player, change, answer)
 
         return self._after_statement(_Request(identity, {**change, "table": table}, do), table)
 
@@ -203,29 +205,29 @@ class AccountRequests:
         def do(work: Work, answer: Admitted | NoStatement) -> Done:
             player = str(bet["player"])
             need_account(work, player)
-            standing = self._table(work, table)
-            if (refusal := standing.game.wagers.bought_at_table) is not None:
+            enrolled = self._table(work, table)
+            if (refusal := enrolled.game.wagers.bought_at_table) is not None:
                 raise RequestRefused(*refusal)
-            if standing.book.wager(str(bet["id"])) is not None or work.had_wager(table, str(bet["id"])):
+            if enrolled.book.wager(str(bet["id"])) is not None or work.had_wager(table, str(bet["id"])):
                 raise RequestRefused(
                     "BOOK-ID", f"a wager {bet['id']} already exists; give each wager its own id"
                 )
-            check_bet_seat(work, standing, bet, own=identity.caller.role != "staff")
+            check_bet_seat(work, enrolled, bet, own=identity.caller.role != "staff")
             confirmed = {"confirmed": True} if bet.get("late") else {}
-            return self._ask(work, standing, player, {**bet, **confirmed, "do": "bet"}, answer)
+            return self._apply_request(work, enrolled, player, {**bet, **confirmed, "do": "bet"}, answer)
 
         return _Request(identity, {**bet, "do": "bet", "table": table}, do)
 
-    def _ask(
+    def _apply_request(
         self, work: Work, table: EnrolledTable, player: str, raw: RawRequest, answer: Admitted | NoStatement
     ) -> Done:
         if table.halted:
             raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
         account = player_account(player)
-        if answer is _TRIED:
+        if answer is _TRIAL:
             must_be_open(table, raw)
             self._book(work, table, account, Step(n=table.book.last_n + 1, kind="asked", requests=(raw,)))
-            self._engine.take_back(work, table)
+            self._engine.undo_trial(work, table)
         admitted = admit(table, raw, answer)
         statement = admitted.statement
         heard = (
@@ -252,28 +254,28 @@ class AccountRequests:
                     f"found a balance of {work.balance(account)} cents, less than the request costs",
                 )
             booked = table.book.apply(step)
-        except Misread as error:
+        except UnknownRequest as error:
             raise RequestRefused("BOOK-FORM", str(error)) from error
         if booked.refused:
-            raise _refusal_of(booked.lines[0].line)
+            raise _build_refusal(booked.lines[0].line)
         return booked
 
     def _table(self, work: Work, name: str) -> EnrolledTable:
-        standing = self._engine.table(work, name)
-        if standing is None:
+        enrolled = self._engine.table(work, name)
+        if enrolled is None:
             raise RequestRefused("TABLE", f"no table {name} is enrolled")
-        return standing
+        return enrolled
 
     def _after_statement(self, request: "_Request", table: str) -> Done:
         """Carry out a request once the table has stated that bets were open when it arrived."""
         with self._engine.work() as work:
             request, waits = self._needs_statement(work, table, request)
-            standing = self._engine.table(work, table)
-            play = _play_of(standing, [request] if waits else [])
-        if standing is None or not waits:
-            answer: Admitted | NoStatement = _UNASKED
+            enrolled = self._engine.table(work, table)
+            play = _requested_play(enrolled, [request] if waits else [])
+        if enrolled is None or not waits:
+            answer: Admitted | NoStatement = _NOT_REQUESTED
         elif request.raw.get("late"):
-            answer = self._engine.gate.ask_late(table, _late_wager(standing.round or 1, request.raw))
+            answer = self._engine.gate.ask_late(table, _late_wager(enrolled.round or 1, request.raw))
         else:
             answer = self._engine.gate.ask(table, play)
 
@@ -284,26 +286,26 @@ class AccountRequests:
         return self._once(request.identity, request.raw, do)
 
     def _needs_statement(self, work: Work, table: str, request: "_Request") -> tuple["_Request", bool]:
-        """Return a request, and whether it must wait for the table's statement instead of being answered at
-        once.
+        """Return a request, and whether it must wait for the table's statement instead of being answered
+        immediately.
 
-        Asking the table about Play commits the position there, so Play is tried on the book first, and the
-        table is asked only if the request would be granted.
+        A query about Play commits the position at the table, so Play is tried on the book first, and the
+        table is queried only if the request would be granted.
         """
-        standing = self._engine.table(work, table)
+        enrolled = self._engine.table(work, table)
         if (
-            standing is None
-            or standing.halted
-            or not _may_open(standing, request.raw)
+            enrolled is None
+            or enrolled.halted
+            or not _may_open(enrolled, request.raw)
             or work.answered(request.identity.caller.name, request.identity.key) is not None
         ):
             return request, False
-        if not standing.game.wagers.accepted_while_closed(request.raw):
+        if not enrolled.game.wagers.accepted_while_closed(request.raw):
             return request, True
         try:
-            request.do(work, _TRIED)
+            request.do(work, _TRIAL)
         except RequestRefused as refused:
-            if (refused.rule, refused.reason) != _TRIED:
+            if (refused.rule, refused.reason) != _TRIAL:
                 return replace(request, do=partial(_refuse, refused)), False
         return request, True
 
@@ -323,9 +325,9 @@ def _answer(
     `do` raises RequestRefused before it writes anything.
     """
     text = encode(raw).decode()
-    before = work.answered(identity.caller.name, identity.key)
+    earlier = work.answered(identity.caller.name, identity.key)
     answer: _Granted | _Refusal
-    if before is None:
+    if earlier is None:
         try:
             answer = _Granted(done=do(work))
         except RequestRefused as refused:
@@ -338,8 +340,8 @@ def _answer(
             answer=encode(answer).decode(),
             answered_us=work.now_us,
         )
-    elif before.asked == text:
-        answer = _decode_answer(before.answer)
+    elif earlier.asked == text:
+        answer = _decode_answer(earlier.answer)
     else:
         answer = _Refusal(rule="KEY", reason="this key was used for another request; give each its own key")
     return RequestRefused(answer.rule, answer.reason) if isinstance(answer, _Refusal) else answer.done
@@ -399,18 +401,18 @@ def _late_wager(round_: int, raw: RawRequest) -> LateWager:
     """
     digest = sha256(msgspec.json.encode(raw, order="sorted")).hexdigest()
     detail = next((f" {raw[name]}" for name in ("number", "base", "dice") if raw.get(name)), "")
-    says = f"{raw['player']}: {raw['wager']}{detail}, {raw['amount']} cents"
-    return LateWager(round_, str(raw["id"]), digest, says[:200])
+    description = f"{raw['player']}: {raw['wager']}{detail}, {raw['amount']} cents"
+    return LateWager(round_, str(raw["id"]), digest, description[:200])
 
 
-_UNASKED = NoStatement("TABLE-WORD", "the table was not asked for its statement; try again")
+_NOT_REQUESTED = NoStatement("TABLE-WORD", "no statement was requested from the table; try again")
 
 
-_TRIED = NoStatement("TABLE-WORD", "this was only a trial")
+_TRIAL = NoStatement("TABLE-WORD", "this was only a trial")
 """Replaces the table's statement in a trial: a request refused for this reason would otherwise be granted."""
 
 
-def _play_of(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
+def _requested_play(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
     """Return the positions for which these requests ask for Play; None if there are none."""
     if table is None:
         return None
@@ -443,7 +445,7 @@ def was_refused(answer: str) -> bool:
     return isinstance(_decode_answer(answer), _Refusal)
 
 
-def _refusal_of(line: AnswerLine) -> RequestRefused:
+def _build_refusal(line: AnswerLine) -> RequestRefused:
     """Return a game's refusal: in a refused line the rule is separate, in a rejected one it is in the
     reason."""
     rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
@@ -456,7 +458,7 @@ DEALER = "dealer"
 """The position of the dealer's hand, where no player may sit."""
 
 
-def check_bet_seat(work: Work, standing: EnrolledTable, bet: RawRequest, *, own: bool) -> None:
+def check_bet_seat(work: Work, enrolled: EnrolledTable, bet: RawRequest, *, own: bool) -> None:
     """Raise RequestRefused if a bet is on a position that is not its player's.
 
     `own` means that the player makes the request. Players may bet only at the seat where staff has seated
@@ -466,19 +468,19 @@ def check_bet_seat(work: Work, standing: EnrolledTable, bet: RawRequest, *, own:
         return
     seat, player = str(bet["seat"]), str(bet["player"])
     _check_no_dealer(seat)
-    owner = _owner(work, standing.name, seat)
+    owner = _owner(work, enrolled.name, seat)
     if owner is None and own:
         raise RequestRefused(
             "SEATED", f"{player} is not seated at seat {seat}; a dealer must seat them first"
         )
-    _check_whose(seat, player, owner or standing.book.player_at(seat))
-    _check_whose(seat, player, standing.book.player_at(seat))
+    _check_owner(seat, player, owner or enrolled.book.player_at(seat))
+    _check_owner(seat, player, enrolled.book.player_at(seat))
 
 
-def check_taking_seat(standing: EnrolledTable, seat: str, player: str) -> None:
+def check_taking_seat(enrolled: EnrolledTable, seat: str, player: str) -> None:
     """Raise RequestRefused if it is the dealer's position, or if another player has wagers there."""
     _check_no_dealer(seat)
-    _check_whose(seat, player, standing.book.player_at(seat))
+    _check_owner(seat, player, enrolled.book.player_at(seat))
 
 
 def _check_no_dealer(seat: str) -> None:
@@ -486,7 +488,7 @@ def _check_no_dealer(seat: str) -> None:
         raise RequestRefused("SEATED", f"found seat {seat!r}, expected a player's seat")
 
 
-def _check_whose(seat: str, player: str, owner: str | None) -> None:
+def _check_owner(seat: str, player: str, owner: str | None) -> None:
     if owner is not None and owner != player:
         raise RequestRefused("SEATED", f"seat {seat} is another player's, not {player}'s")
 

@@ -1,6 +1,6 @@
 """One table's wager book over time: steps in, lines and money out; corrections replay the steps. No I/O.
 
-A step is one indivisible change, as stored in the database. An outcome's requests take effect at once; a
+A step is one indivisible change, as stored in the database. An outcome's requests take effect immediately; a
 correction's requests replace those of the outcome that it corrects. Outcomes that decide nothing (a review, a
 device's health) have none. The steps since the last settled state (the anchor) are kept, so that a correction
 can be computed from there and a restart has little to replay.
@@ -81,7 +81,7 @@ CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
 RESULTS = frozenset(
     {"roll.called", "roll.no_roll", "spin.called", "spin.no_spin", "deal.called", "deal.void"}
 )
-"""Outcomes that end an attempt; after them the attempt before can't be corrected."""
+"""Outcomes that end an attempt; after them, the attempt before it can't be corrected."""
 
 
 def requests_of(outcome: Outcome, game: str) -> list[RawRequest]:
@@ -96,7 +96,7 @@ class Contradiction(Exception):
         super().__init__(f"found {found}, expected {expected}")
 
 
-class Misread(Exception):
+class UnknownRequest(Exception):
     """A request that the table's game does not have."""
 
 
@@ -126,7 +126,7 @@ class _RecordedStep:
 class _State:
     """A game in progress: its tally, and its state of play apart from the bets."""
 
-    def __init__(self, rules: "GameOf", table: str, anchor: Anchor) -> None:
+    def __init__(self, rules: "RuleSetGame", table: str, anchor: Anchor) -> None:
         self._rules = rules
         self.play_state = rules.wagers.play_state()
         at_table = rules.wagers.bought_at_table is not None
@@ -189,7 +189,7 @@ class _State:
         return self._rules.wagers.settled_at(ended)
 
 
-class GameOf:
+class RuleSetGame:
     """The game of a rule set: its name, its wagers, its requests, and new books."""
 
     def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Book]) -> None:
@@ -204,7 +204,7 @@ class GameOf:
         try:
             request = self._request_of(raw, str_keys=True)
         except msgspec.ValidationError as error:
-            raise Misread(f"found {str(raw.get('do'))!r} of {self.name}: {error}") from error
+            raise UnknownRequest(f"found {str(raw.get('do'))!r} of {self.name}: {error}") from error
         assert isinstance(request, Request)
         return request
 
@@ -212,7 +212,7 @@ class GameOf:
 class TableBook:
     """A table's book. After an exception it must be discarded and loaded again."""
 
-    def __init__(self, game: GameOf, table: str, anchor: Anchor, *, compact: bool = True) -> None:
+    def __init__(self, game: RuleSetGame, table: str, anchor: Anchor, *, compact: bool = True) -> None:
         """Begin at an anchor; `compact` lets later anchors replace it."""
         self._game = game
         self._table = table
@@ -368,9 +368,9 @@ class TableBook:
 
         def play_again() -> list[StepAnswer]:
             seqs = corrected.seqs if step.seq is None else corrected.seqs | {step.seq}
-            right = _RecordedStep(_corrected(corrected.step, step), corrected.movement, seqs)
+            corrected_step = _RecordedStep(_corrected(corrected.step, step), corrected.movement, seqs)
             return self._replay(
-                place, lambda kept: right if kept is corrected else kept, shooters_after=False
+                place, lambda kept: corrected_step if kept is corrected else kept, shooters_after=False
             )
 
         return self._book_difference(place, play_again)
@@ -383,18 +383,18 @@ class TableBook:
         from_n = self._history[place].step.n
         accepted = dict(self._state.tally.wagers)
         lines = play_again()
-        gone = [wager for id_, wager in accepted.items() if self.wager(id_) is None]
+        removed = [wager for id_, wager in accepted.items() if self.wager(id_) is None]
         moved = Movement()
         for kept in self._history:
             moved.add(kept.movement)
         moved.add(before, -1)
-        wagers = (*self._state.tally.wagers.values(), *(_closed(wager) for wager in gone))
+        wagers = (*self._state.tally.wagers.values(), *(_closed(wager) for wager in removed))
         return Booked(tuple(lines), moved, wagers, supersedes_from=from_n)
 
     def _replay(
         self,
         place: int,
-        as_it_is: Callable[[_RecordedStep], _RecordedStep | None],
+        current_step: Callable[[_RecordedStep], _RecordedStep | None],
         *,
         shooters_after: bool = True,
     ) -> list[StepAnswer]:
@@ -408,7 +408,7 @@ class TableBook:
         self._state = _State(self._game, self._table, self._anchor)
         lines: list[StepAnswer] = []
         for i, before in enumerate(history):
-            kept = as_it_is(before)
+            kept = current_step(before)
             if kept is None:
                 lines += [StepAnswer(before.step.n, _voided(raw, _TOO_LATE)) for raw in _bets(before.step)]
                 continue
@@ -422,8 +422,10 @@ class TableBook:
         return lines
 
 
-def _corrected(wrong: Step, by: Step) -> Step:
-    return msgspec.structs.replace(wrong, requests=by.requests, refund=by.refund, point_after=by.point_after)
+def _corrected(step: Step, correction: Step) -> Step:
+    return msgspec.structs.replace(
+        step, requests=correction.requests, refund=correction.refund, point_after=correction.point_after
+    )
 
 
 def _bets(step: Step) -> list[RawRequest]:

@@ -163,7 +163,7 @@ class Alarm(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the engine and its database answer, how many tables wait for a person, and the broker's state.
+    """Whether the engine and its database respond, how many tables wait for a person, and the broker's state.
 
     `broker` is `none` if no broker is used, and `away` until the broker has accepted the subscription.
     """
@@ -283,8 +283,8 @@ def refusal(status: int, rule: str, reason: str) -> HttpAnswer:
     return model_answer(Refused(rule=rule, reason=reason), status)
 
 
-def out_of_reach(error: object) -> HttpAnswer:
-    """Return the refusal for a database that does not answer; the request may have been carried out."""
+def database_refusal(error: object) -> HttpAnswer:
+    """Return the refusal for a database that does not respond; the request may have been carried out."""
     return refusal(503, "DATABASE", str(error))
 
 

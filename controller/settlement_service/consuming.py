@@ -24,7 +24,7 @@ from controller.publish.events import (
 from controller.publish.mqtt_link import (
     Connected,
     ConnectionLost,
-    Happened,
+    LinkEvent,
     MqttLink,
     Outgoing,
     Received,
@@ -34,18 +34,18 @@ from controller.publish.mqtt_link import (
 from controller.publish.wire import Unreadable, topics_of
 from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import RejectedDelivery
-from controller.settlement_service.engine import At, Engine
-from controller.settlement_service.faults import OutOfReach
+from controller.settlement_service.engine import BookPosition, Engine
+from controller.settlement_service.faults import DatabaseUnavailable
 from controller.settlement_service.gate import LateWager, NoStatement, PlayAt
 from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
-"""MQTT reason codes from this one on are refusals."""
+"""MQTT reason codes from this one on (inclusive) are refusals."""
 TURN_S = 0.5
 BATCH = 200
 """Maximum number of outcomes settled in one transaction."""
-PATIENCE_US = 5_000_000
-"""How long to wait for missing outcomes before they are requested again."""
+RESEND_INTERVAL_US = 5_000_000
+"""Minimum interval between requests for the same missing outcomes."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
 Passing = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
@@ -56,11 +56,13 @@ REPORT_PROGRESS_US = 10_000_000
 """Minimum interval between comparisons of positions with the same connected table."""
 MAX_QUERIES = 1000
 """Maximum number of messages waiting for this thread; one more displaces the oldest (its bet is refused)."""
-_OUT = NoStatement(
+_BROKER_OFFLINE = NoStatement(
     "TABLE-WORD", "the broker is offline, so no table can be reached; the bet was not accepted"
 )
-_UNMET = NoStatement("TABLE-WORD", "the table is not connected to the broker; the bet was not accepted")
-_OLD = NoStatement(
+_TABLE_OFFLINE = NoStatement(
+    "TABLE-WORD", "the table is not connected to the broker; the bet was not accepted"
+)
+_TABLE_TOO_OLD = NoStatement(
     "TABLE-WORD",
     "the table's controller (release 0.1.0) can't state that bets are open; nothing was accepted; update the"
     " controller",
@@ -105,7 +107,7 @@ class Broker:
         self._last_resend: dict[str, _LastResend] = {}
         self._closing: set[str] = set()
         """Tables that have closed; positions are compared once their outcomes are settled."""
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
         self._key = key
         self._statuses: dict[str, _LastStatus] = {}
         self._queries: deque[tuple[str, Passing]] = deque(maxlen=MAX_QUERIES)
@@ -138,7 +140,7 @@ class Broker:
             nonce=nonce,
             wager=wager.wager,
             digest=wager.digest,
-            says=wager.says,
+            says=wager.description,
             by=self._name,
         )
         self._put(table, query)
@@ -153,29 +155,29 @@ class Broker:
         return None
 
     def _unreachable(self, table: str) -> NoStatement | None:
-        met = self._statuses.get(table)
+        status = self._statuses.get(table)
         if not self.ready:
-            return _OUT
-        if met is None or not met.online:
-            return _UNMET
-        return None if met.says_open else _OLD
+            return _BROKER_OFFLINE
+        if status is None or not status.online:
+            return _TABLE_OFFLINE
+        return None if status.says_open else _TABLE_TOO_OLD
 
-    def send_line_bet(self, table: str, seat: str, has: bool, at: At) -> None:
+    def send_line_bet(self, table: str, seat: str, has: bool, at: BookPosition) -> None:
         """Inform a table whether the shooter at a seat has the line bet, from any thread."""
-        met = self._statuses.get(table)
-        if met is not None and met.online and met.says_open:
+        status = self._statuses.get(table)
+        if status is not None and status.online and status.says_open:
             self._put(table, self._line_bet(table, seat, has, at))
 
-    def send_pair_plus(self, table: str, without: tuple[str, ...], at: At) -> None:
+    def send_pair_plus(self, table: str, without: tuple[str, ...], at: BookPosition) -> None:
         """Inform a table which positions have no Pair Plus, from any thread."""
-        met = self._statuses.get(table)
-        if met is not None and met.online and met.says_open:
+        status = self._statuses.get(table)
+        if status is not None and status.online and status.says_open:
             self._put(table, self._pair_plus(table, without, at))
 
-    def send_played(self, table: str, play: PlayAt, at: At) -> None:
+    def send_played(self, table: str, play: PlayAt, at: BookPosition) -> None:
         """Inform a table which positions have a Play wager, from any thread."""
-        met = self._statuses.get(table)
-        if met is not None and met.online and met.says_open:
+        status = self._statuses.get(table)
+        if status is not None and status.online and status.says_open:
             self._put(table, self._played(table, play, at))
 
     def _put(self, table: str, message: Passing) -> None:
@@ -193,7 +195,7 @@ class Broker:
             try:
                 self.turn(TURN_S)
             except Exception as error:  # noqa: BLE001 - a thread that ends would leave tables without answers
-                self._lose(f"{type(error).__name__}: {error}")
+                self._drop_connection(f"{type(error).__name__}: {error}")
                 stop.wait(1.0)
         self.close()
 
@@ -211,7 +213,7 @@ class Broker:
         """Receive, settle and answer what has arrived, waiting at most this long."""
         link = self._link
         if link is None or link.fileno() < 0:
-            self._lose("the connection is closed")
+            self._drop_connection("the connection is closed")
             return
         if not (self._waiting or self._queries):
             readers: list[MqttLink | socket.socket] = [link, self._woken]
@@ -219,10 +221,10 @@ class Broker:
         with suppress(BlockingIOError):
             self._woken.recv(4096)
         self._send_queries(link)
-        for happened in link.turn():
-            self._handle_event(link, happened)
+        for event in link.turn():
+            self._handle_event(link, event)
         if not self.ready and self._now_us() - self._since_us > self._settings.timeout_s * 1e6:
-            self._lose("no answer in time")
+            self._drop_connection("no answer in time")
         if self._link is link and self._waiting:
             self._settle()
         while self._link is link and self._due and link.room:
@@ -245,30 +247,32 @@ class Broker:
             link = MqttLink(settings, self._name, tls)
             link.open()
         except OSError as error:
-            self._say_once(f"broker {settings.host}:{settings.port}: {error}; trying again")
+            self._log_once(f"broker {settings.host}:{settings.port}: {error}; trying again")
             return False
         self._link, self._since_us = link, self._now_us()
         return True
 
-    def _handle_event(self, link: MqttLink, happened: Happened) -> None:
-        match happened:
-            case Connected(code=code, says=says) | Subscribed(code=code, says=says) if code >= REFUSED:
-                self._lose(f"refused: {says}")
+    def _handle_event(self, link: MqttLink, event: LinkEvent) -> None:
+        match event:
+            case Connected(code=code, reason=reason) | Subscribed(code=code, reason=reason) if (
+                code >= REFUSED
+            ):
+                self._drop_connection(f"refused: {reason}")
             case Connected():
-                every = topics_of("x", self._settings.prefix)
-                wanted = (every.outcome, every.status, every.open)
-                link.subscribe(*(topic.replace("/x/", "/+/") for topic in wanted))
+                topics = topics_of("x", self._settings.prefix)
+                subscriptions = (topics.outcome, topics.status, topics.open)
+                link.subscribe(*(topic.replace("/x/", "/+/") for topic in subscriptions))
             case Subscribed():
                 self.ready = True
-                self._said.clear()
+                self._logged.clear()
             case Received(topic=topic, payload=payload) if topic.endswith("/open"):
                 self._on_statement(topic, payload)
             case Received(topic=topic, payload=payload) if topic.endswith("/status"):
                 self._on_status(link, topic, payload)
             case Received(topic=topic, payload=payload):
                 self._on_outcome(topic, payload)
-            case ConnectionLost(says=says):
-                self._lose(says)
+            case ConnectionLost(reason=reason):
+                self._drop_connection(reason)
             case _:
                 pass
 
@@ -281,13 +285,13 @@ class Broker:
                 if event.type == "table.closed":
                     self._closing.add(event.table)
                 return
-        self._say_once(f"{topic}: found a message that is not an event of that table; it is ignored")
+        self._log_once(f"{topic}: found a message that is not an event of that table; it is ignored")
 
     def _on_statement(self, topic: str, payload: bytes) -> None:
         try:
             self._engine.gate.receive(payload)
         except ValueError as error:
-            self._say_once(f"{topic}: {error}; it is ignored")
+            self._log_once(f"{topic}: {error}; it is ignored")
 
     def _on_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
         """Record a table's state; if it has just connected, report how far its outcomes are settled."""
@@ -295,34 +299,34 @@ class Broker:
         try:
             status = read_status(payload)
         except Unreadable as error:
-            self._say_once(f"{topic}: found a message that is not a table's status ({error}); it is ignored")
+            self._log_once(f"{topic}: found a message that is not a table's status ({error}); it is ignored")
             return
         if status.table != table:
             return
-        before, now_us, online = self._statuses.get(table), self._now_us(), status.state == "online"
-        come = before is None or not before.online or before.session != status.session
-        due = before is None or come or now_us - before.at_us >= REPORT_PROGRESS_US
-        at_us = now_us if online and due else before.at_us if before else 0
+        previous, now_us, online = self._statuses.get(table), self._now_us(), status.state == "online"
+        connected = previous is None or not previous.online or previous.session != status.session
+        due = previous is None or connected or now_us - previous.at_us >= REPORT_PROGRESS_US
+        at_us = now_us if online and due else previous.at_us if previous else 0
         self._statuses[table] = _LastStatus(
             status.session, online, status.says_open, at_us, status.sequence or 0
         )
         if online and not status.says_open:
-            self._say_once(f"table {table}: {_OLD.reason}")
+            self._log_once(f"table {table}: {_TABLE_TOO_OLD.reason}")
         elif online and due:
             self._report_progress(link, table)
 
     def _report_progress(self, link: MqttLink, table: str) -> None:
         try:
             settled = self._engine.settled(table)
-        except OutOfReach as error:
-            self._say_once(str(error))
+        except DatabaseUnavailable as error:
+            self._log_once(str(error))
             return
         if settled is not None:
             seq, chain = settled
-            met = self._statuses.get(table)
+            status = self._statuses.get(table)
             meeting = ProgressReport(
                 table=table,
-                told=max(seq, 0 if met is None else met.newest_seq),
+                told=max(seq, 0 if status is None else status.newest_seq),
                 sequence=seq,
                 chain=chain,
                 key=self._key.public,
@@ -339,7 +343,7 @@ class Broker:
             if bets is not None and bets.played is not None:
                 self._send_to(link, table, self._played(table, bets.played, bets.at))
 
-    def _line_bet(self, table: str, seat: str, has: bool, at: At) -> LineBet:
+    def _line_bet(self, table: str, seat: str, has: bool, at: BookPosition) -> LineBet:
         return LineBet(
             table=table,
             session=self._session(table),
@@ -350,7 +354,7 @@ class Broker:
             by=self._name,
         )
 
-    def _pair_plus(self, table: str, without: tuple[str, ...], at: At) -> PairPlus:
+    def _pair_plus(self, table: str, without: tuple[str, ...], at: BookPosition) -> PairPlus:
         return PairPlus(
             table=table,
             session=self._session(table),
@@ -360,7 +364,7 @@ class Broker:
             by=self._name,
         )
 
-    def _played(self, table: str, play: PlayAt, at: At) -> PlayPlaced:
+    def _played(self, table: str, play: PlayAt, at: BookPosition) -> PlayPlaced:
         return PlayPlaced(
             table=table,
             session=self._session(table),
@@ -373,20 +377,20 @@ class Broker:
 
     def _session(self, table: str) -> int:
         """Return the session in the table's status: the table accepts reports for that session only."""
-        met = self._statuses.get(table)
-        return 0 if met is None or met.session is None else met.session
+        status = self._statuses.get(table)
+        return 0 if status is None or status.session is None else status.session
 
     def _settle(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
         try:
             answers = self._engine.deliver(batch)
-        except OutOfReach as error:
+        except DatabaseUnavailable as error:
             # Nothing was answered, so the tables will send these outcomes again.
             self._waiting.clear()
-            self._say_once(str(error))
+            self._log_once(str(error))
             return
-        for table, answer in deliveries.on_the_wire(answers, self._name):
-            if isinstance(answer, ResendRequest) and self._requested_lately(table, answer.from_seq):
+        for table, answer in deliveries.to_messages(answers, self._name):
+            if isinstance(answer, ResendRequest) and self._recently_requested(table, answer.from_seq):
                 continue
             topic = topics_of(table, self._settings.prefix).answer
             self._due.append(Outgoing(topic, answer_bytes(answer, self._key.key)))
@@ -394,30 +398,30 @@ class Broker:
             self._report_progress_if_due(name)
         for refused in answers:
             if isinstance(refused, RejectedDelivery):
-                self._say_once(f"table {refused.table}: {refused.says} [{refused.code}]")
+                self._log_once(f"table {refused.table}: {refused.reason} [{refused.code}]")
 
     def _report_progress_if_due(self, table: str) -> None:
         """Compare positions at intervals with a table in play, and with one that has closed."""
-        met, now_us = self._statuses.get(table), self._now_us()
-        if self._link is None or met is None or not (met.online and met.says_open):
+        status, now_us = self._statuses.get(table), self._now_us()
+        if self._link is None or status is None or not (status.online and status.says_open):
             return
         closed = table in self._closing and not self._waiting
-        if closed or now_us - met.at_us >= REPORT_PROGRESS_US:
+        if closed or now_us - status.at_us >= REPORT_PROGRESS_US:
             self._closing.discard(table)
-            self._statuses[table] = met._replace(at_us=now_us)
+            self._statuses[table] = status._replace(at_us=now_us)
             self._report_progress(self._link, table)
 
-    def _requested_lately(self, table: str, from_seq: int) -> bool:
-        before, now_us = self._last_resend.get(table), self._now_us()
-        if before and before.from_seq == from_seq and now_us - before.at_us < PATIENCE_US:
+    def _recently_requested(self, table: str, from_seq: int) -> bool:
+        previous, now_us = self._last_resend.get(table), self._now_us()
+        if previous and previous.from_seq == from_seq and now_us - previous.at_us < RESEND_INTERVAL_US:
             return True
         self._last_resend[table] = _LastResend(from_seq, now_us)
         return False
 
-    def _lose(self, why: str) -> None:
+    def _drop_connection(self, reason: str) -> None:
         """Drop the connection; outcomes without an answer will be sent again."""
         if self._link is not None:
-            self._say_once(f"broker {self._settings.host}:{self._settings.port}: {why}; reconnecting")
+            self._log_once(f"broker {self._settings.host}:{self._settings.port}: {reason}; reconnecting")
             self._link.drop()
         self._link, self.ready = None, False
         self._due.clear()
@@ -426,7 +430,7 @@ class Broker:
         self._closing.clear()
         self._statuses.clear()
 
-    def _say_once(self, text: str) -> None:
-        if text not in self._said and len(self._said) < 1000:
-            self._said.add(text)
+    def _log_once(self, text: str) -> None:
+        if text not in self._logged and len(self._logged) < 1000:
+            self._logged.add(text)
             self._say(text)

@@ -9,7 +9,7 @@ from controller.publish import events
 from controller.publish.events import Event, read_event, signed_by
 
 LAST_US = 2**62
-"""Limit of a table's times (us): half the range of the database's integers."""
+"""Maximum of a table's times (us): half the range of the database's integers."""
 
 
 class Delivery(NamedTuple):
@@ -86,13 +86,13 @@ class RejectedDelivery(NamedTuple):
 
     table: str
     code: RefusalCode
-    says: str
+    reason: str
 
 
 Answer = AcknowledgedDelivery | HeldDelivery | RejectedDelivery
 
 
-def on_the_wire(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
+def to_messages(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
     """Yield the messages for the answers, each with its table; a refusal has no message."""
     missing: dict[str, HeldDelivery] = {}
     for answer in answers:

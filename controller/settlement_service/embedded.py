@@ -5,7 +5,7 @@ from collections.abc import Callable
 from controller.publish.betting import OpenStatement
 from controller.publish.embedded import Blocked, Consumer, EngineSetup
 from controller.publish.events import Answer, LateWagersQuery, PlayQuery
-from controller.settlement_service.deliveries import RejectedDelivery, on_the_wire
+from controller.settlement_service.deliveries import RejectedDelivery, to_messages
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
 from controller.settlement_service.gate import Gate, LateWager, NoStatement, PlayAt
@@ -21,7 +21,7 @@ class RefusedOutcome(Blocked):
     """Settlement refuses an outcome; a person must investigate."""
 
     def __init__(self, refused: RejectedDelivery) -> None:
-        super().__init__("settlement_refused", f"{refused.says} [{refused.code}]")
+        super().__init__("settlement_refused", f"{refused.reason} [{refused.code}]")
 
 
 class EmbeddedConsumer(Consumer):
@@ -39,7 +39,7 @@ class EmbeddedConsumer(Consumer):
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Settle an event, then answer it. Raises OutOfReach or RefusedOutcome if it is not accepted."""
         answers = self._engine.deliver([event])
-        for _, encoded in on_the_wire(answers, self._by):
+        for _, encoded in to_messages(answers, self._by):
             answer(encoded)
         for refused in answers:
             if isinstance(refused, RejectedDelivery):
@@ -59,17 +59,17 @@ class EmbeddedEngine(Consumer):
         self._setup = setup
         self._clock = clock
         self._store: Store | None = None
-        self._taker: EmbeddedConsumer | None = None
+        self._consumer: EmbeddedConsumer | None = None
         self._close_api: Callable[[], None] | None = None
 
     def begin(self) -> None:
         """Open the database, enrol the table, and serve.
 
         Raises:
-            OutOfReach: the database does not answer.
+            OutOfReach: the database does not respond.
             Blocked: the database is not this table's, or another program has it or the API's port.
         """
-        if self._taker is not None:
+        if self._consumer is not None:
             return
         self._store = Store(self._url)
         try:
@@ -88,7 +88,7 @@ class EmbeddedEngine(Consumer):
         except BaseException:
             self.end()
             raise
-        self._taker = EmbeddedConsumer(engine, NAME)
+        self._consumer = EmbeddedConsumer(engine, NAME)
 
     def _ask(self, table: str, nonce: str) -> NoStatement | None:
         return None if table == self._setup.table and self._setup.ask(nonce) else _STARTING
@@ -100,7 +100,7 @@ class EmbeddedEngine(Consumer):
             nonce=nonce,
             wager=wager.wager,
             digest=wager.digest,
-            says=wager.says,
+            says=wager.description,
             by=NAME,
         )
         return None if table == self._setup.table and self._setup.ask_late(query) else _NOT_LODGED
@@ -111,19 +111,19 @@ class EmbeddedEngine(Consumer):
 
     def receive_statement(self, statement: OpenStatement) -> None:
         """Handle the table's statement that bets are open."""
-        taker = self._taker
-        if taker is not None:
-            taker.receive_statement(statement)
+        consumer = self._consumer
+        if consumer is not None:
+            consumer.receive_statement(statement)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Settle an event, then answer it. Raises what `begin` raises, and RefusedOutcome."""
         self.begin()
-        assert self._taker is not None
-        self._taker.take(event, answer)
+        assert self._consumer is not None
+        self._consumer.take(event, answer)
 
     def end(self) -> None:
         """Stop serving, and release the database."""
-        self._taker = None
+        self._consumer = None
         close_api, self._close_api = self._close_api, None
         if close_api is not None:
             close_api()

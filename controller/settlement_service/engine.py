@@ -27,7 +27,7 @@ Clock = Callable[[], int]
 """Wall time in microseconds since 1970, used only for labels."""
 
 
-class At(NamedTuple):
+class BookPosition(NamedTuple):
     """The position of a table's book: the newest settled outcome's number, and its own step."""
 
     sequence: int
@@ -37,7 +37,7 @@ class At(NamedTuple):
 class Bets(NamedTuple):
     """An engine's report to a table about its bets, and the book's position at that time."""
 
-    at: At
+    at: BookPosition
     line_bet: tuple[str, bool] | None
     """The shooter's seat, and whether the line bet is there; None if there is no shooter."""
     without_pair_plus: tuple[str, ...] | None
@@ -59,13 +59,15 @@ class Engine:
     ) -> None:
         """Work on an open store; bets wait at `gate` for their table's statement."""
         self.gate = gate or Gate()
-        self.line_bet: Callable[[str, str, bool, At], None] = lambda _table, _seat, _has, _at: None
-        """Informs a table (its name) whether the shooter at a seat has the line bet; returns at once."""
-        self.pair_plus: Callable[[str, tuple[str, ...], At], None] = lambda _table, _without, _at: None
-        """Informs a table (its name) which positions have an Ante and no Pair Plus; returns at once."""
-        self.played: Callable[[str, PlayAt, At], None] = lambda _table, _play, _at: None
-        """Informs a table (its name) which positions have a Play wager, and so can no longer fold; returns at
-        once."""
+        self.line_bet: Callable[[str, str, bool, BookPosition], None] = lambda _table, _seat, _has, _at: None
+        """Informs a table (its name) whether the shooter at a seat has the line bet; returns immediately."""
+        self.pair_plus: Callable[[str, tuple[str, ...], BookPosition], None] = lambda _table, _without, _at: (
+            None
+        )
+        """Informs a table (its name) which positions have an Ante and no Pair Plus; returns immediately."""
+        self.played: Callable[[str, PlayAt, BookPosition], None] = lambda _table, _play, _at: None
+        """Informs a table (its name) which positions have a Play wager, and so can no longer fold; returns
+        immediately."""
         self._reported: dict[str, Bets] = {}
         """The last report on each table's bets."""
         self._store = store
@@ -82,7 +84,7 @@ class Engine:
         A repeated outcome is acknowledged again without any further effect. The answers include
         acknowledgements of outcomes that waited for these.
 
-        Raises OutOfReach if the database does not answer; no answer is given, so the events must be sent
+        Raises OutOfReach if the database does not respond; no answer is given, so the events must be sent
         again.
         """
         answers: list[Answer] = []
@@ -119,10 +121,10 @@ class Engine:
         The chain is None if none of its outcomes was settled. Raises OutOfReach.
         """
         with self.work() as work:
-            standing = self.table(work, table)
-            if standing is None:
+            enrolled = self.table(work, table)
+            if enrolled is None:
                 return None
-            seq = standing.next_seq - 1
+            seq = enrolled.next_seq - 1
             return seq, work.chain_of(table, seq)
 
     def enrol(
@@ -188,22 +190,22 @@ class Engine:
         Raises RequestRefused if no such table is halted or has an alarm, or (`refund`) if it is not halted.
         """
         with self.work() as work:
-            standing = self.table(work, table)
-            waits = standing is not None and not refund and work.has_alarm(table)
-            if standing is None or not (standing.halted or waits):
+            enrolled = self.table(work, table)
+            waits = enrolled is not None and not refund and work.has_alarm(table)
+            if enrolled is None or not (enrolled.halted or waits):
                 raise RequestRefused("HALTED", f"table {table} is not halted and has no alarm")
-            self._intake.release(work, standing, who, refund=refund)
+            self._intake.release(work, enrolled, who, refund=refund)
 
-    def take_back(self, work: Work, table: EnrolledTable) -> None:
-        """Restore a table's book as stored, after a trial."""
+    def undo_trial(self, work: Work, table: EnrolledTable) -> None:
+        """Restore a table's stored book after a trial."""
         kept = load_table(work.connection, table.name, self._games)
         assert kept is not None
         table.book = kept.book
 
     @property
-    def trouble(self) -> str | None:
+    def write_fault(self) -> str | None:
         """Why the database's last write failed; None if it did not."""
-        return self._store.trouble
+        return self._store.write_fault
 
     def probe(self) -> None:
         """Check that the database can be written. Raises OutOfReach if it can't."""
@@ -221,12 +223,12 @@ class Engine:
                     work = Work(connection, self._numbers, self._clock())
                     yield work
                     work.flush()
-                    news = [(name, bets) for name in work.touched if (bets := self._bets(work, name))]
+                    reports = [(name, bets) for name in work.touched if (bets := self._bets(work, name))]
             except BaseException:
                 self._tables.clear()
                 self._numbers = None
                 raise
-        for name, bets in news:
+        for name, bets in reports:
             self._inform(name, bets)
 
     def bets(self, table: str) -> Bets | None:
@@ -241,7 +243,7 @@ class Engine:
             return None
         known = table.book.line_bet if "line_bet" in reports else None
         return Bets(
-            At(table.next_seq - 1, table.book.last_n),
+            BookPosition(table.next_seq - 1, table.book.last_n),
             None if known is None else (seat_of(work, name, known[0]), known[1]),
             table.book.without_pair_plus if "pair_plus" in reports else None,
             PlayAt(table.round or 1, played)
@@ -273,4 +275,4 @@ class Engine:
         return self._tables[name]
 
 
-_NOTHING_REPORTED = Bets(At(0, 0), None, None)
+_NOTHING_REPORTED = Bets(BookPosition(0, 0), None, None)

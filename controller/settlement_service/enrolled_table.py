@@ -15,7 +15,7 @@ from controller.publish.events import read_event
 from controller.settings.paytables import game_for
 from controller.settings.rulesets import load_ruleset
 from controller.settlement_service import schema
-from controller.settlement_service.book import RESULTS, Anchor, GameOf, Step, TableBook
+from controller.settlement_service.book import RESULTS, Anchor, RuleSetGame, Step, TableBook
 from controller.settlement_service.deliveries import Delivery
 
 Betting = Literal["open", "closed"]
@@ -26,7 +26,7 @@ BETTING: Mapping[str, Betting] = {
     "table.closed": "closed",
 }
 """Outcomes after which betting is open or closed."""
-Games = Callable[[str], GameOf]
+Games = Callable[[str], RuleSetGame]
 _decode_anchor = msgspec.json.Decoder(Anchor).decode
 _decode_step = msgspec.json.Decoder(Step).decode
 
@@ -37,7 +37,7 @@ class EnrolledTable:
 
     name: str
     rules: str
-    game: GameOf
+    game: RuleSetGame
     key: PublicKey
     first_seq: int
     next_seq: int
@@ -87,13 +87,13 @@ def shipped_games() -> Games:
 
     The function raises SettingsError for an unknown rule set.
     """
-    known: dict[str, GameOf] = {}
+    known: dict[str, RuleSetGame] = {}
 
-    def find(rules: str) -> GameOf:
+    def find(rules: str) -> RuleSetGame:
         if rules not in known:
             pristine = game_for(rules)
             name = load_ruleset(rules).game
-            known[rules] = GameOf(name, game_of(name).wagers(), lambda: copy.deepcopy(pristine))
+            known[rules] = RuleSetGame(name, game_of(name).wagers(), lambda: copy.deepcopy(pristine))
         return known[rules]
 
     return find

@@ -9,8 +9,8 @@ class SettlementFault(Exception):
         self.code = code
 
 
-class OutOfReach(Exception):
-    """The database does not answer; the request may have been carried out, and must be repeated."""
+class DatabaseUnavailable(Exception):
+    """The database does not respond; the request may have been carried out, and must be repeated."""
 
 
 class RequestRefused(Exception):

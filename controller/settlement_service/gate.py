@@ -15,7 +15,8 @@ from controller.publish.betting import OpenStatement, read_statement, statement_
 from controller.publish.wire import Unreadable
 
 WAIT_S = 0.6
-"""How long a bet waits for the statement: the table's delay (120 ms), its core, and a slow network."""
+"""Maximum time that a bet waits for the statement: the table's delay (120 ms), its core, and a slow
+network."""
 LATE_WAIT_S = 9.0
 """How long a wager made with the dice out waits for confirmation; dice are at rest or under review within
 8 s.
@@ -47,7 +48,7 @@ class LateWager(NamedTuple):
     wager: str
     digest: str
     """The SHA-256 of the whole request, in hexadecimal digits."""
-    says: str
+    description: str
 
 
 class PlayAt(NamedTuple):
@@ -58,12 +59,12 @@ class PlayAt(NamedTuple):
 
 
 LateLine = Callable[[str, str, LateWager], NoStatement | None]
-"""Asks a table (its name, a nonce) whether this wager is confirmed; returns why it can't be asked."""
+"""Asks a table (its name, a nonce) whether this wager is confirmed; returns why it can't be queried."""
 PlayLine = Callable[[str, str, PlayAt], NoStatement | None]
 """Asks a table (its name, a nonce) whether it accepts Play at these positions; returns why it can't be
-asked."""
+queried."""
 Line = Callable[[str, str], NoStatement | None]
-"""Asks a table (its name, a nonce); returns at once, with the reason if it can't be asked."""
+"""Asks a table (its name, a nonce); returns immediately, with the reason if it can't be queried."""
 _NO_LINE = NoStatement(
     "TABLE-WORD", "no broker configured and no table in this process: it is not known whether bets are open"
 )
@@ -103,7 +104,7 @@ class Gate:
     ) -> None:
         """Wait `wait_s` for a statement, and `late_s` for one on a wager made with the dice out.
 
-        `nonce` returns 32 unpredictable hexadecimal digits; without it no table can be asked and no bet is
+        `nonce` returns 32 unpredictable hexadecimal digits; without it no table can be queried and no bet is
         granted.
         """
         self._wait_s = wait_s
@@ -168,8 +169,8 @@ class Gate:
             raise ValueError(f"not a statement of a table ({error})") from error
         with self._changed:
             key = self._keys.get(statement.table)
-            asked = any(nonce in self._queries for nonce in statement.heard)
-        if not asked or key is None:
+            requested = any(nonce in self._queries for nonce in statement.heard)
+        if not requested or key is None:
             return  # No request waits for it: it is old, for another engine, or for everyone.
         if not statement_signed_by(payload, key):
             self.forged += 1
@@ -190,7 +191,7 @@ class Gate:
                     )
             self._changed.notify_all()
 
-    # --- the bettor's side ---
+    # --- the requester's side ---
 
     def ask(self, table: str, play: PlayAt | None = None) -> Admitted | NoStatement:
         """Ask for the statement and wait for it; the request must already be complete.
@@ -206,8 +207,8 @@ class Gate:
         try:
             play_line = self._play_line if play is not None else None
             if play is None or play_line is None:
-                return line(table, nonce) or self._waited(nonce)
-            return play_line(table, nonce, play) or self._waited(nonce)
+                return line(table, nonce) or self._wait(nonce)
+            return play_line(table, nonce, play) or self._wait(nonce)
         finally:
             self.forget(nonce)
 
@@ -220,7 +221,7 @@ class Gate:
         if not self.expect(table, nonce, wager.digest):
             return _BUSY
         try:
-            return line(table, nonce, wager) or self._waited_late(nonce)
+            return line(table, nonce, wager) or self._wait_late(nonce)
         finally:
             self.forget(nonce)
 
@@ -230,12 +231,12 @@ class Gate:
         With `digest` it is for a wager made with the dice out, and the statement must also repeat the digest.
         """
         with self._changed:
-            alike = [
+            waiting = [
                 query
                 for query in self._queries.values()
                 if query.table == table and (query.digest is None) == (digest is None)
             ]
-            if len(alike) >= (MAX_WAITING if digest is None else MAX_LATE):
+            if len(waiting) >= (MAX_WAITING if digest is None else MAX_LATE):
                 return False
             self._queries[nonce] = _Query(table, digest)
         return True
@@ -256,13 +257,13 @@ class Gate:
         with self._changed:
             self._queries.pop(nonce, None)
 
-    def _waited_late(self, nonce: str) -> Admitted | NoStatement:
+    def _wait_late(self, nonce: str) -> Admitted | NoStatement:
         with self._changed:
             query = self._queries[nonce]
             self._changed.wait_for(lambda: query.over or self.covered(nonce) is not None, self._late_s)
             return self.covered(nonce) or (_UNCONFIRMED if query.statement is None else _UNSETTLED)
 
-    def _waited(self, nonce: str) -> Admitted | NoStatement:
+    def _wait(self, nonce: str) -> Admitted | NoStatement:
         with self._changed:
             self._changed.wait_for(lambda: self.covered(nonce) is not None, self._wait_s)
             admitted = self.covered(nonce)

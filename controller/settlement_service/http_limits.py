@@ -23,22 +23,22 @@ MAX_BODY = 16_384
 """Maximum bytes of a body; fifty wagers take some 5,000, any other request less than 2,000."""
 MAX_HEAD = 16_384
 """Maximum bytes of a request's line and headers."""
-BODY_S = 5.0
+BODY_TIMEOUT_S = 5.0
 """A body that takes longer to arrive is refused."""
-LINGER_S = 1.0
+LINGER_TIMEOUT_S = 1.0
 MAX_LINGER = 256 * 1024
 """A refused body is still read for LINGER_S, up to this many bytes, so that its sender receives the
 reason.
 """
 MAX_TOKEN = 200
 """Maximum characters of a token; a valid one has 43."""
-STRANGERS_PER_S = 20
-"""How many invalid tokens per second are looked up for one address; any more must wait."""
+MAX_INVALID_TOKENS_PER_S = 20
+"""Maximum number of invalid tokens per second looked up for one address; any more must wait."""
 MAX_ADDRESSES = 256
 """Maximum number of addresses counted separately; any further ones share one count."""
 MAX_KNOWN = 1000
 """Maximum number of valid tokens remembered; any others are looked up again."""
-MAX_AT_ONCE = 4
+MAX_REQUESTS_PER_TOKEN = 4
 """Maximum number of simultaneous requests with one player's or reader's token, so that nobody can take all of
 the engine's time."""
 OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
@@ -65,8 +65,8 @@ class Bounds:
         self._app = app
         self._handler = handler
         self._known: dict[str, Role] = {}
-        self._under_way: Counter[str] = Counter()
-        self._strangers: dict[str, list[float]] = {}
+        self._in_flight: Counter[str] = Counter()
+        self._invalid_tokens: dict[str, list[float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -87,7 +87,7 @@ class Bounds:
                 body_read = True
                 await self._app(scope, _Replay(body, receive), send)
         except _Refused as refused:
-            await _answer(refused.answer, scope, send, None if body_read else receive)
+            await _send_refusal(refused.answer, scope, send, None if body_read else receive)
 
     async def _admitted(self, headers: Mapping[bytes, list[bytes]], address: str) -> str:
         """Return the digest of a valid token."""
@@ -95,17 +95,17 @@ class Bounds:
         scheme, _, secret = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
         secret = secret.strip()
         if scheme.lower() != b"bearer" or not 0 < len(secret) <= MAX_TOKEN or not secret.isascii():
-            raise _Refused(401, "found no valid token, expected the header `Authorization: Bearer TOKEN`")
+            raise _Refused(401, "there is no valid token; send the header `Authorization: Bearer TOKEN`")
         digest = sha256(secret).hexdigest()
         if digest in self._known:
             return digest  # The engine checks again whether it is still valid.
         address = self._counted_address(address)
-        if len(self._strangers.get(address, ())) >= STRANGERS_PER_S:
+        if len(self._invalid_tokens.get(address, ())) >= MAX_INVALID_TOKENS_PER_S:
             raise _Refused(429, "too many invalid tokens; try again in a second")
         answer = await self._handler.ask(HttpRequest(do="who", digest=digest))
         if answer.status != 200:
             now_s = asyncio.get_running_loop().time()
-            self._strangers.setdefault(address, []).append(now_s)
+            self._invalid_tokens.setdefault(address, []).append(now_s)
             raise _Passed(answer)
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()
@@ -116,24 +116,26 @@ class Bounds:
         """Return the key under which an address is counted, after dropping entries older than a second."""
         now_s = asyncio.get_running_loop().time()
         recent = {
-            other: [at_s for at_s in times if now_s - at_s < 1] for other, times in self._strangers.items()
+            other: [at_s for at_s in times if now_s - at_s < 1]
+            for other, times in self._invalid_tokens.items()
         }
-        self._strangers = {other: times for other, times in recent.items() if times}
-        return address if address in self._strangers or len(self._strangers) < MAX_ADDRESSES else ""
+        self._invalid_tokens = {other: times for other, times in recent.items() if times}
+        return address if address in self._invalid_tokens or len(self._invalid_tokens) < MAX_ADDRESSES else ""
 
     @contextmanager
     def _counted(self, digest: str) -> Iterator[None]:
-        if self._known.get(digest) != "staff" and self._under_way[digest] >= MAX_AT_ONCE:
+        if self._known.get(digest) != "staff" and self._in_flight[digest] >= MAX_REQUESTS_PER_TOKEN:
             raise _Refused(
-                429, f"{MAX_AT_ONCE} requests with this token are under way; wait for one of them to end"
+                429,
+                f"{MAX_REQUESTS_PER_TOKEN} requests with this token are in progress; wait for one to end",
             )
-        self._under_way[digest] += 1
+        self._in_flight[digest] += 1
         try:
             yield
         finally:
-            self._under_way[digest] -= 1
-            if not self._under_way[digest]:
-                del self._under_way[digest]
+            self._in_flight[digest] -= 1
+            if not self._in_flight[digest]:
+                del self._in_flight[digest]
 
 
 class _Passed(_Refused):
@@ -186,7 +188,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
         raise _Refused(415, "expected a body of application/json")
     body = bytearray()
     try:
-        async with asyncio.timeout(BODY_S):
+        async with asyncio.timeout(BODY_TIMEOUT_S):
             more = True
             while more:
                 message = await receive()
@@ -197,7 +199,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
                 if len(body) > MAX_BODY:
                     raise _Refused(413, f"found a body of more than {MAX_BODY} bytes, expected at most that")
     except TimeoutError:
-        raise _Refused(408, f"the body did not arrive within {BODY_S:g} s") from None
+        raise _Refused(408, f"the body did not arrive within {BODY_TIMEOUT_S:g} s") from None
     if body:
         try:
             decode_strict(bytes(body))
@@ -206,7 +208,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
     return bytes(body)
 
 
-async def _answer(answer: HttpAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
+async def _send_refusal(answer: HttpAnswer, scope: Scope, send: Send, unread: Receive | None) -> None:
     """Send a refusal and close the connection, after discarding the rest of the body."""
     headers = [
         (b"content-type", b"application/json"),
@@ -226,7 +228,7 @@ async def _answer(answer: HttpAnswer, scope: Scope, send: Send, unread: Receive 
 async def _discard_rest(receive: Receive) -> None:
     left = MAX_LINGER
     with suppress(TimeoutError):
-        async with asyncio.timeout(LINGER_S):
+        async with asyncio.timeout(LINGER_TIMEOUT_S):
             while left > 0:
                 message = await receive()
                 left -= len(message.get("body", b""))
@@ -262,6 +264,6 @@ def _extra(answer: HttpAnswer) -> dict[str, str]:
     return {} if extra is None else dict([extra])
 
 
-def response_of(answer: HttpAnswer) -> Response:
+def build_response(answer: HttpAnswer) -> Response:
     """Return the HTTP answer."""
     return Response(bytes(answer.body), answer.status, _extra(answer), "application/json")

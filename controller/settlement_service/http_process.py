@@ -54,7 +54,7 @@ from controller.settlement_service.channel import (
     frame,
     refusal,
 )
-from controller.settlement_service.http_limits import DIGEST, MAX_HEAD, Bounds, response_of
+from controller.settlement_service.http_limits import DIGEST, MAX_HEAD, Bounds, build_response
 
 Key = Annotated[
     Id,
@@ -65,14 +65,14 @@ Key = Annotated[
 Player = Annotated[Name, Path()]
 Table = Annotated[Name, Path()]
 Wager = Annotated[Id, Path()]
-_SAYS: dict[int, dict[str, object]] = {
+_COMMON_RESPONSES: dict[int, dict[str, object]] = {
     401: {"model": Refused, "description": "No valid token."},
     403: {"model": Refused, "description": "The token's role may not do this."},
     429: {"model": Refused, "description": "Too many invalid tokens; try again later."},
     431: {"model": Refused, "description": "The request's headers are too long."},
     503: {
         "model": Refused,
-        "description": "The database does not answer; repeat the request with the same key.",
+        "description": "The database does not respond; repeat the request with the same key.",
     },
 }
 _BODY: dict[int, dict[str, object]] = {
@@ -98,7 +98,7 @@ class RequestHandler(Protocol):
 
 def _responses(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
     """Return a route's possible answers in FastAPI's form."""
-    return {code: says for kind in kinds for code, says in kind.items()}
+    return {code: response for kind in kinds for code, response in kind.items()}
 
 
 router = APIRouter()
@@ -109,7 +109,11 @@ guarded = APIRouter(dependencies=[Depends(_bearer)])
 def make_app(handler: RequestHandler) -> FastAPI:
     """Return the application that passes requests to this handler."""
     app = FastAPI(
-        title="Table settlement", version="1", docs_url=None, redoc_url=None, responses=_responses(_SAYS)
+        title="Table settlement",
+        version="1",
+        docs_url=None,
+        redoc_url=None,
+        responses=_responses(_COMMON_RESPONSES),
     )
     app.state.handler = handler
     app.include_router(router)
@@ -133,7 +137,7 @@ class _Engine:
         self._digest: str = request.scope.get(DIGEST, "")
 
     async def ask(self, do: str, **more: object) -> Response:
-        return response_of(await self._handler.ask(HttpRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route passes its action's arguments
+        return build_response(await self._handler.ask(HttpRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route passes its action's arguments
 
 
 Engine = Annotated[_Engine, Depends(_Engine)]
@@ -141,7 +145,7 @@ Engine = Annotated[_Engine, Depends(_Engine)]
 
 @router.get("/health", response_model=Health)
 async def health(engine: Engine) -> Response:
-    """Return whether the engine, its database and its broker answer."""
+    """Return whether the engine, its database and its broker respond."""
     return await engine.ask("health")
 
 
@@ -249,16 +253,16 @@ class LimitedLog(logging.Handler):
         self._write = write
         self._since_s = 0.0
         self._lines = 0
-        self._left_out = 0
+        self._omitted = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, or count it if there are too many."""
         if not 0 <= record.created - self._since_s < MINUTE_S:
-            if self._left_out:
-                self._write(f"{self._left_out} more lines were left out\n")
-            self._since_s, self._lines, self._left_out = record.created, 0, 0
+            if self._omitted:
+                self._write(f"{self._omitted} more lines were omitted\n")
+            self._since_s, self._lines, self._omitted = record.created, 0, 0
         if self._lines >= MAX_LINES:
-            self._left_out += 1
+            self._omitted += 1
             return
         self._lines += 1
         text = self.format(record)
@@ -266,9 +270,9 @@ class LimitedLog(logging.Handler):
 
 
 BEAT_S = 1.0
-HEALTH_S = 1.0
+HEALTH_TIMEOUT_S = 1.0
 """How long to wait for the engine's health report."""
-ANSWER_S = 10.0
+ANSWER_TIMEOUT_S = 10.0
 NICENESS = 5
 """A lower priority than the controller's, for a busy machine."""
 _decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
@@ -296,12 +300,12 @@ class Remote:
     async def ask(self, ask: HttpRequest) -> HttpAnswer:
         """Pass a request to the engine; simultaneous health requests share one answer."""
         if ask.do != "health":
-            return await self._asked(ask, ANSWER_S)
+            return await self._exchange(ask, ANSWER_TIMEOUT_S)
         if self._health is None or self._health.done():
-            self._health = asyncio.create_task(self._asked(ask, HEALTH_S))
+            self._health = asyncio.create_task(self._exchange(ask, HEALTH_TIMEOUT_S))
         return await asyncio.shield(self._health)
 
-    async def _asked(self, ask: HttpRequest, within_s: float) -> HttpAnswer:
+    async def _exchange(self, ask: HttpRequest, timeout_s: float) -> HttpAnswer:
         if self._gone:
             return _ENGINE_GONE
         number = next(self._numbers)
@@ -309,11 +313,11 @@ class Remote:
         self._waiting[number] = answer
         try:
             self._write(frame(number, msgspec.json.encode(ask)))
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(timeout_s):
                 return await answer
         except TimeoutError:
             return refusal(
-                503, "DATABASE", f"the engine or its database gave no answer within {within_s:g} s"
+                503, "DATABASE", f"the engine or its database gave no answer within {timeout_s:g} s"
             )
         finally:
             del self._waiting[number]
@@ -368,20 +372,20 @@ async def serve(listener: socket.socket, channel: socket.socket, certificate: tu
     server = Server(config)
     gc.collect()
     gc.freeze()  # A full collection over all modules would delay a request by 50 ms.
-    hearing = asyncio.create_task(remote.run(server))
+    receiving = asyncio.create_task(remote.run(server))
     await server.serve([listener])
-    hearing.cancel()
+    receiving.cancel()
 
 
 def main() -> None:
     """Serve on the open files."""
-    listening, speaking, *certificate = sys.argv[1:]
+    listener_fd, channel_fd, *certificate = sys.argv[1:]
     logging.basicConfig(
         handlers=[LimitedLog(sys.stderr.write)], level=logging.WARNING, format="HTTP API: %(message)s"
     )
     with suppress(OSError):
         os.nice(NICENESS)
-    with socket.socket(fileno=int(listening)) as listener, socket.socket(fileno=int(speaking)) as channel:
+    with socket.socket(fileno=int(listener_fd)) as listener, socket.socket(fileno=int(channel_fd)) as channel:
         asyncio.run(serve(listener, channel, tuple(certificate)))
 
 

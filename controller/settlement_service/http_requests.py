@@ -37,13 +37,13 @@ from controller.settlement_service.channel import (
     RoundView,
     TableView,
     WagerView,
+    database_refusal,
     json_answer,
     model_answer,
-    out_of_reach,
     refusal,
 )
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.faults import OutOfReach, RequestRefused
+from controller.settlement_service.faults import DatabaseUnavailable, RequestRefused
 from controller.settlement_service.ledger import player_account
 
 MAX_LISTED = 1000
@@ -238,19 +238,19 @@ class HttpRequests:
     def answer(self, ask: HttpRequest) -> HttpAnswer:
         """Carry out a request if its token allows it; return the answer."""
         try:
-            return self.health() if ask.do == "health" else self._for(ask, ask.do)
-        except _HttpRefusal as turned:
-            return turned.answer
+            return self.health() if ask.do == "health" else self._authorize(ask, ask.do)
+        except _HttpRefusal as refused:
+            return refused.answer
         except RequestRefused as refused:
             return refusal(409, refused.rule, refused.reason)
-        except OutOfReach as error:
-            return out_of_reach(error)
+        except DatabaseUnavailable as error:
+            return database_refusal(error)
 
     def health(self) -> HttpAnswer:
         """Return the state of the engine, its database and its broker. Raises OutOfReach."""
         tables, alarms = self._views.tables(), self._views.alarms()
-        if self._engine.trouble is not None:
-            raise OutOfReach(self._engine.trouble)
+        if self._engine.write_fault is not None:
+            raise DatabaseUnavailable(self._engine.write_fault)
         halted = sum(table.halted is not None for table in tables)
         broker = self._broker()
         health = Health(
@@ -262,11 +262,11 @@ class HttpRequests:
         )
         return model_answer(health)
 
-    def _for(self, ask: HttpRequest, do: Action | Literal["who"]) -> HttpAnswer:
+    def _authorize(self, ask: HttpRequest, do: Action | Literal["who"]) -> HttpAnswer:
         caller = self._tokens.caller(ask.digest)
         if caller is None:
             raise _HttpRefusal(
-                401, "HTTP-401", "found no valid token, expected the header `Authorization: Bearer TOKEN`"
+                401, "HTTP-401", "there is no valid token; send the header `Authorization: Bearer TOKEN`"
             )
         if do == "who":
             return json_answer(msgspec.json.encode(caller))
@@ -278,17 +278,17 @@ class HttpRequests:
         if do in ("tables", "alarms"):
             return self._listed(do)
         if do in ("wager", "change", "bet", "bets"):
-            return self._of_wagers(ask, do, caller, own=reach == "own")
+            return self._answer_wager(ask, do, caller, own=reach == "own")
         if reach == "own" and caller.player != ask.player:
             raise _forbidden(caller)
-        return self._of_accounts(ask, do, RequestIdentity(caller, ask.key))
+        return self._answer_account(ask, do, RequestIdentity(caller, ask.key))
 
     def _listed(self, do: Action) -> HttpAnswer:
         if do == "tables":
             return json_answer(_tables.dump_json(self._views.tables()))
         return json_answer(_alarms.dump_json(self._views.alarms()))
 
-    def _of_accounts(self, ask: HttpRequest, do: Action, identity: RequestIdentity) -> HttpAnswer:
+    def _answer_account(self, ask: HttpRequest, do: Action, identity: RequestIdentity) -> HttpAnswer:
         match do:
             case "account":
                 account = self._views.account(ask.player)
@@ -305,7 +305,7 @@ class HttpRequests:
                 cents = ask.cents if do == "deposit" else -ask.cents
                 return _granted(self._accounts.pay(identity, ask.player, cents))
 
-    def _of_wagers(self, ask: HttpRequest, do: Action, caller: Caller, *, own: bool) -> HttpAnswer:
+    def _answer_wager(self, ask: HttpRequest, do: Action, caller: Caller, *, own: bool) -> HttpAnswer:
         identity = RequestIdentity(caller, ask.key)
         if do == "change":
             return _granted(self._accounts.change(identity, ask.table, dict(ask.asked)))

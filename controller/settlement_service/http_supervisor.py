@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from threading import Event, Lock, Thread
-from typing import Literal
 
 import msgspec
 
@@ -26,24 +25,24 @@ from controller.settlement_service.channel import (
     Frames,
     HttpAnswer,
     HttpRequest,
+    database_refusal,
     frame,
-    out_of_reach,
     refusal,
 )
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.faults import DatabaseUnavailable, SettlementFault
 from controller.settlement_service.http_requests import HttpRequests, ReadBrokerState
 from controller.settlement_service.upkeep import Pruning
 
-STOP_S = 5.0
+STOP_TIMEOUT_S = 5.0
 TURN_S = 0.5
-PROBE_S = 0.5
+PROBE_INTERVAL_S = 0.5
 """Interval at which the database is probed for writability."""
 SILENT_TURNS = 40
 """The other process is restarted after this many turns (20 s) without a heartbeat, which it sends every
 second.
 """
-AGAIN_S = 2.0
+RESTART_DELAY_S = 2.0
 """Delay before it is restarted."""
 WORKERS = 64
 """Maximum number of simultaneous requests, each of which may wait for its table's statement (0.2 s; 0.6 s for
@@ -117,7 +116,7 @@ class HttpSupervisor:
         self.starts = 0
         self._stopping = Event()
         self._probe_now = Event()
-        self._asking_health: list[tuple[_Link, int]] = []
+        self._health_requests: list[tuple[_Link, int]] = []
         self._lock = Lock()
         self._waiting = 0
         self._workers = ThreadPoolExecutor(WORKERS, "api")
@@ -142,7 +141,7 @@ class HttpSupervisor:
                 link.connection.shutdown(socket.SHUT_WR)
         for thread in self._threads:
             if thread.is_alive():
-                thread.join(STOP_S)
+                thread.join(STOP_TIMEOUT_S)
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._listener.close()
 
@@ -151,62 +150,62 @@ class HttpSupervisor:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                why = self._serve_once()
+                reason = self._serve_once()
             except Exception as error:  # noqa: BLE001 - if this thread ended, there would be no API
-                why = f"its process could not be served: {type(error).__name__}: {error}"
+                reason = f"its process could not be served: {type(error).__name__}: {error}"
             self.ready = False
             if not self._stopping.is_set():
-                self._say(f"HTTP API: {why}; restarting in {AGAIN_S:g} s\n")
-                self._stopping.wait(AGAIN_S)
+                self._say(f"HTTP API: {reason}; restarting in {RESTART_DELAY_S:g} s\n")
+                self._stopping.wait(RESTART_DELAY_S)
 
     def _serve_once(self) -> str:
         """Serve one run of the other process; return why it ended."""
-        here, there = socket.socketpair()
-        with here, there:
-            here.settimeout(TURN_S)
-            process = self._started(there)
+        own_end, other_end = socket.socketpair()
+        with own_end, other_end:
+            own_end.settimeout(TURN_S)
+            process = self._start_process(other_end)
             self.starts += 1
-            there.close()
-            self._link = link = _Link(here)
+            other_end.close()
+            self._link = link = _Link(own_end)
             try:
-                why = self._converse(link, process)
+                reason = self._receive_requests(link, process)
             finally:
                 self._link = None
                 self._end(process)
-        return why
+        return reason
 
-    def _started(self, there: socket.socket) -> "subprocess.Popen[bytes]":
-        files = (self._listener.fileno(), there.fileno())
+    def _start_process(self, other_end: socket.socket) -> "subprocess.Popen[bytes]":
+        files = (self._listener.fileno(), other_end.fileno())
         command = [sys.executable, "-P", "-m", _PROCESS, *map(str, files), *self._certificate]
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         return subprocess.Popen(  # noqa: S603 - this program itself
-            command, pass_fds=files, stdin=subprocess.DEVNULL, env=kept, start_new_session=True
+            command, pass_fds=files, stdin=subprocess.DEVNULL, env=environment, start_new_session=True
         )
 
-    def _converse(self, link: _Link, process: "subprocess.Popen[bytes]") -> str:
+    def _receive_requests(self, link: _Link, process: "subprocess.Popen[bytes]") -> str:
         frames = Frames(MAX_REQUEST)
-        quiet = 0
+        silent_turns = 0
         while True:
             try:
                 data = link.connection.recv(65_536)
             except TimeoutError:
-                quiet += 1
-                if quiet > SILENT_TURNS:
+                silent_turns += 1
+                if silent_turns > SILENT_TURNS:
                     return "its process stopped responding"
                 continue
             except OSError as error:
                 return f"nothing could be received from its process: {error.strerror}"
             if not data:
-                code = self._code_of(process)
+                code = self._exit_code(process)
                 return f"its process ended ({code})"
-            quiet = 0
+            silent_turns = 0
             try:
                 for number, payload in frames.feed(data):
                     self._receive(link, number, payload)
             except (Broken, msgspec.MsgspecError) as error:
                 return f"its process sent something that is not a request ({error})"
 
-    def _code_of(self, process: "subprocess.Popen[bytes]") -> str:
+    def _exit_code(self, process: "subprocess.Popen[bytes]") -> str:
         with suppress(subprocess.TimeoutExpired):
             return f"exit {process.wait(TURN_S)}"
         return "it closed its channel"
@@ -214,7 +213,7 @@ class HttpSupervisor:
     def _end(self, process: "subprocess.Popen[bytes]") -> None:
         with suppress(subprocess.TimeoutExpired):
             if self._stopping.is_set():
-                process.wait(STOP_S / 2)
+                process.wait(STOP_TIMEOUT_S / 2)
         if process.poll() is None:
             process.kill()
         process.wait()
@@ -252,11 +251,11 @@ class HttpSupervisor:
         link.answer(number, answer)
 
     def _queue_health(self, link: _Link, number: int) -> None:
-        if self._engine.trouble is not None:
-            link.answer(number, out_of_reach(self._engine.trouble))
+        if self._engine.write_fault is not None:
+            link.answer(number, database_refusal(self._engine.write_fault))
             return
         with self._lock:
-            self._asking_health.append((link, number))
+            self._health_requests.append((link, number))
         self._probe_now.set()
 
     # --- the database ---
@@ -264,23 +263,23 @@ class HttpSupervisor:
     def _probe(self) -> None:
         """Test writing at intervals, so that a stalled or read-only database is detected before a bet."""
         while not self._stopping.is_set():
-            self._probe_now.wait(PROBE_S)
+            self._probe_now.wait(PROBE_INTERVAL_S)
             self._probe_now.clear()
             with self._lock:
-                asking, self._asking_health = self._asking_health, []
-            answer: HttpAnswer | Literal["well"] = "well"
+                asking, self._health_requests = self._health_requests, []
+            answer: HttpAnswer | None = None
             try:
                 self._engine.probe()
                 self.probes += 1
-                self._pruning.look()
-            except OutOfReach as error:
-                answer = out_of_reach(error)
+                self._pruning.prune_if_due()
+            except DatabaseUnavailable as error:
+                answer = database_refusal(error)
             except Exception as error:  # noqa: BLE001 - if this thread ended, health would no longer be reported
                 self._say(f"settlement: the database could not be tested: {type(error).__name__}: {error}\n")
                 answer = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:
                 link.answer(
-                    number, self._requests.answer(HttpRequest(do="health")) if answer == "well" else answer
+                    number, self._requests.answer(HttpRequest(do="health")) if answer is None else answer
                 )
 
 

@@ -9,7 +9,14 @@ from sqlalchemy import select, update
 from controller.model.outcomes import Bets, Outcome
 from controller.settlement.book import RawRequest
 from controller.settlement_service import schema
-from controller.settlement_service.book import CORRECTIONS, RESULTS, Contradiction, Misread, ReceivedAt, Step
+from controller.settlement_service.book import (
+    CORRECTIONS,
+    RESULTS,
+    Contradiction,
+    ReceivedAt,
+    Step,
+    UnknownRequest,
+)
 from controller.settlement_service.deliveries import (
     AcknowledgedDelivery,
     Answer,
@@ -58,7 +65,7 @@ class Intake:
             work.alarm(table.name, "seal_wrong", outcome)
             return [_rejected(delivery, "seal_wrong", outcome)]
         if outcome.seq < table.next_seq:
-            return [self._again(work, table, delivery, outcome)]
+            return [self._acknowledge_again(work, table, delivery, outcome)]
         if outcome.seq > table.next_seq:
             return [self._hold(work, table, delivery, outcome)]
         answers = [self._apply(work, table, delivery, outcome)]
@@ -79,14 +86,16 @@ class Intake:
         )
         work.store_state(table.name, table.row())
 
-    def _again(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
+    def _acknowledge_again(
+        self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome
+    ) -> Answer:
         """Acknowledge an outcome that was applied before; a different one with its number is a conflict."""
         known = work.chain_of(table.name, outcome.seq)
         if known == delivery.chain:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
         if known is None:
-            says = f"outcome {outcome.id} is older than the first that this table was enrolled with"
-            return _rejected(delivery, "before_enrolment", says)
+            reason = f"outcome {outcome.id} is older than the first that this table was enrolled with"
+            return _rejected(delivery, "before_enrolment", reason)
         return self._conflict(work, table, delivery, outcome, known)
 
     def _hold(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
@@ -96,8 +105,8 @@ class Intake:
         held = sum(len(kept.payload) for kept, _ in table.early.values())
         full = len(table.early) >= self._policies.hold or held + len(delivery.payload) > MAX_HELD_BYTES
         if waiting is None and full:
-            says = f"{len(table.early)} outcomes wait for outcome {table.next_seq}; send that one"
-            return _rejected(delivery, "hold_full", says)
+            reason = f"{len(table.early)} outcomes wait for outcome {table.next_seq}; send that one"
+            return _rejected(delivery, "hold_full", reason)
         table.early[outcome.seq] = delivery, outcome
         return HeldDelivery(table.name, outcome.seq, table.next_seq)
 
@@ -107,11 +116,11 @@ class Intake:
         """Halt at a second outcome with the same number and a valid signature (a cloned table or old
         journal).
         """
-        says = (
+        reason = (
             f"outcome {outcome.seq} came with chain hash {delivery.chain} and with {known}, both signed by "
             "the table's key: find the second table or the restored journal, then release the table"
         )
-        return self._halt(work, table, delivery, "outcome_conflict", says)
+        return self._halt(work, table, delivery, "outcome_conflict", reason)
 
     def _apply(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
         try:
@@ -119,9 +128,9 @@ class Intake:
             step = self._step_of(work, table, outcome)
             if step is not None:
                 self._step(work, table, step)
-        except (Contradiction, Misread) as error:
-            says = f"outcome {outcome.id} does not fit the wager book: {error}"
-            return self._halt(work, table, delivery, "state_differs", says)
+        except (Contradiction, UnknownRequest) as error:
+            reason = f"outcome {outcome.id} does not fit the wager book: {error}"
+            return self._halt(work, table, delivery, "state_differs", reason)
         table.follow_bets(outcome)
         work.store_round_times(table.name, table.round, delivery.event.session, outcome)
         table.next_seq += 1
@@ -130,12 +139,12 @@ class Intake:
         return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
 
     def _halt(
-        self, work: Work, table: EnrolledTable, delivery: Delivery, code: RefusalCode, says: str
+        self, work: Work, table: EnrolledTable, delivery: Delivery, code: RefusalCode, reason: str
     ) -> RejectedDelivery:
-        table.halted = says
-        work.alarm(table.name, code, says)
-        work.halted(table.name, says)
-        return _rejected(delivery, code, says)
+        table.halted = reason
+        work.alarm(table.name, code, reason)
+        work.halt(table.name, reason)
+        return _rejected(delivery, code, reason)
 
     def _step(self, work: Work, table: EnrolledTable, step: Step) -> None:
         booked = table.book.apply(step)
@@ -156,11 +165,11 @@ class Intake:
             return
         self._step(work, table, Step(n=table.book.last_n + 1, kind="struck", strikes=strikes))
         work.store_last_bet(table.name, closed, table.book.last_received(closed))
-        says = (
+        reason = (
             f"round {closed.round}: {len(strikes)} wagers or changes were withdrawn: the table received them"
             " after bets had closed, which its sensors reported late; see its fault `readings_late`"
         )
-        work.alarm(table.name, "bets_struck", says)
+        work.alarm(table.name, "bets_struck", reason)
 
     def _step_of(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step | None:
         """Return an outcome's step of the wager book; None if it has none."""
@@ -256,5 +265,5 @@ def _corrects(outcome: Outcome) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def _rejected(delivery: Delivery, code: RefusalCode, says: str) -> RejectedDelivery:
-    return RejectedDelivery(delivery.table, code, says)
+def _rejected(delivery: Delivery, code: RefusalCode, reason: str) -> RejectedDelivery:
+    return RejectedDelivery(delivery.table, code, reason)

@@ -46,7 +46,7 @@ class EngineKey(NamedTuple):
 
 
 def key_path(database: str) -> Path:
-    """Return the path of an engine's key: `settlement.key` beside an SQLite file, else in /var/lib/table."""
+    """Return the path of an engine's key: `settlement.key` next to an SQLite file, else in /var/lib/table."""
     try:
         url = make_url(database)
     except ArgumentError:
@@ -77,12 +77,13 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
             "key_unusable", str(path), fault.found, "the settlement engine's key"
         ) from fault
     except OSError as error:
-        found = error.strerror or str(error)
-        raise SettlementFault("key_unusable", str(path), found, "a writable folder") from error
+        found = f"a file that can't be written ({error.strerror or error})"
+        expected = "a folder that this user can write"
+        raise SettlementFault("key_unusable", str(path), found, expected) from error
 
 
 def rotate(path: Path) -> EngineKey:
-    """Replace the key with a new one, signed by the old one, which is kept beside it as `.before`.
+    """Replace the key with a new one, signed by the old one, which is kept next to it as `.before`.
 
     If it is interrupted, the next call continues where it stopped; an engine that starts in between has one
     of the two keys.
@@ -102,8 +103,9 @@ def rotate(path: Path) -> EngineKey:
     except JournalFault as fault:
         raise SettlementFault("key_unusable", str(path), fault.found, fault.expected) from fault
     except OSError as error:
-        found = error.strerror or str(error)
-        raise SettlementFault("key_unusable", str(path), found, "a writable folder") from error
+        found = f"a file that can't be written ({error.strerror or error})"
+        expected = "a folder that this user can write"
+        raise SettlementFault("key_unusable", str(path), found, expected) from error
 
 
 def _rotate(path: Path) -> EngineKey:
@@ -162,7 +164,7 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
     Lines of an interrupted rotation belong to another key and are skipped, as is anything that does not
     follow from the line before.
     """
-    file = _endorsement_of(path)
+    file = _endorsement_path(path)
     try:
         lines = file.read_text(encoding="ascii").splitlines() if file.exists() else []
     except ValueError:
@@ -185,12 +187,12 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
 
 def _names_its_key(path: Path) -> bool:
     """Return whether the endorsement names its key: otherwise it may belong to an earlier rotation."""
-    file = _endorsement_of(path)
+    file = _endorsement_path(path)
     return file.exists() and b" " in file.read_bytes().strip()
 
 
 def _write_handovers(path: Path, *handovers: _Handover) -> None:
-    file = _endorsement_of(path)
+    file = _endorsement_path(path)
     draft = file.with_name(file.name + ".new")
     draft.unlink(missing_ok=True)
     with draft.open("x", encoding="ascii") as stream:  # never through a symbolic link
@@ -200,5 +202,5 @@ def _write_handovers(path: Path, *handovers: _Handover) -> None:
     draft.replace(file)
 
 
-def _endorsement_of(path: Path) -> Path:
+def _endorsement_path(path: Path) -> Path:
     return path.with_suffix(".endorsed")

@@ -30,7 +30,7 @@ CAGE = "cage"
 
 
 class Unbalanced(Exception):
-    """A movement would create or lose money: a defect; it is not booked."""
+    """A movement would create or lose money, which is a bug; it is not booked."""
 
 
 def player_account(player: str) -> str:

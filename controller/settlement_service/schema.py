@@ -212,8 +212,10 @@ def version_of(connection: Connection, where: str) -> int:
     found = inspect(connection).get_table_names()
     if versions.name not in found:
         if found:
-            says = f"tables of another program ({', '.join(sorted(found)[:3])})"
-            raise SettlementFault("not_settlement", where, says, "an empty database or a settlement database")
+            found_text = f"tables of another program ({', '.join(sorted(found)[:3])})"
+            raise SettlementFault(
+                "not_settlement", where, found_text, "an empty database or a settlement database"
+            )
         return 0
     version: int = connection.execute(select(versions.c.version)).scalar_one()
     if version > len(MIGRATIONS):

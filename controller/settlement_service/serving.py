@@ -8,7 +8,7 @@ from controller.model.tables import MqttSettings
 from controller.settlement_service.channel import BrokerState
 from controller.settlement_service.consuming import Broker, Clock, Say
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.http_supervisor import STOP_S, HttpSupervisor
+from controller.settlement_service.http_supervisor import STOP_TIMEOUT_S, HttpSupervisor
 from controller.settlement_service.key import EngineKey
 
 TURN_S = 0.5
@@ -46,7 +46,7 @@ def serve(
         serving.host,
         serving.port,
         certificate=serving.certificate,
-        broker=lambda: _state_of(broker),
+        broker=lambda: _broker_state(broker),
     )
     thread = Thread(target=broker.run, args=(stop,), name="broker", daemon=True) if broker else None
     try:
@@ -59,7 +59,7 @@ def serve(
         stop.set()
         http.stop()
         if thread is not None:
-            thread.join(STOP_S)
+            thread.join(STOP_TIMEOUT_S)
 
 
 def _supervise(
@@ -74,13 +74,11 @@ def _supervise(
     ready = False
     before = _turns(http, broker)
     while not stop.wait(TURN_S):
-        database = "written" if engine.trouble is None else f"NOT WRITTEN ({engine.trouble})"
-        status = (
-            f"STATUS=HTTP API {'answers' if http.ready else 'starts'}, broker: {_state_of(broker)}, "
-            f"database: {database}"
-        )
+        database = "written" if engine.write_fault is None else f"NOT WRITTEN ({engine.write_fault})"
+        api = "responds" if http.ready else "is starting"
+        status = f"STATUS=HTTP API {api}, broker: {_broker_state(broker)}, database: {database}"
         if not ready:
-            ready = http.ready and _state_of(broker) != "away"
+            ready = http.ready and _broker_state(broker) != "away"
             notify("READY=1" if ready else f"EXTEND_TIMEOUT_USEC={START_S}000000", status)
         now = _turns(http, broker)
         if all(turned > earlier for turned, earlier in zip(now, before, strict=True)):
@@ -94,7 +92,7 @@ def _turns(http: HttpSupervisor, broker: Broker | None) -> tuple[int, ...]:
     return (http.beats, http.probes, *(() if broker is None else (broker.turns,)))
 
 
-def _state_of(broker: Broker | None) -> BrokerState:
+def _broker_state(broker: Broker | None) -> BrokerState:
     if broker is None:
         return "none"
     return "connected" if broker.ready else "away"

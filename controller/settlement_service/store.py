@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.faults import DatabaseUnavailable, SettlementFault
 from controller.settlement_service.schema import migrate, version_of, versions
 
 MIN_BYTES = 1_048_576
@@ -58,10 +58,10 @@ class DatabaseFile:
         self._log_identity = log
         return None
 
-    def trouble(self) -> str | None:
+    def find_fault(self) -> str | None:
         """Return why writes fail or will be lost; None if no reason is known."""
-        if (gone := self.loss()) is not None:
-            return gone
+        if (loss := self.loss()) is not None:
+            return loss
         try:
             disk = os.statvfs(self._path)
         except OSError as error:
@@ -75,20 +75,20 @@ class DatabaseFile:
 
 
 def _identity_of(path: Path) -> tuple[int, int]:
-    there = path.stat()
-    return there.st_dev, there.st_ino
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
-PATIENCE_S = 0.5
-"""How long to wait for another owner to release the database."""
-CONNECT_S = 3
-"""How long PostgreSQL may take to accept a connection."""
-ANSWER_S = 5.0
-"""How long one statement may take."""
-SLOW_ANSWER_S = 600.0
-"""How long a statement of a proof or a migration may take."""
+LOCK_TIMEOUT_S = 0.5
+"""Maximum time to wait for another owner to release the database."""
+CONNECT_TIMEOUT_S = 3
+"""Maximum time that PostgreSQL may take to accept a connection."""
+STATEMENT_TIMEOUT_S = 5.0
+"""Maximum time that one statement may take."""
+SLOW_STATEMENT_TIMEOUT_S = 600.0
+"""Maximum time that a statement of a proof or a migration may take."""
 _SOCKET = {
-    "tcp_user_timeout": round(ANSWER_S * 1000),
+    "tcp_user_timeout": round(STATEMENT_TIMEOUT_S * 1000),
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 2,
@@ -119,7 +119,7 @@ class Store:
         self._connection: Connection | None = None
         self._wrote = False
         self._file: DatabaseFile | None = None
-        self.trouble: str | None = None
+        self.write_fault: str | None = None
         """Why the last write or connection failed; None once a write succeeds again."""
         try:
             parsed = make_url(url)
@@ -129,7 +129,7 @@ class Store:
             self._engine = create_engine(
                 parsed.set(drivername=driver),
                 poolclass=NullPool,
-                connect_args={"timeout": PATIENCE_S} if sqlite else _postgres_limits(parsed, owner=owner),
+                connect_args={"timeout": LOCK_TIMEOUT_S} if sqlite else _postgres_limits(parsed, owner=owner),
             )
         except (ArgumentError, NoSuchModuleError) as error:
             expected = "a URL such as sqlite:///settlement.db or postgresql://host/name"
@@ -138,14 +138,14 @@ class Store:
         if self.sqlite:
             _prepare_sqlite(self._engine)
         else:
-            _limit_waits(self._engine, self._answer_s)
+            _limit_waits(self._engine, self._statement_timeout_s)
         event.listen(self._engine, "after_cursor_execute", self._note_write)
 
     def open(self) -> None:
         """Connect, lock the database for this engine, and migrate its layout.
 
         Raises:
-            OutOfReach: it does not answer.
+            OutOfReach: it does not respond.
             SettlementFault: another engine owns it, or it is not a settlement database.
         """
         with self.transaction() as connection:
@@ -166,7 +166,7 @@ class Store:
     def transaction(self) -> Iterator[Connection]:
         """Yield the connection within a transaction; it is committed at the end, or not at all.
 
-        Raises OutOfReach if the database does not answer; if that happens at the end, the transaction may
+        Raises OutOfReach if the database does not respond; if that happens at the end, the transaction may
         have been committed.
         """
         try:
@@ -178,13 +178,13 @@ class Store:
             self._check_kept()
         except DBAPIError as error:
             self.close()
-            self.trouble = f"{self.where}: {_first_line(error)}"
-            raise OutOfReach(self.trouble) from error
-        except OutOfReach as error:
-            self.trouble = str(error)
+            self.write_fault = f"{self.where}: {_first_line(error)}"
+            raise DatabaseUnavailable(self.write_fault) from error
+        except DatabaseUnavailable as error:
+            self.write_fault = str(error)
             raise
         if self._wrote:
-            self.trouble = None
+            self.write_fault = None
 
     def prove_writable(self, connection: Connection) -> None:
         """Test writing within the caller's transaction; undo the write if the last real one succeeded.
@@ -193,14 +193,14 @@ class Store:
         must also allocate space, since with a full disk it can still update a row in place. For an SQLite
         file the disk is checked as well, since an undone write never reaches it.
         """
-        if self._file is not None and (found := self._file.trouble()) is not None:
-            raise OutOfReach(f"{self.where}: {found}")
+        if self._file is not None and (found := self._file.find_fault()) is not None:
+            raise DatabaseUnavailable(f"{self.where}: {found}")
         with connection.begin_nested() as point:
             connection.execute(update(versions).values(version=versions.c.version))
-            if self.trouble is None:
+            if self.write_fault is None:
                 point.rollback()
                 self._wrote = False
-        if self.trouble is not None and not self.sqlite:
+        if self.write_fault is not None and not self.sqlite:
             with connection.begin_nested() as point:
                 connection.execute(_NEEDS_ROOM)
                 point.rollback()
@@ -217,10 +217,10 @@ class Store:
     def _check_kept(self) -> None:
         """Raise OutOfReach if the transaction was written to a file that has been deleted or replaced."""
         if self._wrote and self._file is not None and (found := self._file.loss()) is not None:
-            raise OutOfReach(f"{self.where}: {found}")
+            raise DatabaseUnavailable(f"{self.where}: {found}")
 
-    def _answer_s(self) -> float:
-        return ANSWER_S if self._owner and self._opened else SLOW_ANSWER_S
+    def _statement_timeout_s(self) -> float:
+        return STATEMENT_TIMEOUT_S if self._owner and self._opened else SLOW_STATEMENT_TIMEOUT_S
 
     def _note_write(
         self, _connection: object, _cursor: object, statement: str, *_of_the_statement: object
@@ -231,17 +231,17 @@ class Store:
         if self._connection is not None:
             return self._connection
         if self._file is not None and (found := self._file.loss()) is not None:
-            raise OutOfReach(f"{self.where}: {found}")  # SQLite would create a new file.
+            raise DatabaseUnavailable(f"{self.where}: {found}")  # SQLite would create a new file.
         try:
             connection = self._engine.connect()
             if self._owner and not self.sqlite:
                 _take_lock(connection)
         except DBAPIError as error:
-            said = _first_line(error)
-            if _held(error) and not self._opened:
-                raise _owned(self.where) from error
+            message = _first_line(error)
+            if _is_locked(error) and not self._opened:
+                raise _in_use_fault(self.where) from error
             # The engine's own lost connection may still hold the database.
-            raise OutOfReach(f"{self.where}: {said}") from error
+            raise DatabaseUnavailable(f"{self.where}: {message}") from error
         self._connection = connection
         return connection
 
@@ -270,25 +270,25 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
     The server ends an owner's statement before this side stops waiting for it, so that no session keeps the
     lock.
     """
-    idle = f"-c idle_in_transaction_session_timeout={round(ANSWER_S * 2000)}"
+    idle = f"-c idle_in_transaction_session_timeout={round(STATEMENT_TIMEOUT_S * 2000)}"
     if owner:
-        idle += f" -c statement_timeout={round(ANSWER_S * 800)}"
+        idle += f" -c statement_timeout={round(STATEMENT_TIMEOUT_S * 800)}"
     return {
-        "connect_timeout": CONNECT_S,
+        "connect_timeout": CONNECT_TIMEOUT_S,
         **_SOCKET,
         "options": f"{url.query.get('options', '')} {idle}".strip(),
     }
 
 
-def _limit_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
-    """Limit the waits for a server that does not answer; its own limits do not help once it is stopped."""
+def _limit_waits(engine: Engine, timeout_s: Callable[[], float]) -> None:
+    """Limit the waits for a server that does not respond; its own limits do not help once it is stopped."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 
     class Bounded(Psycopg[Any]):
         def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
             try:
-                return super().wait(gen, interval, answer_s() if timeout is None else timeout)
+                return super().wait(gen, interval, timeout_s() if timeout is None else timeout)
             except OperationalError:
                 self.close()
                 raise
@@ -302,22 +302,22 @@ def _take_lock(connection: Connection) -> None:
     """Acquire the engine's lock; wait a moment for an owner that has just been stopped to release it."""
     try:
         with connection.begin():
-            connection.execute(text(f"SET LOCAL lock_timeout = {round(PATIENCE_S * 1000)}"))
+            connection.execute(text(f"SET LOCAL lock_timeout = {round(LOCK_TIMEOUT_S * 1000)}"))
             connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
     except DBAPIError:
         connection.close()
         raise
 
 
-def _held(error: DBAPIError) -> bool:
+def _is_locked(error: DBAPIError) -> bool:
     """Return whether another owner holds the database."""
     state = getattr(error.orig, "sqlstate", None)
     return state == _LOCK_NOT_AVAILABLE or "database is locked" in str(error.orig)
 
 
-def _owned(where: str) -> SettlementFault:
+def _in_use_fault(where: str) -> SettlementFault:
     expected = "no other settlement engine or command on this database; stop that one first"
-    return SettlementFault("database_owned", where, "it is in use", expected)
+    return SettlementFault("database_owned", where, "a database in use", expected)
 
 
 def _first_line(error: DBAPIError) -> str:

@@ -19,7 +19,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, selec
 from controller.journal.keys import PublicKey
 from controller.settlement_service import schema
 from controller.settlement_service.account_requests import was_refused
-from controller.settlement_service.book import Anchor, Contradiction, Misread, TableBook
+from controller.settlement_service.book import Anchor, Contradiction, TableBook, UnknownRequest
 from controller.settlement_service.deliveries import read, verified_outcome
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.enrolled_table import Games, steps_after
@@ -162,15 +162,15 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
         try:
             for step in steps_after(connection, table.name, 0):
                 moved.add(book.apply(step).movement)
-        except (Contradiction, Misread, AssertionError) as error:
+        except (Contradiction, UnknownRequest, AssertionError) as error:
             yield f"table {table.name}: step {book.last_n + 1} can't be replayed: {error}"
             continue
-        again = dict(moved.legs())
-        for account in sorted(booked.keys() | again.keys()):
-            if booked.get(account, 0) != again.get(account, 0):
+        replayed = dict(moved.legs())
+        for account in sorted(booked.keys() | replayed.keys()):
+            if booked.get(account, 0) != replayed.get(account, 0):
                 yield (
                     f"table {table.name}: {account} moved by {booked.get(account, 0)} cents, "
-                    f"in the replay by {again.get(account, 0)}"
+                    f"in the replay by {replayed.get(account, 0)}"
                 )
 
 
@@ -179,14 +179,14 @@ KEEP_DAYS = 30
 investigating a complaint."""
 SLICE = 500
 """Rows examined per transaction, which delays bets by a few milliseconds."""
-EVERY = 10
-"""Calls of `look` per slice: at two calls per second 100 rows per second are examined, more than are
+CALLS_PER_SLICE = 10
+"""Calls of `prune_if_due` per slice: at two calls per second 100 rows per second are examined, more than are
 added.
 """
 _KEEP_US = KEEP_DAYS * 86_400_000_000
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _StoredRequest(msgspec.Struct, frozen=True):
     """The fields of a request that matter here."""
 
     do: str
@@ -194,7 +194,7 @@ class _Asked(msgspec.Struct, frozen=True):
     id: str = ""
 
 
-_read_asked = msgspec.json.Decoder(_Asked).decode
+_read_request = msgspec.json.Decoder(_StoredRequest).decode
 _CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
 
 
@@ -207,10 +207,10 @@ class Pruning:
         self._after = ("", "")
         self._calls = 0
 
-    def look(self) -> None:
-        """Drop old answers in the next slice, at every `EVERY`th call. Raises OutOfReach."""
+    def prune_if_due(self) -> None:
+        """Drop old answers in the next slice, at every `CALLS_PER_SLICE`-th call. Raises OutOfReach."""
         self._calls += 1
-        if self._calls % EVERY == 0:
+        if self._calls % CALLS_PER_SLICE == 0:
             self.drop_slice()
 
     def drop_slice(self) -> int:
@@ -235,12 +235,12 @@ class Pruning:
 
     def _can_be_dropped(self, work: Work, text: str, answer: str) -> bool:
         """Return whether a request can't be granted again even without its stored answer."""
-        asked = _read_asked(text)
-        if asked.do != "bet" and asked.do not in _CHANGES:
+        request = _read_request(text)
+        if request.do != "bet" and request.do not in _CHANGES:
             return False
         if was_refused(answer):
             return True
-        if not work.had_wager(asked.table, asked.id):
+        if not work.had_wager(request.table, request.id):
             return False
-        table = self._engine.table(work, asked.table)
-        return asked.do == "bet" or (table is not None and table.book.wager(asked.id) is None)
+        table = self._engine.table(work, request.table)
+        return request.do == "bet" or (table is not None and table.book.wager(request.id) is None)

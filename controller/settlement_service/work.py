@@ -102,7 +102,7 @@ class Work:
         self._had: dict[tuple[str, str], bool] = {}
         self._wagers: dict[tuple[str, str], Row] = {}
         self._superseded: list[Row] = []
-        self._stands: dict[str, Row] = {}
+        self._states: dict[str, Row] = {}
         self._halted: list[Row] = []
         self._struck: list[Row] = []
         self._chains: dict[tuple[str, int], str] = {}
@@ -195,7 +195,7 @@ class Work:
         self.add(schema.steps, table_name=table, n=step.n, body=encode(step).decode())
         if booked.supersedes_from is not None:
             self._supersede(table, booked.supersedes_from, step.n)
-        for line, answer in enumerate(_of_wagers(booked.lines)):
+        for line, answer in enumerate(_wager_answers(booked.lines)):
             named = _named(answer.line)
             self.add(
                 schema.results,
@@ -230,15 +230,15 @@ class Work:
     @property
     def touched(self) -> tuple[str, ...]:
         """The tables whose book or outcomes this work has changed."""
-        return tuple(self._stands)
+        return tuple(self._states)
 
     def store_state(self, table: str, row: Row) -> None:
         """Store a table's state; the last call in the transaction counts."""
-        self._stands[table] = {"t": table, **row}
+        self._states[table] = {"t": table, **row}
 
-    def halted(self, table: str, says: str) -> None:
+    def halt(self, table: str, reason: str) -> None:
         """Halt a table; the rest of its state remains as stored."""
-        self._halted.append({"t": table, "halted": says})
+        self._halted.append({"t": table, "halted": reason})
 
     def store_bet_time(self, statement: OpenStatement, heard_us: int) -> None:
         """Store when the table received a granted wager or change."""
@@ -274,7 +274,7 @@ class Work:
         query = select(alarms.c.id).where(alarms.c.table_name == table, alarms.c.cleared_us.is_(None))
         return self.connection.execute(query).first() is not None
 
-    def alarm(self, table: str, code: str, says: str) -> None:
+    def alarm(self, table: str, code: str, message: str) -> None:
         """Raise an alarm, unless the same one is already raised."""
         alarms = schema.alarms
         query = select(alarms.c.id).where(
@@ -284,7 +284,7 @@ class Work:
         if raised or self.connection.execute(query).first():
             return
         self.add(
-            alarms, id=self._numbers.alarm, table_name=table, code=code, says=says, raised_us=self.now_us
+            alarms, id=self._numbers.alarm, table_name=table, code=code, says=message, raised_us=self.now_us
         )
         self._numbers.alarm += 1
 
@@ -312,8 +312,8 @@ class Work:
             self.connection.execute(_PUT_ROUND, self._rounds)
         if self._struck:
             self.connection.execute(_STRIKE_ROUND, self._struck)
-        if self._stands:
-            self.connection.execute(_PUT_TABLE, list(self._stands.values()))
+        if self._states:
+            self.connection.execute(_PUT_TABLE, list(self._states.values()))
         if self._halted:
             self.connection.execute(_HALT_TABLE, self._halted)
 
@@ -323,7 +323,7 @@ def _after(connection: Connection, table: Table) -> int:
     return last + 1
 
 
-def _of_wagers(lines: Iterable[StepAnswer]) -> list[StepAnswer]:
+def _wager_answers(lines: Iterable[StepAnswer]) -> list[StepAnswer]:
     return [answer for answer in lines if isinstance(_id_of(answer.line), str)]
 
 

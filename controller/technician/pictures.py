@@ -56,24 +56,24 @@ def picture_of(journal: Path, number: int) -> Drawn:
         JournalFault: the journal has no such attempt, or can't be read.
     """
     # Reading a journal needs the extra `journal`; explaining a log does not.
-    from controller.journal.contents import outcome_of, unpack  # noqa: PLC0415 - needs the extra journal
+    from controller.journal.contents import decode_outcome, unpack  # noqa: PLC0415 - needs the extra journal
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
     from controller.journal.reading import Reader  # noqa: PLC0415 - needs the extra journal
-    from controller.journal.recall import find_attempt, judged_of  # noqa: PLC0415 - needs the extra journal
+    from controller.journal.recall import build_judged, find_attempt  # noqa: PLC0415 - needs the extra journal
 
     with Reader(journal) as reader:
         found = find_attempt(reader, number)
         identity = reader.identity_at(found.rows[0].n)
     if identity is None:
         raise JournalFault("journal_not_one", journal, "an outcome before any session", "a session before it")
-    outcomes = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
+    outcomes = tuple(decode_outcome(row.body) for row in found.rows if row.body is not None)
     judged_outcomes = [
         (outcomes[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None
     ]
     if not judged_outcomes:
         return Drawn()
-    closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
-    judged = judged_of(judged_outcomes[-1][0], unpack(judged_outcomes[-1][1]))
+    closed = None if found.closed is None or found.closed.body is None else decode_outcome(found.closed.body)
+    judged = build_judged(judged_outcomes[-1][0], unpack(judged_outcomes[-1][1]))
     exhibit = Exhibit(identity.setup, found.number, outcomes, closed, judged)
     pictures = tuple(
         PictureFile(reading.die, reading.pictures)

@@ -12,7 +12,7 @@ from controller.app.options import Options
 from controller.app.publishing import EngineMaker
 from controller.app.running import RunningTable
 from controller.journal.chain import Row, WallTime
-from controller.journal.contents import outcome_of
+from controller.journal.contents import decode_outcome
 from controller.journal.reading import Reader
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading
@@ -92,7 +92,7 @@ class House:
 
     def outcomes(self) -> list[Outcome]:
         """Read the journal's outcomes."""
-        return [outcome_of(row.body) for row in self.rows() if row.seq is not None and row.body]
+        return [decode_outcome(row.body) for row in self.rows() if row.seq is not None and row.body]
 
     def types(self) -> list[str]:
         """Return the types of the journal's outcomes."""

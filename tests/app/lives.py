@@ -17,7 +17,7 @@ from controller.journal.contents import (
     After,
     AttemptBegun,
     Identity,
-    outcome_of,
+    decode_outcome,
 )
 from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key
@@ -151,7 +151,7 @@ class Lives:
         links = [row.link for row in rows]
         assert links[: len(self.links)] == self.links, "rows written before have changed or are missing"
         self.links = links
-        outcomes = [(row, outcome_of(row.body)) for row in rows if row.seq is not None and row.body]
+        outcomes = [(row, decode_outcome(row.body)) for row in rows if row.seq is not None and row.body]
         assert [outcome.seq for _, outcome in outcomes] == list(range(1, len(outcomes) + 1))
         self._check_published(outcomes)
         self._check_ids(rows)
@@ -196,7 +196,7 @@ class Lives:
                 assert identity.session == session + 1
                 session = identity.session
             elif row.seq is not None and row.body:
-                assert outcome_of(row.body).id == f"{self.name}/{session}/{row.seq}"
+                assert decode_outcome(row.body).id == f"{self.name}/{session}/{row.seq}"
 
     def _check_state(self, rows: list[Row], recovered: Recovered) -> None:
         """Run the engine on what was fed: the journal holds its first outcomes, and the matching state."""
@@ -205,7 +205,7 @@ class Lives:
         if unlocked is None:
             return
         setup = _setup_before(rows[start:unlocked])
-        published = [outcome_of(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
+        published = [decode_outcome(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
         stands = _Model(setup, self._fed).up_to(published)
         assert (recovered.state, recovered.first) in stands, (
             f"the journal stands at {recovered.state} {recovered.first}, the engine at one of {stands}"
@@ -323,7 +323,7 @@ def _in_flight(rows: list[Row]) -> list[tuple[str, int]]:
             begun = msgspec.json.decode(row.body, type=AttemptBegun)
             open_now[begun.attempt, begun.number] = None
         elif row.seq is not None and row.body:
-            data = outcome_of(row.body).data
+            data = decode_outcome(row.body).data
             for word in ATTEMPT_KINDS:
                 open_now.pop((word, getattr(data, word, 0)), None)
     return list(open_now)
@@ -334,7 +334,7 @@ def _reviews(rows: list[Row]) -> list[tuple[str, int]]:
     for row in rows:
         if row.name.endswith(".review") and row.body:
             word = row.name.partition(".")[0]
-            data = outcome_of(row.body).data
+            data = decode_outcome(row.body).data
             assert [reason.code for reason in getattr(data, "reasons", ())] == ["power_lost"]
             found.append((word, getattr(data, word)))
     return found

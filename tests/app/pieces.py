@@ -11,7 +11,7 @@ from controller.journal.contents import SESSION_STARTED, After, Identity, canoni
 from controller.machines.setup import Setup
 from controller.model.outcomes import Outcome
 from controller.replay.log import open_log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.replay.source import Source
 
 
@@ -33,7 +33,7 @@ def replayed(folder: Path, setup: Setup) -> list[bytes]:
     for path in sorted(folder.glob(f"{setup.table}-{int(setup.session):06d}-*.jsonl.gz")):
         with open_log(str(path)) as log:
             assert log.header.rules is not None
-            alone = setup_of(log.header, log.header.rules, log.name)
+            alone = build_setup(log.header, log.header.rules, log.name)
             outcomes = [effect for effect in replay(log, alone) if isinstance(effect, Outcome)]
             if log.truncated and outcomes and _power_lost(outcomes[-1]):
                 outcomes.pop()

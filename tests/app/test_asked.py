@@ -43,7 +43,7 @@ class TestAnswers:
         assert not asked.wait(0)
         answers.answer(ticket)
         assert not asked.wait(0)
-        ticket.done(())
+        ticket.mark_durable(())
         assert asked.wait(0)
 
     def test_an_input_for_which_the_inlet_has_no_room_is_refused_at_once(self) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.evidence.pictures import About, Folder, Writer
-from controller.journal.contents import CONTROL, outcome_of
+from controller.journal.contents import CONTROL, decode_outcome
 from drivers.sim import dice
 from tests.app.rig import PATIENCE_S, Json, Table, lines_of, tick, until
 from tests.scenes import SECOND_US, throw
@@ -257,7 +257,7 @@ def test_a_stop_during_a_throw_is_orderly_and_the_throw_is_reviewed_at_the_next_
     review = next(row for row in table.rows() if row.name == "roll.review")
     assert review.body is not None
     assert b"power_lost" in review.body
-    assert outcome_of(review.body).id.startswith("craps/2/")
+    assert decode_outcome(review.body).id.startswith("craps/2/")
     assert table.status()["pending"] == [{"attempt": "roll", "number": 1}]
 
 

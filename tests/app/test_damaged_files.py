@@ -53,8 +53,8 @@ class Evening:
         live.recorder.start()
         live.publish(Watchdog(daemon.faults))
         within = engine_of(one)
-        until(lambda: within._taker is not None, "the engine")
-        taker = within._taker
+        until(lambda: within._consumer is not None, "the engine")
+        taker = within._consumer
         assert taker is not None
         desk = AccountRequests(taker._engine)
         desk.open_account(RequestIdentity(STAFF, "account"), "ann")
@@ -112,7 +112,7 @@ def started(folder: Path) -> tuple[House, list[str]]:
     if daemon.live is not None:
         live_of(daemon).publish(Watchdog(daemon.faults))
         within = engine_of(one)
-        until(lambda: within._taker is not None or troubled(one), "the engine, or why it does not start")
+        until(lambda: within._consumer is not None or troubled(one), "the engine, or why it does not start")
     return one, [f"{fault.code}: {fault.where}: {fault.found}" for fault in daemon.faults.present]
 
 
@@ -143,7 +143,7 @@ def test_a_damaged_file_is_named_and_with_the_file_restored_nothing_is_lost(
         for extra in (*(folder / "journal").glob("*-wal"), *(folder / "journal").glob("*-shm")):
             extra.unlink()
         again, _ = started(folder)
-        taker = engine_of(again)._taker
+        taker = engine_of(again)._consumer
         assert taker is not None, (str(file), how)
         with taker._engine.work() as work:
             assert work.balance("player:ann") == CHIPS, (str(file), how)

@@ -52,7 +52,7 @@ class Table:
         self.requests = Requests(self.daemon)
         unlocked(self.daemon)
         live_of(self.daemon).publish(Watchdog(self.daemon.faults))
-        until(lambda: self.within[-1]._taker is not None, "the engine")
+        until(lambda: self.within[-1]._consumer is not None, "the engine")
         self.desk = AccountRequests(self.engine)
         self.desk.open_account(RequestIdentity(STAFF, "k1"), "ann")
         self.desk.pay(RequestIdentity(STAFF, "k2"), "ann", 1_000)
@@ -61,7 +61,7 @@ class Table:
 
     @property
     def engine(self) -> Engine:
-        taker = self.within[-1]._taker
+        taker = self.within[-1]._consumer
         assert taker is not None
         return taker._engine
 

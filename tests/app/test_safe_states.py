@@ -219,7 +219,7 @@ def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks_the
     unlocked(daemon)
     daemon.close()
     tamper(one.options.place.journal, sql("UPDATE rows SET body = x'7b7d' WHERE n = 2"))
-    monkeypatch.setattr(opening, "LOOK_BACK", 1)
+    monkeypatch.setattr(opening, "MIN_VERIFIED_ROWS", 1)
     daemon = one.open()
     live = live_of(daemon)
     assert codes(one) == []

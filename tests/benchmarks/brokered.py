@@ -27,7 +27,7 @@ from controller.journal.reading import Reader
 from controller.journal.writer import Ticket
 from controller.model.outcomes import Outcome
 from controller.model.tables import MqttSettings, PublishSettings
-from controller.publish.events import TableStatus, message_of
+from controller.publish.events import TableStatus, build_message
 from controller.publish.mqtt import MqttSink
 from controller.publish.pump import Pump
 from controller.settlement_service import schema
@@ -121,7 +121,7 @@ class Table:
     @property
     def events(self) -> list[bytes]:
         """Return every event that settlement must have received."""
-        return [message_of(row, self.name, self.key).event for row in self.rows]
+        return [build_message(row, self.name, self.key).event for row in self.rows]
 
     def close(self) -> None:
         """Close it."""

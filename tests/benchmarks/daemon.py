@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from controller.app.running import setup_of
+from controller.app.running import build_setup
 from controller.engine.resume import Resumed
 from controller.journal.chain import WallTime
 from controller.journal.contents import Identity
@@ -49,7 +49,7 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
         alarm=lambda _: None,
     )
     resumed = Resumed(State(), First(), (), held=False, bets_closed=False)
-    setup = setup_of(load_table("craps"), resumed, 1)
+    setup = build_setup(load_table("craps"), resumed, 1)
     journal.start(Identity(session=1, software="a year ago", config="", boot="", setup=setup))
     data = TableEvent(
         cause="no_change", what="set_dice", by="boxperson", who="ann", says="as it stands " * 20

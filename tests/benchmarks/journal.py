@@ -33,8 +33,8 @@ from controller.journal.contents import (
     Drafter,
     Identity,
     canonical,
+    decode_outcome,
     event_draft,
-    outcome_of,
 )
 from controller.journal.faults import JournalFault
 from controller.journal.head import JournalLocation
@@ -195,9 +195,9 @@ def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
     """Draft this many outcomes and what belongs to them: the evening's evidence, with new numbers."""
     drafter = Drafter(First())
     evening = [
-        (draft, outcome_of(draft.body) if draft.seq is not None else None)
+        (draft, decode_outcome(draft.body) if draft.seq is not None else None)
         for hand in hands
-        for draft in drafter.effects(hand.effects, After(state=hand.state, first=hand.first), wall())
+        for draft in drafter.draft_effects(hand.effects, After(state=hand.state, first=hand.first), wall())
     ]
     seq = 0
     for draft, outcome in cycle(evening):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from controller.replay.log import open_log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import write_log
@@ -77,7 +77,7 @@ def measure(name: str, path: Path) -> Shares:
     def whole() -> None:
         for _ in range(REPLAYS):
             with open_log(str(path)) as log:
-                for _ in replay(log, setup_of(log.header, ruleset, log.name)):
+                for _ in replay(log, build_setup(log.header, ruleset, log.name)):
                     pass
 
     start = time.process_time()

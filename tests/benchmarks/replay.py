@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from controller.replay.log import open_log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import write_log
@@ -36,7 +36,7 @@ def measure(path: Path) -> tuple[int, float, float]:
 
     def whole() -> None:
         with open_log(str(path)) as log:
-            for _ in replay(log, setup_of(log.header, ruleset, log.name)):
+            for _ in replay(log, build_setup(log.header, ruleset, log.name)):
                 pass
 
     times = [(_seconds(floor), _seconds(whole)) for _ in range(RUNS)]

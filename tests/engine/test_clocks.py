@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controller.journal.contents import evidence_of
+from controller.journal.contents import build_evidence
 from controller.journal.recall import judge_again
 from controller.machines.setup import Setup
 from controller.model.effects import Judged, Late
@@ -192,7 +192,7 @@ def test_late_readings_are_kept_and_give_the_same_verdict_again() -> None:
     played = play(held_up(flight, 0, 300 * MS))
     (judged,) = [effect for effect in played.effects if isinstance(effect, Judged)]
     setup = Setup(table="table-7", ruleset=load_ruleset("craps-12-034"), dice_table=TABLE)
-    again = judge_again(evidence_of(judged), setup)
+    again = judge_again(build_evidence(judged), setup)
     assert again is not None
     assert again.differences == ()
 
@@ -202,7 +202,7 @@ def test_a_throw_with_a_clock_set_back_gives_the_same_verdict_again() -> None:
     played = play(THREE_THROWS, flight[:40], set_back(flight[40:], 10 * SECOND_US))
     judged = [effect for effect in played.effects if isinstance(effect, Judged)][-1]
     setup = Setup(table="table-7", ruleset=load_ruleset("craps-12-034"), dice_table=TABLE)
-    again = judge_again(evidence_of(judged), setup)
+    again = judge_again(build_evidence(judged), setup)
     assert again is not None
     assert again.differences == ()
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from controller.journal.contents import evidence_of
+from controller.journal.contents import build_evidence
 from controller.journal.recall import judge_again
 from controller.machines.setup import Setup
 from controller.model.effects import Judged, Late
@@ -153,7 +153,9 @@ def test_R_IRR_3_a_late_reading_that_would_void_the_spin_leads_to_review(late: R
     (review,) = played.data(SpinReview)
     assert [reason.code for reason in review.reasons] == ["missing_reading"]
     judged = [effect for effect in played.effects if isinstance(effect, Judged)][-1]
-    again = judge_again(evidence_of(judged), Setup(table="t", ruleset=load_ruleset("roulette"), wheel=WHEEL))
+    again = judge_again(
+        build_evidence(judged), Setup(table="t", ruleset=load_ruleset("roulette"), wheel=WHEEL)
+    )
     assert again is not None
     assert again.differences == ()
 

@@ -35,7 +35,7 @@ from controller.settlement.book import (
     RawRequest,
     Refusal,
     Request,
-    because,
+    format_reasons,
     pending,
 )
 from controller.settlement.paytable import Edge, Pays, Report, payout
@@ -227,7 +227,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
         case RollCalled(dice=dice) | RollCorrected(dice=(int(), int()) as dice):
             return [{"do": "roll", "dice": dice}]
         case RollNoRoll(reasons=reasons) | RollCorrected(reasons=reasons):
-            return [{"do": "no_roll", "reason": because(reasons)}]
+            return [{"do": "no_roll", "reason": format_reasons(reasons)}]
         case _:
             return []
 

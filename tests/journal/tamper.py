@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from controller.journal.chain import Row, digest_of, link_of
+from controller.journal.chain import Row, compute_link, contents_digest
 from controller.journal.schema import DROP_GUARDS, GUARDS
 from controller.journal.store import rows_where
 
@@ -69,7 +69,7 @@ def forge(path: Path, n: int, body: bytes) -> Change:
         link = rows[0].link
         for row in rows[1:]:
             forged = _with_body(row, body) if row.n == n else row
-            link = link_of(link, forged)
+            link = compute_link(link, forged)
             statement = "UPDATE rows SET body = ?, digest = ?, link = ? WHERE n = ?"
             connection.execute(statement, (forged.body, forged.digest, link, row.n))
 
@@ -77,4 +77,4 @@ def forge(path: Path, n: int, body: bytes) -> Change:
 
 
 def _with_body(row: Row, body: bytes) -> Row:
-    return msgspec.structs.replace(row, body=body, digest=digest_of(body, row.after))
+    return msgspec.structs.replace(row, body=body, digest=contents_digest(body, row.after))

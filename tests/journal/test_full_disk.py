@@ -9,7 +9,7 @@ import pytest
 
 from controller.journal.faults import JournalFault
 from controller.journal.keys import load_key, new_key
-from controller.journal.lock import Lock, fault_of_os, lock_file_of
+from controller.journal.lock import Lock, lock_path, os_fault
 from controller.journal.reading import Reader
 from tests.journal.rig import PATIENCE_S, append, begin, durable, evening, rig_in
 
@@ -81,7 +81,7 @@ def test_a_disk_mounted_read_only_is_named_at_the_start(small: Path) -> None:
 
 def test_a_controller_that_starts_on_a_full_disk_still_locks_its_journal(small: Path) -> None:
     journal = small / "journal.db"
-    lock_file_of(journal).touch()
+    lock_path(journal).touch()
     fill(small)
     held = Lock(journal)
     with pytest.raises(JournalFault, match="journal_in_use"):
@@ -103,7 +103,7 @@ def test_a_key_that_did_not_fit_on_a_full_disk_leaves_no_partial_file(small: Pat
     ballast = fill(small)
     with pytest.raises(OSError, match="No space left") as raised:
         new_key(small / "key")
-    assert fault_of_os(raised.value, small / "key", "a key file").code == "journal_disk_full"
+    assert os_fault(raised.value, small / "key", "a key file").code == "journal_disk_full"
     assert not (small / "key").exists()
     ballast.unlink()
     assert new_key(small / "key").raw == load_key(small / "key").public.raw

@@ -44,9 +44,9 @@ def test_a_signature_verifies_only_with_its_own_key(tmp_path: Path) -> None:
     public = new_key(tmp_path / "key")
     other = new_key(tmp_path / "other")
     signature = load_key(tmp_path / "key").sign(LINK)
-    assert PublicKey(public.raw).signed(LINK, signature)
-    assert not PublicKey(other.raw).signed(LINK, signature)
-    assert not public.signed(LINK[::-1], signature)
+    assert PublicKey(public.raw).verify(LINK, signature)
+    assert not PublicKey(other.raw).verify(LINK, signature)
+    assert not public.verify(LINK[::-1], signature)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])

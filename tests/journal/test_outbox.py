@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.journal.contents import outcome_of
+from controller.journal.contents import decode_outcome
 from controller.journal.reading import Reader
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening
 
@@ -32,7 +32,7 @@ def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> Non
             durable(append(journal, hand))
         second = rig.published[1]
         assert second.body is not None
-        outcome_id = outcome_of(second.body).id
+        outcome_id = decode_outcome(second.body).id
         durable(journal.acknowledge(outcome_id, second.link.hex(), "settlement"))
         durable(journal.acknowledge(outcome_id, second.link.hex(), "settlement"))
         assert waiting(rig) == [row.seq for row in rig.published if row.seq != 2]

@@ -238,7 +238,7 @@ def test_the_open_journal_recovers_the_same(rig: Rig) -> None:
 def test_a_fault_that_is_still_present_is_recovered_however_long_ago_it_began(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening_module, "LOOK_BACK", 2)
+    monkeypatch.setattr(opening_module, "MIN_VERIFIED_ROWS", 2)
     journal = rig.open(Limits(rows_between_checkpoints=4))
     beam = {"code": "test_failed", "where": "wheel, ball_beam 1", "found": "nothing seen"}
     for name, where in (("fault.began", "wheel, ball_drop"), ("fault.began", beam["where"])):

@@ -55,8 +55,8 @@ def test_play_continues_under_the_new_key_and_old_outcomes_verify_under_the_old_
         assert all(recall(reader, f"{NAME}/1/{row.seq}").signed for row in rig.published[:old_told])
         for row in rig.published[old_told:]:
             assert row.signature is not None
-            assert rig.key.public.signed(row.link, row.signature)
-            assert not old.public.signed(row.link, row.signature)
+            assert rig.key.public.verify(row.link, row.signature)
+            assert not old.public.verify(row.link, row.signature)
         assert [key.raw for key in reader.keyring().keys] == [old.public.raw, rig.key.public.raw]
 
 

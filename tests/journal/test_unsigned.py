@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from controller.journal import opening
-from controller.journal.chain import Draft, WallTime, genesis, link_of, seal
+from controller.journal.chain import Draft, WallTime, compute_link, genesis, seal
 from controller.journal.contents import PRUNED, STATE_NOTED, After, Noted, Pruned, encode, event_draft
 from controller.journal.faults import JournalFault
 from controller.journal.head import RECORD, SECTOR, Head, HeadFile, read_head
@@ -196,7 +196,7 @@ def everything_signed_again(rig: Rig) -> None:
     rows = list(rows_where(connection, rig.place.journal, "ORDER BY n"))
     connection.close()
     for row in rows:
-        link = link_of(link, row)
+        link = compute_link(link, row)
         signed = mine.sign(link) if row.signature else b""
         change = "UPDATE rows SET link = ?, signature = nullif(?, x'') WHERE n = ?"
         tamper(rig.place.journal, sql(change, link, signed, row.n))
@@ -293,7 +293,7 @@ def test_whenever_the_power_fails_the_last_row_on_the_disk_is_signed(rig: Rig) -
                 last_n = reader.last_n()
                 (row,) = reader.rows(last_n, last_n)
                 assert row.signature is not None
-                assert rig.key.public.signed(row.link, row.signature)
+                assert rig.key.public.verify(row.link, row.signature)
 
 
 def test_verify_lists_rows_that_no_signature_authenticates(rig: Rig) -> None:
@@ -346,7 +346,7 @@ def test_a_forged_decision_to_prune_makes_no_forged_state_valid(
     rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The decision is where a start does not read, and by it the last outcome's contents are pruned."""
-    monkeypatch.setattr(opening, "LOOK_BACK", 20)
+    monkeypatch.setattr(opening, "MIN_VERIFIED_ROWS", 20)
     stopped = as_power_failed(rig, tmp_path / "stopped")
     tamper(stopped.place.journal, a_decision_to_prune_all)
     tamper(stopped.place.journal, another_last_state)

@@ -211,7 +211,7 @@ def test_a_start_reads_no_further_back_than_the_last_checkpoint(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig.played(6, limits=SPARSE)
-    monkeypatch.setattr(opening, "LOOK_BACK", 5)
+    monkeypatch.setattr(opening, "MIN_VERIFIED_ROWS", 5)
     tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
     assert recover(rig.place, rig.key.public, NAME).session == 2
     assert fault_of(rig.place.journal).code == "journal_row_moved"

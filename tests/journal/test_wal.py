@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller.journal import lock
-from controller.journal.lock import readers_of
+from controller.journal.lock import list_readers
 from controller.journal.writer import Limits
 from tests.app.rig import until
 from tests.journal.rig import Rig, begin, durable
@@ -56,7 +56,7 @@ def test_an_endless_reader_is_named_and_rows_are_still_written(
 
 
 def test_a_reader_is_named_by_program_and_process(rig: Rig, reading: "subprocess.Popen[bytes]") -> None:
-    (named,) = readers_of(rig.place.journal)
+    (named,) = list_readers(rig.place.journal)
     assert named.startswith("python")
     assert named.endswith(f" (process {reading.pid})")
 
@@ -64,8 +64,8 @@ def test_a_reader_is_named_by_program_and_process(rig: Rig, reading: "subprocess
 def test_without_information_from_the_system_no_reader_is_named(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert readers_of(tmp_path / "none.db") == []
+    assert list_readers(tmp_path / "none.db") == []
     rig.played(1)
     monkeypatch.setattr(lock, "PROC_LOCKS", tmp_path / "not-there")
     with rig.open():
-        assert readers_of(rig.place.journal) == []
+        assert list_readers(rig.place.journal) == []

@@ -28,7 +28,7 @@ from controller.publish.identity import Pin
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import (
     Connected,
-    Happened,
+    LinkEvent,
     MqttLink,
     Outgoing,
     Received,
@@ -167,7 +167,7 @@ class Settlement:
         for happened in self.link.turn():
             self._take(self.link, happened)
 
-    def _take(self, link: MqttLink, happened: Happened) -> None:
+    def _take(self, link: MqttLink, happened: LinkEvent) -> None:
         if isinstance(happened, Connected):
             self.remembered = happened.session
             link.subscribe(self.topic)

@@ -9,7 +9,7 @@ from msgspec import MsgspecError
 from controller.journal.keys import Key, load_key, new_key
 from controller.publish.betting import (
     MAX_QUERIES,
-    SAY_EVERY_US,
+    STATEMENT_PERIOD_US,
     Announcer,
     Betting,
     OpenStatement,
@@ -96,7 +96,7 @@ def test_a_repeated_query_keeps_its_first_time_and_is_answered_once(table: Table
     table.announcer.note_query(N2)
     (word,) = table.later(LATENESS_US)
     assert word.heard == {N1: heard_us, N2: heard_us + 1_000}
-    assert table.later(SAY_EVERY_US)[0].heard == {}
+    assert table.later(STATEMENT_PERIOD_US)[0].heard == {}
 
 
 def test_a_flood_of_queries_is_limited(table: Table) -> None:

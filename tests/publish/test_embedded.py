@@ -194,6 +194,6 @@ def test_an_offer_during_a_check_of_the_waiting_outcomes_stops_nothing() -> None
     sink = desk.sink
     sink._waiting = InterruptedQueue(sink._lock, lambda: sink.offer([message("second")]))
     sink._waiting["first"] = b"first"
-    sink._news.set()
+    sink._wakeup.set()
     assert {desk.answered(), desk.answered()} == {"first", "second"}
     assert sink.stop(PATIENCE_S)

@@ -8,7 +8,7 @@ import pytest
 import controller.app.publishing
 import controller.publish
 from controller.model.tables import MqttSettings
-from controller.publish.embedded import TROUBLES
+from controller.publish.embedded import SETTLEMENT_FAULTS
 from controller.publish.faults import FAULTS, PublishFault
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import SESSION_TAKEN_OVER, ConnectionLost
@@ -23,10 +23,10 @@ SOURCES = (*Path(controller.publish.__path__[0]).glob("*.py"), Path(controller.a
 def test_exactly_the_publishing_faults_of_the_catalogue_are_raised() -> None:
     source = "".join(file.read_text(encoding="utf-8") for file in SOURCES)
     raised = set(re.findall(r'(?:PublishFault|_lose)\(\s*"(\w+)"', source))
-    assert raised | TROUBLES == set(FAULTS)
+    assert raised | SETTLEMENT_FAULTS == set(FAULTS)
     over = set(re.findall(r'\.over\("(\w+)"\)', source))
     connection = {"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"}
-    assert over | connection | TROUBLES | PROGRESS_FAULTS | {"settlement_missing"} == set(FAULTS)
+    assert over | connection | SETTLEMENT_FAULTS | PROGRESS_FAULTS | {"settlement_missing"} == set(FAULTS)
 
 
 def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:

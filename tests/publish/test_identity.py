@@ -11,7 +11,7 @@ from controller.model.tables import MqttSettings, TlsSettings
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import (
     Connected,
-    Happened,
+    LinkEvent,
     MqttLink,
     Outgoing,
     Published,
@@ -130,7 +130,7 @@ def test_a_stranger_under_a_tables_client_id_disturbs_no_one_else(casino: Casino
     house = casino.house(casino.authority.files(NAME))
     settlement = casino.settlement(house)
     until(lambda: house.sink.ready, house.turn)
-    thief = link_of(casino, OTHER, client_id=NAME)
+    thief = compute_link(casino, OTHER, client_id=NAME)
     count = house.play(5)
     until(lambda: len(settlement.books.applied) == count, house.turn, settlement.turn)
     assert house.sink.ready
@@ -181,9 +181,9 @@ def test_a_cloned_table_locks_the_true_one_and_is_not_trusted(casino: Casino, tm
     ],
 )
 def test_each_client_reads_only_its_own_topics(casino: Casino, name: str, topic: str, reads: bool) -> None:
-    reader = link_of(casino, name)
+    reader = compute_link(casino, name)
     subscribe(reader, topic)
-    write(link_of(casino, NAME if topic.startswith(f"tables/{NAME}/") else OTHER), topic)
+    write(compute_link(casino, NAME if topic.startswith(f"tables/{NAME}/") else OTHER), topic)
     # The broker delivers what it has confirmed before it answers the next request.
     seen = [happened for happened in subscribe(reader, "fence") if isinstance(happened, Received)]
     assert [happened.topic for happened in seen] == ([topic] if reads else [])
@@ -202,7 +202,7 @@ def test_each_client_reads_only_its_own_topics(casino: Casino, name: str, topic:
     ],
 )
 def test_each_client_writes_only_to_its_own_topics(casino: Casino, name: str, topic: str) -> None:
-    assert write(link_of(casino, name), topic) == NOT_AUTHORIZED
+    assert write(compute_link(casino, name), topic) == NOT_AUTHORIZED
 
 
 def _clone(casino: Casino, rig: Rig) -> House:
@@ -214,7 +214,7 @@ def _clone(casino: Casino, rig: Rig) -> House:
     return House(rig.folder, sink, rig=rig)
 
 
-def link_of(casino: Casino, name: str, client_id: str = "") -> MqttLink:
+def compute_link(casino: Casino, name: str, client_id: str = "") -> MqttLink:
     """Connect using a certificate with this name."""
     settings = casino.settings(casino.authority.files(name, f"{name}-again"))
     assert settings.tls is not None
@@ -224,7 +224,7 @@ def link_of(casino: Casino, name: str, client_id: str = "") -> MqttLink:
     return link
 
 
-def subscribe(link: MqttLink, topic: str) -> list[Happened]:
+def subscribe(link: MqttLink, topic: str) -> list[LinkEvent]:
     """Subscribe, and return everything that happened up to the broker's answer."""
     link.subscribe(topic)
     return until_answered(link, Subscribed)
@@ -239,8 +239,8 @@ def write(link: MqttLink, topic: str) -> int:
     return answer.code
 
 
-def until_answered(link: MqttLink, kind: type) -> list[Happened]:
+def until_answered(link: MqttLink, kind: type) -> list[LinkEvent]:
     """Wait for this kind of answer; it is the last item returned."""
-    happened: list[Happened] = []
+    happened: list[LinkEvent] = []
     until(lambda: any(isinstance(one, kind) for one in happened), lambda: happened.extend(link.turn()))
     return happened

@@ -53,9 +53,9 @@ class Throw:
         )
         return self.desk.lodge(ask, self.row)
 
-    def confirmed(self, wager: str = "b1") -> None:
+    def add_confirmation(self, wager: str = "b1") -> None:
         for _ in range(2):
-            self.desk.confirmed(wager, self.row())
+            self.desk.add_confirmation(wager, self.row())
 
     def on_the_disk(self) -> None:
         for row in self.rows:
@@ -72,7 +72,7 @@ def lodged() -> Throw:
 def test_the_statement_is_sent_once_all_is_on_the_disk_and_the_dice_moved_after_that() -> None:
     throw = lodged()
     heard_us = throw.clock.now
-    throw.confirmed()
+    throw.add_confirmation()
     throw.clock.now += 100_000
     assert throw.turns(throw.clock.now, "b1") == []
     throw.on_the_disk()
@@ -88,7 +88,7 @@ def test_the_statement_is_sent_once_all_is_on_the_disk_and_the_dice_moved_after_
 
 def test_with_a_disk_that_stalls_until_the_dice_are_at_rest_no_statement_is_sent() -> None:
     throw = lodged()
-    throw.confirmed()
+    throw.add_confirmation()
     last_moved_us = throw.clock.now + 500_000
     throw.clock.now += 900_000
     throw.on_the_disk()
@@ -98,7 +98,7 @@ def test_with_a_disk_that_stalls_until_the_dice_are_at_rest_no_statement_is_sent
 def test_a_queue_that_lags_does_not_backdate_a_row() -> None:
     """The core is working on readings of a second ago, but the row reaches the disk now."""
     throw = lodged()
-    throw.confirmed()
+    throw.add_confirmation()
     throw.on_the_disk()
     data_us = throw.clock.now
     throw.clock.now += 1_000_000
@@ -108,7 +108,7 @@ def test_a_queue_that_lags_does_not_backdate_a_row() -> None:
 
 def test_one_confirmation_or_rows_never_handed_over_are_not_enough() -> None:
     throw = lodged()
-    throw.desk.confirmed("b1", throw.row())
+    throw.desk.add_confirmation("b1", throw.row())
     throw.on_the_disk()
     throw.turns(throw.clock.now, "b1")
     assert throw.turns(throw.clock.now + 500_000, "b1") == []
@@ -128,7 +128,7 @@ def test_a_wager_for_another_throw_or_without_dice_out_is_not_lodged() -> None:
     assert throw.lodges()
     throw.turns(None, out=False)
     assert not throw.lodges("b2")
-    throw.confirmed()
+    throw.add_confirmation()
     throw.on_the_disk()
     throw.turns(throw.clock.now, "b1")
     assert throw.turns(throw.clock.now + 1, "b1") == []

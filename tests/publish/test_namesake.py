@@ -4,7 +4,7 @@ import msgspec
 
 from controller.publish.events import TableStatus
 from controller.publish.faults import PublishFault
-from controller.publish.identity import EARLIER_US, DuplicateClientDetector
+from controller.publish.identity import PREVIOUS_RUN_US, DuplicateClientDetector
 
 
 class Heard:
@@ -43,13 +43,13 @@ def test_a_status_of_an_earlier_session_of_this_table_is_not_a_second_table() ->
 def test_a_deeply_nested_status_is_ignored() -> None:
     namesake, heard = begun(7)
     for payload in (b'{"x":' + b"[" * 30_000, b"\xff" * 100, b'{"table":"craps"}' + b" " * 40_000, b""):
-        namesake.check(payload, EARLIER_US + 1, retained=False)
+        namesake.check(payload, PREVIOUS_RUN_US + 1, retained=False)
     assert heard.codes == set()
 
 
 def test_an_older_copy_that_keeps_publishing_is_a_second_table() -> None:
     namesake, heard = begun(7)
-    namesake.check(status(6, "locked"), EARLIER_US + 1, retained=False)
+    namesake.check(status(6, "locked"), PREVIOUS_RUN_US + 1, retained=False)
     assert heard.codes == {"identity_taken"}
 
 

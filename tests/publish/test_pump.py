@@ -23,7 +23,7 @@ from controller.publish.events import (
     TableStatus,
     read_event,
 )
-from controller.publish.pump import REPORTS
+from controller.publish.pump import MAX_REPORTS
 from controller.publish.sink import NewestReport, Post, Ready
 from controller.publish.wire import Signer
 from tests.journal.rig import NAME, durable
@@ -300,7 +300,7 @@ def test_an_acknowledgement_that_the_journal_refuses_leaves_the_outcome_waiting(
 def test_more_answers_than_can_wait_are_a_fault_and_nothing_is_lost(house: House, slate: Slate) -> None:
     count = house.play(3)
     house.turn()
-    for _ in range(REPORTS + 1):
+    for _ in range(MAX_REPORTS + 1):
         house.pump.post(Ready())
     acknowledge(house, *slate.offered)
     assert "answers_overflow" in house.alarms.holding

@@ -36,7 +36,7 @@ def test_unacknowledged_outcomes_are_offered_again_in_order() -> None:
     window = Window(SETTINGS, half)
     window.add([message(1), message(2), message(3)], 0)
     assert window.due(0) == ()
-    window.acknowledged("t/1/2", 0)
+    window.remove("t/1/2", 0)
     assert window.due(SECOND_US) == (message(1), message(3))
     assert window.due(SECOND_US) == ()
     assert window.due(3 * SECOND_US) == (message(1), message(3))
@@ -46,9 +46,9 @@ def test_an_unacknowledged_outcome_holds_up_those_that_follow() -> None:
     window = Window(SETTINGS, half)
     window.add([message(seq) for seq in (1, 2, 3, 4, 5)], 0)
     for seq in (2, 3, 4):
-        window.acknowledged(f"t/1/{seq}", 0)
+        window.remove(f"t/1/{seq}", 0)
     assert window.room == 0
-    window.acknowledged("t/1/1", 0)
+    window.remove("t/1/1", 0)
     assert window.room == 4
 
 
@@ -102,7 +102,7 @@ def test_whatever_happens_due_outcomes_are_in_order_and_within_limits(
             case "acknowledge" if open_seqs:
                 seq = sorted(open_seqs)[value % len(open_seqs)]
                 open_seqs.discard(seq)
-                window.acknowledged(f"t/1/{seq}", now_us)
+                window.remove(f"t/1/{seq}", now_us)
             case "wait":
                 now_us += value * SECOND_US
             case "lose":

@@ -20,7 +20,7 @@ import msgspec
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, SpinReview
 from controller.replay.log import open_log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 
 Score = Literal["right", "allowed review", "needless review", "wrong void", "false", "swallowed"]
@@ -71,7 +71,7 @@ class Scored(msgspec.Struct, frozen=True):
 def outcomes_of(path: Path) -> list[Outcome]:
     """Replay a log; return its outcomes in order."""
     with open_log(str(path)) as log:
-        setup = setup_of(log.header, load_ruleset(log.header.ruleset), log.name)
+        setup = build_setup(log.header, load_ruleset(log.header.ruleset), log.name)
         return [effect for effect in replay(log, setup) if isinstance(effect, Outcome)]
 
 

@@ -78,7 +78,7 @@ DIFFERENCES: dict[str, tuple[list[Json], str]] = {
     ),
     "one too many expected": (
         [{"type": "roll.called"}, {"type": "roll.called", "seq": 9}],
-        'outcome 2, outcome: found none, the log has ended, expected {"type":"roll.called","seq":9}',
+        'outcome 2, outcome: found none (the log has ended), expected {"type":"roll.called","seq":9}',
     ),
     "a type that never comes": ([{"type": "spin.called"}], "outcome 1, outcome: found none"),
 }

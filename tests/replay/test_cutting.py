@@ -8,7 +8,7 @@ from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading
 from controller.replay.cutting import cut
 from controller.replay.log import Header, Log, LogWriter
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.dice import TABLE, evening
@@ -32,7 +32,7 @@ def an_evening() -> Log:
 
 
 def outcomes_of(log: Log) -> list[Outcome]:
-    effects = replay(log, setup_of(log.header, RULES, log.name))
+    effects = replay(log, build_setup(log.header, RULES, log.name))
     return [effect for effect in effects if isinstance(effect, Outcome)]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from controller.model.outcomes import Outcome
 from controller.replay.log import open_log
-from controller.replay.run import Case, as_json, compare, find_cases, read_expected, replay, setup_of
+from controller.replay.run import Case, as_json, build_setup, compare, find_cases, read_expected, replay
 from controller.settings.rulesets import load_ruleset
 
 LOGS = Path(__file__).parents[1] / "logs"
@@ -20,7 +20,7 @@ def test_a_recorded_log_gives_its_outcomes(case: Case) -> None:
         f" > {case.expected.name}`, read them line by line, and keep them only if every one is right"
     )
     with open_log(str(case.log)) as log:
-        setup = setup_of(log.header, load_ruleset(log.header.ruleset), log.name)
+        setup = build_setup(log.header, load_ruleset(log.header.ruleset), log.name)
         outcomes = [as_json(effect) for effect in replay(log, setup) if isinstance(effect, Outcome)]
     difference = compare(outcomes, read_expected(str(case.expected)))
     assert difference is None, f"{case.log.name}: {difference}"

@@ -12,7 +12,7 @@ import pytest
 
 from controller.model.outcomes import Outcome, RollReview
 from controller.replay.log import Header, Log, read_header
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.dice import TABLE, evening
@@ -32,7 +32,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 def outcomes_of(data: bytes) -> list[Outcome]:
     log = Log(io.BytesIO(data), "evening.jsonl")
-    effects = replay(log, setup_of(log.header, RULES, log.name))
+    effects = replay(log, build_setup(log.header, RULES, log.name))
     return [effect for effect in effects if isinstance(effect, Outcome)]
 
 
@@ -91,7 +91,7 @@ def test_a_cut_within_a_line_changes_no_earlier_outcome(recording: bytes) -> Non
 def test_progress_receives_the_number_of_lines_read(recording: bytes) -> None:
     heard: list[int] = []
     log = Log(io.BytesIO(recording), "evening.jsonl")
-    for _ in replay(log, setup_of(log.header, RULES, log.name), heard.append):
+    for _ in replay(log, build_setup(log.header, RULES, log.name), heard.append):
         pass
     assert heard == sorted(heard)
     assert heard[-1] == recording.count(b"\n")
@@ -101,7 +101,7 @@ class TestASetup:
     HEADER = Header(version=1, table="t1", ruleset=RULES.name, dice_table=TABLE)
 
     def test_starts_open_with_automatic_calls_if_the_header_does_not_say(self) -> None:
-        setup = setup_of(self.HEADER, RULES, "a.jsonl")
+        setup = build_setup(self.HEADER, RULES, "a.jsonl")
         assert (setup.session, setup.first.seq, setup.state.table, setup.state.lock) == (
             "replay",
             1,
@@ -112,7 +112,7 @@ class TestASetup:
         assert setup.calls == "automatic"
 
     def test_lets_the_caller_choose_who_calls(self) -> None:
-        assert setup_of(self.HEADER, RULES, "a.jsonl", "confirm").state.calls == "confirm"
+        assert build_setup(self.HEADER, RULES, "a.jsonl", "confirm").state.calls == "confirm"
 
     def test_uses_the_tables_file_if_a_live_recording_contains_it(self) -> None:
         assert RULES.throw is not None
@@ -124,14 +124,14 @@ class TestASetup:
         read, unknown = read_header(msgspec.json.encode(header))
         assert (read, unknown) == (header, ())
         assert read.rules is not None
-        setup = setup_of(read, read.rules, "a.jsonl")
+        setup = build_setup(read, read.rules, "a.jsonl")
         assert setup.ruleset == rules
         assert dict(setup.sources) == sources
         assert setup.locking_switches == frozenset({"hatch"})
 
     def test_locks_for_door_and_tamper_if_the_header_does_not_say(self) -> None:
-        assert setup_of(self.HEADER, RULES, "a.jsonl").locking_switches == {"door", "tamper"}
+        assert build_setup(self.HEADER, RULES, "a.jsonl").locking_switches == {"door", "tamper"}
 
     def test_needs_the_geometry_of_its_game(self) -> None:
         with pytest.raises(LogError, match="line 1: found a header with dice_table, expected `wheel` alone"):
-            setup_of(self.HEADER, load_ruleset("roulette"), "a.jsonl")
+            build_setup(self.HEADER, load_ruleset("roulette"), "a.jsonl")

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from controller.replay.log import Header
-from controller.replay.run import setup_of
+from controller.replay.run import build_setup
 from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
 from tests.wheels import AMERICAN, trusting
@@ -29,12 +29,12 @@ def test_an_impossible_wheel_is_refused_with_its_place(
 ) -> None:
     wheel = msgspec.structs.replace(AMERICAN, **change)
     with pytest.raises(LogError) as error:
-        setup_of(Header(version=1, table="w", wheel=wheel), ROULETTE, "a.jsonl")
+        build_setup(Header(version=1, table="w", wheel=wheel), ROULETTE, "a.jsonl")
     said = str(error.value)
     assert all(part in said for part in ("a.jsonl", "1", f"`{key}`", expected))
 
 
 def test_a_wheel_whose_own_number_is_trusted_needs_no_beams() -> None:
     header = Header(version=1, table="w", wheel=msgspec.structs.replace(AMERICAN, beams_deg=(0.0,)))
-    assert setup_of(header, trusting(), "a.jsonl").wheel == header.wheel
-    assert setup_of(Header(version=1, table="w", wheel=AMERICAN), ROULETTE, "a.jsonl").wheel == AMERICAN
+    assert build_setup(header, trusting(), "a.jsonl").wheel == header.wheel
+    assert build_setup(Header(version=1, table="w", wheel=AMERICAN), ROULETTE, "a.jsonl").wheel == AMERICAN

@@ -184,7 +184,7 @@ class DiceWorld(Timeline):
         if entered.name == "confirm_late" and refused is None and entered.what is not None:
             row = self._kept()
             self.confirmations.append(Confirmation(entered.what, entered.by, row))
-            self.desk_of_table.confirmed(entered.what, row)
+            self.desk_of_table.add_confirmation(entered.what, row)
 
     def _kept(self) -> Row:
         row = Row()
@@ -271,7 +271,7 @@ class DiceWorld(Timeline):
             by="settlement",
             wager=lodging.wager,
             digest=lodging.digest,
-            says=lodging.says,
+            says=lodging.description,
         )
         self.send("ask", 20_000, lambda: self._ask_late(asked))
         self.later(LATE_US, partial(self._forget, nonce))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from controller.settlement_service.account_requests import AccountRequests, Caller, RequestIdentity
 from controller.settlement_service.deliveries import AcknowledgedDelivery
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.faults import OutOfReach, RequestRefused
+from controller.settlement_service.faults import DatabaseUnavailable, RequestRefused
 from controller.settlement_service.store import Store
 from tests.settlement_service.evenings import Line
 from tests.settlement_service.words import gate, oblige
@@ -43,7 +43,7 @@ def main(url: str) -> None:
     while True:
         try:
             store.open()
-        except OutOfReach:
+        except DatabaseUnavailable:
             time.sleep(0.05)  # between two attempts while the database starts; any time will do
         else:
             break
@@ -71,7 +71,7 @@ def _settle(engine: Engine, events: list[bytes]) -> None:
         return
     try:
         answers = engine.deliver(events)
-    except OutOfReach:
+    except DatabaseUnavailable:
         return
     for answer in answers:
         if isinstance(answer, AcknowledgedDelivery):
@@ -82,7 +82,7 @@ def _bet(desk: AccountRequests, table: str, bet: dict[str, object]) -> None:
     key = str(bet["id"])
     try:
         desk.bet(RequestIdentity(Caller(name="till", role="staff"), key), table, bet)
-    except OutOfReach:
+    except DatabaseUnavailable:
         return
     except RequestRefused as refused:
         _tell(f"refused {refused}")

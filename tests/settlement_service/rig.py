@@ -23,7 +23,7 @@ from controller.model.outcomes import (
     TableEvent,
 )
 from controller.model.verdicts import Reason
-from controller.publish.events import message_of
+from controller.publish.events import build_message
 from controller.settlement_service.account_requests import AccountRequests, Caller, RequestIdentity
 from controller.settlement_service.channel import HttpAnswer, HttpRequest
 from controller.settlement_service.deliveries import AcknowledgedDelivery, Answer
@@ -78,7 +78,7 @@ class SealedTable:
         wall = WallTime(NIGHT_US + outcome.t, synced=True)
         row = seal([outcome_draft(outcome, wall)], self._n, self._link, self.key)[0]
         self._n, self._link = row.n, row.link
-        return message_of(row, self.name, self.key).event
+        return build_message(row, self.name, self.key).event
 
     # --- craps ---
 

@@ -152,7 +152,7 @@ def test_no_invalid_message_costs_the_engine_its_connection(
     """A retained message would come again with each connection."""
     with pytest.MonkeyPatch.context() as patch:
         lost: list[str] = []
-        patch.setattr(Broker, "_lose", lambda _broker, why: lost.append(why))
+        patch.setattr(Broker, "_drop_connection", lambda _broker, reason: lost.append(reason))
         stranger = Line(SealedTable("stranger", roulette.key), mosquitto)
         topics = topics_of("stranger", line.sink._settings.prefix)
         for topic in (topics.outcome, topics.status, topics.open):

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from controller.journal.keys import Key
-from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.faults import DatabaseUnavailable, SettlementFault
 from controller.settlement_service.store import Store
 from tests.settlement_service.evenings import Line, roulette
 from tests.settlement_service.listener import listened
@@ -83,7 +83,7 @@ def test_a_database_that_crashes_in_a_transaction_loses_it_whole(cluster: Cluste
     house.player("ann", 10_000)
     house.bets(table, "ann", "b1", "red", 100)
     events = table.spins("1")
-    with pytest.raises(OutOfReach):
+    with pytest.raises(DatabaseUnavailable):
         crash_during(house, cluster, events)
     cluster.start()
     house.takes(events)
@@ -153,7 +153,7 @@ def test_an_engine_whose_lock_is_held_elsewhere_waits(cluster: Cluster, key: Key
     house.store.close()
     other.open()
     event = table.opens()
-    with pytest.raises(OutOfReach, match="lock timeout"):
+    with pytest.raises(DatabaseUnavailable, match="lock timeout"):
         house.hears(event)
     other.close()
     house.takes(event)

@@ -71,7 +71,7 @@ class Wheel:
         }
         return self._refusal(lambda: self.desk.bet(self.house.new_identity(), self.table.name, bet))
 
-    def take_back(self) -> str:
+    def undo_trial(self) -> str:
         """Remove the newest bet; return the rule that refuses it, or nothing."""
         asked: dict[str, object] = {"do": "remove", "id": f"b{self.bets}"}
         return self._refusal(lambda: self.desk.change(self.house.new_identity(), self.table.name, asked))
@@ -104,7 +104,7 @@ def test_a_bet_covered_by_the_tables_statement_is_accepted(wheel: Wheel) -> None
 
 def test_every_bet_and_every_change_queries_the_table(wheel: Wheel) -> None:
     assert wheel.bet() == ""
-    assert wheel.take_back() == ""
+    assert wheel.undo_trial() == ""
     assert len(set(wheel.asked)) == 2
 
 
@@ -114,7 +114,7 @@ def test_without_a_statement_nothing_is_accepted_and_nothing_returned(wheel: Whe
     wheel.said = lambda _nonce: []
     assert wheel.bet() == "TABLE-WORD"
     wheel.bets = 1
-    assert wheel.take_back() == "TABLE-WORD"
+    assert wheel.undo_trial() == "TABLE-WORD"
     assert wheel.balance == 900
 
 

@@ -8,7 +8,12 @@ from typing import TypeVar
 from starlette.types import Message, Receive, Scope, Send
 
 from controller.settlement_service.channel import HttpAnswer, HttpRequest, json_answer
-from controller.settlement_service.http_limits import MAX_ADDRESSES, MAX_AT_ONCE, STRANGERS_PER_S, Bounds
+from controller.settlement_service.http_limits import (
+    MAX_ADDRESSES,
+    MAX_INVALID_TOKENS_PER_S,
+    MAX_REQUESTS_PER_TOKEN,
+    Bounds,
+)
 
 T = TypeVar("T")
 
@@ -100,15 +105,20 @@ def test_a_player_may_have_few_requests_in_progress_at_once() -> None:
         application = Application()
         bounds = Bounds(application, RequestHandler())
         secret = digest(f"{role}-secret", role)
-        tasks = [asyncio.create_task(requested(bounds, scope(secret))) for _ in range(3 * MAX_AT_ONCE)]
+        tasks = [
+            asyncio.create_task(requested(bounds, scope(secret))) for _ in range(3 * MAX_REQUESTS_PER_TOKEN)
+        ]
         await asyncio.sleep(0)
         while len([task for task in tasks if task.done()]) + application.within < len(tasks):
             await asyncio.sleep(0)
         application.go.set()
         return sorted(await asyncio.gather(*tasks)), application.most
 
-    assert ran(tried("player")) == ([200] * MAX_AT_ONCE + [429] * 2 * MAX_AT_ONCE, MAX_AT_ONCE)
-    assert ran(tried("staff")) == ([200] * 3 * MAX_AT_ONCE, 3 * MAX_AT_ONCE)
+    assert ran(tried("player")) == (
+        [200] * MAX_REQUESTS_PER_TOKEN + [429] * 2 * MAX_REQUESTS_PER_TOKEN,
+        MAX_REQUESTS_PER_TOKEN,
+    )
+    assert ran(tried("staff")) == ([200] * 3 * MAX_REQUESTS_PER_TOKEN, 3 * MAX_REQUESTS_PER_TOKEN)
 
 
 def test_a_known_token_is_admitted_while_unknown_ones_are_refused() -> None:
@@ -125,7 +135,7 @@ def test_a_known_token_is_admitted_while_unknown_ones_are_refused() -> None:
     guessed, asked, turned = ran(tried())
     assert set(guessed) == {401, 429}
     assert asked == 1 + len(guessed) - turned
-    assert asked <= 1 + 3 * STRANGERS_PER_S
+    assert asked <= 1 + 3 * MAX_INVALID_TOKENS_PER_S
 
 
 def test_guessing_tokens_does_not_block_a_new_token_of_another_address() -> None:
@@ -137,7 +147,7 @@ def test_guessing_tokens_does_not_block_a_new_token_of_another_address() -> None
         bounds = Bounds(application, RequestHandler())
         guesses = [
             await requested(bounds, {**scope(f"guess-{n}"), "client": (f"10.0.{n % 2}.9", n)})
-            for n in range(4 * STRANGERS_PER_S)
+            for n in range(4 * MAX_INVALID_TOKENS_PER_S)
         ]
         fresh = {**scope(digest("never-seen-before", "player")), "client": ("10.0.7.7", 1)}
         return guesses.count(429), await requested(bounds, fresh)
@@ -153,10 +163,10 @@ def test_token_guesses_count_for_their_real_address_whatever_a_header_claims() -
     async def tried() -> int:
         handler = RequestHandler()
         bounds = Bounds(Application(), handler)
-        for n in range(20 * STRANGERS_PER_S):
+        for n in range(20 * MAX_INVALID_TOKENS_PER_S):
             claims = {"x_forwarded_for": f"10.0.0.{n}", "forwarded": f"for=10.0.0.{n}"}
             await requested(bounds, {**scope(f"try-{n}", **claims), "client": ("10.9.9.9", n)})
-        return len(bounds._strangers)
+        return len(bounds._invalid_tokens)
 
     assert ran(tried()) == 1
 
@@ -166,7 +176,7 @@ def test_a_limited_number_of_addresses_is_tracked_and_forgotten_in_time() -> Non
         bounds = Bounds(Application(), RequestHandler())
         for n in range(2 * MAX_ADDRESSES):
             await requested(bounds, {**scope(f"guess-{n}"), "client": (f"10.1.{n // 250}.{n % 250}", n)})
-        return len(bounds._strangers)
+        return len(bounds._invalid_tokens)
 
     assert ran(tried()) <= MAX_ADDRESSES + 1
 

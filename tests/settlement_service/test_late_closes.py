@@ -66,7 +66,7 @@ def test_a_bet_removed_after_such_a_close_stays_up_and_loses(wheel: Wheel) -> No
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
-    assert wheel.take_back() == ""
+    assert wheel.undo_trial() == ""
     assert wheel.balance == 1_000
     closes_late(wheel)
     assert wheel.balance == 1_000 - 100
@@ -80,7 +80,7 @@ def test_a_stake_removed_late_and_paid_out_at_the_cage_becomes_a_debt_that_can_b
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
-    assert wheel.take_back() == ""
+    assert wheel.undo_trial() == ""
     wheel.desk.pay(wheel.house.new_identity(), "ann", -1_000)
     closes_late(wheel)
     wheel.hears(wheel.table.shows("17"))
@@ -99,7 +99,7 @@ def test_a_winning_bet_removed_after_such_a_close_still_wins(wheel: Wheel) -> No
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("17") == ""
     heard_at(wheel, AFTER_US)
-    assert wheel.take_back() == ""
+    assert wheel.undo_trial() == ""
     closes_late(wheel)
     wheel.hears(wheel.table.shows("17"))
     assert wheel.balance == 1_000 - 100 + 3_600

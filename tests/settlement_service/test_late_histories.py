@@ -51,7 +51,9 @@ def test_on_a_good_day_a_wager_of_a_quick_crew_is_accepted(key: Key) -> None:
 
 def without_rows(patch: pytest.MonkeyPatch) -> None:
     """Break the table: what was handed to the journal counts as written."""
-    patch.setattr(late._Lodged, "is_whole", property(lambda lodged: len(lodged.rows) >= late.ROWS))
+    patch.setattr(
+        late._Lodged, "is_complete", property(lambda lodged: len(lodged.rows) >= late.REQUIRED_ROWS)
+    )
 
 
 def without_motion(patch: pytest.MonkeyPatch) -> None:
@@ -71,8 +73,8 @@ def by_id_alone(patch: pytest.MonkeyPatch) -> None:
 
     def lodges(desk: LateWagers, ask: object, keep: object) -> bool:
         known = desk._lodged.get(ask.wager)  # type: ignore[attr-defined]  # broken on purpose
-        if known is not None and not known.said:
-            known.ask, known.heard_us = ask, 0  # type: ignore[assignment]  # as above
+        if known is not None and not known.published:
+            known.ask, known.received_us = ask, 0  # type: ignore[assignment]  # as above
             return True
         return lodge(desk, ask, keep)  # type: ignore[arg-type]  # as above
 

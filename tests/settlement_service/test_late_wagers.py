@@ -102,7 +102,7 @@ def test_people_are_shown_what_they_confirm_and_the_digest_covers_all_of_it(late
     assert late.bet("place", number=6) == ""
     (asked,) = late.asked
     assert (asked.round, asked.wager) == (1, "b1")
-    assert asked.says == "ann: place 6, 100 cents"
+    assert asked.description == "ann: place 6, 100 cents"
     whole = {
         "id": "b1",
         "player": "ann",

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from controller.settlement_service import store as store_module
-from controller.settlement_service.faults import OutOfReach
+from controller.settlement_service.faults import DatabaseUnavailable
 from controller.settlement_service.http_requests import Tokens
 from controller.settlement_service.store import Store
 from tests.app.rig import until
@@ -119,9 +119,9 @@ def test_an_engine_whose_session_was_ended_writes_nothing_once_another_has_its_p
     other = Store(url)
     other.open()
     for _ in range(2):
-        with pytest.raises(OutOfReach):
+        with pytest.raises(DatabaseUnavailable):
             engine.engine.probe()
-        with pytest.raises(OutOfReach):
+        with pytest.raises(DatabaseUnavailable):
             engine.player("eve", 10)
         assert trouble(engine) is not None
     other.close()
@@ -136,10 +136,10 @@ def test_a_session_that_ends_takes_its_transaction_with_it(url: str, engine: Hou
     engine.player("bob", 10)
     if moment == "between two":
         tell(url, f"SELECT pg_terminate_backend({owner_of(url)}, 5000)")
-        with pytest.raises(OutOfReach):
+        with pytest.raises(DatabaseUnavailable):
             engine.player("eve", 10)
     else:
-        with pytest.raises(OutOfReach):
+        with pytest.raises(DatabaseUnavailable):
             asked_while_its_session_ends(url, engine)
     engine.player("eve", 10)
     assert engine.balance("player:eve") == 10
@@ -157,10 +157,10 @@ def test_a_full_disk_is_reported_as_long_as_there_is_no_room_for_a_new_page(url:
     """An update in place needs no room: a probe that only did this would report good health between bets."""
     engine.player("bob", 10)
     tell(url, NO_ROOM)
-    with pytest.raises(OutOfReach, match="No space left"):
+    with pytest.raises(DatabaseUnavailable, match="No space left"):
         engine.player("eve", 10)
     for _ in range(2):
-        with pytest.raises(OutOfReach, match="No space left"):
+        with pytest.raises(DatabaseUnavailable, match="No space left"):
             engine.engine.probe()
         assert "No space left" in (trouble(engine) or "")
     tell(url, ROOM)
@@ -172,5 +172,5 @@ def test_a_full_disk_is_reported_as_long_as_there_is_no_room_for_a_new_page(url:
 
 def trouble(of: House) -> str | None:
     """Return what is wrong now."""
-    reported: Callable[[], str | None] = lambda: of.engine.trouble  # noqa: E731 - evaluated each time
+    reported: Callable[[], str | None] = lambda: of.engine.write_fault  # noqa: E731 - evaluated each time
     return reported()

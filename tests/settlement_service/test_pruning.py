@@ -8,8 +8,8 @@ from sqlalchemy import func, select
 from controller.journal.keys import Key
 from controller.settlement_service import schema, upkeep
 from controller.settlement_service.account_requests import RequestIdentity
-from controller.settlement_service.faults import OutOfReach, RequestRefused
-from controller.settlement_service.upkeep import EVERY, KEEP_DAYS, Pruning
+from controller.settlement_service.faults import DatabaseUnavailable, RequestRefused
+from controller.settlement_service.upkeep import CALLS_PER_SLICE, KEEP_DAYS, Pruning
 from controller.settlement_service.work import Work
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import STAFF, House, SealedTable
@@ -158,7 +158,7 @@ def test_a_slice_is_limited_and_the_next_continues_after_what_is_kept(desk: Desk
 
 
 def dies(_work: Work) -> None:
-    raise OutOfReach("the engine died with its rows deleted, before the commit")
+    raise DatabaseUnavailable("the engine died with its rows deleted, before the commit")
 
 
 @pytest.mark.usefixtures("short")
@@ -173,7 +173,7 @@ def test_a_crash_within_a_slice_loses_no_answer_and_the_next_run_drops_what_is_o
     before = desk.kept()
     with monkeypatch.context() as dying:
         dying.setattr(Work, "flush", dies)
-        with pytest.raises(OutOfReach):
+        with pytest.raises(DatabaseUnavailable):
             going.drop_slice()
     assert desk.kept() == before
     desk.house.reopen()
@@ -189,10 +189,10 @@ def test_pruning_runs_by_itself_periodically(desk: Desk) -> None:
     desk.asks(do="bet", id="b1", wager="field", amount=100)()
     desk.house.now_us += (KEEP_DAYS + 1) * DAY_US
     going = Pruning(desk.house.engine)
-    for _ in range(EVERY - 1):
-        going.look()
+    for _ in range(CALLS_PER_SLICE - 1):
+        going.prune_if_due()
     assert desk.kept() == 1
-    going.look()
+    going.prune_if_due()
     assert desk.kept() == 0
 
 

@@ -65,11 +65,11 @@ def test_systemd_is_notified_of_ready_only_once_outcomes_can_arrive_and_then_of_
     mosquitto.kill()
     service.start(ready=False)
     assert "broker: away" in service.hear("EXTEND_TIMEOUT_USEC=60000000")
-    while "HTTP API answers" not in service.hear("EXTEND_TIMEOUT_USEC=60000000"):
+    while "HTTP API responds" not in service.hear("EXTEND_TIMEOUT_USEC=60000000"):
         pass
     assert service.health() == {**OK, "status": "attention", "broker": "away"}
     mosquitto.start()
-    assert "HTTP API answers, broker: connected" in service.hear("READY=1")
+    assert "HTTP API responds, broker: connected" in service.hear("READY=1")
     service.hear("WATCHDOG=1")
     assert service.health() == OK
     mosquitto.kill()

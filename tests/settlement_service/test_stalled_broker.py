@@ -85,7 +85,7 @@ class Live:
         }
         return self._result_of(lambda: self.desk.bet(self.house.new_identity(), self.table.name, bet))
 
-    def take_back(self, id_: str) -> str:
+    def undo_trial(self, id_: str) -> str:
         """Remove a bet; return the result."""
         asked: dict[str, object] = {"do": "remove", "id": id_}
         return self._result_of(lambda: self.desk.change(self.house.new_identity(), self.table.name, asked))
@@ -152,7 +152,7 @@ def test_while_the_broker_is_stopped_nothing_is_accepted_and_nothing_returned(
     live.takes = None
     live.shows("17")
     assert live.bet("17") == "TABLE-WORD"
-    assert live.take_back(losing) == "TABLE-WORD"
+    assert live.undo_trial(losing) == "TABLE-WORD"
     mosquitto.thaw()
     live.settles()
     assert live.balance == before

@@ -14,9 +14,9 @@ from sqlalchemy.pool import NullPool
 from controller.journal.keys import Key
 from controller.settlement_service import store as store_module
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.faults import DatabaseUnavailable, SettlementFault
 from controller.settlement_service.http_requests import Tokens
-from controller.settlement_service.store import ANSWER_S, Store
+from controller.settlement_service.store import STATEMENT_TIMEOUT_S, Store
 from tests.app.rig import until
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House, SealedTable
@@ -70,7 +70,7 @@ def tell(cluster: Cluster, *words: str) -> None:
 
 def trouble(of: Store | Engine) -> str | None:
     """Return what is wrong now."""
-    return of.trouble
+    return of.write_fault
 
 
 def is_well(service: Service) -> bool:
@@ -145,7 +145,7 @@ def test_no_sql_statement_waits_indefinitely_for_a_stopped_server(
     store.open()
     with stopped(cluster):
         for _ in range(2):
-            with pytest.raises(OutOfReach), store.transaction() as connection:
+            with pytest.raises(DatabaseUnavailable), store.transaction() as connection:
                 connection.execute(text("SELECT 1"))
             assert trouble(store) is not None
     with store.transaction() as connection:
@@ -166,7 +166,7 @@ def test_a_lock_held_elsewhere_is_awaited_no_longer_than_an_sql_statement(
     )
     with other.begin() as holder:
         holder.execute(text("LOCK TABLE settlement_version IN ACCESS EXCLUSIVE MODE"))
-        with pytest.raises(OutOfReach), store.transaction() as connection:
+        with pytest.raises(DatabaseUnavailable), store.transaction() as connection:
             store.prove_writable(connection)
     store.close()
 
@@ -175,11 +175,11 @@ def test_an_sqlite_file_that_accepts_no_writes_is_reported_until_one_is_committe
     house = House(f"sqlite:///{tmp_path}/s.db")
     with house.store.transaction() as connection:
         connection.execute(text("PRAGMA query_only = ON"))
-    with pytest.raises(OutOfReach, match="readonly"):
+    with pytest.raises(DatabaseUnavailable, match="readonly"):
         house.engine.probe()
     assert trouble(house.engine) is not None
     house.engine.probe()  # A new connection writes again, and commits.
-    assert house.engine.trouble is None
+    assert house.engine.write_fault is None
     house.store.close()
 
 
@@ -193,30 +193,30 @@ def test_a_full_disk_is_reported_until_it_has_room(tmp_path: Path) -> None:
     with house.store.transaction() as connection:
         pages = connection.execute(text("PRAGMA page_count")).scalar_one()
         connection.execute(text(f"PRAGMA max_page_count = {pages}"))
-    with pytest.raises(OutOfReach, match="full"):
+    with pytest.raises(DatabaseUnavailable, match="full"):
         fill(house)
-    assert "full" in (house.engine.trouble or "")
+    assert "full" in (house.engine.write_fault or "")
     house.engine.probe()
-    assert house.engine.trouble is None
+    assert house.engine.write_fault is None
     assert house.proof().faults == ()
     house.store.close()
 
 
 def test_a_successful_read_does_not_clear_a_write_fault(tmp_path: Path) -> None:
     house = House(f"sqlite:///{tmp_path}/s.db")
-    house.store.trouble = "the last write failed"
+    house.store.write_fault = "the last write failed"
     with house.engine.work() as work:
         work.balance("player:ann")
     assert trouble(house.engine) is not None
     house.player("ann", 5)
-    assert house.engine.trouble is None
+    assert house.engine.write_fault is None
     house.store.close()
 
 
 def test_the_waits_are_shorter_than_systemds_timeouts() -> None:
     unit = (Path(__file__).parents[2] / "systemd" / "table-settlement.service").read_text()
     assert f"WatchdogSec={60}" in unit
-    assert ANSWER_S < 60 / 4
+    assert STATEMENT_TIMEOUT_S < 60 / 4
 
 
 def test_a_removed_or_replaced_database_file_is_reported_without_any_bet(tmp_path: Path) -> None:
@@ -225,16 +225,16 @@ def test_a_removed_or_replaced_database_file_is_reported_without_any_bet(tmp_pat
     house.engine.probe()
     file = tmp_path / "s.db"
     file.rename(tmp_path / "moved")
-    with pytest.raises(OutOfReach, match="is gone"):
+    with pytest.raises(DatabaseUnavailable, match="is gone"):
         house.engine.probe()
     assert trouble(house.engine) is not None
     file.write_bytes((tmp_path / "moved").read_bytes())
-    with pytest.raises(OutOfReach, match="another file"):
+    with pytest.raises(DatabaseUnavailable, match="another file"):
         house.engine.probe()
     file.unlink()
     (tmp_path / "moved").rename(file)
     house.engine.probe()
-    assert house.engine.trouble is None
+    assert house.engine.write_fault is None
     house.store.close()
 
 
@@ -263,14 +263,14 @@ def test_nothing_in_a_removed_file_is_accepted_or_acknowledged(
     house.enrol(table, "roulette")
     house.player("ann", 1_000)
     take_away(tmp_path / name)
-    with pytest.raises(OutOfReach):
+    with pytest.raises(DatabaseUnavailable):
         house.bets(table, "ann", "b1", "red", 100)
-    with pytest.raises(OutOfReach):
+    with pytest.raises(DatabaseUnavailable):
         house.hears(table.spins("17"))
-    assert house.engine.trouble is not None
+    assert house.engine.write_fault is not None
     house.store.close()
     if name == "s.db":
-        with pytest.raises(OutOfReach):
+        with pytest.raises(DatabaseUnavailable):
             house.bets(table, "ann", "b2", "red", 100)
     else:  # The next connection has its own log.
         house.bets(table, "ann", "b2", "red", 100)
@@ -292,7 +292,7 @@ def test_an_engine_whose_file_was_replaced_accepts_nothing_once_another_opened_t
     (tmp_path / "s.db-wal").rename(tmp_path / "old-wal")
     second = House(first.url)
     second.bets(table, "ann", "b1", "red", 100)
-    with pytest.raises(OutOfReach):
+    with pytest.raises(DatabaseUnavailable):
         first.bets(table, "ann", "b1", "red", 100)
     second.store.close()
     first.store.close()
@@ -313,9 +313,9 @@ def test_a_disk_that_became_read_only_or_full_is_reported_without_any_bet(
 
     with monkeypatch.context() as disk:
         disk.setattr(os, "statvfs", statvfs)
-        with pytest.raises(OutOfReach, match=says):
+        with pytest.raises(DatabaseUnavailable, match=says):
             house.engine.probe()
         assert trouble(house.engine) is not None
     house.engine.probe()
-    assert house.engine.trouble is None
+    assert house.engine.write_fault is None
     house.store.close()

@@ -22,7 +22,7 @@ import msgspec
 
 from controller.model.outcomes import Outcome, RollReview
 from controller.replay.log import Log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError
 from drivers.sim.bodies.evenings import Evening, evening
@@ -74,7 +74,7 @@ def outcomes_of(played: Evening) -> list[Outcome]:
     ruleset = load_ruleset(log.header.ruleset)
     return [
         effect
-        for effect in replay(log, setup_of(log.header, ruleset, log.name))
+        for effect in replay(log, build_setup(log.header, ruleset, log.name))
         if isinstance(effect, Outcome)
     ]
 

@@ -23,7 +23,7 @@ from drivers.sim.faults import DeviceKind
 from drivers.sim.scenes import Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.stage import Clock, PacedClock, Stage
-from tests.sim.virtual_house import CONFIG, device_of, setup_of
+from tests.sim.virtual_house import CONFIG, build_setup, device_of
 
 TICK_S = 0.002
 MAX_UNREAD_US = 3_000
@@ -166,7 +166,7 @@ class LiveTable:
         ports = [(device, port_at(addresses[name])) for name, device in self.devices.items()]
         self.station = FastStation(ports, self.clock, self.stage.sent_bytes)
         self.clock.behind = lambda: not self.station.quiet()
-        self.session = Session(setup_of(self.settings))
+        self.session = Session(build_setup(self.settings))
         self._lock = Lock()
         self._stopping = Event()
         self._threads = [Thread(target=self._play), Thread(target=self._tick)]

@@ -20,7 +20,7 @@ import msgspec
 
 from controller.model.outcomes import Outcome
 from controller.replay.log import Log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.croupier import SpinTruth
 from drivers.sim.scenes import Feed, Header
@@ -68,7 +68,7 @@ def outcomes_of(header: Header, feed: Feed) -> list[Outcome]:
         stream.seek(0)
         log = Log(stream, header.table)
         rules = load_ruleset(log.header.ruleset)
-        effects = list(replay(log, setup_of(log.header, rules, header.table)))
+        effects = list(replay(log, build_setup(log.header, rules, header.table)))
     return [effect for effect in effects if isinstance(effect, Outcome)]
 
 

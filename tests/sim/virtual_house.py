@@ -49,7 +49,7 @@ def device_of(kind: DeviceKind, name: str, port: str, rng: Random) -> AnyDevice:
     return made.make(name, made.settings(**settings_of(kind, name, port)), rng.randbytes)
 
 
-def setup_of(settings: TableSettings) -> Setup:
+def build_setup(settings: TableSettings) -> Setup:
     """Return the session's start for a table's settings as in the daemon, but open and automatic."""
     return Setup(
         table=settings.table,
@@ -117,7 +117,7 @@ class House:
         self.now_us = START_US
         self.readings: list[AnyReading] = []
         self.effects: list[Effect] = []
-        self.session = Session(setup_of(self.settings))
+        self.session = Session(build_setup(self.settings))
         rng = Random(seed)
         self.leads = {name: Lead(self, name) for name in self.settings.devices}
         self.devices = {name: device_of(kind, name, name, rng) for name, kind in self.types.items()}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller.journal.contents import evidence_of, pack, unpack
+from controller.journal.contents import build_evidence, pack, unpack
 from controller.journal.recall import judge_again
 from controller.machines.setup import State
 from controller.model.effects import Judged, Lamp
@@ -75,7 +75,7 @@ def test_the_next_roll_with_a_line_bet_counts() -> None:
 def test_a_refused_roll_gives_the_same_verdict_from_its_evidence() -> None:
     played = refusing(MISSING, *THROWN).finish()
     (judged,) = [effect for effect in played.effects if isinstance(effect, Judged)]
-    again = judge_again(unpack(pack(evidence_of(judged))), played.session._setup)
+    again = judge_again(unpack(pack(build_evidence(judged))), played.session._setup)
     assert again is not None
     assert again.differences == ()
 

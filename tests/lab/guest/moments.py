@@ -125,7 +125,7 @@ def _in_a_pruning(moment: Moment) -> None:
             moment.comes(stands=True)
 
     _put(RunningTable, "drop_expired", look)
-    _after(writer, "prune_some", dropped)
+    _after(writer, "prune_batch", dropped)
 
 
 def _in_a_rotation(moment: Moment) -> None:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from controller.model.outcomes import Outcome, RollCalled, RollNoRoll, RollReview
 from controller.replay.log import open_log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 
 Score = Literal["right", "review allowed", "review needless", "wrong void", "false", "silent"]
@@ -41,7 +41,7 @@ def score_log(path: Path) -> list[Scored]:
     """Replay a log and score each scene of its truth file."""
     scenes = json.loads(path.with_name(f"{path.name.partition('.jsonl')[0]}.truth.json").read_text())
     with open_log(str(path)) as log:
-        setup = setup_of(log.header, load_ruleset(log.header.ruleset), log.name)
+        setup = build_setup(log.header, load_ruleset(log.header.ruleset), log.name)
         outcomes = [effect for effect in replay(log, setup) if isinstance(effect, Outcome)]
     return list(score(scenes, outcomes))
 

@@ -22,9 +22,9 @@ from controller.settlement.paytable import (
     Pays,
     Ratio,
     Report,
+    breakage_findings,
     decimal,
-    of_breakage,
-    of_edges,
+    edge_findings,
 )
 
 DOLLAR_CENTS = 100
@@ -46,11 +46,11 @@ def report(table: CrapsPayTable) -> Report:
     settings = table.settings
     chip_cents = settings.minimum_cents.value or DOLLAR_CENTS
     findings = chain(
-        of_edges(edges, rules),
+        edge_findings(edges, rules),
         _full_lay(table, edges),
         _untrue_odds(table),
         _uncovered_lays(table),
-        of_breakage(pays, chip_cents, settings.pay_unit_cents.value),
+        breakage_findings(pays, chip_cents, settings.pay_unit_cents.value),
     )
     return Report(
         ruleset=table.name,

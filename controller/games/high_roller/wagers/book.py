@@ -47,7 +47,7 @@ from controller.settlement.book import (
     Refusal,
     Remove,
     Request,
-    because,
+    format_reasons,
     pending,
 )
 from controller.settlement.wagers import Differing, Ended, LoadPayTable, PayTableDiffers, Wagers
@@ -447,11 +447,11 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
         case RollCorrected(dice=(int(), int()) as dice) as roll:
             return [_throw(dice, roll.call, roll.player)]
         case RollNoRoll(reasons=reasons) | RollCorrected(reasons=reasons):
-            return [{"do": "illegal", "reason": because(reasons)}]
+            return [{"do": "illegal", "reason": format_reasons(reasons)}]
         case RollDeclined() as declined:
             return [{"do": "decline", "player": str(declined.player)}]
         case GameVoid(reasons=reasons):
-            return [{"do": "void", "reason": because(reasons)}]
+            return [{"do": "void", "reason": format_reasons(reasons)}]
         case BonusPaid(player=None):
             return [{"do": "end", "players": 0}]
         case _:

@@ -25,7 +25,7 @@ from controller.settlement.book import (
     RefusedLine,
     Remove,
     Request,
-    because,
+    format_reasons,
     pending,
 )
 from controller.settlement.paytable import BreakageLedger, Ratio, payout
@@ -248,7 +248,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
         case SpinCalled(number=number) | SpinCorrected(number=str() as number):
             return [{"do": "spin", "number": number}]
         case SpinNoSpin(reasons=reasons) | SpinCorrected(reasons=reasons):
-            return [{"do": "no_spin", "reason": because(reasons)}]
+            return [{"do": "no_spin", "reason": format_reasons(reasons)}]
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _ if outcome.type == "bets.opened":

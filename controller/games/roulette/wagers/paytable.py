@@ -14,9 +14,9 @@ from controller.settlement.paytable import (
     Pays,
     Report,
     Switch,
+    breakage_findings,
     decimal,
-    of_breakage,
-    of_edges,
+    edge_findings,
 )
 
 Wager = Literal[
@@ -89,8 +89,8 @@ def report(table: RoulettePayTable) -> Report:
     findings = (
         *_lost_row(table, {row.wager: row.edge for row in edges}),
         *_no_row(table),
-        *of_edges(edges, rules),
-        *of_breakage(table.pays.items(), chip_cents, unit_cents),
+        *edge_findings(edges, rules),
+        *breakage_findings(table.pays.items(), chip_cents, unit_cents),
     )
     return Report(ruleset=table.name, title=table.title, edges=edges, findings=findings)
 

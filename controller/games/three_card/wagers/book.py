@@ -31,7 +31,7 @@ from controller.settlement.book import (
     Refusal,
     Remove,
     Request,
-    because,
+    format_reasons,
     pending,
 )
 from controller.settlement.paytable import BreakageLedger, Report
@@ -312,7 +312,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
         case DealCorrected(hands=dict() as hands, dealer=tuple() as dealer) as deal:
             return [_dealt(hands, dealer, deal.folds)]
         case DealVoid(reasons=reasons) | DealCorrected(reasons=reasons):
-            return [{"do": "void", "reason": because(reasons)}]
+            return [{"do": "void", "reason": format_reasons(reasons)}]
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _:

@@ -26,7 +26,15 @@ from controller.games.three_card.wagers.paytable import (
     suited_row,
     unsuited_row,
 )
-from controller.settlement.paytable import Chance, Edge, Finding, Pays, Report, of_breakage, of_edges
+from controller.settlement.paytable import (
+    Chance,
+    Edge,
+    Finding,
+    Pays,
+    Report,
+    breakage_findings,
+    edge_findings,
+)
 
 K = TypeVar("K", Row, SideRow)
 ANTE_AND_PLAY, PAIR_PLUS, SIDE = "ante and play", "pair_plus", "side"
@@ -151,8 +159,8 @@ def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
         chances=(*_printed_chances(table), *_further_chances(best)),
         findings=(
             *_wrong_counts(table),
-            *of_edges(edges, rules),
-            *of_breakage(_all_pays(table), chip_cents, settings.pay_unit_cents.value),
+            *edge_findings(edges, rules),
+            *breakage_findings(_all_pays(table), chip_cents, settings.pay_unit_cents.value),
         ),
     )
 
