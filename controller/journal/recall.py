@@ -1,4 +1,4 @@
-"""Recall of one attempt: its outcomes, its evidence, the person who ruled, and whether the judge still agrees.
+"""Recall of one attempt: its outcomes, its evidence, the ruling, and whether the judge still agrees.
 
 The attempt is judged again from the stored evidence alone.
 """

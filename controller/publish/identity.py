@@ -63,7 +63,7 @@ class Pin:
             self._key = PublicKey(key)
 
     def authenticate(self, payload: bytes, answer: Answer) -> Authenticity:
-        """Return whether these bytes, decoded to this answer, are the engine's; adopt a key that it may show."""
+        """Return whether these bytes, decoded to this answer, are the engine's; adopt a new key."""
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
         if self._key is not None and answer_signed_by(payload, self._key):

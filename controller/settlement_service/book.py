@@ -200,7 +200,7 @@ class RuleSetGame:
         self._request_of = converter_of(reduce(or_, fresh().vocabulary))
 
     def decode(self, raw: RawRequest) -> Request:
-        """Decode a request. Raises Misread if this game has no such request."""
+        """Decode a request. Raises UnknownRequest if this game has no such request."""
         try:
             request = self._request_of(raw, str_keys=True)
         except msgspec.ValidationError as error:
@@ -269,11 +269,11 @@ class TableBook:
         return sum(wager.stake for wager in self._state.tally.up if wager.player == player)
 
     def cost(self, raw: RawRequest) -> int:
-        """Return the cents that a request takes from its player. Raises Misread."""
+        """Return the cents that a request takes from its player. Raises UnknownRequest."""
         return self._state.tally.cost(self._game.decode(raw))
 
     def apply(self, step: Step) -> Booked:
-        """Apply the next step. Raises Contradiction or Misread."""
+        """Apply the next step. Raises Contradiction or UnknownRequest."""
         assert step.n == self.last_n + 1
         anchor = self._move_anchor() if step.result else None
         match step.kind:

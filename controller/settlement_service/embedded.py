@@ -37,7 +37,7 @@ class EmbeddedConsumer(Consumer):
         self._engine.gate.accept(statement)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Settle an event, then answer it. Raises OutOfReach or RefusedOutcome if it is not accepted."""
+        """Settle an event, then answer it. Raises DatabaseUnavailable or RefusedOutcome."""
         answers = self._engine.deliver([event])
         for _, encoded in to_messages(answers, self._by):
             answer(encoded)
@@ -66,7 +66,7 @@ class EmbeddedEngine(Consumer):
         """Open the database, enrol the table, and serve.
 
         Raises:
-            OutOfReach: the database does not respond.
+            DatabaseUnavailable: the database does not respond.
             Blocked: the database is not this table's, or another program has it or the API's port.
         """
         if self._consumer is not None:

@@ -84,8 +84,8 @@ class Engine:
         A repeated outcome is acknowledged again without any further effect. The answers include
         acknowledgements of outcomes that waited for these.
 
-        Raises OutOfReach if the database does not respond; no answer is given, so the events must be sent
-        again.
+        Raises DatabaseUnavailable if the database does not respond; no answer is given, so the events must be
+        sent again.
         """
         answers: list[Answer] = []
         reached: dict[str, int] = {}
@@ -118,7 +118,7 @@ class Engine:
         """Return the number and chain hash of a table's newest settled outcome; None for a table that is not
         enrolled.
 
-        The chain is None if none of its outcomes was settled. Raises OutOfReach.
+        The chain is None if none of its outcomes was settled. Raises DatabaseUnavailable.
         """
         with self.work() as work:
             enrolled = self.table(work, table)
@@ -208,7 +208,7 @@ class Engine:
         return self._store.write_fault
 
     def probe(self) -> None:
-        """Check that the database can be written. Raises OutOfReach if it can't."""
+        """Check that the database can be written. Raises DatabaseUnavailable if it can't."""
         with self.work() as work:
             self._store.prove_writable(work.connection)
 
@@ -232,7 +232,7 @@ class Engine:
             self._inform(name, bets)
 
     def bets(self, table: str) -> Bets | None:
-        """Return the report for a table about its bets; None if it receives none. Raises OutOfReach."""
+        """Return a table's report about its bets; None if it receives none. Raises DatabaseUnavailable."""
         with self.work() as work:
             self.table(work, table)
             return self._bets(work, table)

@@ -247,7 +247,7 @@ class HttpRequests:
             return database_refusal(error)
 
     def health(self) -> HttpAnswer:
-        """Return the state of the engine, its database and its broker. Raises OutOfReach."""
+        """Return the state of the engine, its database and its broker. Raises DatabaseUnavailable."""
         tables, alarms = self._views.tables(), self._views.alarms()
         if self._engine.write_fault is not None:
             raise DatabaseUnavailable(self._engine.write_fault)

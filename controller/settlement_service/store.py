@@ -145,7 +145,7 @@ class Store:
         """Connect, lock the database for this engine, and migrate its layout.
 
         Raises:
-            OutOfReach: it does not respond.
+            DatabaseUnavailable: it does not respond.
             SettlementFault: another engine owns it, or it is not a settlement database.
         """
         with self.transaction() as connection:
@@ -166,8 +166,8 @@ class Store:
     def transaction(self) -> Iterator[Connection]:
         """Yield the connection within a transaction; it is committed at the end, or not at all.
 
-        Raises OutOfReach if the database does not respond; if that happens at the end, the transaction may
-        have been committed.
+        Raises DatabaseUnavailable if the database does not respond; at the end, the transaction may then have
+        been committed.
         """
         try:
             connection = self._connected()
@@ -215,7 +215,7 @@ class Store:
             self._file.forget_log()
 
     def _check_kept(self) -> None:
-        """Raise OutOfReach if the transaction was written to a file that has been deleted or replaced."""
+        """Raise DatabaseUnavailable if the transaction went to a file that was deleted or replaced."""
         if self._wrote and self._file is not None and (found := self._file.loss()) is not None:
             raise DatabaseUnavailable(f"{self.where}: {found}")
 

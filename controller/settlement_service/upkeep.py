@@ -208,13 +208,13 @@ class Pruning:
         self._calls = 0
 
     def prune_if_due(self) -> None:
-        """Drop old answers in the next slice, at every `CALLS_PER_SLICE`-th call. Raises OutOfReach."""
+        """Drop old answers in the next slice, every `CALLS_PER_SLICE` calls. Raises DatabaseUnavailable."""
         self._calls += 1
         if self._calls % CALLS_PER_SLICE == 0:
             self.drop_slice()
 
     def drop_slice(self) -> int:
-        """Drop old answers among the next rows; return how many. Raises OutOfReach."""
+        """Drop old answers among the next rows; return how many. Raises DatabaseUnavailable."""
         requests = schema.requests
         caller, key = requests.c.caller, requests.c.key
         with self._engine.work() as work:

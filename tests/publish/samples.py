@@ -155,7 +155,7 @@ SAMPLES: dict[str, Data] = {
 }
 
 
-def find_row_number(type_: str, key: Key, *, synced: bool = True) -> Row:
+def sample_row(type_: str, key: Key, *, synced: bool = True) -> Row:
     """Journal this sample as the fifth outcome of a table."""
     outcome = Outcome(type=type_, t=1_234_567, id="table-7/1/5", seq=5, data=SAMPLES[type_])
     draft = outcome_draft(outcome, WallTime(1_800_000_000_000_001, synced))

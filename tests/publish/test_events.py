@@ -31,7 +31,7 @@ from controller.publish.events import (
 )
 from controller.publish.players import PLAYER_KEYS
 from controller.publish.schemas import FOLDER, documents, main, stale
-from tests.publish.samples import DEALER, FOLDED, SAMPLES, SECRET, STAFF, decoded, find_row_number
+from tests.publish.samples import DEALER, FOLDED, SAMPLES, SECRET, STAFF, decoded, sample_row
 
 TABLE = "table-7"
 FOR_STAFF_ALONE = {"device.down", "device.up", "device.fault", "input.refused"}
@@ -61,7 +61,7 @@ def test_there_is_a_sample_of_every_type() -> None:
 
 @pytest.mark.parametrize("type_", SAMPLES)
 def test_an_outcome_of_every_type_is_a_cloud_event_that_its_schema_knows(type_: str, key: Key) -> None:
-    row = find_row_number(type_, key)
+    row = sample_row(type_, key)
     event = decoded(build_message(row, TABLE, key).event)
     schema(f"outcomes/{type_}").validate(event)
     assert event["specversion"] == "1.0"
@@ -81,7 +81,7 @@ def test_an_outcome_of_every_type_is_a_cloud_event_that_its_schema_knows(type_: 
 
 @pytest.mark.parametrize("type_", SAMPLES)
 def test_a_schema_refuses_a_missing_key_or_another_type(type_: str, key: Key) -> None:
-    event = decoded(build_message(find_row_number(type_, key), TABLE, key).event)
+    event = decoded(build_message(sample_row(type_, key), TABLE, key).event)
     knows = schema(f"outcomes/{type_}")
     for name in event:
         assert not knows.is_valid({key_: value for key_, value in event.items() if key_ != name}), name
@@ -101,21 +101,21 @@ def test_a_schema_refuses_a_missing_key_or_another_type(type_: str, key: Key) ->
     ],
 )
 def test_the_subject_is_the_attempt_the_round_or_the_game(type_: str, subject: str, key: Key) -> None:
-    assert read_event(build_message(find_row_number(type_, key), TABLE, key).event).subject == subject
+    assert read_event(build_message(sample_row(type_, key), TABLE, key).event).subject == subject
 
 
 def test_the_same_row_gives_the_same_bytes(key: Key) -> None:
-    row = find_row_number("roll.called", key)
+    row = sample_row("roll.called", key)
     assert build_message(row, TABLE, key) == build_message(row, TABLE, key)
 
 
 def test_an_event_of_an_unsynchronized_clock_says_so(key: Key) -> None:
-    row = find_row_number("roll.called", key, synced=False)
+    row = sample_row("roll.called", key, synced=False)
     assert read_event(build_message(row, TABLE, key).event).timequality == "unsynchronized"
 
 
 def test_the_signature_is_the_table_s_and_covers_every_byte(key: Key, tmp_path: Path) -> None:
-    payload = build_message(find_row_number("roll.called", key), TABLE, key).event
+    payload = build_message(sample_row("roll.called", key), TABLE, key).event
     assert signed_by(payload, key.public)
     for place in range(0, len(payload), 7):
         changed = bytearray(payload)
@@ -127,14 +127,14 @@ def test_the_signature_is_the_table_s_and_covers_every_byte(key: Key, tmp_path: 
 
 
 def test_a_row_without_its_body_makes_no_message(key: Key) -> None:
-    row: Row = msgspec.structs.replace(find_row_number("roll.called", key), body=None)
-    with pytest.raises(ValueError, match="row 12: found no outcome's body"):
+    row: Row = msgspec.structs.replace(sample_row("roll.called", key), body=None)
+    with pytest.raises(ValueError, match="row 12: it has no outcome, or the outcome was pruned"):
         build_message(row, TABLE, key)
 
 
 @pytest.mark.parametrize("type_", PLAYER_KEYS)
 def test_players_receive_no_timing_no_covered_card_no_name_and_no_proof(type_: str, key: Key) -> None:
-    players = build_message(find_row_number(type_, key), TABLE, key).players
+    players = build_message(sample_row(type_, key), TABLE, key).players
     assert players is not None
     seen = decoded(players)
     schema(f"players/{type_}").validate(seen)
@@ -146,7 +146,7 @@ def test_players_receive_no_timing_no_covered_card_no_name_and_no_proof(type_: s
 
 def test_a_hand_that_folded_is_not_shown(key: Key) -> None:
     for type_ in ("deal.called", "deal.corrected"):
-        players = build_message(find_row_number(type_, key), TABLE, key).players
+        players = build_message(sample_row(type_, key), TABLE, key).players
         assert players is not None
         data = msgspec.json.decode(read_player_event(players).data, type=dict[str, msgspec.Raw])
         assert set(msgspec.json.decode(data["hands"], type=dict[str, list[str]])) == {"1"}
@@ -158,14 +158,14 @@ def test_a_hand_that_folded_is_not_shown(key: Key) -> None:
 
 def test_a_review_shows_players_neither_dice_nor_number(key: Key) -> None:
     for type_, word in (("roll.review", b"dice"), ("spin.review", b"number")):
-        players = build_message(find_row_number(type_, key), TABLE, key).players
+        players = build_message(sample_row(type_, key), TABLE, key).players
         assert players is not None
         assert word not in players
 
 
 @pytest.mark.parametrize("type_", sorted(FOR_STAFF_ALONE))
 def test_devices_and_refusals_are_published_to_staff_only(type_: str, key: Key) -> None:
-    assert build_message(find_row_number(type_, key), TABLE, key).players is None
+    assert build_message(sample_row(type_, key), TABLE, key).players is None
 
 
 @pytest.mark.parametrize(

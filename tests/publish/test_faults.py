@@ -22,7 +22,7 @@ SOURCES = (*Path(controller.publish.__path__[0]).glob("*.py"), Path(controller.a
 
 def test_exactly_the_publishing_faults_of_the_catalogue_are_raised() -> None:
     source = "".join(file.read_text(encoding="utf-8") for file in SOURCES)
-    raised = set(re.findall(r'(?:PublishFault|_lose)\(\s*"(\w+)"', source))
+    raised = set(re.findall(r'(?:PublishFault|_drop_connection)\(\s*"(\w+)"', source))
     assert raised | SETTLEMENT_FAULTS == set(FAULTS)
     over = set(re.findall(r'\.over\("(\w+)"\)', source))
     connection = {"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"}

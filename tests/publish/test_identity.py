@@ -130,7 +130,7 @@ def test_a_stranger_under_a_tables_client_id_disturbs_no_one_else(casino: Casino
     house = casino.house(casino.authority.files(NAME))
     settlement = casino.settlement(house)
     until(lambda: house.sink.ready, house.turn)
-    thief = compute_link(casino, OTHER, client_id=NAME)
+    thief = open_link(casino, OTHER, client_id=NAME)
     count = house.play(5)
     until(lambda: len(settlement.books.applied) == count, house.turn, settlement.turn)
     assert house.sink.ready
@@ -181,9 +181,9 @@ def test_a_cloned_table_locks_the_true_one_and_is_not_trusted(casino: Casino, tm
     ],
 )
 def test_each_client_reads_only_its_own_topics(casino: Casino, name: str, topic: str, reads: bool) -> None:
-    reader = compute_link(casino, name)
+    reader = open_link(casino, name)
     subscribe(reader, topic)
-    write(compute_link(casino, NAME if topic.startswith(f"tables/{NAME}/") else OTHER), topic)
+    write(open_link(casino, NAME if topic.startswith(f"tables/{NAME}/") else OTHER), topic)
     # The broker delivers what it has confirmed before it answers the next request.
     seen = [happened for happened in subscribe(reader, "fence") if isinstance(happened, Received)]
     assert [happened.topic for happened in seen] == ([topic] if reads else [])
@@ -202,7 +202,7 @@ def test_each_client_reads_only_its_own_topics(casino: Casino, name: str, topic:
     ],
 )
 def test_each_client_writes_only_to_its_own_topics(casino: Casino, name: str, topic: str) -> None:
-    assert write(compute_link(casino, name), topic) == NOT_AUTHORIZED
+    assert write(open_link(casino, name), topic) == NOT_AUTHORIZED
 
 
 def _clone(casino: Casino, rig: Rig) -> House:
@@ -214,7 +214,7 @@ def _clone(casino: Casino, rig: Rig) -> House:
     return House(rig.folder, sink, rig=rig)
 
 
-def compute_link(casino: Casino, name: str, client_id: str = "") -> MqttLink:
+def open_link(casino: Casino, name: str, client_id: str = "") -> MqttLink:
     """Connect using a certificate with this name."""
     settings = casino.settings(casino.authority.files(name, f"{name}-again"))
     assert settings.tls is not None

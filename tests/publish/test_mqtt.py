@@ -329,7 +329,7 @@ def test_pump_and_sink_run_in_threads_and_end_on_request(house: House, settlemen
 
 
 def test_a_broker_elsewhere_needs_certificates(tmp_path: Path, house: House) -> None:
-    with pytest.raises(ValueError, match=r"found no `tls` for the broker at 192\.0\.2\.1"):
+    with pytest.raises(ValueError, match=r"no `tls` is set for the broker at 192\.0\.2\.1"):
         MqttSink(
             NAME,
             MqttSettings(host="192.0.2.1"),

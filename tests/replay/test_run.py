@@ -45,12 +45,12 @@ EVERY_EFFECT = """
 import sys
 import msgspec
 from controller.replay.log import Log
-from controller.replay.run import replay, setup_of
+from controller.replay.run import replay, build_setup
 from controller.settings.rulesets import load_ruleset
 
 with open(sys.argv[1], "rb") as stream:
     log = Log(stream, "evening.jsonl")
-    for effect in replay(log, setup_of(log.header, load_ruleset("craps-12-034"), log.name)):
+    for effect in replay(log, build_setup(log.header, load_ruleset("craps-12-034"), log.name)):
         sys.stdout.buffer.write(msgspec.json.encode(effect) + b"\\n")
 """
 
