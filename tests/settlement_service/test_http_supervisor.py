@@ -45,8 +45,10 @@ class FakeServer:
         self.runs = 0
         self.there: socket.socket | None = None
         self._says = says
-        monkeypatch.setattr(front_module, "AGAIN_S", 0.05)
-        monkeypatch.setattr(HttpSupervisor, "_started", lambda _front, there: self.started(there))
+        monkeypatch.setattr(front_module, "RESTART_DELAY_S", 0.05)
+        monkeypatch.setattr(
+            HttpSupervisor, "_start_process", lambda _front, other_end: self.started(other_end)
+        )
 
     def started(self, there: socket.socket) -> "subprocess.Popen[bytes]":
         self.runs += 1

@@ -105,7 +105,7 @@ def test_a_stopped_process_of_the_server_is_reported_and_nothing_is_booked_twice
 @pytest.fixture
 def engine(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     """Return an engine on it, in the test's own process, which waits as long as a busy machine may need."""
-    monkeypatch.setattr(store_module, "ANSWER_S", 60.0)
+    monkeypatch.setattr(store_module, "STATEMENT_TIMEOUT_S", 60.0)
     house = House(url)
     yield house
     house.store.close()

@@ -140,7 +140,7 @@ def test_the_watchdog_is_not_fed_while_the_database_accepts_no_writes(
 def test_no_sql_statement_waits_indefinitely_for_a_stopped_server(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "ANSWER_S", 0.3)
+    monkeypatch.setattr(store_module, "STATEMENT_TIMEOUT_S", 0.3)
     store = Store(cluster.database("stall"))
     store.open()
     with stopped(cluster):
@@ -158,7 +158,7 @@ def test_no_sql_statement_waits_indefinitely_for_a_stopped_server(
 def test_a_lock_held_elsewhere_is_awaited_no_longer_than_an_sql_statement(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "ANSWER_S", 0.3)
+    monkeypatch.setattr(store_module, "STATEMENT_TIMEOUT_S", 0.3)
     store = Store(cluster.database("locked"))
     store.open()
     other = create_engine(
