@@ -308,7 +308,9 @@ def test_a_dealers_rulings_on_spins_do_not_change_the_recalled_verdicts(rig: Rig
     readings = sorted([*sensed, *rulings], key=lambda reading: reading.t)
     setup = replace(setup, state=State(calls=calls))
     assert judged_again_everywhere(rig, readings, setup) >= 8
-    assert {getattr(decode_outcome(row.body or b"").data, "by", None) for row in rig.published} >= {"boxperson"}
+    assert {getattr(decode_outcome(row.body or b"").data, "by", None) for row in rig.published} >= {
+        "boxperson"
+    }
 
 
 def test_a_no_roll_called_in_flight_is_kept_with_the_readings_until_then(rig: Rig) -> None:
