@@ -60,7 +60,7 @@ class Meeting(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """One die's step across a moment: its start, its end, and its speeds before and after."""
+    """One die's step across a moment: its start, its end, and its speeds before and after (mm/ms)."""
 
     x: float
     y: float
@@ -70,6 +70,9 @@ class _Step(NamedTuple):
     t_after: float
     before: tuple[float, float]
     after: tuple[float, float]
+    earlier: tuple[float, float] | None
+    later: tuple[float, float] | None
+    """The speeds without the steps right beside this one; None if there are no others."""
     hidden: float
     error_mm: float
     """The larger error that the camera reported for its two points; 0 if it reported none."""
@@ -147,14 +150,11 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
     if distance > max_distance:
         return None
     error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
-    kept, swapped = _prices(scene, one, two, error)
-    if swapped > kept + bands.MARGIN:
+    prices = [_prices(scene, one, two, error), _prices_beside_a_wall(scene, (one, two), error)]
+    if all(swapped > kept + bands.MARGIN for kept, swapped in prices):
         # A wall hit right before or after the step must not affect the speeds beside it.
-        kept, swapped = min(
-            (kept, swapped),
-            _prices_from_near_steps(scene, paths, t, error),
-            key=lambda prices: prices[1] - prices[0],
-        )
+        prices.append(_prices_from_near_steps(scene, paths, t, error))
+    kept, swapped = min(prices, key=lambda both: both[1] - both[0])
     cheapest = min(kept, swapped)
     return Meeting(t, min(kept - cheapest, MAX_KEPT_PRICE), swapped - cheapest)
 
@@ -165,6 +165,36 @@ def _prices_from_near_steps(
     """Return the prices of names kept and swapped, using only the speeds right beside a step."""
     one, two = (_step(scene, path, t, points=1) for path in paths)
     return _prices(scene, one, two, error) if one is not None and two is not None else (0.0, inf)
+
+
+def _prices_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float) -> tuple[float, float]:
+    """Return the prices of names kept and swapped if a die struck a wall in the step right beside this one.
+
+    No point shows the speed with which such a die left the wall, or came to it: it was at most the speed with
+    which it came, or left, reversed.
+    """
+    one, two = (
+        step._replace(
+            before=_reversed(scene, step.x, step.y, step.before, step.earlier),
+            after=_reversed(scene, step.x_after, step.y_after, step.after, step.later),
+        )
+        for step in steps
+    )
+    return _prices(scene, one, two, error)
+
+
+def _reversed(
+    scene: Scene, x: float, y: float, beside: tuple[float, float], beyond: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Return the speed beside a point, or the one beyond a wall near it, reversed by that wall."""
+    if beyond is None:
+        return beside
+    table, near = scene.table, WALL_EDGES * scene.table.die_mm
+    if min(x, table.length_mm - x) < near:
+        return -beyond[0], beyond[1]
+    if min(y, table.width_mm - y) < near:
+        return beyond[0], -beyond[1]
+    return beside
 
 
 def _prices(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
@@ -279,6 +309,8 @@ def _step(scene: Scene, path: Path, t: float, points: int = SPEED_STEPS) -> _Ste
         times[j],
         _speed(path, max(i - points, 0), i),
         _speed(path, j, min(j + points, len(times) - 1)),
+        _speed(path, max(i - 1 - points, 0), i - 1) if i > 1 else None,
+        _speed(path, j + 1, min(j + 1 + points, len(times) - 1)) if j < len(times) - 2 else None,
         hidden,
         0.0 if path.errors is None else max(path.errors[i], path.errors[j]),
     )

@@ -15,7 +15,7 @@ from controller.rules.dice import bands
 from controller.rules.dice.contacts import SAME_TURN_MS, Contact, find_contacts
 from controller.rules.dice.falls import may_have_fallen, thump_price
 from controller.rules.dice.loudness import Heard
-from controller.rules.dice.meetings import meetings, swap_names_after
+from controller.rules.dice.meetings import Meeting, meetings, swap_names_after
 from controller.rules.dice.paths import Path
 from controller.rules.dice.pushes import (
     Pair,
@@ -109,7 +109,8 @@ def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) 
     contacts = _contacts(scene, paths, walls)
     own_stories, own_thrown_back = _stories(scene, paths, contacts, walls)
     best_stories, thrown_back = dict(own_stories), list(own_thrown_back)
-    for price, times, swapped in _name_swaps(scene, paths, contacts):
+    found = meetings(scene, paths, _wall_times(scene, contacts))
+    for price, times, swapped in _name_swaps(paths, found):
         other_stories, other_thrown_back = own_stories, own_thrown_back
         if times:
             other_stories, other_thrown_back = _stories(
@@ -123,6 +124,9 @@ def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) 
             if times and dearer.price >= best_stories[end].price:
                 continue
             best_stories[end] = dearer
+    for end, story in _struck_twice(scene, own_stories, found):
+        if story.price < best_stories[end].price:
+            best_stories[end] = story
     best = min(best_stories.items(), key=lambda item: item[1].price)
     return Account(
         contacts,
@@ -193,11 +197,32 @@ def _is_certain(contact: Contact) -> bool:
     return bool(contact.heard) and contact.miss + contact.knock > CERTAIN_MARGIN
 
 
+def _struck_twice(
+    scene: Scene, own_stories: Mapping[End, Story], found: Sequence[Meeting]
+) -> Iterator[tuple[End, Story]]:
+    """Yield the stories in which one die made both dice's impacts, because the names were swapped in between.
+
+    The die came back from the wall, met the other die and was knocked into the wall again. Dice of one mass
+    then take each other's speed, so the tracks show two dice that passed through each other, and each touch
+    fits as well as with the camera's own names; only the meeting tells the stories apart.
+    """
+    own = own_stories[True, True]
+    struck = [[scene.ms(scene.impacts[i].t) for i in made] for made in own.made]
+    for meeting in found:
+        for first, last in ((0, 1), (1, 0)):
+            if not struck[first] or not struck[last]:
+                continue
+            if max(struck[first]) < meeting.t < min(struck[last]):
+                price = own.price + max(meeting.swapped - meeting.kept, 0.0) + bands.SHOVE
+                both, none = frozenset(own.made[0] | own.made[1]), frozenset[int]()
+                made = (both, none) if last == 0 else (none, both)
+                yield (last == 0, last == 1), Story(price, made, (meeting.t,))
+
+
 def _name_swaps(
-    scene: Scene, paths: tuple[Path, Path], contacts: Contacts
+    paths: tuple[Path, Path], found: Sequence[Meeting]
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[Path, Path]]]:
     """Yield each combination of swapped names: its price, its times, and the resulting paths."""
-    found = meetings(scene, paths, _wall_times(scene, contacts))
     if not found:
         return
     for choice in product((False, True), repeat=len(found)):
