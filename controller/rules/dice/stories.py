@@ -213,7 +213,7 @@ def _struck_twice(
             if not struck[first] or not struck[last]:
                 continue
             if max(struck[first]) < meeting.t < min(struck[last]):
-                price = own.price + max(meeting.swapped - meeting.kept, 0.0) + bands.SHOVE
+                price = own.price + max(meeting.swapped - meeting.kept, 0.0)
                 both, none = frozenset(own.made[0] | own.made[1]), frozenset[int]()
                 made = (both, none) if last == 0 else (none, both)
                 yield (last == 0, last == 1), Story(price, made, (meeting.t,))
