@@ -58,12 +58,12 @@ def test_a_throw_that_stops_short_of_the_wall_is_void() -> None:
     assert seen.call == "roll.no_roll"
 
 
-@pytest.mark.parametrize(("seed", "kind", "faces"), [(7026, "together", (6, 4)), (7063, "apart", (3, 3))])
-def test_a_die_whose_spot_varies_with_noise_from_frame_to_frame_is_at_rest(
-    seed: int, kind: Kind, faces: tuple[int, int]
-) -> None:
+@pytest.mark.parametrize(("seed", "kind"), [(7026, "together"), (7063, "apart")])
+def test_a_die_whose_spot_varies_with_noise_from_frame_to_frame_is_at_rest(seed: int, kind: Kind) -> None:
     # The centre of the ivory die's spot on the brown cloth shifts by 3 to 6 pixels with the die at rest.
     seen = throw(seed, kind, RIGS[1])
     assert seen is not None
-    assert seen.faces == tuple((face, face) for face in faces)
-    assert (seen.call, sorted(seen.dice)) == ("roll.called", sorted(faces))
+    # How a die lands depends on the processor's last bits.
+    faces = sorted(true for true, _ in seen.faces)
+    assert all(read == true for true, read in seen.faces)
+    assert (seen.call, sorted(seen.dice)) == ("roll.called", faces)
