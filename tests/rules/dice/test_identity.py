@@ -148,11 +148,14 @@ Leg = tuple[float, float, float]
 """The end of the leg (ms), and where it starts and ends, as distances of the centre from the right end."""
 
 
-def thrown_along(legs: tuple[list[Leg], list[Leg]]) -> Throw:
-    """Return a throw whose dice move straight from place to place and strike the wall where a leg ends."""
+def thrown_along(legs: tuple[list[Leg], list[Leg]], apart_mm: float = 6.0) -> Throw:
+    """Return a throw whose dice move straight from place to place and strike the wall where a leg ends.
+
+    Their lines are parallel and `apart_mm` from each other.
+    """
     rng = Random(3)
     readings: list[Reading] = []
-    places: tuple[tuple[Die, float], ...] = ((1, 500.0), (2, 506.0))
+    places: tuple[tuple[Die, float], ...] = ((1, 500.0), (2, 500.0 + apart_mm))
     for index, (die, y) in enumerate(places):
         t = 0.0
         readings.append(DieReleased(t=0, dev="cam", die=die, x=LENGTH - legs[index][0][1], y=y))
@@ -219,14 +222,19 @@ def test_dice_that_fly_at_each_other_may_have_passed_where_they_seem_to_turn_bac
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", None)])
 
 
-def test_dice_that_meet_and_keep_their_speeds_keep_their_names() -> None:
-    throw = thrown_along(
-        (
-            [(700.0, 3150.0, HALF), (1600.0, HALF, 9.5 + 450.0)],
-            [(1066.0, 2450.0, HALF), (1600.0, HALF, 250.0)],
-        )
-    )
-    assert ruled(judged(throw)) == (Ruling.VALID, [])
+PASSING = (
+    [(700.0, 3150.0, HALF), (1600.0, HALF, 9.5 + 450.0)],
+    [(1066.0, 2450.0, HALF), (1600.0, HALF, 250.0)],
+)
+
+
+def test_dice_that_pass_beside_each_other_keep_their_names() -> None:
+    assert ruled(judged(thrown_along(PASSING, apart_mm=34.0))) == (Ruling.VALID, [])
+
+
+def test_dice_that_seem_to_pass_through_each_other_may_have_taken_each_others_speed_and_name() -> None:
+    """The first may have been knocked back into the wall by the second, which then touched no wall."""
+    assert ruled(judged(thrown_along(PASSING))) == (Ruling.REVIEW, [("conflict", None)])
 
 
 @pytest.mark.parametrize("later_ms", [25.6, 30.0])
