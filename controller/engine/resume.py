@@ -60,7 +60,7 @@ _KINDS: Mapping[AttemptKind, _Kind] = {
 
 
 class InFlight(NamedTuple):
-    """An attempt that began and was not called; `review_published` is whether its review was published."""
+    """An attempt that began and was not called; `review_published` tells whether its review was."""
 
     attempt: AttemptKind
     number: int

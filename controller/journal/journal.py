@@ -68,9 +68,9 @@ class Journal:
 
         The journal is created if it is new. `on_durable` is called in the writer's thread for each ticket
         that is durable. `alarm` is called for each fault as it begins, and with None when the last one is
-        over. Both must return at once. `vfs` names SQLite's file system layer. With `accept`, a journal that
-        is behind its head file is continued, and the acceptance is journaled. `progress` is called with the
-        number of rows verified: after an upgrade these can be all rows, which takes minutes.
+        over. Both must return immediately. `vfs` names SQLite's file system layer. With `accept`, a journal
+        that is behind its head file is continued, and the acceptance is journaled. `progress` is called with
+        the number of rows verified: after an upgrade these can be all rows, which takes minutes.
 
         Raises:
             JournalFault: any fault that forbids publishing results.

@@ -83,7 +83,7 @@ class Entry:
 
 
 OnDurable = Callable[[Ticket], None]
-"""Called in the writer's thread, in order, when a ticket's rows are durable; it must return at once."""
+"""Called in the writer's thread, in order, when a ticket's rows are durable; it must return immediately."""
 WallClock = Callable[[], WallTime]
 """Returns the wall time and whether it is synchronized; it is for people and never used for durations."""
 

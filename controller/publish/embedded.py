@@ -82,7 +82,7 @@ class Consumer(Protocol):
         """
 
     def receive_statement(self, statement: OpenStatement) -> None:
-        """Handle the table's own statement that bets are open, in the core's thread; return at once."""
+        """Handle the table's own statement that bets are open, in the core's thread; return immediately."""
         del statement
 
     def end(self) -> None:

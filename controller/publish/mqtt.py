@@ -155,7 +155,7 @@ class MqttSink:
         self._wake_thread()
 
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
-        """Publish the statement at once, or not at all: it is useless later."""
+        """Publish the statement immediately, or not at all: it is useless later."""
         if self.ready:
             self._statements.append((statement, key))
             self._wake_thread()

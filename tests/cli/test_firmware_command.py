@@ -30,10 +30,10 @@ class Flash:
         return self.blocks if op == 4 else 4096 if op == 5 else 0
 os.mount(os.VfsLfs2(Flash(sys.argv[1]), progsize=256), "/board")
 sys.path.insert(0, "/board")
-from drivers.firmware.shared.identity import firmware_of, hash_of, load
+from drivers.firmware.shared.identity import format_firmware_id, hash_files, load
 from drivers.firmware.shared.program import VERSION
 settings = load("/board/board.json")
-print(settings["name"], settings["key"], firmware_of(settings["board"], VERSION, hash_of("/board")))
+print(settings["name"], settings["key"], format_firmware_id(settings["board"], VERSION, hash_files("/board")))
 """
 KEY = "000102030405060708090a0b0c0d0e0f"
 
