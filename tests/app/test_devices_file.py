@@ -234,7 +234,7 @@ def test_a_boards_key_may_be_in_its_own_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "mode", "found"),
     [
-        (None, 0, "no readable file"),
+        (None, 0, "an unreadable file"),
         ("secret", 0o600, "other text in it"),
         ("00112233445566778899aabbccddeeff", 0o644, "mode 0644"),
     ],

@@ -123,7 +123,7 @@ def test_a_pulled_cable_is_named_with_its_remedy(
     assert "wall-left" in shown
     assert any(what in shown for what in WHAT_TO_DO)
     assert cli.main(["devices", "wall-rigth", *socket]) == 1
-    assert "expected one of cam, wall-left, wall-right, console" in capsys.readouterr().err
+    assert "its devices are cam, wall-left, wall-right, console" in capsys.readouterr().err
     assert (reported["type"], device(one, "cam")["up"]) == ("node", True)
     until(lambda: bool(device(one, "wall-left")["up"]), "the cable to be plugged in again")
     figures = device(one, "wall-left")["figures"]

@@ -176,6 +176,6 @@ def test_a_boards_key_is_rotated_while_the_controller_runs(
     until(lambda: says(daemon)[0], "the board to come up under its new key, without a restart")
     assert main(["keys", "revoke", "node", str(file), "--reason", "stolen"]) == 0
     until(lambda: not says(daemon)[0], "the revoked key to be refused")
-    until(lambda: "no readable file" in says(daemon)[1], "the reason")
+    until(lambda: "an unreadable file" in says(daemon)[1], "the reason")
     board.stop()
     assert NEW not in capsys.readouterr().err
