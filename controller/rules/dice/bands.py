@@ -104,6 +104,9 @@ SOFT_ERRORS = 2.0
 known more precisely."""
 UNHEARD = 4.0
 """Price of a touch that a working sensor did not hear: one in seven is softer than the sensor's threshold."""
+FELL_FLAT = 2.0 * log(4.5)
+"""Added if such a die lies flat and out of its faces' reach: two in nine dice that stop so near came down
+from an edge or a corner there."""
 RINGING = 1.0
 """Price of an impact being the ringing of an earlier one: low, because one hit in four rings."""
 RATTLE = 2.0 * log(20.0)
@@ -180,6 +183,16 @@ def reaching_price(table: DiceTable, place_mm: float, sd_mm: float) -> float:
         - 2.0 * log((1.0 - _share_below(edges)) / (1.0 - _share_below(FLAT_EDGES)))
         for edges in _REACHES
     )
+
+
+def fell_flat_price(table: DiceTable, place_mm: float, sd_mm: float) -> float:
+    """Return the price of a die touching a wall before it fell flat at rest at `place_mm`.
+
+    Flat, it touches with a face or an upright edge, which costs nothing but its distance; an edge or a corner
+    costs `FELL_FLAT` and the orientation.
+    """
+    flat = max(place_mm - FLAT_EDGES * table.die_mm, 0.0) / sd_mm
+    return min(flat * flat, FELL_FLAT + reaching_price(table, place_mm, sd_mm))
 
 
 def _share_below(edges: float) -> float:

@@ -416,8 +416,7 @@ def _silence(approach: Approach, t: float) -> tuple[str, str]:
 def _rested(way: Approach, span: Span) -> Contact | None:
     """Price a die that came to rest near the wall without a turn.
 
-    It may have touched with an edge or a corner before it fell flat where it lies. Silence is no evidence
-    against that: a die about to rest is slower than the slowest that a sensor hears.
+    It may have touched with an edge or a corner, too softly to be heard, before it fell flat where it lies.
     """
     path, gaps, times = way.path, way.gaps, way.path.times
     end = len(gaps) - 1
@@ -441,7 +440,7 @@ def _rested(way: Approach, span: Span) -> Contact | None:
         gap_mm=short,
         did="stopped",
         rests=True,
-        touch=bands.reaching_price(way.scene.table, place, sd),
+        touch=bands.UNHEARD + bands.fell_flat_price(way.scene.table, place, sd),
         miss=deep * deep,
         points=points_around(way, end - 8, end),
     )
@@ -455,7 +454,7 @@ def _rested(way: Approach, span: Span) -> Contact | None:
 def _fell_back(way: Approach, span: Span) -> Contact | None:
     """Price a die that came nearest to the wall on an edge or a corner, and fell back from it as it stopped.
 
-    It falls over so slowly that only its position shows the touch: no sensor hears it.
+    It falls over so slowly that only its position shows the touch.
     """
     path, gaps = way.path, way.gaps
     count = span.last - span.first + 2 - NEAREST_POINTS
@@ -474,7 +473,7 @@ def _fell_back(way: Approach, span: Span) -> Contact | None:
         t=path.times[m],
         gap_mm=nearest - bands.LEAST_EDGES * way.scene.table.die_mm,
         did="turned back",
-        touch=bands.reaching_price(way.scene.table, nearest, sd),
+        touch=bands.UNHEARD + bands.reaching_price(way.scene.table, nearest, sd),
         miss=0.0,
         points=points_around(way, m, m),
     )

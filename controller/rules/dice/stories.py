@@ -212,7 +212,9 @@ def _struck_twice(
         for first, last in ((0, 1), (1, 0)):
             if not struck[first] or not struck[last]:
                 continue
-            if max(struck[first]) < meeting.t < min(struck[last]):
+            between = max(struck[first]) < meeting.t < min(struck[last])
+            # What happens sooner is `_add_shoved_matches`' to weigh: no die gets away from the wall and back.
+            if between and min(struck[last]) - max(struck[first]) > bands.SHOVE_MS:
                 price = own.price + max(meeting.swapped - meeting.kept, 0.0)
                 both, none = frozenset(own.made[0] | own.made[1]), frozenset[int]()
                 made = (both, none) if last == 0 else (none, both)
