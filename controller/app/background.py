@@ -28,7 +28,7 @@ from controller.model.tables import RetentionSettings
 
 RESTART_S = 10.0
 """The wait before a process that ended without a result is started again; it was probably killed."""
-OVERDUE_S = 600.0
+OVERDUE_TIMEOUT_S = 600.0
 """A process that returns no result for this long is reported as a fault; it may continue."""
 
 
@@ -114,9 +114,9 @@ class BackgroundProcess:
     def _read_output(self, process: subprocess.Popen[bytes]) -> bytes:
         while True:
             try:
-                output, _ = process.communicate(timeout=OVERDUE_S)
+                output, _ = process.communicate(timeout=OVERDUE_TIMEOUT_S)
             except subprocess.TimeoutExpired:
-                found = f"process {process.pid} has returned no result for {OVERDUE_S:.0f} s"
+                found = f"process {process.pid} has returned no result for {OVERDUE_TIMEOUT_S:.0f} s"
                 self._faults.began(Fault("verifier_ended", self._what, found), self._what)
             else:
                 return output

@@ -61,7 +61,7 @@ ACCEPT_POLL_S = 0.5
 _TOO_MANY_A_SECOND = (
     "this user opens connections too quickly; send all requests over one connection, or try again later"
 )
-SEND_S = 2.0
+SEND_TIMEOUT_S = 2.0
 """A client that takes longer than this to read a line is dropped."""
 
 
@@ -134,7 +134,7 @@ class Control:
 
     def _admit(self, connection: socket.socket) -> ConnectionSlot | None:
         """Assign a slot to a connection, or refuse it."""
-        connection.settimeout(SEND_S)
+        connection.settimeout(SEND_TIMEOUT_S)
         now_us = self._daemon.monotonic.now_us()
         try:
             _, uid, _ = credentials_of(connection)
@@ -183,7 +183,7 @@ class Control:
         while True:
             left_s = reader.left_s(now_us())
             block = _receive(connection, left_s)
-            connection.settimeout(SEND_S)
+            connection.settimeout(SEND_TIMEOUT_S)
             if block is None or (left_s == 0 and b"\n" not in block):
                 message = f"{reader.waits_for} did not arrive in time; reconnect and send it at once"
                 connection.sendall(refusal("too_slow", message))
@@ -340,9 +340,9 @@ def _is_disconnected(connection: socket.socket) -> bool:
     return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
 
 
-FIRST_S = 60.0
+FIRST_LINE_TIMEOUT_S = 60.0
 """How long a client may stay silent after it connects; it occupies one of a few slots."""
-LINE_S = 5.0
+LINE_TIMEOUT_S = 5.0
 """Maximum time from a line's first byte to its end."""
 
 
@@ -354,7 +354,7 @@ class LineReader:
         self.waits_for = "a first request"
         """What must arrive in time; named in the refusal."""
         self._lines = LineSplitter(limit)
-        self._due_us: int | None = now_us + round(FIRST_S * 1e6)
+        self._due_us: int | None = now_us + round(FIRST_LINE_TIMEOUT_S * 1e6)
         self._begun = False
 
     def left_s(self, now_us: int) -> float | None:
@@ -367,6 +367,6 @@ class LineReader:
         if block.endswith(b"\n"):
             self._begun, self._due_us = False, None
         elif lines or not self._begun:
-            self._begun, self._due_us = True, now_us + round(LINE_S * 1e6)
+            self._begun, self._due_us = True, now_us + round(LINE_TIMEOUT_S * 1e6)
             self.waits_for = "the end of a line"
         return lines

@@ -185,7 +185,7 @@ class Daemon:
                 raise InUseError(str(fault)) from fault
             found = journal_fault(fault)
             # A fault that recurs at each retry is reported only once.
-            if found.code not in {there.code for there in self.faults.present}:
+            if found.code not in {active.code for active in self.faults.present}:
                 self.faults.clear("opening")
                 self.faults.began(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)

@@ -144,10 +144,10 @@ class Devices:
         """The devices that have reported so far, by name."""
         return self._seen.copy()
 
-    def missing(self, wanted: frozenset[str]) -> dict[str, str]:
+    def missing(self, required: frozenset[str]) -> dict[str, str]:
         """Return the devices that are down or have never reported, each with its last report."""
         seen = self.seen
-        return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
+        return {name: one.says for name in sorted(required) if not (one := seen.get(name, NEVER)).up}
 
     def unreported_switches(
         self, switches: Mapping[str, frozenset[str] | None], now_us: int

@@ -47,11 +47,11 @@ def default_head(journal: Path) -> Path:
 
     The units use a separate folder (`table-head` for `table`), and so does a copy of both folders.
     """
-    beside = journal.with_suffix(Path(HEAD_FILE).suffix)
+    adjacent = journal.with_suffix(Path(HEAD_FILE).suffix)
     folder = journal.absolute().parent
-    apart = folder.parent / f"{folder.name}-head" / HEAD_FILE
+    separate = folder.parent / f"{folder.name}-head" / HEAD_FILE
     # For a file in a folder that this user may not read, os.path.exists is False, where pathlib raises.
-    return apart if not os.path.exists(beside) and os.path.exists(apart) else beside
+    return separate if not os.path.exists(adjacent) and os.path.exists(separate) else adjacent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ from controller.replay.source import Source
 
 R = TypeVar("R", bound=AnyRequest)
 
-DURABLE_S = 2.0
+DURABLE_TIMEOUT_S = 2.0
 """How long to wait for an acknowledgement to reach the disk."""
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
@@ -325,7 +325,7 @@ class Requests:
 
     def _settled(self, request: Settled, peer: Peer, live: RunningTable) -> bytes:
         ticket = live.journal.acknowledge(request.id, request.chain, peer.user)
-        if not ticket.wait(DURABLE_S):
+        if not ticket.wait(DURABLE_TIMEOUT_S):
             return refusal("not_durable", "the acknowledgement is not on the disk yet; send it again")
         if ticket.fault is not None:
             return refusal("no_match", "found no outcome with this id and chain hash; see `tablectl faults`")

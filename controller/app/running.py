@@ -72,13 +72,13 @@ class SelfTest:
         started: Ticket,
         devices: Devices,
         faults: ActiveFaults,
-        wanted: frozenset[str],
+        required: frozenset[str],
         *,
         switches: Mapping[str, frozenset[str] | None],
     ) -> None:
         """Test these parts.
 
-        `started` is the session's first row, `wanted` are the devices that must be up. `switches` are the
+        `started` is the session's first row, `required` are the devices that must be up. `switches` are the
         locking switches that must have been reported, by device; None for a device whose switches are not
         known by name.
         """
@@ -86,7 +86,7 @@ class SelfTest:
         self._started = started
         self._devices = devices
         self._faults = faults
-        self._wanted = wanted
+        self._required = required
         self._switches = switches
 
     def run(self, now_us: int) -> tuple[Check, ...]:
@@ -100,7 +100,7 @@ class SelfTest:
 
     def report_missing(self, since_start_us: int) -> None:
         """Report a fault if devices are still down this long after the start; clear it once all are up."""
-        missing = self._devices.missing(self._wanted)
+        missing = self._devices.missing(self._required)
         waits = any(fault.code == WAITS for fault in self._faults.present)
         if not missing:
             self._faults.over("device_missing")
@@ -118,8 +118,8 @@ class SelfTest:
         return Check(name="journal", ok=ok, says=message)
 
     def _check_devices(self) -> Check:
-        missing = self._devices.missing(self._wanted)
-        message = f"not up: {_each(missing)}" if missing else f"{len(self._wanted)} of them up"
+        missing = self._devices.missing(self._required)
+        message = f"not up: {_each(missing)}" if missing else f"{len(self._required)} of them up"
         return Check(name="devices", ok=not missing, says=message)
 
     def _check_switches(self, now_us: int) -> Check:
@@ -283,14 +283,16 @@ class RunningTable:
             late_confirmed=self._publishing.note_late_confirmed,
             play_requested=self._publishing.note_play_requested,
         )
-        wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
+        required = frozenset(settings.devices) if options.self_test_devices else frozenset()
         locking = self.setup.locking_switches
         switches = {
             name: None if device.switches is None else frozenset(device.switches) & locking
             for name, device in settings.devices.items()
-            if name in wanted and "switch" in device.reads and locking
+            if name in required and "switch" in device.reads and locking
         }
-        self.self_test = SelfTest(self.journal, started, self.core.devices, faults, wanted, switches=switches)
+        self.self_test = SelfTest(
+            self.journal, started, self.core.devices, faults, required, switches=switches
+        )
         self.core.why_locked = self.why_locked
 
     def begin(self, watchdog: Watchdog) -> None:

@@ -77,7 +77,7 @@ DEFECT = 70
 """Exit code: the core failed because of a defect; systemd restarts the service."""
 
 
-STUCK_S = 10.0
+STUCK_TIMEOUT_S = 10.0
 """A thread that makes no progress for this long is a fault; an SD card can stall for seven seconds."""
 CODE = "thread_stopped"
 
@@ -104,8 +104,10 @@ class Watchdog:
             if count != before:
                 self._moved[name] = (count, now_us)
                 self._faults.over(CODE, name)
-            elif now_us - since_us > STUCK_S * 1e6:
-                self._faults.began(Fault("thread_stopped", name, f"no progress for {STUCK_S:g} s"), name)
+            elif now_us - since_us > STUCK_TIMEOUT_S * 1e6:
+                self._faults.began(
+                    Fault("thread_stopped", name, f"no progress for {STUCK_TIMEOUT_S:g} s"), name
+                )
         if any(count == self._fed.get(name) for name, count in turns.items()):
             return False
         self._fed = turns

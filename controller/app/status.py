@@ -189,10 +189,10 @@ def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
     return {name: figure for name, figure in figures.items() if name in _TIMELESS_FIGURES}
 
 
-def _remedy(kind: str, trouble: str) -> str:
+def _remedy(kind: str, code: str) -> str:
     """Return the remedy for a device's last fault; empty if it had none."""
     causes = device_type(kind).causes if kind in DEVICE_MODULES else DEVICE_FAULTS
-    return causes[trouble].do if trouble in causes else ""
+    return causes[code].do if code in causes else ""
 
 
 def describe_fault(fault: Fault) -> dict[str, object]:

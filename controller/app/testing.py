@@ -261,8 +261,8 @@ def why_test_refused(view: View) -> str | None:
         return "the journal accepts no more rows; see `tablectl faults`"
     if view.attempt_open:
         first = "rule on it (`tablectl status` shows what may be entered)"
-        then = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other attempt begins"
-        return f"a throw, spin or deal is in progress (wait for it to end) or under review ({first}{then})"
+        advice = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other attempt begins"
+        return f"a throw, spin or deal is in progress (wait for it to end) or under review ({first}{advice})"
     if view.pending:
         return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
     if view.bets_closed:

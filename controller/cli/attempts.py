@@ -103,9 +103,9 @@ def find_exhibit(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> 
                 pass
     if found is None:
         kinds = "throws, spins or deals"
-        there = f"{kinds} with numbers {min(numbers)} to {max(numbers)}" if numbers else f"no {kinds}"
+        present = f"{kinds} with numbers {min(numbers)} to {max(numbers)}" if numbers else f"no {kinds}"
         wanted = "one that was called or voided" if which.number is None else f"number {which.number}"
-        raise LogError(str(which), there, wanted, "use #n to name one that the log contains")
+        raise LogError(str(which), present, wanted, "use #n to name one that the log contains")
     return found
 
 

@@ -159,9 +159,9 @@ class _Job:
         guided(arguments, guide)
 
     def _unwritable_message(self, error: OSError) -> str:
-        again = f"sudo tablectl calibrate {self._does} {self._device}"
+        command = f"sudo tablectl calibrate {self._does} {self._device}"
         return (
-            f"{error.filename}: this screen can't write to the file ({error.strerror}); run `{again}`"
+            f"{error.filename}: this screen can't write to the file ({error.strerror}); run `{command}`"
             " on the table's machine"
         )
 

@@ -36,7 +36,7 @@ from controller.technician.calibration import (
     UnfitError,
     calibrate_camera,
     calibrate_wall,
-    laid_dice_in,
+    find_laid_dice,
     named_places,
     separate_peaks,
 )
@@ -106,7 +106,7 @@ def camera(job: Job) -> Calibrated:
     plane = _plane(job.name, device)
     places = _places(job.arguments, table)
     if job.guide is None:
-        seen = laid_dice_in(job.recorded, job.name)
+        seen = find_laid_dice(job.recorded, job.name)
         if len(seen) != len(places):
             names = ", ".join(places)
             raise UnfitError(

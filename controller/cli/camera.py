@@ -61,11 +61,11 @@ def encode_reading(reading: Reading) -> bytes:
     return json.dumps(fields).encode() + b"\n"
 
 
-def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> None:
-    """Send readings to the daemon's socket; with `again`, reconnect and reopen a source that ended.
+def serve(cameras: Cameras, path: str, keep: Keep | None, *, reconnect: bool) -> None:
+    """Send readings to the daemon's socket; with `reconnect`, reconnect and reopen a source that ended.
 
     `keep` receives the pictures that the readings name, and must not block. Raises ConnectionError or
-    FileNotFoundError if the socket can't be reached and `again` is false.
+    FileNotFoundError if the socket can't be reached and `reconnect` is false.
     """
     missing = False
     while True:
@@ -73,14 +73,14 @@ def serve(cameras: Cameras, path: str, keep: Keep | None, *, again: bool) -> Non
             with socket.socket(socket.AF_UNIX) as table:
                 table.connect(path)
                 missing = False
-                _send(cameras, table, keep, again=again)
+                _send(cameras, table, keep, reconnect=reconnect)
         except (ConnectionError, FileNotFoundError) as error:
-            if not again:
+            if not reconnect:
                 raise
             if not missing:
                 say(f"{_no_table_message(path, error)}; retrying every {RETRY_S:g} s")
             missing = True
-        if not again:
+        if not reconnect:
             return
         time.sleep(RETRY_S)
 
@@ -89,7 +89,7 @@ def _no_table_message(path: str, error: OSError) -> str:
     return f"{path}: can't connect to a table's daemon ({error.strerror}); start it (systemctl start table)"
 
 
-def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: bool) -> None:
+def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, reconnect: bool) -> None:
     """Send readings; if the source is gone, send the reason and `alive` messages until it is back."""
     why = ""
     while True:
@@ -99,7 +99,7 @@ def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, again: b
                 encode_reading(DeviceDown(t=t_us, dev=cameras.name, code=SOURCE_LOST, reason=reason))
             )
             why = reason
-        if not again:
+        if not reconnect:
             if gone is not None:
                 raise gone
             return
@@ -251,7 +251,7 @@ def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
     reading = read_picture(picture, die_px, dice)
     if reading.refused is None or dice is None or len(reading.dice) >= dice or die_px < MIN_PX:
         return reading
-    sizes = [share * die_px for share in OTHER_SIZES]
+    sizes = [fraction * die_px for fraction in OTHER_SIZES]
     fit = [px for px in sizes if px >= MIN_PX and read_picture(picture, px, dice).refused is None]
     if not fit:
         return reading
@@ -311,7 +311,7 @@ def _run(arguments: argparse.Namespace) -> int:
     keeper = open_keeper(rig.file.evidence)
     try:
         keep = None if keeper is None else keeper.keep
-        serve(cameras, rig.file.socket, keep, again=not arguments.once)
+        serve(cameras, rig.file.socket, keep, reconnect=not arguments.once)
     except (ConnectionError, FileNotFoundError) as error:
         say(_no_table_message(rig.file.socket, error))
         return OUT_OF_REACH

@@ -304,10 +304,10 @@ def _in_words(found: Calibration, corners: int) -> str:
     height = "" if found.height_mm is None else f", the camera is {found.height_mm:.0f} mm above it"
     lines.append(f"felt: {corners} corners, the worst {found.worst_mm:.2f} mm off{height}")
     if found.apart_mm is not None:
-        near = found.apart_mm < MIN_CAMERA_DISTANCE_MM
+        too_near = found.apart_mm < MIN_CAMERA_DISTANCE_MM
         advice = (
             f", expected at least {MIN_CAMERA_DISTANCE_MM:g} mm for an accurate height of a die"
-            if near
+            if too_near
             else ""
         )
         lines.append(f"the two cameras are {found.apart_mm:.0f} mm apart{advice}")

@@ -149,8 +149,8 @@ class Video:
         last_us = -1
         count = 0
         while True:
-            there, picture = video.read()
-            if not there:
+            ok, picture = video.read()
+            if not ok:
                 self.cut_off = self._cut_off(count, int(video.get(cv2.CAP_PROP_FRAME_COUNT)))
                 return
             stamped_us = round(video.get(cv2.CAP_PROP_POS_MSEC) * 1000)
@@ -183,8 +183,8 @@ class Video:
             if not video.grab():
                 break
             if at in wanted:
-                there, picture = video.retrieve()
-                if there:
+                ok, picture = video.retrieve()
+                if ok:
                     kept.append(reduction.frame(picture))
         if total < 2 or not kept:
             number = "only one frame" if kept else "no frames"
@@ -239,8 +239,8 @@ class Live:
         unstamped = 0
         try:
             while True:
-                there, picture = device.read()
-                if not there:
+                ok, picture = device.read()
+                if not ok:
                     return
                 check_size(self.source, picture.shape[1::-1], self._capture, self._points)
                 # The driver stamps the start of the frame by the monotonic clock. The time at which a frame

@@ -111,13 +111,13 @@ def _side_by_side(pictures: Sequence[Array | None]) -> Array:
 
 def annotated(picture: Array, tracks: tuple[Track, ...], status: str) -> Array:
     """Return a copy of a picture, reduced if it is wide, with tracks, faces read and the camera's status."""
-    share = min(1.0, SHOWN_WIDTH_PX / picture.shape[1])
+    fraction = min(1.0, SHOWN_WIDTH_PX / picture.shape[1])
     shown = picture.copy()
-    if share < 1.0:
-        shown = cv2.resize(picture, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
+    if fraction < 1.0:
+        shown = cv2.resize(picture, None, fx=fraction, fy=fraction, interpolation=cv2.INTER_AREA)
     for track in tracks:
         colour = COLOURS.get(track.die, (200, 200, 200))
-        points = np.round(share * np.array(track.places)).astype(np.int32).reshape(-1, 1, 2)
+        points = np.round(fraction * np.array(track.places)).astype(np.int32).reshape(-1, 1, 2)
         cv2.polylines(shown, [points], isClosed=False, color=colour, thickness=2, lineType=cv2.LINE_AA)
         x, y = (int(value) for value in points[-1, 0])
         cv2.circle(shown, (x, y), 6, colour, 2, cv2.LINE_AA)

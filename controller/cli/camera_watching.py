@@ -324,12 +324,12 @@ class Cameras:
         yield from frames_of_all([live.frames() for live in self._lives])
 
 
-def cameras_of(rig: Path, beside: Path | None = None, source: str | None = None) -> Cameras:
+def cameras_of(rig: Path, second: Path | None = None, source: str | None = None) -> Cameras:
     """Return the camera of a rig's file, or two as one device; `source` replaces that of the first file.
 
     Raises CameraInputError if a file can't be used or has no `source`.
     """
-    paths = [rig] if beside is None else [rig, beside]
+    paths = [rig] if second is None else [rig, second]
     rigs = [load_rig(path) for path in paths]
     sources = [one.file.source for one in rigs]
     sources[0] = source or sources[0]

@@ -279,8 +279,8 @@ class Commentary:
             case RollDeclined():
                 self.write_detail(f"seat {data.player} skips a roll")
             case BonusPaid():
-                whom = "to the house, as rake" if data.player is None else f"to seat {data.player}"
-                self.write_detail(f"Bonus Pot: {dollars(data.amount)} {whom}, {plain(data.cause)}")
+                recipient = "to the house, as rake" if data.player is None else f"to seat {data.player}"
+                self.write_detail(f"Bonus Pot: {dollars(data.amount)} {recipient}, {plain(data.cause)}")
             case TableEvent() if data.cause not in _SILENT_REFUSALS:
                 self.event(_event_text(outcome.type, data), _EVENT_STYLES.get(outcome.type, "plain"))
             case TableEvent():

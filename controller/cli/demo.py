@@ -149,10 +149,10 @@ class _Show:
         self.differences: list[str] = []
         """The differences between card games' outcomes and the simulator's ground truth."""
 
-    def cards(self, header: Header, feed: Feed, truth: list[dict[str, object]]) -> None:
+    def cards(self, header: Header, feed: Feed, ground_truth: list[dict[str, object]]) -> None:
         """Play a card table's evening."""
         outcomes = self._played(header, feed)
-        difference = compare([as_json(outcome) for outcome in outcomes], truth)
+        difference = compare([as_json(outcome) for outcome in outcomes], ground_truth)
         if difference is not None:
             self.differences.append(f"{load_ruleset(header.ruleset).title}: {difference}")
 
@@ -209,11 +209,16 @@ class _Show:
 def _next_steps(screen: Screen, folder: Path) -> Iterator[str]:
     """Yield commands to try next; each can be pasted into a new shell."""
     checkout = (folder / "Makefile").exists() and (folder / ".venv").exists()
-    there = f"cd {shlex.quote(str(folder))} && " if checkout else ""
-    tablectl = f"{there}.venv/bin/tablectl" if checkout else "tablectl"
+    change_folder = f"cd {shlex.quote(str(folder))} && " if checkout else ""
+    tablectl = f"{change_folder}.venv/bin/tablectl" if checkout else "tablectl"
     steps = [
         *(
-            [("install what the journal, the device links and the screens need, once", f"{there}make tools")]
+            [
+                (
+                    "install what the journal, the device links and the screens need, once",
+                    f"{change_folder}make tools",
+                )
+            ]
             if checkout
             else []
         ),

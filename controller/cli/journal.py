@@ -309,12 +309,12 @@ def run_recall(arguments: argparse.Namespace) -> int:
         _show_recalled(recalled)
         for one in found:
             print(printable(f"camera: {pictures_line(one, folder)}"))
-    again = recalled.judged_again
-    return OK if recalled.signed and (again is None or not again.differences) else FAILED
+    rejudged = recalled.judged_again
+    return OK if recalled.signed and (rejudged is None or not rejudged.differences) else FAILED
 
 
 def _as_json(recalled: Recalled) -> dict[str, object]:
-    row, evidence, again = recalled.row, recalled.evidence, recalled.judged_again
+    row, evidence, rejudged = recalled.row, recalled.evidence, recalled.judged_again
     return {
         "outcome": recalled.outcome,
         "row": row.n,
@@ -329,12 +329,12 @@ def _as_json(recalled: Recalled) -> dict[str, object]:
         "readings": () if evidence is None else evidence.readings,
         "ruled_by": recalled.ruled_by,
         "corrections": recalled.corrections,
-        "judged_again": None if again is None else {"differences": again.differences},
+        "judged_again": None if rejudged is None else {"differences": rejudged.differences},
     }
 
 
 def _show_recalled(recalled: Recalled) -> None:
-    row, again = recalled.row, recalled.judged_again
+    row, rejudged = recalled.row, recalled.judged_again
     stamp = wall_stamp(row.wall.us, recalled.outcome.t)
     judged = () if recalled.judged is None else (recalled.judged,)
     for effect in (recalled.outcome, *judged, *recalled.corrections):
@@ -347,10 +347,10 @@ def _show_recalled(recalled: Recalled) -> None:
     print(f"row {row.n} of {wall_date(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
     if recalled.identity is not None:
         print(f"by {recalled.identity.software}")
-    if again is None:
+    if rejudged is None:
         print("nothing to judge again: it has no evidence of a throw, spin or deal")
-    elif again.differences:
-        print("judged again, DIFFERENT:", *again.differences, sep="\n  ")
+    elif rejudged.differences:
+        print("judged again, DIFFERENT:", *rejudged.differences, sep="\n  ")
     else:
         print("judged again from its evidence: the same")
 

@@ -175,9 +175,9 @@ def _of_file(arguments: argparse.Namespace) -> int:
 
 def _show_history(kind: Kind, path: Path) -> int:
     for step in keys.history(kind, path):
-        then = f"replaced by {step.new}" if step.new else "revoked"
+        change = f"replaced by {step.new}" if step.new else "revoked"
         lost = ", because the old key was lost" if step.lost else ""
-        print(f"{step.old or 'an unknown key'} {then}{lost}: {step.who}, {step.reason}")
+        print(f"{step.old or 'an unknown key'} {change}{lost}: {step.who}, {step.reason}")
     if os.path.exists(path):
         print(keys.public_of(kind, path))
     return OK

@@ -115,13 +115,13 @@ def _rules_by_key(name: str) -> Mapping[str, str]:
     }
 
 
-def _with_unit_and_rule(key: str, text: str, beside: Mapping[str, str]) -> str:
+def _with_unit_and_rule(key: str, text: str, rules_by_key: Mapping[str, str]) -> str:
     unit = _UNITS.get(key.rpartition("_")[2], "")
     value = f"{text} {unit}".rstrip() if text != "-" else text
     if ".causes." in key:
         return value
     own = "chosen for this product: no rule requires it"
-    return f"{value}  [{beside.get(key, own)}]"
+    return f"{value}  [{rules_by_key.get(key, own)}]"
 
 
 def _explain(arguments: argparse.Namespace) -> int:

@@ -104,8 +104,8 @@ class Screen:
     def entry(self, entry: Entry) -> list[str]:
         """Return an entry's lines, wrapped to the window; control characters are escaped."""
         lead, text = printable(entry.lead), printable(entry.text)
-        beside = self.width - len(lead)
-        below = beside < _MIN_TEXT_WIDTH and len(lead.rstrip()) > 0
+        text_width = self.width - len(lead)
+        below = text_width < _MIN_TEXT_WIDTH and len(lead.rstrip()) > 0
         indent = " " * (4 if below else len(lead))
         parts = wrap(text, max(self.width - len(indent), 8)) or [""]
         first = self.styled(lead.rstrip() if below or not text else lead, entry.lead_style)

@@ -253,8 +253,8 @@ def health(device: Mapping[str, object]) -> str:
         since = "offline since the start" if seen_s is None else f"offline for {seen_s:g} s"
         why = str(message or "it sends nothing").removeprefix("device_down: ")
         return f"{since}: {why}{f'; {do}' if do and str(do) not in why else ''}"
-    if troubled := fault_codes(device):
-        return f"faulty: {', '.join(troubled)}{f'; {do}' if do else ''}"
+    if codes := fault_codes(device):
+        return f"faulty: {', '.join(codes)}{f'; {do}' if do else ''}"
     return f"OK, {_rate(device)}"
 
 
@@ -363,8 +363,8 @@ def _figures(device: Device) -> Iterator[str]:
 def fault_codes(device: Mapping[str, object]) -> list[str]:
     """Return the codes of a device's current faults."""
     figures = device.get("figures")
-    troubles = figures.get("troubles") if isinstance(figures, dict) else None
-    return [str(one) for one in troubles] if isinstance(troubles, list | tuple | dict) else []
+    codes = figures.get("troubles") if isinstance(figures, dict) else None
+    return [str(one) for one in codes] if isinstance(codes, list | tuple | dict) else []
 
 
 def _figures_of(device: Device) -> dict[str, object]:

@@ -134,8 +134,8 @@ class GuidedTest:
             skipped = sum(finding.status == "skipped" for finding in self._findings)
             self._guide.show(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
             if failed:
-                again = f"this stays a fault of the table until `tablectl test {self._name}` passes"
-                self._guide.show(f"{again}; `tablectl faults` shows it")
+                notice = f"this stays a fault of the table until `tablectl test {self._name}` passes"
+                self._guide.show(f"{notice}; `tablectl faults` shows it")
         return FAILED if failed else OK
 
     def _perform(self, act: Act) -> None:

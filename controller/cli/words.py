@@ -368,8 +368,8 @@ def _(data: GameWon) -> str:
 
 @describe.register
 def _(data: BonusPaid) -> str:
-    whom = "the house, as rake" if data.player is None else f"seat {data.player}, {plain(data.cause)}"
-    return f"{dollars(data.amount)} to {whom}"
+    recipient = "the house, as rake" if data.player is None else f"seat {data.player}, {plain(data.cause)}"
+    return f"{dollars(data.amount)} to {recipient}"
 
 
 @describe.register

@@ -20,7 +20,7 @@ from controller.console.guard import (
     COOKIE,
     LOOPBACK,
     SCREEN_COOKIE,
-    SCREEN_S,
+    SCREEN_COOKIE_LIFE_S,
     Body,
     Guard,
     Refusal,
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""Maximum numbers of pages with a live stream; opening another closes an existing one (`Streams`)."""
-HEARTBEAT_S = 10.0
+"""Maximum numbers of pages with a live stream; opening one more closes an existing one (`Streams`)."""
+HEARTBEAT_INTERVAL_S = 10.0
 """A stream with nothing new sends a heartbeat this often, so that a page notices a lost connection."""
-DECISION_S = 5.0
-"""How long the answer to an input waits for the table's decision."""
+DECISION_TIMEOUT_S = 5.0
+"""Maximum time that the answer to an input waits for the table's decision."""
 MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
 """Rulings for which a screen must name the attempt, so that they never act on a different one."""
 Handler = Callable[[Request], Awaitable[Response]]
@@ -65,7 +65,7 @@ class SignIn(Body, frozen=True, kw_only=True):
 
 
 class ChangeRole(Body, frozen=True, kw_only=True):
-    """A change to another of the person's roles."""
+    """A change to a different role of the same person."""
 
     role: Short
 
@@ -188,12 +188,12 @@ class Console:
         if session is not None:
             return HTMLResponse(self.pages.staff(self.feed.now, session))
         names: tuple[str, ...] = ()
-        trouble = ""
+        message = ""
         try:
             names = await self.sessions.names()
         except (LinkError, SignedOutError) as error:
-            trouble = str(error)
-        return HTMLResponse(self.pages.sign_in(names, trouble))
+            message = str(error)
+        return HTMLResponse(self.pages.sign_in(names, message))
 
     async def _display(self, _request: Request) -> Response:
         return HTMLResponse(self.pages.display(self.feed.now))
@@ -302,7 +302,7 @@ class Console:
 
         async def wait() -> None:
             nonlocal seen
-            await self.feed.after(seen, HEARTBEAT_S)
+            await self.feed.after(seen, HEARTBEAT_INTERVAL_S)
             seen = self.feed.version
 
         return StreamingResponse(
@@ -360,7 +360,7 @@ class Console:
         response.set_cookie(
             SCREEN_COOKIE,
             screen,
-            SCREEN_S,
+            SCREEN_COOKIE_LIFE_S,
             path="/sign-in",
             httponly=True,
             samesite="strict",
@@ -391,7 +391,9 @@ class Console:
             raise Refusal(400, "unbound", f"{entered.name} must name the attempt that it applies to")
         token = await self.sessions.token(session)
         fields = msgspec.to_builtins(entered)
-        answer = await self._table.once(do="input", by=session.role, wait_s=DECISION_S, token=token, **fields)
+        answer = await self._table.once(
+            do="input", by=session.role, wait_s=DECISION_TIMEOUT_S, token=token, **fields
+        )
         return json_answer({key: answer[key] for key in ("ok", "code", "says", "allowed") if key in answer})
 
     async def _approve(self, request: Request) -> Response:

@@ -30,7 +30,7 @@ Health = Literal["ok", "faulty", "offline"]
 
 
 class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A device in the controller's status; while bets are open, figures that could time a ball are None."""
+    """A device in the controller's status; while bets are open, values that could time a ball are None."""
 
     type: str = ""
     up: bool = False
@@ -100,7 +100,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     lock: str = "locked"
     testing: bool = False
     held_back: bool = False
-    """Whether figures that could time a ball are omitted because bets can be placed."""
+    """Whether values that could time a ball are omitted because bets can be placed."""
     faults: tuple[Fault, ...] = ()
     self_test: tuple[Check, ...] | None = None
     devices: dict[str, DeviceRow] = {}
@@ -146,7 +146,7 @@ read_log = converter_of(tuple[Logged, ...])
 """Returns the lines of the log; raises `msgspec.ValidationError`."""
 
 
-def for_how_long(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return a duration in words."""
     for unit, length_s in (("day", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length_s:
@@ -162,7 +162,7 @@ MAX_IMPACTS = 24
 MAX_LAPS = 120
 """Maximum number of laps drawn."""
 MAX_LAP_S, MIN_LAP_S = 8.0, 0.15
-"""The longest and the shortest turn of a ball or a rotor that is drawn."""
+"""Maximum and minimum duration of a turn of a ball or a rotor that is drawn."""
 WIDTH, HEIGHT = 600, 150
 """The size of a chart in the units of its SVG."""
 
@@ -258,7 +258,7 @@ class Charts:
     def _draw(self, reading: AnyReading) -> None:
         match reading:
             case DieReleased() | DieAt():
-                if self.rests:  # another throw has begun
+                if self.rests:  # the next throw has begun
                     self.rests.clear()
                     self.tracks.clear()
                 track = self.tracks.setdefault(reading.die, deque(maxlen=MAX_POINTS))

@@ -143,7 +143,7 @@ REFRESH_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The shared state; `floor` is None if the controller does not answer, and `why` says why."""
+    """The shared state; `floor` is None if the controller does not respond, and `why` says why."""
 
     floor: Floor | None = None
     board: Board | None = None
@@ -276,8 +276,8 @@ class Stream:
 class Streams:
     """The streams of one kind of screen.
 
-    When all slots are taken, a new stream replaces the oldest stream of the owner with the most streams, so a
-    client that opens many closes only its own.
+    When all slots are taken, a new stream replaces the oldest stream of the owner with the most streams. A
+    client that opens many streams therefore closes only its own.
     """
 
     def __init__(self, max_open: int) -> None:

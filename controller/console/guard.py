@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 4096
 """Maximum size of a request's body in bytes; an input with all its arguments has a few hundred."""
-BODY_S = 5.0
+BODY_TIMEOUT_S = 5.0
 """A body must be complete within this time."""
 HEADERS = (
     (
@@ -82,7 +82,7 @@ class Guard:
             await _plain(answer, 413, str(error))
             return
         except TimeoutError:
-            await _plain(answer, 408, f"the request was not complete within {BODY_S:g} s")
+            await _plain(answer, 408, f"the request was not complete within {BODY_TIMEOUT_S:g} s")
             return
         await self._app(scope, _replayed(body, receive), answer)
 
@@ -98,7 +98,7 @@ class Guard:
         if headers.get(b"origin", "").casefold() != f"{scope['scheme']}://{host}".casefold():
             return 403, "this request does not come from a page of this console"
         if headers.get(b"sec-fetch-site", "same-origin") != "same-origin":
-            return 403, "this request comes from another site"
+            return 403, "this request comes from a different site"
         if headers.get(b"content-type", "").partition(";")[0].strip() != "application/json":
             return 415, "expected the content type application/json"
         return None
@@ -124,7 +124,7 @@ def _host_name(url: str) -> str:
 
 async def _read_body(receive: "Receive") -> bytes:
     body = b""
-    async with asyncio.timeout(BODY_S):
+    async with asyncio.timeout(BODY_TIMEOUT_S):
         while True:
             message = await receive()
             if message["type"] != "http.request":
@@ -201,8 +201,8 @@ COOKIE = "table_console"
 SCREEN_COOKIE = "table_screen"
 """Identifies a browser to the sign-in process, which counts its failed sign-ins separately."""
 MAX_SCREEN_COOKIE_CHARS = 64
-SCREEN_S = 400 * 86_400
-"""The longest time that browsers keep a cookie."""
+SCREEN_COOKIE_LIFE_S = 400 * 86_400
+"""Maximum time for which browsers keep a cookie."""
 MAX_SESSIONS = 64
 """Maximum number of sessions at once; one more ends the oldest."""
 

@@ -13,7 +13,7 @@ Fields = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
 
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
-"""The number of seats offered: the most that a table of this game can have."""
+"""The number of seats offered: the maximum that a table of this game can have."""
 DEFAULT_SEATS = max(SEATS.values())
 """The number of seats offered at a table of any other game."""
 _RANKS = tuple("23456789TJQKA")

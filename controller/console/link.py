@@ -8,7 +8,7 @@ import msgspec
 
 Json = dict[str, object]
 
-ANSWER_S = 12.0
+ANSWER_TIMEOUT_S = 12.0
 """An answer must arrive within this time: an input by itself can wait up to 5 s for the table's decision."""
 MAX_ANSWER = 4 * 2**20
 """Maximum size of an answer in bytes; the drawing of a throw has about 100,000."""
@@ -17,7 +17,7 @@ _decode = msgspec.json.Decoder(Json).decode
 
 
 class LinkError(Exception):
-    """A socket does not answer; the message names the process and the socket."""
+    """A socket does not respond; the message names the process and the socket."""
 
 
 class Link:
@@ -26,7 +26,7 @@ class Link:
     def __init__(self, path: str, peer: str) -> None:
         """Use the socket at this path; `peer` names the process in messages."""
         self._path = path
-        self._whom = peer
+        self._peer = peer
         self._turn = asyncio.Lock()
         self._open: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
@@ -45,7 +45,7 @@ class Link:
 
     async def once(self, **request: object) -> Json:
         """Return the answer to a request on a new connection, so no other request waits; raises LinkError."""
-        own = Link(self._path, self._whom)
+        own = Link(self._path, self._peer)
         try:
             return await own.ask(**request)
         finally:
@@ -76,7 +76,7 @@ class Link:
         reader, writer = self._open
         try:
             writer.write(line)
-            async with asyncio.timeout(ANSWER_S):
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 await writer.drain()
                 answer = await reader.readline()
             if not answer.endswith(b"\n"):
@@ -91,7 +91,7 @@ class Link:
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:
-            async with asyncio.timeout(ANSWER_S):
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 return await asyncio.open_unix_connection(self._path, limit=MAX_ANSWER)
         except (OSError, TimeoutError) as error:
             raise self._link_error(error) from error
@@ -101,4 +101,4 @@ class Link:
         with suppress(AttributeError):
             found = getattr(error, "strerror", None) or str(error or "")
         because = f" ({found})" if found else ""
-        return LinkError(f"{self._whom} does not answer at {self._path}{because}")
+        return LinkError(f"{self._peer} does not respond at {self._path}{because}")

@@ -99,7 +99,7 @@ def read_status(value: object) -> Status:
 def exposition(status: Status | None, outcome_counts: Counter[str], streams: int) -> bytes:
     """Return all metrics as OpenMetrics text.
 
-    `status` is None if the controller does not answer. `outcome_counts` counts the outcomes of each type
+    `status` is None if the controller does not respond. `outcome_counts` counts the outcomes of each type
     since this console started, `streams` the screens with an open stream.
     """
     registry = CollectorRegistry(auto_describe=False)
@@ -118,7 +118,7 @@ class _Table(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield each family of metrics."""
-        yield _gauge("table_up", "Whether the controller answers", {(): self._status is not None})
+        yield _gauge("table_up", "Whether the controller responds", {(): self._status is not None})
         yield _gauge("console_streams", "Screens with an open stream", {(): self._streams})
         yield _counter(
             "table_outcomes_told",
@@ -131,9 +131,9 @@ class _Table(Collector):
 
 
 def _families(status: Status) -> Iterator[Metric]:
-    of_what = InfoMetricFamily("table", "Which table this is")
-    of_what.add_metric((), {"table": status.table, "ruleset": status.ruleset})
-    yield of_what
+    table_info = InfoMetricFamily("table", "Which table this is")
+    table_info.add_metric((), {"table": status.table, "ruleset": status.ruleset})
+    yield table_info
     yield _gauge(
         "table_open",
         "Whether the table is open",
@@ -156,7 +156,7 @@ def _families(status: Status) -> Iterator[Metric]:
     )
     yield _gauge(
         "table_device_up",
-        "Whether a device answers",
+        "Whether a device responds",
         {(name, device.type): device.up for name, device in status.devices.items()},
         ("device", "type"),
     )

@@ -52,9 +52,9 @@ class Pages:
             for name, panel in self._panels.items()
         }
 
-    def sign_in(self, names: tuple[str, ...], trouble: str) -> str:
+    def sign_in(self, names: tuple[str, ...], message: str) -> str:
         """Return the sign-in page."""
-        return self._env.get_template("sign-in.html").render(names=names, trouble=trouble)
+        return self._env.get_template("sign-in.html").render(names=names, trouble=message)
 
     def display(self, now: Now) -> str:
         """Return the players' whole page."""

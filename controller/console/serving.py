@@ -120,11 +120,11 @@ class Settings:
         if (self.certificate is None) != (self.key is None):
             return "found only one of --certificate and --key, expected both"
         if self.certificate is not None:
-            return _fault_of(self.certificate, self.key)
+            return _certificate_fault(self.certificate, self.key)
         return None
 
 
-def _fault_of(certificate: Path, key: Path | None) -> str | None:
+def _certificate_fault(certificate: Path, key: Path | None) -> str | None:
     try:
         # For a key with a passphrase, OpenSSL would otherwise wait for input at a terminal.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")

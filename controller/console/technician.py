@@ -19,7 +19,7 @@ from controller.console.equipment import (
     WIDTH,
     Charts,
     Equipment,
-    for_how_long,
+    duration_text,
     read_equipment,
     read_log,
     read_recordings,
@@ -94,11 +94,11 @@ class Bench(Protocol):
 
 REFRESH_S = 2.0
 """Interval at which the devices are fetched even without a change, for values such as rates."""
-REDRAW_S = 0.4
-"""Shortest interval between two updates of the charts."""
+MIN_REDRAW_INTERVAL_S = 0.4
+"""Minimum interval between two updates of the charts."""
 WORK_POLL_S = 0.25
 """Interval at which a test in progress is polled."""
-ABANDONED_S = 30.0
+ABANDON_TIMEOUT_S = 30.0
 """A test ends if its page has been closed for this long."""
 MAX_SENSOR_SCREENS = 2
 """Maximum number of screens that show sensors at once; each uses a slot of the control socket."""
@@ -137,7 +137,7 @@ class Technician:
         self._feed = feed
         self._bench = bench
         self._env = environment()
-        self._env.globals.update(for_how_long=for_how_long, wide=WIDTH, high=HEIGHT)
+        self._env.globals.update(duration_text=duration_text, wide=WIDTH, high=HEIGHT)
         self._work: GuidedWork | None = None
         self._worker: Session | None = None
         self._last_seen_s = 0.0
@@ -204,7 +204,7 @@ class Technician:
     def _panel(self, name: str, **values: object) -> str:
         return self._env.get_template(f"technician/{name}-panel.html").render(**values)
 
-    async def _still_technician(self, request: Request, session: Session) -> bool:
+    async def _is_technician(self, request: Request, session: Session) -> bool:
         same = self._session_of(request) is session and session.role == "technician"
         return same and await self._sessions.is_valid(session)
 
@@ -212,7 +212,7 @@ class Technician:
         self, request: Request, session: Session, panels: Panels, wait: Callable[[], Awaitable[None]]
     ) -> Response:
         async def still_valid() -> bool:
-            return await self._still_technician(request, session)
+            return await self._is_technician(request, session)
 
         return StreamingResponse(self._stream(panels, wait, still_valid), media_type="text/event-stream")
 
@@ -270,12 +270,12 @@ class Technician:
             with suppress(TimeoutError):
                 async with asyncio.timeout(REFRESH_S):
                     await changed.wait()
-            await asyncio.sleep(REDRAW_S)
+            await asyncio.sleep(MIN_REDRAW_INTERVAL_S)
             if over.is_set():
                 raise LinkError("the controller no longer sends readings")
 
         async def still_valid() -> bool:
-            return await self._still_technician(request, session)
+            return await self._is_technician(request, session)
 
         async def streamed() -> AsyncIterator[bytes]:
             self._sensing += 1
@@ -334,7 +334,7 @@ class Technician:
             raise Refusal(400, "no_bench", "nothing can be tested at this console; use `tablectl test`")
         async with self._beginning:
             if self._work is not None and not self._work.over:
-                raise Refusal(409, "busy", f"{self._work.title} is under way; end it first")
+                raise Refusal(409, "busy", f"{self._work.title} is in progress; end it first")
             token = await self._sessions.token(session)
             self._work = await asyncio.to_thread(self._bench.begin, begin.does, begin.device, token)
             self._worker = session
@@ -346,7 +346,7 @@ class Technician:
         """End the work, and so test mode, if its technician signs out or leaves the page."""
         while not work.over:
             await asyncio.sleep(REFRESH_S)
-            left = asyncio.get_running_loop().time() - self._last_seen_s > ABANDONED_S
+            left = asyncio.get_running_loop().time() - self._last_seen_s > ABANDON_TIMEOUT_S
             with suppress(LinkError):
                 if left or not await self._sessions.is_valid(session):
                     work.stop()
@@ -374,9 +374,9 @@ class Technician:
 
     def _current_work(self, session: Session) -> GuidedWork:
         if self._work is None or self._work.over:
-            raise Refusal(409, "not_now", "no test or calibration is under way")
+            raise Refusal(409, "not_now", "no test or calibration is in progress")
         if self._worker is not session:
-            raise Refusal(409, "busy", "another technician's work is under way")
+            raise Refusal(409, "busy", "another technician's work is in progress")
         return self._work
 
     # --- recordings and checks ---

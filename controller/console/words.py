@@ -22,7 +22,7 @@ CAUSES: Mapping[str, str] = {
     "conflict": "the sensors disagree",
     "missing_reading": "a sensor missed part of it",
     "wall_unclear": "it is not clear whether {die} hit the wall",
-    "power_lost": "power or a device was lost while it was under way",
+    "power_lost": "power or a device was lost while it was in progress",
     "unruled": "play went on before it was ruled on",
     "same_direction": "the ball ran with the wheel",
     "too_few_revolutions": "the ball made fewer than four turns",
@@ -62,7 +62,7 @@ _CALLS: Mapping[str, str] = {
 }
 _VOIDS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
 _STAGES: Mapping[str, str] = {"button_draw": "Draw for the button", "roll_off": "Roll-off", "rebuy": "Re-buy"}
-_RESULT_ASKED: Mapping[str, str] = {
+_RESULT_REQUESTS: Mapping[str, str] = {
     "roll": "touch what the dice show",
     "spin": "touch where the ball lies",
     "deal": "enter what is missing",
@@ -81,7 +81,7 @@ def colour_of(pocket: str) -> str:
 
 
 def cause(reason: Reason) -> str:
-    """Return a reason in words, without any figure that a sensor measured."""
+    """Return a reason in words, without any value that a sensor measured."""
     die = "a die" if reason.die is None else f"die {reason.die}"
     words = CAUSES.get(reason.code, reason.code.replace("_", " ")).replace("{die}", die)
     return words[:1].upper() + words[1:]
@@ -114,7 +114,7 @@ def stage(name: str) -> str:
 def ruling_requested(attempt: str, result_may_be_ruled: bool) -> str:
     """Return what a review asks for: its result if that may still be entered, or the input that voids it."""
     void = _VOIDS[attempt]
-    return f": {_RESULT_ASKED[attempt]}, or {void}" if result_may_be_ruled else f": touch {void}"
+    return f": {_RESULT_REQUESTS[attempt]}, or {void}" if result_may_be_ruled else f": touch {void}"
 
 
 def void_word(attempt: str) -> str:

@@ -49,7 +49,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     up: int | None = None
     confidence: float | None = None
     clip_cut: bool = False
-    """Whether the clip reached its largest size before the throw ended."""
+    """Whether the clip reached its maximum size before the throw ended."""
 
 
 _decode_about = msgspec.json.Decoder(About).decode

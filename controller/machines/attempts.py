@@ -89,14 +89,14 @@ class Attempts(Generic[Value, V]):
         return self.machine.state
 
     @property
-    def under_way(self) -> bool:
+    def in_progress(self) -> bool:
         """Whether an attempt is in progress and not decided."""
-        return self.machine.state == self.terms.under_way
+        return self.machine.state == self.terms.in_progress
 
     @property
     def open(self) -> bool:
         """Whether an attempt still waits for its call or for a ruling."""
-        return self.state in (self.terms.under_way, "held", "proposed", "review")
+        return self.state in (self.terms.in_progress, "held", "proposed", "review")
 
     def begin(self, t: int) -> None:
         """Begin the next attempt; one that still awaits a ruling becomes void, with the cause `unruled`."""
@@ -155,7 +155,7 @@ class Attempts(Generic[Value, V]):
 
     def doubt(self, seen: str) -> None:
         """Send the attempt in progress to review because its times can't be trusted; `seen` says why."""
-        if self.under_way:
+        if self.in_progress:
             self._doubt = self._doubt or seen
 
     def object_to(self, objection: Reason) -> None:
@@ -189,7 +189,7 @@ class Attempts(Generic[Value, V]):
         act on.
         """
         terms = self.terms
-        if entered.name in (terms.void, "void", terms.says_void):
+        if entered.name in (terms.void, "void", terms.void_input):
             self.require_attempt(entered)
             self._declare_void(entered)
         elif entered.name == terms.set_result:
@@ -282,12 +282,12 @@ class Attempts(Generic[Value, V]):
         terms, allows = self.terms, self.machine.allows
         voidable = allows(terms.void) and not self._standing_is_void()
         if voidable:
-            yield terms.says_void or terms.void
+            yield terms.void_input or terms.void
         if allows(terms.set_result) and self._judge.result_can_be_entered(t):
             yield terms.set_result
         if self._acceptable():
             yield "accept"
-        if terms.clear and (allows(terms.clear) or self.under_way or not self.cleared):
+        if terms.clear and (allows(terms.clear) or self.in_progress or not self.cleared):
             yield terms.clear
         if allows(terms.settle):
             yield terms.settle
@@ -365,18 +365,18 @@ class Attempts(Generic[Value, V]):
         self._answer_ruling(was)
 
     def _clear(self, clear: str, t: int) -> None:
-        if self.under_way:
+        if self.in_progress:
             self.judged(t, self._judge.judge(t, None))
         if self._only_ignored_dice_left(clear):
             self.cleared = True
-        elif not self.under_way:
+        elif not self.in_progress:
             self._cleared_in_hold = self.state == "held"
             self.machine.fire(clear)
             self.cleared = True
 
     def _only_ignored_dice_left(self, clear: str) -> bool:
         """Return whether the dice to be collected were thrown while the table was not in play."""
-        return not (self.cleared or self.under_way or self.machine.allows(clear))
+        return not (self.cleared or self.in_progress or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
         self._agenda.stop_timer("hold")
@@ -509,7 +509,7 @@ class Attempts(Generic[Value, V]):
         return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")
 
     def _as_spoken(self, value: Value | None) -> str:
-        return as_spoken(value) or (self.terms.says_void or self.terms.void).replace("_", " ").title()
+        return as_spoken(value) or (self.terms.void_input or self.terms.void).replace("_", " ").title()
 
     def _answer_ruling(self, was: str) -> None:
         now = self._as_spoken(self._standing_value)

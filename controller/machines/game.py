@@ -102,7 +102,7 @@ class AttemptsOfGame(Protocol):
     def open(self) -> bool: ...
 
     @property
-    def under_way(self) -> bool: ...
+    def in_progress(self) -> bool: ...
 
     def awaited(self) -> Awaited | None: ...
 
@@ -127,7 +127,7 @@ class PlaysAttempts(ABC):
     @property
     def attempt_in_flight(self) -> bool:
         """Whether an attempt is in progress and not called."""
-        return self.attempts.under_way or self.attempts.state == "held"
+        return self.attempts.in_progress or self.attempts.state == "held"
 
     @property
     def wheel_state(self) -> WheelGameState | None:

@@ -26,7 +26,7 @@ class AttemptTerms:
     """The attempt, as outcomes name it: `roll`."""
     begin: str
     """The trigger that begins the attempt: `release`."""
-    under_way: str
+    in_progress: str
     """The state of an attempt in progress: `in_flight`."""
     void: str
     """The state of an attempt that does not count, and the input by which a person declares it."""
@@ -38,7 +38,7 @@ class AttemptTerms:
     """The state after `clear`."""
     settle: str = "settled"
     """The input that reports every wager decided by the attempt as paid."""
-    says_void: str | None = None
+    void_input: str | None = None
     """The input by which a person declares the attempt void, if neither `void` nor the state's name."""
     replaces: bool = False
     """Whether the `what` of a result may name the part of it to replace: `Kd`, `3`, or `3 Kd`."""
@@ -58,7 +58,7 @@ class AttemptTerms:
 THROW = AttemptTerms(
     attempt="roll",
     begin="release",
-    under_way="in_flight",
+    in_progress="in_flight",
     void="no_roll",
     set_result="set_dice",
     clear="dice_collected",
@@ -66,31 +66,31 @@ THROW = AttemptTerms(
 SPIN = AttemptTerms(
     attempt="spin",
     begin="launch",
-    under_way="in_spin",
+    in_progress="in_spin",
     void="no_spin",
     set_result="set_number",
 )
 DEAL = AttemptTerms(
     attempt="deal",
     begin="first_card",
-    under_way="dealing",
+    in_progress="dealing",
     void="void",
     set_result="set_card",
-    says_void="misdeal",
+    void_input="misdeal",
     replaces=True,
 )
 
 
 def life_cycle(terms: AttemptTerms) -> MachineTable:
     """Return the table of the life cycle in these terms."""
-    under_way, no_result = terms.under_way, terms.void
-    open_states = (under_way, "held", "proposed", "review")
+    in_progress, no_result = terms.in_progress, terms.void
+    open_states = (in_progress, "held", "proposed", "review")
     return MachineTable(
         name=terms.attempt,
         initial="waiting",
         states={
-            "waiting": "nothing is under way and nothing can be ruled on",
-            under_way: f"the {terms.attempt} is in progress and not decided",
+            "waiting": "no attempt is in progress and none can be ruled on",
+            in_progress: f"the {terms.attempt} is in progress and not decided",
             "held": "decided and about to be called, so that a person can still stop it",
             "proposed": "decided; a person must confirm the proposal",
             "review": "the readings do not decide it; a person must rule",
@@ -118,19 +118,19 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
             **_if_cleared(terms, {terms.clear or "": "the dice are collected"}),
         },
         arrows=(
-            Arrow(terms.begin, ("waiting", *open_states, "called", no_result, "settled"), under_way),
-            Arrow("judged_valid", (under_way, "held"), "held"),
-            Arrow("judged_proposal", (under_way,), "proposed"),
-            Arrow("judged_void", (under_way, "held"), no_result),
-            Arrow("judged_review", (under_way, "held"), "review"),
-            Arrow("moved", ("held",), under_way),
+            Arrow(terms.begin, ("waiting", *open_states, "called", no_result, "settled"), in_progress),
+            Arrow("judged_valid", (in_progress, "held"), "held"),
+            Arrow("judged_proposal", (in_progress,), "proposed"),
+            Arrow("judged_void", (in_progress, "held"), no_result),
+            Arrow("judged_review", (in_progress, "held"), "review"),
+            Arrow("moved", ("held",), in_progress),
             Arrow("hold_over", ("held",), "called"),
             Arrow(no_result, (*open_states, "called"), no_result),
             Arrow(terms.set_result, (*open_states, "called", no_result), "called"),
             Arrow("accept", ("held", "proposed", "review"), "called"),
             Arrow(f"accept_{no_result}", ("proposed",), no_result),
             Arrow(terms.settle, ("called", no_result), "settled"),
-            Arrow("power_lost", (under_way, "held", "proposed"), "review"),
+            Arrow("power_lost", (in_progress, "held", "proposed"), "review"),
             *(_clearing(terms, terms.clear) if terms.clear else ()),
         ),
         refusals=_refusals(terms),
@@ -147,7 +147,7 @@ def _clearing(terms: AttemptTerms, clear: str) -> tuple[Arrow, ...]:
         Arrow(clear, ("called", terms.void), terms.cleared),
         Arrow(clear, ("settled",), "waiting"),
         *(Arrow(clear, (state,), state) for state in ("held", "proposed", "review")),
-        Arrow(terms.begin, cleared, terms.under_way),
+        Arrow(terms.begin, cleared, terms.in_progress),
         Arrow(terms.void, cleared, terms.cleared),
         Arrow(terms.set_result, cleared, terms.cleared),
         Arrow(terms.settle, cleared, "waiting"),
@@ -155,37 +155,37 @@ def _clearing(terms: AttemptTerms, clear: str) -> tuple[Arrow, ...]:
 
 
 def _refusals(terms: AttemptTerms) -> dict[tuple[str, str], str]:
-    under_way, no_result = terms.under_way, terms.void
+    in_progress, no_result = terms.in_progress, terms.void
     decided = ("called", no_result, "settled", *((terms.cleared,) if terms.clear else ()))
-    judge_only_under_way = ("waiting", "proposed", "review", *decided)
+    judge_only_in_progress = ("waiting", "proposed", "review", *decided)
     refusals = {
         (state, trigger): "not_now"
         for trigger in ("judged_valid", "judged_void", "judged_review")
-        for state in judge_only_under_way
+        for state in judge_only_in_progress
     }
-    refusals |= {(state, "judged_proposal"): "not_now" for state in ("held", *judge_only_under_way)}
-    not_held = ("waiting", under_way, "proposed", "review", *decided)
+    refusals |= {(state, "judged_proposal"): "not_now" for state in ("held", *judge_only_in_progress)}
+    not_held = ("waiting", in_progress, "proposed", "review", *decided)
     refusals |= {(state, trigger): "not_held" for trigger in ("moved", "hold_over") for state in not_held}
     refusals |= {("waiting", trigger): "no_attempt" for trigger in (no_result, terms.set_result)}
     refusals |= {("settled", trigger): "already_settled" for trigger in (no_result, terms.set_result)}
     refusals |= {
         (no_result, no_result): "already_void",
         ("waiting", terms.settle): "nothing_to_settle",
-        (under_way, terms.settle): "not_called_yet",
+        (in_progress, terms.settle): "not_called_yet",
         ("held", terms.settle): "not_called_yet",
         ("proposed", terms.settle): "not_called_yet",
         ("review", terms.settle): "not_ruled_yet",
         ("settled", terms.settle): "already_settled",
     }
-    refusals |= {(state, "accept"): "nothing_to_accept" for state in ("waiting", under_way, *decided)}
+    refusals |= {(state, "accept"): "nothing_to_accept" for state in ("waiting", in_progress, *decided)}
     refusals |= {
         (state, f"accept_{no_result}"): "nothing_to_accept"
-        for state in ("waiting", under_way, "held", "review", *decided)
+        for state in ("waiting", in_progress, "held", "review", *decided)
     }
     refusals |= {(state, "power_lost"): "no_attempt" for state in ("waiting", "review", *decided)}
     if terms.clear:
         refusals |= {
-            (under_way, terms.clear): "under_way",
+            (in_progress, terms.clear): "under_way",
             ("waiting", terms.clear): "nothing_to_clear",
             (terms.cleared, terms.clear): "already_cleared",
         }

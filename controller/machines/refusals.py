@@ -53,7 +53,7 @@ REFUSALS: dict[str, str] = {
     "not_ready": "the table's self-test has not passed; see `tablectl status`",
     "not_ruled_yet": "the attempt is under review; rule on it first",
     "not_technicians": "technicians can't rule on attempts; call the dealer or a supervisor",
-    "not_theirs": "another staff role decides this; have a person with that role enter it",
+    "not_theirs": "a different staff role decides this; have a person with that role enter it",
     "not_staff": "only the table's staff may do this; call the dealer",
     "not_testing": "test mode is already off",
     "not_your_turn": "it is another player's turn to roll; see the order on the display",
@@ -68,7 +68,7 @@ REFUSALS: dict[str, str] = {
     "other_attempt": "the ruling names a different attempt from the one it would apply to; check, then enter"
     " it again",
     "over_limit": "a player may not buy that many cards per game; enter fewer",
-    "result_not_in": "the result is not in yet; wait until everything is at rest, then set it",
+    "result_not_in": "there is no result yet; wait until everything is at rest, then set it",
     "run_out_needs_come_out": "a run-out starts on a come-out roll; wait until the point is decided",
     "same_person": "two different people must confirm a late wager; have the other sign in and enter it",
     "sold_out": "the shoe does not have that many cards left; enter fewer",
@@ -79,7 +79,7 @@ REFUSALS: dict[str, str] = {
     "too_few_players": "a game needs two or more players with cards; sell cards first",
     "too_many_positions": "that player already has the most positions allowed; name another player",
     "turn_passed": "the buy-in has passed this seat; the player may buy in the re-buy",
-    "under_way": "an attempt is under way; wait until it is decided",
+    "under_way": "an attempt is in progress; wait until it is decided",
     "unknown_input": "this game has no such input",
     "which_spin": "a spin may have been missed; say which spin the ruling is for",
 }

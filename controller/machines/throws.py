@@ -103,7 +103,7 @@ class Throws:
     def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         attempts = self.attempts
-        if attempts.under_way:
+        if attempts.in_progress:
             self._readings.append(reading)
             if type(reading) is not DieAt or reading.die in self._down:
                 self._watch(reading)
@@ -128,7 +128,7 @@ class Throws:
         if not isinstance(reading, THROW_READINGS):
             return
         released = isinstance(reading, DieReleased) and reading.t > self._over_us()
-        if attempts.under_way or attempts.state == "held":
+        if attempts.in_progress or attempts.state == "held":
             if released or reading.t >= attempts.began_us:
                 self._late.append(reading)
                 if attempts.state == "held":
@@ -139,7 +139,7 @@ class Throws:
 
     def _over_us(self) -> int:
         """Return the time up to which a release belongs to the current or the last throw."""
-        if self.attempts.under_way:
+        if self.attempts.in_progress:
             return self._basis.decided_at_us
         return max(self._basis.decided_at_us, self._readings[-1].t if self._readings else 0)
 
@@ -147,7 +147,7 @@ class Throws:
         """Handle a timer that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
-        elif name == "settle" and self.attempts.under_way:
+        elif name == "settle" and self.attempts.in_progress:
             self._decide(t)
 
     def _begin(self, first: list[Reading], t: int) -> None:
@@ -233,7 +233,7 @@ class Throws:
 
     def result_can_be_entered(self, t: int) -> bool:
         """Return whether, according to the readings up to t, no die is in flight."""
-        return not (self.attempts.under_way and self._flying_at(t))
+        return not (self.attempts.in_progress and self._flying_at(t))
 
     def _flying_at(self, t: int) -> bool:
         since = t - FLYING_UNTIL_US
@@ -295,7 +295,7 @@ class PlaysThrows(PlaysAttempts):
 
     def begins_attempt(self, reading: Reading) -> bool:
         """Return whether this reading would begin a throw."""
-        return isinstance(reading, DieReleased) and not self.attempts.under_way
+        return isinstance(reading, DieReleased) and not self.attempts.in_progress
 
     def reject_attempt(self, reading: Reading) -> None:
         """Handle a release while the table was not in play."""

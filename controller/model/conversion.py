@@ -44,7 +44,7 @@ def converter_of(kind: type[T]) -> Converter[T]:
 
 
 _MAX_DEPTH = 200
-"""The deepest nesting of lists and objects; explicit, because Python's own limit differs by release."""
+"""Maximum nesting of lists and objects; explicit, because Python's own limit differs by release."""
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _MAX_DIGITS = 300
 """Maximum number of digits in an integer, fewer than the 309 of the largest double."""

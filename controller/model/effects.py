@@ -17,10 +17,10 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
     `decided_at_us` is when the attempt was judged. `called` is a person's reason for declaring it void.
     `warnings` is how many warnings the shooter had had. `sources` are the kinds of reading that each device
-    was known to send. `learned` are the learned properties of the wheel or the walls. `late_close` is whether
-    bets were still open at the drop. `relaunched` is whether the next ball was launched before this spin was
-    decided. `late` are the attempt's readings that came too late to count. `doubt` says why its times can't
-    be trusted. `objection` is why a result that would count went to a person.
+    was known to send. `learned` are the learned properties of the wheel or the walls. `late_close` tells
+    whether bets were still open at the drop. `relaunched` tells whether the next ball was launched before
+    this spin was decided. `late` are the attempt's readings that came too late to count. `doubt` says why its
+    times can't be trusted. `objection` is why a result that would count went to a person.
     """
 
     decided_at_us: int

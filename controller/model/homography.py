@@ -12,7 +12,7 @@ Matrix = tuple[tuple[float, float, float], ...]
 
 MIN_PAIRS = 4
 DEFAULT_MAX_ERROR_MM = 10.0
-"""The largest allowed error of a calibration at its own points, unless the camera's settings set another."""
+"""Maximum error of a calibration at its own points, unless the camera's settings set a different one."""
 _SINGULAR = 1e-9
 _VALUES_PER_ROW = 4
 
@@ -28,7 +28,7 @@ class CalibratedSettings(Protocol):
 
     @property
     def error_mm(self) -> float:
-        """The largest allowed error of the calibration at one of its own points."""
+        """Maximum error of the calibration at one of its own points."""
         ...
 
 

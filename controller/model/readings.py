@@ -101,7 +101,7 @@ class DieOffTable(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 
 
 class DieLost(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_lost"):
-    """The camera lost sight of a die, hidden or gone; `pictures` is the SHA-256 of its last pictures."""
+    """The camera lost sight of a die; `pictures` is the SHA-256 of the file with its last pictures."""
 
     die: Die
     pictures: Sha256 | None = None

@@ -89,7 +89,7 @@ class SensorErrors:
     impact_position_mm: Positive = 25.0
     """Error of an impact's position along its wall."""
     impact_delay_ms: tuple[NotNegative, NotNegative] = (0.5, 2.0)
-    """Shortest and longest delay of an impact's time after the actual hit."""
+    """Minimum and maximum delay of an impact's time after the actual hit."""
     ringing_ms: NotNegative = 12.0
     """A second impact at the same sensor within this time may be the ringing of the first."""
     frame_ms: Positive = 11.1
@@ -126,7 +126,7 @@ class ThrowRules:
     stagger_notice_ms: NotNegative = 50.0
     """Releases at least this far apart in time cause a notice."""
     settle_timeout_s: Positive = 8.0
-    """The longest time from a throw's first release to its decision."""
+    """Maximum time from a throw's first release to its decision."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held, so that a spoken No Roll still counts."""
     unwatched_ms: Positive = 500.0
@@ -168,13 +168,13 @@ class HighRollerRules:
     rake_percent: Annotated[int, Ge(0), Le(100)] = 10
     """The rake, in percent of the gross (H-MONEY-1, !H-5)."""
     bonus_most_cents: Cents = 200
-    """The most that a game may pay into the Bonus Pot (H-MONEY-1)."""
+    """Maximum amount that a game may pay into the Bonus Pot (H-MONEY-1)."""
     bonus_take_cents: Cents = 200
-    """What a game pays into the Bonus Pot unless another amount is entered before the roll (!H-6)."""
+    """What a game pays into the Bonus Pot unless a different amount is entered before the roll (!H-6)."""
     rake_above_bonus_cents: Cents | None = None
-    """By how much the rake must exceed the Bonus Pot's share; None for no such requirement (!H-6)."""
+    """By how much the rake must exceed the amount for the Bonus Pot; None for no such requirement (!H-6)."""
     bonus_share_joins: Literal["before", "after"] = "before"
-    """Whether a game's share goes into the Bonus Pot before the pot is paid, or starts the next pot
+    """Whether a game's amount goes into the Bonus Pot before the pot is paid, or starts the next pot
     (!H-12)."""
     wins_for_bonus: Count = 3
     """Wins in a row that win the Bonus Pot (H-BONUS-1)."""
@@ -233,9 +233,9 @@ class SpinRules:
     late_close: Literal["valid", "review", "void"] = "review"
     """The result of a spin whose bets were still open at the drop."""
     pocket_reads: Count = 3
-    """The number of agreeing pocket reads, each on a different rotor turn, that make the number certain."""
+    """The number of agreeing pocket readings, each on a different rotor turn, that prove the number."""
     turns_without_read: Count = 5
-    """The number of rotor turns after the drop without a pocket read after which the ball counts as out."""
+    """The ball counts as out after this many rotor turns without a pocket reading since the drop."""
     object_before_launch_s: NotNegative = 1.0
     """An object that a sensor sees or a person enters up to this long before the first beam pulse belongs to
     the spin."""

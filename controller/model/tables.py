@@ -100,7 +100,7 @@ class PublishSettings:
     """The delay before outcomes are sent again for the first time; it doubles each time. Outcomes that a lost
     connection may have dropped are sent again at once."""
     retry_most_s: Seconds = 60.0
-    """The longest delay before outcomes are sent again."""
+    """Maximum delay before outcomes are sent again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

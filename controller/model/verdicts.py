@@ -20,7 +20,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One cause of a No Roll, a No Spin, a void deal or a review.
 
     `code` is the contract's code (such as `no_wall_hit`). `rule` is the id in the rule catalogue. `seen`
-    describes what was seen, with figures. `die` is the die concerned (None for the throw as a whole).
+    describes what was seen, with measured values. `die` is the die concerned (None for the throw as a whole).
     """
 
     code: str

@@ -89,7 +89,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         salt = secrets.token_hex(16)
         held = None if card is None else _hash(card, self.salt)
         if held is not None and any(one.card == held and one.name != name for one in self.people):
-            raise RegisterError("card: found one registered to another person, expected this person's own")
+            raise RegisterError("card: it is registered to another person; use this person's own card")
         person = Person(name=name, roles=roles, pin=f"{salt}:{_hash(pin, salt)}", card=held)
         try:
             _person_of(msgspec.to_builtins(person))
@@ -101,9 +101,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def without_person(self, name: str) -> "Register":
         """Return the register without this person; raises RegisterError if there is none."""
         if self.named(name) is None:
-            raise RegisterError(
-                f"found no person named {name!r}, expected a name listed by `tablectl people list`"
-            )
+            raise RegisterError(f"there is no person named {name!r}; `tablectl people list` lists the names")
         return msgspec.structs.replace(self, people=tuple(one for one in self.people if one.name != name))
 
 
@@ -139,7 +137,7 @@ def read_register(file: Path) -> Register:
         return _register_of(file.read_bytes())
     except msgspec.MsgspecError as error:
         raise RegisterError(
-            f"{file}: found no register ({error}), expected a file written by `tablectl people add`"
+            f"{file}: is not a register ({error}); use the file written by `tablectl people add`"
         ) from error
 
 
@@ -223,7 +221,7 @@ class TriesFile:
             )
 
 
-def key_of_person(name: str, screen: str = "") -> str:
+def person_key(name: str, screen: str = "") -> str:
     """Return the key under which a person's wrong PINs are counted.
 
     `screen` is the digest of a screen at which the person has signed in; all other screens share one key.
@@ -231,12 +229,12 @@ def key_of_person(name: str, screen: str = "") -> str:
     return f"person {name}, screen {screen}" if screen else f"person {name}"
 
 
-def is_key_of_person(key: str, name: str) -> bool:
+def is_person_key(key: str, name: str) -> bool:
     """Return whether a key is this person's, at any screen."""
-    return key == key_of_person(name) or key.startswith(f"person {name}, screen ")
+    return key == person_key(name) or key.startswith(f"person {name}, screen ")
 
 
-def key_of_cards(console: str, after: str | None = None) -> str:
+def cards_key(console: str, after: str | None = None) -> str:
     """Return the key under which unknown cards at a console are counted.
 
     `after` is who signed in last at the screen; all screens without a sign-in share one key.
@@ -251,7 +249,7 @@ def lock_us(key: str) -> int:
 
 MAX_SCREENS = 64
 """Maximum number of known screens; one more replaces the one with the oldest sign-in."""
-MAX_SCREENS_OF_ONE = 8
+MAX_SCREENS_PER_PERSON = 8
 """Maximum number of screens known only for the same person, so that nobody can displace all others."""
 MAX_PEOPLE = 64
 """Maximum number of people known at a screen, as many as can be signed in at once."""
@@ -280,7 +278,7 @@ class Screens:
         """Return whether this person has signed in at this screen."""
         return person in self._known.get(digest_of(screen), ())
 
-    def last_at(self, screen: str | None) -> str | None:
+    def last_person(self, screen: str | None) -> str | None:
         """Return who signed in last at this screen; None at an unknown one."""
         people = self._known.get(digest_of(screen))
         return people[-1] if people else None
@@ -292,7 +290,7 @@ class Screens:
         people = [one for one in self._known.pop(digest, []) if one != person]
         self._known[digest] = [*people, person][-MAX_PEOPLE:]
         alone = [digest for digest, people in self._known.items() if people == [person]]
-        for digest in alone[:-MAX_SCREENS_OF_ONE]:
+        for digest in alone[:-MAX_SCREENS_PER_PERSON]:
             del self._known[digest]
         while len(self._known) > MAX_SCREENS:
             del self._known[next(iter(self._known))]

@@ -28,14 +28,14 @@ from controller.people.register import (
     RegisterError,
     Screens,
     Tries,
+    cards_key,
     digest_of,
-    is_key_of_person,
+    is_person_key,
     is_pin_of,
-    key_of_cards,
-    key_of_person,
     lock_us,
+    person_key,
 )
-from controller.people.tokens import LIFE_US, BootClock, Claims, issue
+from controller.people.tokens import TOKEN_LIFE_US, BootClock, Claims, issue
 
 IDLE_US = 15 * 60 * 1_000_000
 """By default, a person who enters nothing for this long is signed out."""
@@ -105,9 +105,9 @@ class SignInSessions:
         Raises SignInRefused: `wrong`, or `locked_out` after five wrong tries in a row.
         """
         if person is None:
-            key = key_of_cards(console, self._screens.last_at(screen))
+            key = cards_key(console, self._screens.last_person(screen))
         else:
-            key = key_of_person(person, digest_of(screen) if self._screens.knows(screen, person) else "")
+            key = person_key(person, digest_of(screen) if self._screens.knows(screen, person) else "")
         self._require_unlocked(key)
         register = self._register()
         one = register.with_card(typed) if person is None else register.named(person)
@@ -133,7 +133,7 @@ class SignInSessions:
         except (OSError, ValueError) as error:
             raise SignInRefused("no_key", str(error)) from error
         session.used_us = self._now_us()
-        until_us = session.used_us + LIFE_US
+        until_us = session.used_us + TOKEN_LIFE_US
         return issue(key, Claims(person=person.name, role=role, console=session.console, until_us=until_us))
 
     def status(self, secret: str) -> tuple[Person, int]:
@@ -149,7 +149,7 @@ class SignInSessions:
 
     def unlock(self, person: str) -> None:
         """Forget a person's wrong tries, which ends the lock."""
-        self._forget_tries({key for key in self._tries if is_key_of_person(key, person)})
+        self._forget_tries({key for key in self._tries if is_person_key(key, person)})
 
     def _forget_tries(self, forgotten: Set[str]) -> None:
         if not forgotten.isdisjoint(self._tries):
@@ -203,7 +203,7 @@ class SignInSessions:
 
 MAX_LINE = 4096
 """Maximum size of a request in bytes."""
-LINE_S = 10.0
+LINE_TIMEOUT_S = 10.0
 """A client must send a complete line, and read the answer, within this time."""
 MAX_CLIENTS = 32
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -215,7 +215,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid
 
 
 class PeopleRequest(_Request, frozen=True, kw_only=True, tag="people"):
-    """Asks who can sign in."""
+    """Requests the names of those who can sign in."""
 
 
 class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
@@ -236,7 +236,7 @@ class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
 
 
 class SessionRequest(_Request, frozen=True, kw_only=True, tag="session"):
-    """Asks whether this session is still valid."""
+    """Requests whether this session is still valid."""
 
     session: Short
 
@@ -286,11 +286,11 @@ class Service:
         self._clients += 1
         try:
             while self._clients <= MAX_CLIENTS:
-                line = await asyncio.wait_for(reader.readline(), LINE_S)
+                line = await asyncio.wait_for(reader.readline(), LINE_TIMEOUT_S)
                 if not line.endswith(b"\n"):
                     return
                 writer.write(self.answer(line, _uid(writer)) + b"\n")
-                await asyncio.wait_for(writer.drain(), LINE_S)
+                await asyncio.wait_for(writer.drain(), LINE_TIMEOUT_S)
         except (ValueError, TimeoutError, OSError):
             return  # A line that is too long, or a client that is gone or too slow: it can reconnect.
         finally:

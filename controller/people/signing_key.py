@@ -44,7 +44,7 @@ class SigningKey:
     """The key in a folder, read again when its file has changed."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the key, or create it if there has never been one; write a public key that everybody can read.
+        """Read the key, or create it if there has never been one; write a public key that everyone can read.
 
         Raises OSError if the folder can't be written, and ValueError if the file contains no key, others can
         read it, or the key was revoked.
@@ -52,19 +52,19 @@ class SigningKey:
         self._file = folder / KEY_FILE
         if not os.path.lexists(self._file) and not (folder / HISTORY_FILE).exists():
             write_private(self._file, _pem(Ed25519PrivateKey.generate()))
-        self._stamp = _stamp_of(self._file)
+        self._stamp = _file_stamp(self._file)
         self._key = _load(folder)
 
     @property
     def key(self) -> Ed25519PrivateKey:
         """Return the current key; raises OSError or ValueError if it has been deleted."""
-        stamp = _stamp_of(self._file)
+        stamp = _file_stamp(self._file)
         if stamp != self._stamp:
             self._key, self._stamp = _load(self._file.parent), stamp
         return self._key
 
 
-def _stamp_of(file: Path) -> tuple[int, int, int]:
+def _file_stamp(file: Path) -> tuple[int, int, int]:
     """Return inode, modification time (ns) and size, which change with the file; zeros if there is none."""
     try:
         now = file.stat()
@@ -78,8 +78,7 @@ def _load(folder: Path) -> Ed25519PrivateKey:
     if not file.exists():
         why = f"; it was revoked: {last.who}, {last.reason}" if last and not last.new else ""
         raise ValueError(
-            f"{file}: found no key{why}, expected one; create it: tablectl keys replace console {file}"
-            " --reason WORDS"
+            f"{file}: there is no key{why}; create it: tablectl keys replace console {file} --reason WORDS"
         )
     key = _read(file)
     public = _public(key)
@@ -108,8 +107,8 @@ def _finish_rotation(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
             return key
     was = f"{last.new[:16]} replaced it" if last.new else "it was revoked"
     raise ValueError(
-        f"{file}: found key {found[:16]}, expected another: {was} ({last.who}, {last.reason}); move it away,"
-        f" then: tablectl keys replace console {file} --reason WORDS"
+        f"{file}: found key {found[:16]}, expected a different one: {was} ({last.who}, {last.reason}); move"
+        f" it away, then: tablectl keys replace console {file} --reason WORDS"
     )
 
 

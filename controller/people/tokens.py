@@ -13,7 +13,7 @@ import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-LIFE_US = 10_000_000
+TOKEN_LIFE_US = 10_000_000
 """How long a token is valid. One is issued for each input, so it only needs to outlast a slow answer."""
 MAX_TOKEN = 1024
 """Maximum length of a token in characters."""
@@ -65,7 +65,7 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
         claims = _decode(signed)
     except (ValueError, InvalidSignature, msgspec.MsgspecError) as error:
         raise TokenError("bad_token", "the sign-in process did not sign this token; sign in again") from error
-    if not claims.until_us - LIFE_US <= now_us < claims.until_us:
+    if not claims.until_us - TOKEN_LIFE_US <= now_us < claims.until_us:
         raise TokenError("signed_out", "this sign-in has expired; sign in again")
     return claims
 
@@ -91,7 +91,7 @@ class Verifier:
             if self._read is None or self._read[0] != changed:
                 self._read = changed, read_public(self._file)
         except (OSError, ValueError) as error:
-            message = f"{self._file}: found no key of the sign-in process, expected one; start that process"
+            message = f"{self._file}: the sign-in process's key is missing; start that process"
             raise TokenError("no_sign_in", message) from error
         return self._read[1]
 

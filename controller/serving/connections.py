@@ -164,9 +164,9 @@ class LimitedConnection(H11Protocol):
     def _set_time_limit(self, seconds: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if seconds is None else self.loop.call_later(seconds, self._too_slow)
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self._handle_timeout)
 
-    def _too_slow(self) -> None:
+    def _handle_timeout(self) -> None:
         self._slots.counts["too slow"] += 1
         self.transport.abort()
 

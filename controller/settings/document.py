@@ -160,20 +160,20 @@ def _marks(marks: Sequence[object]) -> Iterator[object]:
 
 
 def _limit(mark: object, parts: str) -> str:
-    """Return a limit in words; `parts` says what a length counts: characters or items."""
+    """Return a limit in words; `parts` states what a length counts: characters or items."""
     match mark:
-        case bounds.Gt(gt=least):
-            return f" greater than {least}"
-        case bounds.Ge(ge=least):
-            return f", at least {least}"
-        case bounds.Lt(lt=most):
-            return f" less than {most}"
-        case bounds.Le(le=most):
-            return f", at most {most}"
-        case bounds.MinLen(min_length=least):
-            return f" of at least {least} {parts}" if least != 1 else " that is not empty"
-        case bounds.MaxLen(max_length=most):
-            return f" of at most {most} {parts}"
+        case bounds.Gt(gt=minimum):
+            return f" greater than {minimum}"
+        case bounds.Ge(ge=minimum):
+            return f", at least {minimum}"
+        case bounds.Lt(lt=maximum):
+            return f" less than {maximum}"
+        case bounds.Le(le=maximum):
+            return f", at most {maximum}"
+        case bounds.MinLen(min_length=minimum):
+            return f" of at least {minimum} {parts}" if minimum != 1 else " that is not empty"
+        case bounds.MaxLen(max_length=maximum):
+            return f" of at most {maximum} {parts}"
         case msgspec.Meta():
             return "".join(_limit(bound, parts) for bound in _bounds_of(mark))
         case _:

@@ -52,8 +52,8 @@ def dotted(path: KeyPath) -> str:
 
 def did_you_mean(found: object, known: Iterable[str]) -> str:
     """Return the nearest known word as a hint; empty if none is near."""
-    near = get_close_matches(str(found), list(known), n=1)
-    return f"did you mean '{near[0]}'?" if near else ""
+    nearest = get_close_matches(str(found), list(known), n=1)
+    return f"did you mean '{nearest[0]}'?" if nearest else ""
 
 
 def one_of(words: Iterable[object]) -> str:

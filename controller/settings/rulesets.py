@@ -113,17 +113,17 @@ def _throw_contradictions(throw: ThrowRules) -> Iterator[_Contradiction]:
     if throw.call_hold_ms >= throw.settle_timeout_s * 1000:
         expected = f"less than settle_timeout_s ({throw.settle_timeout_s:g} s)"
         yield _Contradiction((hold, timeout), f"{throw.call_hold_ms:g}", expected)
-    least, most = throw.sensors.impact_delay_ms
-    if least > most:
-        found, expected = f"{least:g} before {most:g}", "the shortest delay first, then the longest"
+    minimum, maximum = throw.sensors.impact_delay_ms
+    if minimum > maximum:
+        found, expected = f"{minimum:g} before {maximum:g}", "the shortest delay first, then the longest"
         yield _Contradiction((("throw", "sensors", "impact_delay_ms"),), found, expected)
 
 
 def _high_roller_contradictions(rules: HighRollerRules) -> Iterator[_Contradiction]:
-    take, most = ("high_roller", "bonus_take_cents"), ("high_roller", "bonus_most_cents")
+    take, maximum = ("high_roller", "bonus_take_cents"), ("high_roller", "bonus_most_cents")
     if rules.bonus_take_cents > rules.bonus_most_cents:
         expected = f"at most bonus_most_cents ({rules.bonus_most_cents})"
-        yield _Contradiction((take, most), str(rules.bonus_take_cents), expected)
+        yield _Contradiction((take, maximum), str(rules.bonus_take_cents), expected)
 
 
 def _deal_contradictions(rules: DealRules) -> Iterator[_Contradiction]:

@@ -144,14 +144,14 @@ _SIZES_MM: Mapping[str, tuple[float, float]] = {
     "die_mm": (8, 40),
 }
 """Accepted sizes. Dice tables are 6 to 16 feet long, and dice a third of an inch to an inch and a half. Other
-figures are mistakes, such as feet or inches instead of millimetres, or a missing digit."""
+values are mistakes, such as feet or inches instead of millimetres, or a missing digit."""
 
 
 def _dice_table_mistakes(document: Document, table: DiceTableSection) -> Iterator[Mistake]:
-    for key, (least, most) in _SIZES_MM.items():
+    for key, (minimum, maximum) in _SIZES_MM.items():
         size = getattr(table, key)
-        if not least <= size <= most:
-            expected = f"{least:g} to {most:g} mm"
+        if not minimum <= size <= maximum:
+            expected = f"{minimum:g} to {maximum:g} mm"
             hint = "a foot is 304.8 mm, an inch 25.4 mm"
             yield document.mistake(("dice_table", key), f"{size:g}", expected, hint)
     if table.die_mm >= min(table.length_mm, table.width_mm):
@@ -182,7 +182,7 @@ def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> 
     for key in ("beams_deg", "pocket_reader_deg", "rotor_index_deg", "drop_rev_per_s"):
         if getattr(wheel, key) is None:
             hint = "or, on a table that has only a smart wheel, set spin: {revolutions: trusted_wheel}"
-            yield document.mistake(("wheel", key), "nothing", "a figure, for counting turns", hint)
+            yield document.mistake(("wheel", key), "nothing", "a value, for counting turns", hint)
 
 
 def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:

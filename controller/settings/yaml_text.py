@@ -295,12 +295,16 @@ def _with(text: str, path: KeyPath, value: Setting) -> str:
     node = _root(text)
     for depth, key in enumerate(path):
         if not isinstance(node, yaml.MappingNode) or not node.value:
-            raise EditError(f"{dotted(path[:depth])}: found no section, expected a section with keys")
+            raise EditError(
+                f"{dotted(path[:depth])}: is not a section; a value can be set only in a section with keys"
+            )
         following = next((inner for name, inner in node.value if name.value == str(key)), None)
         if following is None and depth == len(path) - 1:
             return _added(text, node, str(key), value)
         if following is None:
-            raise EditError(f"{dotted(path[: depth + 1])}: found no such section, expected an existing one")
+            raise EditError(
+                f"{dotted(path[: depth + 1])}: there is no such section; add it to the file first"
+            )
         node = following
     return _replaced(text, node, value)
 
@@ -389,9 +393,7 @@ def replace_file(
             os.chown(new, status.st_uid, status.st_gid)
         check(new)
         if path.read_bytes() != before:
-            raise EditError(
-                f"{path}: found that the file was changed meanwhile, expected it unchanged; calibrate again"
-            )
+            raise EditError(f"{path}: the file was changed during the calibration; calibrate again")
         _write(kept, before)
         shutil.copystat(path, kept)
         new.replace(path)

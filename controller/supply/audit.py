@@ -90,7 +90,7 @@ def read_advisories(path: Path) -> list[Advisory]:
         if advisory.withdrawn is None
     ]
     if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected or ()):
-        raise AdvisoryFault(f"{path}: found no advisory for {ECOSYSTEM}, expected an OSV export of it")
+        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use an OSV export of it")
     return read
 
 
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the audit; return 1 if there are findings, 2 if an export or lock file can't be read."""
     export_first = bool(arguments) and not arguments[0].endswith(".lock")
     if not export_first:
-        sys.stderr.write("audit: found no export, expected ADVISORIES=FILE: OSV advisories of PyPI\n")
+        sys.stderr.write("audit: no export is given; use ADVISORIES=FILE with OSV advisories of PyPI\n")
         return BAD_INPUT
     try:
         advisories = read_advisories(Path(arguments[0]))

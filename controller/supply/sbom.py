@@ -49,7 +49,9 @@ def read_lock(path: Path) -> list[Pinned]:
     text = path.read_text(encoding="utf-8").replace("\\\n", " ")
     pinned = [_pinned(path, entry) for entry in _entries(text)]
     if not pinned:
-        raise LockFault(f"{path}: found no release, expected lines as pip-compile writes them: NAME==VERSION")
+        raise LockFault(
+            f"{path}: pins no release; it must contain lines as pip-compile writes them: NAME==VERSION"
+        )
     return pinned
 
 

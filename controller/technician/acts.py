@@ -30,7 +30,7 @@ ACT_TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorFinding:
-    """An act's finding on one sensor: a sentence with the limit, and figures named with their units."""
+    """An act's finding on one sensor: a sentence with the limit, and values named with their units."""
 
     sensor: str
     status: Status
@@ -153,8 +153,8 @@ class PressButtons:
         if not self.pressed:
             return [not_seen("input", "a button press")]
         each = dict.fromkeys(self.pressed)
-        twice = [name for name in each if self.pressed.count(name) > 1]
-        faults = [f"{', '.join(twice)} more than once: does it bounce?"] if twice else []
+        repeated = [name for name in each if self.pressed.count(name) > 1]
+        faults = [f"{', '.join(repeated)} more than once: does it bounce?"] if repeated else []
         message = f"{len(each)} buttons: {', '.join(each)}"
         return [finding("input", message, *faults, buttons=len(each))]
 
@@ -227,12 +227,12 @@ class ShowObject:
 
 
 SAME_TIME_US = 30_000
-"""The longest time between a track's turn and its impact: two frames, and the impact's delay."""
+"""Maximum time between a track's turn and its impact: two frames, plus the impact's delay."""
 AT_WALL_MM = 80.0
 """A die closer to a wall than this may be striking it: at 6 m/s, one frame before or after the impact."""
 POSITION_SIGMAS = 3.0
-MIN_RATE_SHARE = 0.8
-"""The camera must track dice at this share of the configured frame rate or more."""
+MIN_RATE_FRACTION = 0.8
+"""The camera must track dice at this fraction of the configured frame rate or more."""
 MAX_TILT_DEG = 10.0
 SETTLED_S = 2.0
 
@@ -300,18 +300,18 @@ class ThrowAtWall:
         if not self.impacts:
             return [not_seen("wall_impact", f"an impact on the {self.wall} wall")]
         hit = max(self.impacts, key=lambda impact: (self._closest_die(impact) is not None, impact.peak))
-        heard = f"impact of peak {hit.peak:g} at {hit.pos_mm:.0f} mm"
+        impact_text = f"impact of peak {hit.peak:g} at {hit.pos_mm:.0f} mm"
         if not self.tracked:
-            return [finding("wall_impact", heard, peak=hit.peak, pos_mm=hit.pos_mm)]
+            return [finding("wall_impact", impact_text, peak=hit.peak, pos_mm=hit.pos_mm)]
         closest = self._closest_die(hit)
         if closest is None:
             fault = f"no die was within {AT_WALL_MM:g} mm of the wall then; expected its track to turn there"
-            return [finding("wall_impact", heard, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
+            return [finding("wall_impact", impact_text, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
         off = hit.pos_mm - position_along_mm(self.wall, closest.x, closest.y)
         limit = POSITION_SIGMAS * self.errors.impact_position_mm
         faults = () if abs(off) <= limit else ("the sensors of this wall disagree with the camera",)
         late_ms = (hit.t - closest.t) / 1000
-        message = f"{heard}, {off:+.0f} mm from where the die's track turned (limit {limit:.0f})"
+        message = f"{impact_text}, {off:+.0f} mm from where the die's track turned (limit {limit:.0f})"
         figures = {
             "peak": hit.peak,
             "pos_mm": hit.pos_mm,
@@ -410,7 +410,7 @@ class RollBoth:
             return [not_seen("die_at", "the tracks of two dice")]
         gaps = [after - before for times in self.times_us.values() for before, after in pairwise(times)]
         rate = 1e6 / median(gaps) if gaps and median(gaps) > 0 else 0.0
-        limit = MIN_RATE_SHARE * 1000 / self.frame_ms
+        limit = MIN_RATE_FRACTION * 1000 / self.frame_ms
         seen = len(self.times_us)
         faults = [] if seen > 1 else ["only one die was tracked, expected both"]
         if rate < limit:

@@ -38,8 +38,8 @@ NAMES_OUTLIER_FROM = 6
 """With fewer points a wrong one can't be identified: any four points fit a plane exactly."""
 RMS_LIMIT_MM = 4.0
 """Twice the error of one track point: above it, at least one die was not at its named place."""
-MIN_SHARE = 0.02
-"""Three points whose triangle covers less than this share of the table count as lying on one line."""
+MIN_TRIANGLE_FRACTION = 0.02
+"""Three points whose triangle covers less than this fraction of the table count as lying on one line."""
 _OUTLIER_FACTOR = 3.0
 """A point this many times `RMS_LIMIT_MM` off the plane of the others is named as wrong."""
 RESTING_S = 1.0
@@ -135,7 +135,7 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
 
 
 def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
-    min_area_mm2 = MIN_SHARE * table.length_mm * table.width_mm
+    min_area_mm2 = MIN_TRIANGLE_FRACTION * table.length_mm * table.width_mm
     widest_mm2 = max(
         min(_area(*corners) for corners in combinations([point.place for point in four], 3))
         for four in combinations(laid, MIN_POINTS)
@@ -160,7 +160,7 @@ def _rounded(point: Point, digits: int) -> Point:
     return round(point[0], digits), round(point[1], digits)
 
 
-def laid_dice_in(readings: Iterable[AnyReading], dev: str) -> list[Point]:
+def find_laid_dice(readings: Iterable[AnyReading], dev: str) -> list[Point]:
     """Return the camera's positions (mm) of the dice laid one after another in a recording, in order."""
     places: list[Point] = []
     for reading in readings:
@@ -228,10 +228,10 @@ LISTEN_S = 3.0
 """The room counts as quiet after this long without a sound."""
 AWAY_FROM_WALL_MM = 300.0
 """With every die farther from the wall than this, an impact counts as noise."""
-MAX_THRESHOLD_SHARE = 0.5
-"""The threshold is at most this share of the weakest die: dice in play may land softer than these few."""
-_QUIET_ROOM_SHARE = 0.25
-"""The threshold's share of the weakest die if no noise was heard."""
+MAX_THRESHOLD_FRACTION = 0.5
+"""The threshold is at most this fraction of the weakest die: dice in play may land softer than these few."""
+_QUIET_ROOM_FRACTION = 0.25
+"""The threshold as a fraction of the weakest die if no noise was heard."""
 
 
 @dataclass(slots=True)
@@ -319,8 +319,8 @@ def calibrate_wall(
             f"found noise of peak {loudest:g} and a die of peak {weakest:g}, expected the die"
             f" {MIN_MARGIN:g} times as loud: remount the sensor, or remove the source of the noise"
         )
-    between = sqrt(loudest * weakest) if loudest else _QUIET_ROOM_SHARE * weakest
-    threshold = round(min(between, MAX_THRESHOLD_SHARE * weakest), 1)
+    between = sqrt(loudest * weakest) if loudest else _QUIET_ROOM_FRACTION * weakest
+    threshold = round(min(between, MAX_THRESHOLD_FRACTION * weakest), 1)
     above = weakest / threshold
     below = threshold / loudest if loudest else None
     report = [_line("dice", dice), _line("noise", noise), _line("knocks", knocks)]

@@ -189,8 +189,8 @@ class Labels:
         for (x, y), (x_next, y_next) in pairwise(spots):
             steps = max(int(max(abs(x_next - x), abs(y_next - y)) / (2 * radius)), 1)
             for step in range(steps + 1):
-                share = step / steps
-                self.keep_free((x + share * (x_next - x), y + share * (y_next - y)), radius)
+                fraction = step / steps
+                self.keep_free((x + fraction * (x_next - x), y + fraction * (y_next - y)), radius)
 
     def keep_text_free(self, mark: TextMark) -> None:
         """Keep labels off a text that was written before."""

@@ -105,9 +105,7 @@ def extras(wanted: Collection[str]) -> Iterator[Finding]:
         if not missing:
             yield Finding("ok", f"extra {extra}", "installed")
         elif extra in wanted:
-            message = (
-                f"found no package {', '.join(missing)}, expected it to be installed: this table needs it"
-            )
+            message = f"{', '.join(missing)}: not installed, but this table needs it"
             yield Finding("fault", f"extra {extra}", message, f"make tools, or pip install '.[{extra}]'")
         else:
             yield Finding("ok", f"extra {extra}", "not installed, and not needed by this table")
@@ -184,7 +182,7 @@ def power(machine: Machine) -> Finding:
     try:
         bits = int((output or "").strip().partition("=")[2], 16)
     except ValueError:
-        return Finding("unchecked", "power", "vcgencmd does not answer: only a Raspberry Pi reports this")
+        return Finding("unchecked", "power", "vcgencmd does not respond: only a Raspberry Pi reports this")
     wrong = [message for bit, message in _THROTTLED.items() if bits >> bit & 1]
     if wrong:
         return Finding("fault", "power", "; ".join(wrong), "check power supply, cable and ventilation")
@@ -227,7 +225,7 @@ def controller(status: Report | None, why: str) -> Iterator[Finding]:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return
     faults, checks = _list(status.get("faults")), _list(status.get("self_test"))
-    summary = f"answers, {status.get('lock')}; its faults are below" if faults else status["headline"]
+    summary = f"responds, {status.get('lock')}; its faults are below" if faults else status["headline"]
     yield Finding("ok", "controller", f"{status['table']}: {summary}")
     journal = status.get("journal")
     if isinstance(journal, Mapping) and "verified" in journal:
@@ -274,12 +272,12 @@ def units(machine: Machine) -> Iterator[Finding]:
                 "not installed here as a service" if words else "this machine does not run systemd",
             )
             continue
-        state, again = words.get("ActiveState"), words.get("NRestarts", "0")
-        message = f"{state} ({words.get('SubState')}), restarted {again} times"
+        state, restarts = words.get("ActiveState"), words.get("NRestarts", "0")
+        message = f"{state} ({words.get('SubState')}), restarted {restarts} times"
         remedy = f"systemctl status {unit}; journalctl -u {unit}"
         if state in {"failed", "activating"}:
             yield Finding("fault", unit, f"{message}, {words.get('Result')}", remedy)
-        elif again not in {"0", ""}:
+        elif restarts not in {"0", ""}:
             yield Finding(
                 "warning", unit, message, f"{remedy} -n 200; systemctl restart {unit} resets the count"
             )
@@ -303,15 +301,19 @@ def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.st
     groups = {group.gr_name: group for group in known if group.gr_name in GROUPS}
     if CONSOLE not in groups:
         return Finding("unchecked", about, f"no group {CONSOLE}: not installed here as a service")
-    mine = {name for name, group in groups.items() if group.gr_gid in session}
-    added = {name for name, group in groups.items() if user in group.gr_mem} - mine
-    lacks = [f"{name} ({opens})" for name, opens in GROUPS.items() if name in groups and name not in mine]
-    message = f"in {', '.join(name for name in GROUPS if name in mine) or 'none of the groups of the table'}"
+    own_groups = {name for name, group in groups.items() if group.gr_gid in session}
+    added = {name for name, group in groups.items() if user in group.gr_mem} - own_groups
+    lacks = [
+        f"{name} ({opens})" for name, opens in GROUPS.items() if name in groups and name not in own_groups
+    ]
+    message = (
+        f"in {', '.join(name for name in GROUPS if name in own_groups) or 'none of the groups of the table'}"
+    )
     if lacks:
         message += f"; not in {', '.join(lacks)}"
     if added:
         return Finding("warning", about, message, f"log in again: {', '.join(sorted(added))} was added since")
-    if CONSOLE not in mine:
+    if CONSOLE not in own_groups:
         return Finding("unchecked", about, message, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
     return Finding("ok", about, message)
 
@@ -374,21 +376,23 @@ def _unused(unit: Mapping[str, str]) -> bool:
 def _files(folder: Path) -> Iterator[Finding]:
     """Check that only the sign-in user can read the secrets, and that everybody can read the public key."""
     if not folder.is_dir():
-        yield Finding("fault", "sign-in files", f"{folder}: found no folder, expected one", _START_SIGN_IN)
+        yield Finding("fault", "sign-in files", f"{folder}: the folder does not exist", _START_SIGN_IN)
         return
     owner = folder.stat().st_uid
     wrong = list(_wrong_modes(folder, owner))
     for message, remedy in wrong:
         yield Finding("fault", "sign-in files", message, remedy)
     if not (folder / PUBLIC_FILE).exists():
-        message = f"{folder / PUBLIC_FILE}: found no public key; the controller accepts no screens without it"
+        message = (
+            f"{folder / PUBLIC_FILE}: there is no public key; the controller accepts no screens without it"
+        )
         yield Finding("fault", "sign-in files", message, _START_SIGN_IN)
     elif not wrong:
         yield Finding(
             "ok", "sign-in files", f"{folder}: register and key are private, the public key is readable"
         )
     if not (folder / REGISTER_FILE).exists():
-        message = f"{folder / REGISTER_FILE}: found no register; nobody can sign in yet"
+        message = f"{folder / REGISTER_FILE}: there is no register; nobody can sign in yet"
         yield Finding("warning", "people", message, "tablectl people add NAME --role boxperson")
 
 
@@ -410,7 +414,7 @@ def _socket(path: Path, *, active: bool) -> Finding:
     about = "sign-in socket"
     if not path.exists():
         remedy = f"journalctl -u {SIGN_IN}" if active else _START_SIGN_IN
-        return Finding("fault", about, f"{path}: found no socket, expected one", remedy)
+        return Finding("fault", about, f"{path}: the socket does not exist", remedy)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & stat.S_IRWXO:
         message = f"{path}: found mode {mode:04o}, accessible to everybody; expected 0660"

@@ -83,17 +83,17 @@ def _dashed(spots: Sequence[Spot], stroke: Stroke) -> Iterator[list[Spot]]:
         return
     lengths = [length * _SCALE for length in stroke.dash]
     at, left, drawn = 0, lengths[0], [spots[0]]
-    for here, there in pairwise(spots):
-        done, whole = 0.0, dist(here, there)
+    for start, end in pairwise(spots):
+        done, whole = 0.0, dist(start, end)
         while whole - done > left:
             done += left
-            share = done / whole
-            spot = (here[0] + share * (there[0] - here[0]), here[1] + share * (there[1] - here[1]))
+            fraction = done / whole
+            spot = (start[0] + fraction * (end[0] - start[0]), start[1] + fraction * (end[1] - start[1]))
             if at % 2 == 0:
                 yield [*drawn, spot]
             drawn, at = [spot], at + 1
             left = lengths[at % len(lengths)]
         left -= whole - done
-        drawn.append(there)
+        drawn.append(end)
     if at % 2 == 0 and len(drawn) > 1:
         yield drawn

@@ -43,7 +43,7 @@ from controller.technician.drawing import (
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A pulse of a beam; `own` is whether it belongs to the tracked ball."""
+    """A pulse of a beam; `own` tells whether it belongs to the tracked ball."""
 
     seconds: float
     beam: int
@@ -63,12 +63,12 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A pocket read; `number` is None if the rotor's angle was not known."""
+    """A pocket reading; `number` is None if the rotor's angle was not known."""
 
     seconds: float
     number: str | None
     counts: bool
-    """Whether it is one of the agreeing reads that decided the number."""
+    """Whether it is one of the agreeing readings that decided the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ def pocket_lines(seen: SpinSeen) -> Iterator[str]:
         numbers = ", ".join(read.number or "not placed" for read in seen.reads)
         yield f"read on {sum(read.counts for read in seen.reads)} agreeing turns: {numbers}"
     else:
-        yield "no pocket read"
+        yield "no pocket reading"
     for seconds, what in seen.events:
         yield f"{seconds:.2f} s: {what}"
 
@@ -239,7 +239,7 @@ _ROWS_HEIGHT = 112.0
 _MIN_CLOSED_S = -3.0
 """Bets closed longer than this before the first pulse are not drawn, only named in the text."""
 _READ_WIDTH_PX = 17.0
-"""Pocket reads closer to each other than this are drawn on two lines."""
+"""Pocket readings closer to each other than this are drawn on two lines."""
 _GRID = Stroke("#e2e2e2", 1)
 _TICKS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
@@ -253,12 +253,12 @@ class _Axis(NamedTuple):
     end_px: float
 
     def at(self, value: float) -> float:
-        share = (value - self.first) / (self.last - self.first)
-        return self.start_px + share * (self.end_px - self.start_px)
+        fraction = (value - self.first) / (self.last - self.first)
+        return self.start_px + fraction * (self.end_px - self.start_px)
 
-    def ticks(self, most: int) -> list[float]:
+    def ticks(self, max_ticks: int) -> list[float]:
         span = self.last - self.first
-        step = next((tick for tick in _TICKS if span / tick <= most), span / most)
+        step = next((tick for tick in _TICKS if span / tick <= max_ticks), span / max_ticks)
         return [i * step for i in range(ceil(self.first / step), floor(self.last / step + 1e-9) + 1)]
 
 
@@ -266,11 +266,11 @@ def draw_spin(exhibit: Exhibit, seen: SpinSeen, sentence: str, when: str) -> Dra
     """Draw the spin as a chart, on a sheet of 1200 by 700 pixels."""
     drawing = new_sheet(exhibit, sentence, when)
     fastest = max([0.5, *(v for _, v in seen.laps), *(spot.speed_rev_per_s for spot in seen.fitted)])
-    most_turns = max([seen.needed_turns * 1.2, *(spot.turns_to for spot in seen.fitted)])
+    max_turns = max([seen.needed_turns * 1.2, *(spot.turns_to for spot in seen.fitted)])
     first_s = min(-0.02 * seen.last_s, max(seen.closed_s or 0.0, _MIN_CLOSED_S))
     time = _Axis(first_s, seen.last_s * 1.02, _LEFT, _RIGHT)
     speed = _Axis(0.0, fastest * 1.12, _FOOT, _TOP)
-    turns = _Axis(0.0, most_turns * 1.12, _FOOT, _TOP)
+    turns = _Axis(0.0, max_turns * 1.12, _FOOT, _TOP)
     labels = Labels(drawing, (_LEFT + 2, _TOP + 2), (_RIGHT - 2, _FOOT))
     _axes(drawing, time, speed, turns)
     _revolutions(drawing, seen, time, turns, labels)
@@ -356,9 +356,9 @@ def _moments(drawing: Drawing, seen: SpinSeen, time: _Axis, labels: Labels) -> N
 
 
 def _rows(drawing: Drawing, seen: SpinSeen, time: _Axis) -> float:
-    """Draw a row for each beam, the rotor's mark and the pocket reads; return the y of the last one's end."""
+    """Draw rows for the beams, the rotor's mark and the pocket readings; return the y of their end."""
     names = [f"beam {beam}" for beam in range(seen.beams)]
-    shown = [*names, "rotor's mark", "pocket read", "", *(["other"] if seen.events else [])]
+    shown = [*names, "rotor's mark", "pocket reading", "", *(["other"] if seen.events else [])]
     high = min(17.0, _ROWS_HEIGHT / len(shown))
     size = min(11.5, high - 1.5)
     for i, name in enumerate(shown):
@@ -414,7 +414,7 @@ def _legend(drawing: Drawing) -> None:
     _ticks(drawing, (x + 606, y), "pulse of the ball")
     drawing.cross((x + 752, y - 4), 4, Stroke(INK, 1.2))
     drawing.text((x + 762, y), "pulse of something else", 11.5, colour=SOFT)
-    drawing.text((x + 934, y), "bold: the reads that agree", 11.5, colour=SOFT)
+    drawing.text((x + 934, y), "bold: the readings that agree", 11.5, colour=SOFT)
 
 
 def _sample(drawing: Drawing, at: Spot, stroke: Stroke, text: str) -> None:

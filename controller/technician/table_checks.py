@@ -110,7 +110,7 @@ def _port(about: str, root: Path, port: str) -> Finding:
         return Finding("ok", about, f"{port}: not checked; its script or pipe may be started later")
     if not path.exists():
         remedy = "plug it in; `tablectl udev` and ls -l /dev/serial/by-id list the connected devices"
-        return Finding("fault", about, f"{port}: found no such port, expected the device there", remedy)
+        return Finding("fault", about, f"{port}: the port does not exist", remedy)
     if not os.access(path, os.R_OK | os.W_OK):
         remedy = "run as root, or add this user to the group dialout"
         return Finding("unchecked", about, f"{port}: exists, but is not accessible to this user", remedy)
@@ -121,7 +121,7 @@ def _chip(about: str, root: Path, label: str) -> Finding:
     found = sorted((root / "dev").glob("gpiochip*"))
     if not found:
         remedy = "use a Raspberry Pi 4 or 5 and a kernel with GPIO; gpiodetect lists the chips"
-        return Finding("fault", about, f"found no /dev/gpiochip*, expected the chip {label}", remedy)
+        return Finding("fault", about, f"there is no /dev/gpiochip*, so the chip {label} is missing", remedy)
     if not any(os.access(path, os.R_OK | os.W_OK) for path in found):
         remedy = "run as root, or add this user to the group gpio"
         return Finding("unchecked", about, "the GPIO chips are not accessible to this user", remedy)
@@ -143,7 +143,7 @@ def _panel_libraries(about: str) -> Finding:
     """Check that the libraries for a panel's GPIO lines are installed."""
     missing = [package for package in ("gpiod", "gpiozero") if find_spec(package) is None]
     if missing:
-        message = f"found no package {missing[0]}, expected it for a panel's GPIO lines"
+        message = f"{missing[0]}: not installed, but a panel's GPIO lines need it"
         return Finding("fault", about, message, "make tools, or pip install '.[hardware]'")
     return Finding("ok", about, "gpiod and gpiozero: installed")
 

@@ -29,8 +29,8 @@ class Grid:
 
     def line(self, spots: Sequence[Dot], mark: str = ".", *, every: int = 1) -> None:
         """Draw a line through spots, with each `every`-th dot set; `mark` is its character in ASCII."""
-        for here, there in pairwise(spots):
-            (x0, y0), (x1, y1) = self._dot(here), self._dot(there)
+        for start, end in pairwise(spots):
+            (x0, y0), (x1, y1) = self._dot(start), self._dot(end)
             steps = max(abs(x1 - x0), abs(y1 - y0), 1)
             for step in range(steps + 1):
                 if step % every == 0:
@@ -77,8 +77,8 @@ class Grid:
             self._cells[y][x] = ord(mark)
 
 
-def _within(share: float, size: int) -> int:
-    return min(max(int(share * size), 0), size - 1)
+def _within(fraction: float, size: int) -> int:
+    return min(max(int(fraction * size), 0), size - 1)
 
 
 _MIN_COLUMNS, _MAX_COLUMNS = 40, 160
@@ -97,7 +97,7 @@ def plot(seen: ThrowSeen | SpinSeen, columns: int, *, braille: bool) -> list[str
 def _throw(seen: ThrowSeen, columns: int, *, braille: bool) -> list[str]:
     """Plot the table's plan: each die's release (1), rest ([4]), and what it did at a wall (H, X or ?)."""
     table, inside = seen.table, columns - 4
-    # A character is about twice as high as wide.
+    # A character is about twice as high as it is wide.
     rows = max(min(round(inside * table.width_mm / table.length_mm / 2), 14), 5)
     grid = Grid(inside, rows, braille=braille)
 
@@ -120,8 +120,8 @@ def _throw(seen: ThrowSeen, columns: int, *, braille: bool) -> list[str]:
             grid.write(spot(die.rest.x, die.rest.y), f"[{die.rest.up or '?'}]")
     impact_keys: dict[tuple[str, int], str] = {}
     for drawn in seen.impacts:
-        share = 1.0 - drawn.impact.pos_mm / table.width_mm
-        impact_keys[drawn.impact.wall, min(max(int(share * rows), 0), rows - 1)] = drawn.key
+        fraction = 1.0 - drawn.impact.pos_mm / table.width_mm
+        impact_keys[drawn.impact.wall, min(max(int(fraction * rows), 0), rows - 1)] = drawn.key
     edge = "+" + "-" * inside + "+"
     body = [
         f"{impact_keys.get(('left', i), ' ')}|{row:<{inside}}|{impact_keys.get(('right', i), ' ')}".rstrip()
@@ -137,7 +137,7 @@ def _encounters(die: DieShown) -> list[Touch]:
 
 
 def _spin(seen: SpinSeen, columns: int, *, braille: bool) -> list[str]:
-    """Plot the speed over time, and below it a row for each beam, the rotor and the pocket reads."""
+    """Plot the speed over time, and below it a row for each beam, the rotor and the pocket readings."""
     inside = columns - _GUTTER - 1
     first, last = min(0.0, max(seen.closed_s or 0.0, -2.0)), seen.last_s * 1.02
     fastest = 1.1 * max([0.5, *(v for _, v in seen.laps), *(s.speed_rev_per_s for s in seen.fitted)])
@@ -162,12 +162,14 @@ def _spin(seen: SpinSeen, columns: int, *, braille: bool) -> list[str]:
         )
     rows.append(_row("rotor", [(across(s), "|") for s in seen.rotor_s if s >= first], inside))
     rows.append(_row("pocket", [(across(read.seconds), read.number or "?") for read in seen.reads], inside))
-    scale = [(share, f"{first + share * (last - first):.0f} s") for share in (0.0, 0.25, 0.5, 0.75, 0.999)]
+    scale = [
+        (fraction, f"{first + fraction * (last - first):.0f} s") for fraction in (0.0, 0.25, 0.5, 0.75, 0.999)
+    ]
     return [*rows, _row("", scale, inside)]
 
 
 def _row(name: str, marks: list[tuple[float, str]], inside: int) -> str:
     row = Grid(inside, 1, braille=False)
-    for share, mark in marks:
-        row.write((share, 0.0), mark)
+    for fraction, mark in marks:
+        row.write((fraction, 0.0), mark)
     return f"{name:>{_GUTTER - 1}} |{row.lines()[0]}".rstrip()

@@ -89,7 +89,7 @@ class ThrowSeen:
     impacts: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[RankedStory, ...] = ()
-    """The possible stories of the throw at the walls, best first; empty if the judge reports none."""
+    """The stories of the throw: which hits of the dice explain the impacts. Best first; empty without any."""
 
 
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
@@ -183,8 +183,8 @@ def _at(times: Sequence[float], places: Sequence[float], t: float) -> float:
     i = min(max(bisect_left(times, t), 1), len(times) - 1)
     if len(times) < 2:
         return places[0]
-    share = min(max((t - times[i - 1]) / (times[i] - times[i - 1]), 0.0), 1.0)
-    return places[i - 1] + share * (places[i] - places[i - 1])
+    fraction = min(max((t - times[i - 1]) / (times[i] - times[i - 1]), 0.0), 1.0)
+    return places[i - 1] + fraction * (places[i] - places[i - 1])
 
 
 _TILTED_DEG = 3.0
@@ -214,8 +214,8 @@ def die_lines(die: DieShown, table: DiceTable) -> Iterator[str]:
     best = die.best
     if best is not None and best.encounter.hit is Hit.NO:
         yield f"{best.seconds:.3f} s: {best.encounter.seen.removeprefix(heading)}"
-    for thing in dict.fromkeys(contact.with_ for contact in die.seen.contacts):
-        yield f"touched: {thing}"
+    for touched in dict.fromkeys(contact.with_ for contact in die.seen.contacts):
+        yield f"touched: {touched}"
     yield from _end(die, table)
 
 

@@ -50,7 +50,7 @@ class SpinBall:
     def findings(self) -> Sequence[SensorFinding]:
         """Return how many passes each beam saw, missed and counted twice, the beams' order, and the drop."""
         each = [sorted(p.t for p in self.pulses if p.beam == beam) for beam in range(self.beams)]
-        passes = [_once_each(times) for times in each]
+        passes = [_without_doubles(times) for times in each]
         laps = max((round(_laps(times)) for times in passes), default=0)
         found = [
             _beam(beam, len(times), len(each[beam]) - len(times), laps) for beam, times in enumerate(passes)
@@ -76,17 +76,17 @@ class SpinBall:
         for (_, beam), (_, following) in pairwise(inside):
             after.setdefault(beam, []).append(following)
         usual = {beam: max(set(next_), key=next_.count) for beam, next_ in after.items()}
-        odd = sum(following != usual[beam] for beam, next_ in after.items() for following in next_)
+        misplaced = sum(following != usual[beam] for beam, next_ in after.items() for following in next_)
         order = [seen[0]]
         while len(order) < len(seen) and (following := usual.get(order[-1], -1)) not in (*order, -1):
             order.append(following)
-        message = f"order {' '.join(map(str, order))}, {odd} of {len(inside)} pulses out of it"
+        message = f"order {' '.join(map(str, order))}, {misplaced} of {len(inside)} pulses out of it"
         # A missed or extra pulse breaks the order twice, and is reported for its beam.
-        faults = () if odd <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
-        return finding("ball_beam order", message, *faults, out_of_order=odd, pulses=len(inside))
+        faults = () if misplaced <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
+        return finding("ball_beam order", message, *faults, out_of_order=misplaced, pulses=len(inside))
 
 
-def _once_each(times_us: Sequence[int]) -> list[int]:
+def _without_doubles(times_us: Sequence[int]) -> list[int]:
     kept: list[int] = []
     for t in times_us:
         if not kept or t - kept[-1] > DOUBLED_US:
@@ -140,22 +140,27 @@ class TurnRotor:
         """Return the rotor's direction and speed, and whether a pass was missed."""
         if len(self.passes) < 2:
             return [not_seen("rotor_index", f"{MIN_INDEX_PASSES} passes of the rotor's mark")]
-        ways = sorted({p.direction for p in self.passes})
+        directions = sorted({p.direction for p in self.passes})
         gaps = [after.t - before.t for before, after in pairwise(self.passes)]
         rpm = 60e6 / median(gaps) if median(gaps) > 0 else 0.0
         faults = (
             []
-            if len(ways) == 1
+            if len(directions) == 1
             else ["found both directions: check the sensor's wiring, and how its two edges are set"]
         )
         if len(self.passes) < MIN_INDEX_PASSES:
             faults.append(f"expected {MIN_INDEX_PASSES} passes")
         if max(gaps) > _GAP * median(gaps):
             faults.append("a pass was missed: check the sensor's distance from the mark")
-        message = f"{len(self.passes)} passes, {' and '.join(ways)}, {rpm:.1f} rpm"
+        message = f"{len(self.passes)} passes, {' and '.join(directions)}, {rpm:.1f} rpm"
         return [
             finding(
-                "rotor_index", message, *faults, passes=len(self.passes), direction=ways[0], rpm=round(rpm, 1)
+                "rotor_index",
+                message,
+                *faults,
+                passes=len(self.passes),
+                direction=directions[0],
+                rpm=round(rpm, 1),
             )
         ]
 
@@ -184,7 +189,7 @@ class BallInPocket:
         return f"put the ball in pocket {self.number} and turn the rotor slowly, eight turns or more"
 
     def receive(self, reading: AnyReading) -> None:
-        """Record index passes and pocket reads; a read is placed once the next pass is known."""
+        """Record index passes and pocket readings; a reading is placed once the next pass is known."""
         if reading.dev == self.dev and isinstance(reading, PocketBall):
             self.seen += 1
             self._waiting.append(reading)
@@ -195,7 +200,7 @@ class BallInPocket:
             self._waiting = [read for read, place in placed if place is None]
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether three reads could be placed."""
+        """Return whether three readings could be placed."""
         del quiet_s
         return len(self.reads) >= MIN_READS
 

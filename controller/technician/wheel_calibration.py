@@ -23,10 +23,10 @@ from controller.technician.wheel_acts import DOUBLED_US
 MIN_PASSES = 12
 """The number of passes of a beam needed for its angle."""
 SPREAD_LIMIT_DEG = 2.5
-"""The largest scatter of one beam's angle; more means that the ball did not slow down smoothly."""
+"""Maximum scatter of one beam's angle; more means that the ball did not slow down smoothly."""
 MIN_READS = 3
 NEW_SPIN_US = 5_000_000
-"""After this long without a pulse, which is longer than the slowest lap, another spin starts."""
+"""After this long without a pulse, which is longer than the slowest lap, the next spin starts."""
 _LAP_RATIOS = (0.97, 1.4)
 """The bounds of a lap's time relative to the lap before; outside, a pulse was missed or doubled."""
 _MIN_DROPS = 1
@@ -42,11 +42,11 @@ class Window(NamedTuple):
         """Return the turns since the first pass, by the cubic through the four passes."""
         turns = 0.0
         for number, own in enumerate(self.t_us):
-            share = float(number)
+            fraction = float(number)
             for other in self.t_us:
                 if other != own:
-                    share *= (t_us - other) / (own - other)
-            turns += share
+                    fraction *= (t_us - other) / (own - other)
+            turns += fraction
         return turns
 
 
@@ -112,7 +112,7 @@ def mean_angle_deg(angles_deg: Sequence[float]) -> float:
 
 
 def angle_difference_deg(after_deg: float, before_deg: float) -> float:
-    """Return how far an angle is from another, -180 to 180 degrees."""
+    """Return the difference between two angles, -180 to 180 degrees."""
     return (after_deg - before_deg + 180.0) % 360.0 - 180.0
 
 
@@ -145,7 +145,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     silent = [str(beam) for beam, count in seen.items() if not count]
     if silent:
         raise UnfitError(
-            f"found no pulse of beam {', '.join(silent)}, expected every beam to see the ball:"
+            f"beam {', '.join(silent)} sent no pulse, but every beam must see the ball:"
             " fix it first (`tablectl test` shows more)"
         )
     anchor = max(seen, key=lambda beam: sum(len(_windows(spin.pulses.get(beam, []))) for spin in spins))
@@ -187,7 +187,7 @@ def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[fl
             found.setdefault(beam, []).extend(sense * 360.0 * turn % 360.0 for turn in turns)
     if not rotor_seen:
         raise UnfitError(
-            "found no index pulse of the rotor, expected it to turn: the ball runs against it,"
+            "the rotor sent no index pulse, but it must turn: the ball runs against it,"
             " so its direction gives the ball's"
         )
     return found

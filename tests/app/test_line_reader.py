@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.app.control import FIRST_S, LINE_S, LineReader
+from controller.app.control import FIRST_LINE_TIMEOUT_S, LINE_TIMEOUT_S, LineReader
 
 SECOND_US = 1_000_000
 LIMIT = 12
@@ -33,7 +33,7 @@ def test_lines_are_the_same_in_any_pieces_and_an_unfinished_one_is_not_a_line(
 
 def test_a_client_must_send_its_first_line_in_time_and_may_be_silent_afterwards() -> None:
     hearing = LineReader(5, LIMIT)
-    assert hearing.left_s(5) == FIRST_S
+    assert hearing.left_s(5) == FIRST_LINE_TIMEOUT_S
     assert hearing.left_s(5 + 61 * SECOND_US) == 0
     assert hearing.waits_for == "a first request"
     assert hearing.feed(b"status\n", 6) == [b"status"]
@@ -44,9 +44,9 @@ def test_the_time_limit_of_a_line_runs_from_its_first_byte() -> None:
     hearing = LineReader(0, LIMIT)
     assert hearing.feed(b"sta", SECOND_US) == []
     assert hearing.feed(b"t", 3 * SECOND_US) == []
-    assert hearing.left_s(3 * SECOND_US) == LINE_S - 2
+    assert hearing.left_s(3 * SECOND_US) == LINE_TIMEOUT_S - 2
     assert hearing.waits_for == "the end of a line"
     assert hearing.feed(b"us\nfau", 4 * SECOND_US) == [b"status"]
-    assert hearing.left_s(4 * SECOND_US) == LINE_S
+    assert hearing.left_s(4 * SECOND_US) == LINE_TIMEOUT_S
     assert hearing.feed(b"lts\n", 5 * SECOND_US) == [b"faults"]
     assert hearing.left_s(5 * SECOND_US) is None

@@ -1,7 +1,7 @@
 """The watchdog: systemd is notified only when every thread has run, and a stuck thread is a fault."""
 
 from controller.app.faults import ActiveFaults
-from controller.app.service import STUCK_S, Watchdog
+from controller.app.service import STUCK_TIMEOUT_S, Watchdog
 
 SECOND_US = 1_000_000
 
@@ -36,7 +36,7 @@ def test_a_stuck_thread_is_a_fault_until_it_runs_again() -> None:
     watchdog = Watchdog(board)
     watchdog.watch("core", core)
     watchdog.watch("recorder", recorder)
-    for second in range(round(STUCK_S) + 2):
+    for second in range(round(STUCK_TIMEOUT_S) + 2):
         recorder.count += 1
         watchdog.check(second * SECOND_US)
     assert [(fault.code, fault.where) for fault in board.locking] == [("thread_stopped", "core")]

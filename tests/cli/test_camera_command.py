@@ -184,7 +184,7 @@ def test_a_camera_that_comes_and_goes_is_reported_once_each_time_and_its_program
     rig.write_text(RIG, encoding="utf-8")
     monkeypatch.setattr(camera, "RETRY_S", 0.01)
     with table_at(path) as got, pytest.raises(Enough):
-        camera.serve(ComesAndGoes(rig), str(path), None, again=True)
+        camera.serve(ComesAndGoes(rig), str(path), None, reconnect=True)
     told = [json.loads(line) for line in got]
     health = [(one["kind"], one["reason"]) for one in told if one["kind"] != "alive"]
     absent, ended = "/dev/video0: there is no such camera", "/dev/video0 ended"

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.register import (
     MAX_SCREENS,
-    MAX_SCREENS_OF_ONE,
+    MAX_SCREENS_PER_PERSON,
     MAX_TRIES,
     Register,
     Screens,
@@ -112,7 +112,7 @@ def test_no_more_screens_are_remembered_than_a_house_has() -> None:
     for _ in range(MAX_SCREENS):
         screens.note(None, "bob")
     assert screens.knows(first, "ann")
-    assert kept[-1] == 1 + MAX_SCREENS_OF_ONE
+    assert kept[-1] == 1 + MAX_SCREENS_PER_PERSON
     for number in range(MAX_SCREENS):
         screens.note(None, f"guest {number}")
     assert max(kept) == MAX_SCREENS

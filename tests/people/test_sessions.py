@@ -17,7 +17,7 @@ from controller.people.register import (
     write_register,
 )
 from controller.people.service import IDLE_US, SignInRefused, SignInSessions
-from controller.people.tokens import LIFE_US, TokenError, verify
+from controller.people.tokens import TOKEN_LIFE_US, TokenError, verify
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
@@ -201,8 +201,8 @@ def test_a_person_removed_from_the_register_is_signed_out_at_once(door: Door) ->
 def test_a_token_is_valid_for_ten_seconds_and_not_before_its_time(door: Door) -> None:
     secret, _, _ = door.sessions.sign_in("pit 1", "ann", "1234")
     token, issued_us = door.sessions.token(secret, "boxperson"), door.clock.us
-    verify(token, KEY.public_key(), issued_us + LIFE_US - 1)
-    for now_us in (issued_us + LIFE_US, issued_us - 1):
+    verify(token, KEY.public_key(), issued_us + TOKEN_LIFE_US - 1)
+    for now_us in (issued_us + TOKEN_LIFE_US, issued_us - 1):
         with pytest.raises(TokenError) as error:
             verify(token, KEY.public_key(), now_us)
         assert error.value.code == "signed_out"
@@ -234,7 +234,7 @@ def test_a_register_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ("ann", ("dealer",), "123", None, "PIN: found 3 characters"),
         ("ann", ("dealer",), "12a4", None, "PIN: found characters other than digits"),
         ("<b>", ("dealer",), "1234", None, "name: found '<b>'"),
-        ("eve", ("dealer",), "1234", "0049300117", "card: found one registered to another person"),
+        ("eve", ("dealer",), "1234", "0049300117", "card: it is registered to another person"),
     ],
 )
 def test_a_mistake_in_the_register_is_reported(

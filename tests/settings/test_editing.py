@@ -71,7 +71,7 @@ def test_rows_are_added_as_rows() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (FILE.replace("wheel:", "wheels:"), "wheel: found no such section"),
+        (FILE.replace("wheel:", "wheels:"), "wheel: there is no such section"),
         ("table: [", "found text that is not YAML"),
         ("", "found an empty file"),
         ("wheel: 3", "wheel: found no section"),
@@ -108,7 +108,7 @@ def test_an_invalid_new_file_never_replaces_the_old_one(tmp_path: Path) -> None:
 
     with pytest.raises(SettingsError):
         replace_file(path, b"one", b"two", "now", refuse)
-    with pytest.raises(EditError, match="changed meanwhile"):
+    with pytest.raises(EditError, match="was changed during the calibration"):
         replace_file(path, b"other", b"two", "now", well)
     assert [file.name for file in tmp_path.iterdir()] == ["table.yaml"]
     assert path.read_bytes() == b"one"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from controller.app.options import JOURNAL, SOCKET
-from controller.app.service import STUCK_S
+from controller.app.service import STUCK_TIMEOUT_S
 from controller.cli.main import main
 from controller.journal.keys import CREDENTIAL
 
@@ -140,7 +140,7 @@ def test_a_service_is_always_restarted(unit: str) -> None:
 def test_the_controller_reports_a_hung_thread_before_the_watchdog_ends_it() -> None:
     unit = "table.service"
     assert value(unit, "Type") == "notify"
-    assert int(value(unit, "WatchdogSec")) > STUCK_S
+    assert int(value(unit, "WatchdogSec")) > STUCK_TIMEOUT_S
 
 
 @pytest.mark.parametrize(

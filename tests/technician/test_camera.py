@@ -16,7 +16,7 @@ from controller.technician.calibration import (
     LayDieAt,
     UnfitError,
     calibrate_camera,
-    laid_dice_in,
+    find_laid_dice,
     named_places,
 )
 
@@ -131,8 +131,8 @@ def rest(t: int, x: float, y: float, die: int = 1) -> DieRest:
 
 def test_a_die_reported_twice_at_its_place_counts_once() -> None:
     rests = [rest(1, 10, 10), rest(2, 11, 12), rest(3, 1800, 10), rest(4, 10, 10)]
-    assert laid_dice_in(rests, "cam") == [(11, 12), (1800, 10), (10, 10)]
-    assert laid_dice_in(rests, "other") == []
+    assert find_laid_dice(rests, "cam") == [(11, 12), (1800, 10), (10, 10)]
+    assert find_laid_dice(rests, "other") == []
 
 
 def test_a_place_is_reported_once_a_die_has_been_there_for_a_while() -> None:

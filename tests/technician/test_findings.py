@@ -158,7 +158,7 @@ def test_the_gpio_chip_of_a_table_is_reported(tmp_path: Path, monkeypatch: pytes
     settings, _ = table_checks.load("roulette-gpio")
     assert settings is not None
     gone = {finding.says for finding in table_checks.ports(settings, tmp_path) if finding.state == "fault"}
-    assert "found no /dev/gpiochip*, expected the chip pinctrl-rp1" in gone
+    assert "there is no /dev/gpiochip*, so the chip pinctrl-rp1" in gone
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/gpiochip4").touch()
     there = [Chip("/dev/gpiochip4", "pinctrl-bcm2711")]

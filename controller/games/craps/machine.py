@@ -182,12 +182,12 @@ class Craps(PlaysThrows):
             self._show_line_bet(entered.t)
             return True
         if entered.name == "late_wager":
-            if self.attempts.under_way:
+            if self.attempts.in_progress:
                 self._late.lodge(entered)
             return True
         if entered.name == "confirm_late":
-            under_way = self.attempts.under_way
-            in_motion = under_way and not self.throws.motion.over
+            in_progress = self.attempts.in_progress
+            in_motion = in_progress and not self.throws.motion.over
             self._agenda.answer = self._late.confirm(entered, in_motion=in_motion)
             return True
         if entered.name not in _BETWEEN_THROWS:
@@ -207,7 +207,7 @@ class Craps(PlaysThrows):
     def allowed(self, t: int) -> Iterator[str]:
         """Yield the inputs that make sense at t."""
         yield from self.attempts.allowed(t)
-        if self._late.waiting and self.attempts.under_way and not self.throws.motion.over:
+        if self._late.waiting and self.attempts.in_progress and not self.throws.motion.over:
             yield "confirm_late"
         if not self.open_attempt:
             yield from ("new_shooter", "pass_dice")

@@ -177,9 +177,9 @@ def pitched(
 
 def _require_left_in_decks(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
     """Raise InputRefused if all cards of this rank have been dealt, so that one was misread (H-EQ-1)."""
-    most = rules.decks * CARDS_PER_RANK
-    if sum(held.count(rank) for held in state.cards.values()) >= most:
-        dealt = f"all {most} cards that match {rank} in {rules.decks} decks have been dealt (H-EQ-1)"
+    maximum = rules.decks * CARDS_PER_RANK
+    if sum(held.count(rank) for held in state.cards.values()) >= maximum:
+        dealt = f"all {maximum} cards that match {rank} in {rules.decks} decks have been dealt (H-EQ-1)"
         raise InputRefused("sold_out", f"{dealt}; check the card")
 
 
@@ -201,8 +201,8 @@ def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
     """Return what a game pays into the Bonus Pot: the amount entered, or else the configured one (!H-6)."""
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:
-        most = rules.bonus_most_cents
-        raise InputRefused("bad_argument", f"found {take} cents for the Bonus Pot, expected 0 to {most}")
+        maximum = rules.bonus_most_cents
+        raise InputRefused("bad_argument", f"found {take} cents for the Bonus Pot, expected 0 to {maximum}")
     return take
 
 

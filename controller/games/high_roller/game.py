@@ -21,8 +21,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.high_roller is None:
         raise SetupError(
-            f"rule set {rules.name} is for High Roller: found no dice_table in the header, expected its"
-            " dimensions"
+            f"rule set {rules.name} is for High Roller, but the header has no dice_table; add its dimensions"
         )
     return HighRoller(
         rules.throw,

@@ -106,7 +106,7 @@ class HighRoller(PlaysThrows):
     def attempt_in_flight(self) -> bool:
         """Whether a throw is in progress and not called, or a card is owed."""
         attempts = self.attempts
-        return attempts.under_way or attempts.state == "held" or bool(self._state.owed)
+        return attempts.in_progress or attempts.state == "held" or bool(self._state.owed)
 
     def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
@@ -131,7 +131,7 @@ class HighRoller(PlaysThrows):
         """Return whether this reading would begin a throw, or is a card that a player bought."""
         if isinstance(reading, Card):
             return bool(self._state.owed)
-        return isinstance(reading, DieReleased) and not self.attempts.under_way
+        return isinstance(reading, DieReleased) and not self.attempts.in_progress
 
     def reject_attempt(self, reading: Reading) -> None:
         """Handle a release or a card that came while the table was not in play."""
@@ -333,8 +333,8 @@ class HighRoller(PlaysThrows):
     def _buy(self, entered: Input) -> None:
         state = self._ready_to_sell()
         count = 1 if entered.count is None else entered.count
-        again = buying.is_re_buy(state, str(entered.seat))
-        sell = buying.buy_again if again else buying.buy
+        is_re_buy = buying.is_re_buy(state, str(entered.seat))
+        sell = buying.buy_again if is_re_buy else buying.buy
         state = sell(state, entered.seat, count, self._rules)
         if self._state.stage == "won":
             self._next_game(entered.t)
@@ -342,7 +342,7 @@ class HighRoller(PlaysThrows):
             self._settle_last()
         if self._machine.allows("button_placed"):
             self._machine.fire("button_placed")
-        self._machine.fire("re_buy" if again else "buy")
+        self._machine.fire("re_buy" if is_re_buy else "buy")
         self._state = state
         if count:
             self._agenda.publish("cards.bought", entered.t, buying.bought(state, entered, count))

@@ -171,11 +171,11 @@ class Launches:
         The ball's drop proves it, and so does a ball seen outside the wheel after pulses. The loss of the
         beams' device after a pulse counts too, because no turn can be seen from then on.
         """
-        lately = reading.t - self._last_pulse_us <= NO_BALL_US
+        is_recent = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):
-            return lately and reading.dev == self._pulse_dev
+            return is_recent and reading.dev == self._pulse_dev
         if isinstance(reading, BallOut):
-            return lately and self._candidate is not None and self._candidate.is_spin
+            return is_recent and self._candidate is not None and self._candidate.is_spin
         return isinstance(reading, BallDrop)
 
 

@@ -45,7 +45,7 @@ RUNS_UNTIL_US = 3_000_000
 """A ball that has caused no pulse for this long may be at rest, so a person may enter its number."""
 
 _SHORTER = 0.8
-"""If a rotor turn is shorter than this share of the turn on which the give-up time is based, that time is
+"""If a rotor turn is shorter than this fraction of the turn on which the give-up time is based, that time is
 set anew. Such a turn shows that passes were missed or that a hand pushed the rotor: an untouched rotor does
 not speed up.
 """
@@ -104,9 +104,9 @@ class Spins(WheelSpins):
     def receive(self, reading: Reading) -> None:
         """Handle a reading, in time order."""
         kind, state = type(reading), self._machine.state
-        if state == SPIN.under_way and kind is BallBeam:
+        if state == SPIN.in_progress and kind is BallBeam:
             self._see_pulse(reading)
-        elif state == SPIN.under_way and kind is RotorIndex:
+        elif state == SPIN.in_progress and kind is RotorIndex:
             self._see_mark(reading)
         elif kind is RotorIndex and state != "held" and self._launches.at_rest:
             self._index_passes.append(reading)
@@ -114,7 +114,7 @@ class Spins(WheelSpins):
             self._see_other(reading)
 
     def _see_mark(self, mark: Reading) -> None:
-        """Handle an index pass while a spin is under way."""
+        """Handle an index pass while a spin is in progress."""
         watch = self._watch
         assert watch is not None
         watch.receive(mark)
@@ -126,7 +126,7 @@ class Spins(WheelSpins):
         self._index_passes.append(mark)
 
     def _see_pulse(self, pulse: Reading) -> None:
-        """Handle a pulse while a spin is under way."""
+        """Handle a pulse while a spin is in progress."""
         watch = self._watch
         assert watch is not None
         watch.receive(pulse)
@@ -150,7 +150,7 @@ class Spins(WheelSpins):
             reading if isinstance(reading, WheelStatus) and self.games.receive(reading) == "seen" else None
         )
         state = self._machine.state
-        if state == SPIN.under_way:
+        if state == SPIN.in_progress:
             self._follow(reading)
         elif state == "held":
             self._follow_held(reading)
@@ -171,13 +171,13 @@ class Spins(WheelSpins):
             self.attempts.hold_over()
         elif name == EARLY_NO_SPIN:
             self._no_launch_followed(t)
-        elif name == "no_more_bets" and self.attempts.under_way:
+        elif name == "no_more_bets" and self.attempts.in_progress:
             if not self._put_off(name, self._no_more_bets_at_us(), t):
                 self._game.no_more_bets(t)
                 self._set_give_up(t)
         elif (
             name == "give_up"
-            and self.attempts.under_way
+            and self.attempts.in_progress
             and not self._put_off(name, self._give_up_at_us(), t)
         ):
             self._decide(t)
@@ -187,7 +187,7 @@ class Spins(WheelSpins):
 
         Such a spin is recorded here and never counts later.
         """
-        return not self.attempts.under_way and self._launches.reject(reading)
+        return not self.attempts.in_progress and self._launches.reject(reading)
 
     def reject_late(self, reading: Reading) -> bool:
         """Handle a late pulse from when the table was not in play: a spin that began then never counts.

@@ -125,7 +125,7 @@ class WheelSpins(ABC):
     def ruling_is_for_last(self, ruling: Input, *, new_round: bool) -> None:
         """Check that a ruling after the call is for the last decided spin, which it may name in `what`.
 
-        `new_round` is whether the dealer has closed or opened bets since the call.
+        `new_round` tells whether the dealer has closed or opened bets since the call.
 
         Raises:
             InputRefused: the ruling may be for a spin that no sensor saw, or names another spin.
@@ -195,7 +195,7 @@ class WheelSpins(ABC):
 
     def result_can_be_entered(self, t: int) -> bool:
         """Return whether the ball is at rest at t, as far as is known."""
-        return not (self.attempts.under_way and self._runs(t))
+        return not (self.attempts.in_progress and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:
         """Return every reading of the current spin."""
@@ -234,7 +234,7 @@ class SmartSpins(WheelSpins):
             self._note_pause(reading.t)
         begins = self.games.receive(reading) if isinstance(reading, WheelStatus) else None
         game = self._wheel_game
-        if game is not None and (self.attempts.under_way or self.attempts.state == "held"):
+        if game is not None and (self.attempts.in_progress or self.attempts.state == "held"):
             game.receive(reading)
             self._after(game, reading)
         if begins is not None:
@@ -244,7 +244,7 @@ class SmartSpins(WheelSpins):
         """Handle a timer that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
-        elif name == "give_up" and self.attempts.under_way:
+        elif name == "give_up" and self.attempts.in_progress:
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
@@ -277,7 +277,7 @@ class SmartSpins(WheelSpins):
     def _after(self, game: SmartWheelGame, reading: Reading) -> None:
         if game.closed_by is reading:
             self._game.no_more_bets(self._closed_by_us(reading.t))
-        if not self.attempts.under_way:
+        if not self.attempts.in_progress:
             if game.verdict().ruling is not Ruling.VALID:
                 self._decide(reading.t)
         elif game.decided_by is not None:

@@ -140,7 +140,7 @@ class Deals:
     def would_begin(self, card: Card) -> bool:
         """Return whether this card would begin a deal rather than belong to the current or the last one."""
         attempts = self.attempts
-        if attempts.under_way or attempts.state == "held":
+        if attempts.in_progress or attempts.state == "held":
             return False
         if not attempts.open:
             from_us = self._runs_on_from_us
@@ -162,7 +162,7 @@ class Deals:
         """Handle a timer that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
-        elif name == "deal" and self.attempts.under_way:
+        elif name == "deal" and self.attempts.in_progress:
             self._decide(t, self._judge(t))
 
     def act(self, entered: Input) -> None:
@@ -293,7 +293,7 @@ class Deals:
         """Add a person's input to the deal, and advance it as far as possible."""
         attempts = self.attempts
         readings = [*self._readings, entered]
-        if attempts.under_way:
+        if attempts.in_progress:
             self._readings = readings
             self._advance(entered.t, self._judge(entered.t), new_card=False)
             return

@@ -16,9 +16,7 @@ from controller.settlement.wagers import Wagers
 def _machine(setup: Setup, agenda: Agenda, health: Health) -> ThreeCard:
     rules, state = setup.ruleset, setup.state
     if rules.deal is None:
-        raise SetupError(
-            f"rule set {rules.name} is for Three Card Poker: found no `deal` section, expected one"
-        )
+        raise SetupError(f"rule set {rules.name} is for Three Card Poker, but has no `deal` section; add one")
     return ThreeCard(
         rules.deal,
         agenda,

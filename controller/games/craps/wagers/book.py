@@ -174,8 +174,8 @@ class CrapsBook(Book):
         if not self._settings.lay_odds_follow_reduction.value:
             return []
         behind = self._book.behind(flat.id)
-        most = self._gates.max_odds_cents(behind[0], flat.stake_cents) if behind else None
-        excess = 0 if most is None else sum(odds.stake_cents for odds in behind) - most
+        maximum = self._gates.max_odds_cents(behind[0], flat.stake_cents) if behind else None
+        excess = 0 if maximum is None else sum(odds.stake_cents for odds in behind) - maximum
         lines: list[AnswerLine] = []
         for odds in reversed(behind):
             back = min(excess, odds.stake_cents)
@@ -233,8 +233,8 @@ class CrapsBook(Book):
             return self._close(bet, ending.status, 0, stake if ending.status == "push" else 0, ending.reason)
         part = payout(stake, ending.ratio, self._settings.pay_unit_cents.value)
         self._breakage.keep(part)
-        most = self._settings.max_win_cents.value
-        paid = part.paid_cents if most is None else min(part.paid_cents, most)
+        maximum = self._settings.max_win_cents.value
+        paid = part.paid_cents if maximum is None else min(part.paid_cents, maximum)
         if bet.rides:
             return self._ride(bet, paid, ending.reason)
         if bet.stays_up:
@@ -242,8 +242,8 @@ class CrapsBook(Book):
         return self._close(bet, "win", paid, stake + paid, ending.reason)
 
     def _ride(self, bet: Bet, paid: int, reason: str) -> Decided:
-        stake, most = bet.stake_cents, self._settings.maximum_cents.value
-        riding = stake + paid if most is None else min(stake + paid, most - self._book.on_spot(bet))
+        stake, maximum = bet.stake_cents, self._settings.maximum_cents.value
+        riding = stake + paid if maximum is None else min(stake + paid, maximum - self._book.on_spot(bet))
         bet.stake_cents = riding
         return Decided(bet.id, bet.wager, "win", stake, paid, stake + paid - riding, f"{reason}; it rides")
 

@@ -136,10 +136,8 @@ def _against_number(number: int, pay: Pays, lost: str) -> Endings:
 def _hard(number: int, pay: Pays, lost: str) -> Endings:
     pair = (number // 2, number // 2)
     won = _wins(pay.rule, f"{number} the hard way", pay.ratio)
-    the_other_way = _race(
-        number, on_number=_loses(lost, f"{number} the easy way"), on_seven=_loses(lost, "7")
-    )
-    return tuple(won if roll == pair else ending for roll, ending in zip(ROLLS, the_other_way, strict=True))
+    any_way = _race(number, on_number=_loses(lost, f"{number} the easy way"), on_seven=_loses(lost, "7"))
+    return tuple(won if roll == pair else ending for roll, ending in zip(ROLLS, any_way, strict=True))
 
 
 def _odds_rows(odds: Mapping[OddsWager, Odds]) -> Iterator[Row]:

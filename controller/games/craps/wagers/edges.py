@@ -135,9 +135,9 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
     if table.sharp_shooter is None:
         return
     chances = sharp_shooter_chances(table)
-    least, most = min(table.sharp_shooter.pays), max(table.sharp_shooter.pays)
-    chances[least - 1] = sum((chance for points, chance in chances.items() if points < least), Fraction())
-    suffix = {least - 1: " or less", most: " or more"}
+    minimum, maximum = min(table.sharp_shooter.pays), max(table.sharp_shooter.pays)
+    chances[minimum - 1] = sum((chance for points, chance in chances.items() if points < minimum), Fraction())
+    suffix = {minimum - 1: " or less", maximum: " or more"}
     for points, printed in table.sharp_shooter.printed_chances.items():
         yield Chance(
             event=f"{points}{suffix.get(points, '')} points", chance=chances[points], printed=printed

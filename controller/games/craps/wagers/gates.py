@@ -29,8 +29,8 @@ class BetRequest(Request, frozen=True, kw_only=True, tag="bet"):
     """Make a bet of `amount` cents.
 
     `base` is the id of the flat bet behind which the odds are placed. `dice` are the two faces of a Hop bet,
-    in any order. `late` is whether the dice had left the hand. `confirmed` is whether the dealer and the
-    boxperson have both confirmed a late bet (C34-MK-1b).
+    in any order. `late` tells whether the dice had left the hand. `confirmed` tells whether the dealer and
+    the boxperson have both confirmed a late bet (C34-MK-1b).
     """
 
     id: str
@@ -72,8 +72,8 @@ class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
     """Begin or end a run-out, in which rolls decide only the remaining Come and Don't Come bets
     (C34-CONT-2b).
 
-    `by_table` is whether the table reports the run-out. The table does not know the bets and continues until
-    its boxperson ends the run-out, so its report is accepted even if no bet awaits a decision (!34-17).
+    `by_table` tells whether the table reports the run-out. The table does not know the bets and continues
+    until its boxperson ends the run-out, so its report is accepted even if no bet awaits a decision (!34-17).
     """
 
     on: bool
@@ -150,7 +150,7 @@ class Gates:
         """Return why raising a bet to `cents` is refused; None if it is allowed."""
         if cents <= bet.stake_cents:
             return Refusal(
-                BOOK_AMOUNT, f"the stake is {bet.stake_cents} cents; an increase needs a larger one"
+                BOOK_AMOUNT, f"the stake is {bet.stake_cents} cents; an increase needs a larger amount"
             )
         if line := self._line.get(bet.wager):
             if bet.number is not None:
@@ -167,7 +167,7 @@ class Gates:
             return refusal
         if cents >= bet.stake_cents:
             return Refusal(
-                BOOK_AMOUNT, f"the stake is {bet.stake_cents} cents; a reduction needs a smaller one"
+                BOOK_AMOUNT, f"the stake is {bet.stake_cents} cents; a reduction needs a smaller amount"
             )
         if not cents:
             return Refusal(BOOK_AMOUNT, "reduce must leave a stake; use remove to take the whole bet down")
@@ -229,7 +229,7 @@ class Gates:
 
     def _unknown(self, request: BetRequest) -> Refusal | None:
         if not self._book.accepts_id(request.id):
-            return Refusal(BOOK_ID, f"the id {request.id!r} was used before; use a new id for every bet")
+            return Refusal(BOOK_ID, f"the id {request.id!r} was used before; use a new id for each bet")
         if request.wager not in self._rules:
             rule = self._table.not_offered.get(request.wager, self._table.offered_by)
             return Refusal(rule, f"{request.wager!r} is not offered; offered are {', '.join(self._rules)}")
@@ -251,7 +251,7 @@ class Gates:
         policy = self._settings.late_if_confirmed
         if policy.value:
             return None
-        return Refusal(policy.rule, "bets are accepted before the dice are thrown; bet on the next roll")
+        return Refusal(policy.rule, "bets are accepted only before the dice are thrown; bet on the next roll")
 
     def _misplaced(self, request: BetRequest) -> Refusal | None:
         wager = request.wager
@@ -273,26 +273,30 @@ class Gates:
         if wager in ("pass", "dont_pass"):
             if point is not None:
                 return Refusal(
-                    self._line[wager].made, f"{wager} is accepted on the come-out; the point is {point}"
+                    self._line[wager].made, f"{wager} is accepted only on the come-out; the point is {point}"
                 )
             if self._dice.run_out:
-                return Refusal(self._settings.run_out.rule, f"{wager} is accepted once the run-out has ended")
+                return Refusal(
+                    self._settings.run_out.rule, f"{wager} is accepted only once the run-out has ended"
+                )
             if self._settings.one_pass_per_roll.value and self._bet_this_roll(request):
-                return Refusal(_ONE_A_ROLL[wager], f"one {wager} per player and roll; bet on the next roll")
+                return Refusal(
+                    _ONE_A_ROLL[wager], f"a player may make only one {wager} per roll; bet on the next roll"
+                )
         if wager in ("come", "dont_come"):
             if point is None and self._settings.come_needs_point.value:
-                return Refusal(self._line[wager].made, f"{wager} is accepted while a point is on")
+                return Refusal(self._line[wager].made, f"{wager} is accepted only while a point is on")
             if self._settings.one_come_per_roll.value and self._bet_this_roll(request):
                 if self._book.handed_back_this_roll(request.player, wager):
                     reason = f"a {wager} was taken down since the last roll; bet again after the next roll"
                     return Refusal(_ONE_UNTIL_DECIDED, reason)
-                reason = f"one {wager} per player and roll; bet on the next roll"
+                reason = f"a player may make only one {wager} per roll; bet on the next roll"
                 return Refusal(self._line[wager].made, reason)
         if wager in _DONT and self._book.has_lowered(request.player, wager):
             stays = self._settings.dont_lowered_stays_low
             return Refusal(
                 stays.rule,
-                f"{wager} was reduced or removed; a new one is accepted once that bet is decided",
+                f"{wager} was reduced or removed; a new one is accepted only once that bet is decided",
             )
         if wager == "sharp_shooter" and self._dice.rolls:
             return Refusal(self._rules[wager], "it is accepted only before a new shooter's first roll")
@@ -317,7 +321,7 @@ class Gates:
                 rule = _NO_ODDS_RULES.get(request.wager, rule)
             return Refusal(rule, f"{request.wager} need a {flat} bet by the same player that is up")
         if base.number is None:
-            return Refusal(rule, f"{request.wager} are accepted once the {flat} has its number")
+            return Refusal(rule, f"{request.wager} are accepted only once the {flat} has its number")
         policy = self._settings.no_lay_on
         if request.wager in LAY_ODDS and base.number in policy.value:
             return Refusal(policy.rule, f"odds can't be laid on {base.number} at this table")
@@ -367,14 +371,16 @@ class Limits:
         """Return why an amount is refused: too small, too large, or not a multiple of the unit."""
         settings, combined = self._settings, self._combined.get(wager)
         units = combined.unit_count if combined else 1
-        least, rule = settings.minimum_cents.value, settings.minimum_cents.rule
-        if least and combined and wager in settings.minimum_per_unit.value:
-            least, rule = least * units, combined.units
-        if least and cents < least:
-            return Refusal(rule, f"{wager} requires at least {least} cents, not {cents}")
-        most = settings.maximum_cents.value
-        if most and cents > most:
-            return Refusal(settings.maximum_cents.rule, f"{wager} allows at most {most} cents, not {cents}")
+        minimum, rule = settings.minimum_cents.value, settings.minimum_cents.rule
+        if minimum and combined and wager in settings.minimum_per_unit.value:
+            minimum, rule = minimum * units, combined.units
+        if minimum and cents < minimum:
+            return Refusal(rule, f"{wager} requires at least {minimum} cents, not {cents}")
+        maximum = settings.maximum_cents.value
+        if maximum and cents > maximum:
+            return Refusal(
+                settings.maximum_cents.rule, f"{wager} allows at most {maximum} cents, not {cents}"
+            )
         step = units * settings.unit_cents.value
         if combined and cents % step:
             return Refusal(
@@ -385,17 +391,17 @@ class Limits:
 
     def spot(self, bet: Bet, cents: int) -> Refusal | None:
         """Return a refusal if this bet brings the player's bets on one spot above the maximum (CV1-LIM-1)."""
-        most = self._settings.maximum_cents
-        if most.value is None:
+        maximum = self._settings.maximum_cents
+        if maximum.value is None:
             return None
         others = self._book.on_spot(bet)
-        if others + cents <= most.value:
+        if others + cents <= maximum.value:
             return None
-        already = f", and {others} are there already" if others else ""
+        already = f", and {others} cents are there already" if others else ""
         return Refusal(
-            most.rule,
-            f"{bet.wager} allows at most {most.value} cents per player on one spot{already}; "
-            f"found {cents} more",
+            maximum.rule,
+            f"{bet.wager} allows at most {maximum.value} cents per player on one spot{already}; "
+            f"this bet would add {cents} cents",
         )
 
     def max_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
@@ -403,11 +409,11 @@ class Limits:
         multiple = self._settings.odds_multiple.value
         if bet.number is None or multiple is None:
             return None
-        most = flat_cents * multiple
+        maximum = flat_cents * multiple
         if bet.wager in LAY_ODDS:
             ratio = self._odds[bet.wager].pays[bet.number].ratio
-            most = most * ratio.to // ratio.pays
-        return most
+            maximum = maximum * ratio.to // ratio.pays
+        return maximum
 
     def odds(self, bet: Bet, cents: int) -> Refusal | None:
         """Return a refusal if these odds and all others behind the same flat bet exceed the limit together.
@@ -420,15 +426,15 @@ class Limits:
         flat = self._book.bets[bet.base]
         original = bet.wager in LAY_ODDS and not self._settings.lay_odds_follow_reduction.value
         flat_cents = flat.original_cents if original else flat.stake_cents
-        most = self.max_odds_cents(bet, flat_cents)
-        if most is None:
+        maximum = self.max_odds_cents(bet, flat_cents)
+        if maximum is None:
             return None
         odds = self._odds[bet.wager]
         others = sum(other.stake_cents for other in self._book.behind(bet.base) if other.id != bet.id)
-        if others + cents > most:
+        if others + cents > maximum:
             return Refusal(
                 odds.limit,
-                f"odds on {bet.number} behind {flat_cents} cents are limited to {most} cents in total, "
+                f"odds on {bet.number} behind {flat_cents} cents are limited to {maximum} cents in total, "
                 f"not {others + cents}",
             )
         return None

@@ -1,6 +1,6 @@
 """A craps pay table: the wagers offered, what they pay, and the policies that the document leaves open.
 
-It is loaded from `config/paytables/craps-*.yaml`, where every figure carries the id of its rule and every
+It is loaded from `config/paytables/craps-*.yaml`, where every value carries the id of its rule and every
 setting carries its reason.
 """
 
@@ -136,7 +136,7 @@ class SharpShooter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A figure, or null if there is no limit."""
+    """A value, or null if there is no limit."""
 
     value: AtLeastOne | None
     rule: str
@@ -218,7 +218,7 @@ class CrapsSettings:
     pay_unit_cents: Figure
     """Winnings are rounded down to multiples of this."""
     max_win_cents: Limit
-    """The most that one decision of one bet may win."""
+    """Maximum amount that one decision of one bet may win."""
     odds_multiple: Limit
     """Odds may be at most this many times the flat bet: by their stake if taken, by their win if laid."""
     no_lay_on: Numbers
@@ -279,9 +279,9 @@ class CrapsPayTable:
         for name, numbers, possible in self._numbers():
             if wrong := [number for number in numbers if number not in possible]:
                 raise ValueError(f"{name} on {', '.join(map(str, possible))}, not on {wrong[0]}")
-        least, most = self.settings.minimum_cents.value, self.settings.maximum_cents.value
-        if least and most and least > most:
-            raise ValueError(f"a maximum_cents of at least the minimum_cents ({least})")
+        minimum, maximum = self.settings.minimum_cents.value, self.settings.maximum_cents.value
+        if minimum and maximum and minimum > maximum:
+            raise ValueError(f"a maximum_cents of at least the minimum_cents ({minimum})")
         for name, combined in self.combined.items():
             self._check_parts(name, combined)
 

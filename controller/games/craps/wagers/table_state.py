@@ -54,7 +54,7 @@ class Dice:
             self.point = thrown.total
 
     def is_same_shooter(self, player: str | None) -> bool:
-        """Return whether this player is the shooter of the hand under way, whether named late or again."""
+        """Return whether this player is the shooter of the present hand, whether named late or repeatedly."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
@@ -89,8 +89,8 @@ class SharpShooterEndings:
         crapped_out = thrown.come_out and thrown.total in CRAPS
         if crapped_out and self._settings.sharp_shooter_ends.value == "crapping_out":
             return self.by_points(points, "crapping out")
-        at_once = self._settings.sharp_shooter_top.value == "at_once"
-        if at_once and thrown.point_made and self._bet and points == max(self._bet.pays):
+        paid_early = self._settings.sharp_shooter_top.value == "at_once"
+        if paid_early and thrown.point_made and self._bet and points == max(self._bet.pays):
             return self.by_points(points, "the last row's point")
         return None
 
@@ -153,7 +153,7 @@ class Bet:
 class Lowered:
     """A Don't bet that was reduced or removed.
 
-    The player may not make or raise another until this one would have been decided (C34-MK-4).
+    The player may not make or raise another such bet until this one would have been decided (C34-MK-4).
     """
 
     player: str

@@ -58,7 +58,7 @@ Count = Annotated[int, Meta(ge=0, le=10**6)]
 
 
 class Open(Request, frozen=True, kw_only=True, tag="game"):
-    """Open a game: the seats clockwise, the button, the Bonus Pot's share, and whether it is final."""
+    """Open a game: the seats clockwise, the button, the amount for the Bonus Pot, and whether it is final."""
 
     seats: tuple[Seat, ...]
     button: Seat
@@ -110,7 +110,7 @@ class End(Request, frozen=True, kw_only=True, tag="end"):
 
 _TABLE = "table"
 _NO_GAME = Refusal("H-START-1", "no game is open; open one with `game`")
-_ROLLING = Refusal("H-REBUY-1", "cards are bought before the dice are thrown; buy in the next game")
+_ROLLING = Refusal("H-REBUY-1", "cards can be bought only before the dice are thrown; buy in the next game")
 _CARD_STAYS = Refusal(
     "H-DEAL-1", "a card that was bought lies face up and stays in the game until it is decided"
 )
@@ -119,10 +119,10 @@ _UNKNOWN = Refusal(
 )
 _DUPLICATE_ID = Refusal(BOOK_ID, "a card with this id has already been bought; give each card its own id")
 _RUNNING = Refusal(
-    "H-CLOSE-1", "a game is under way; finish or void it before you end the hours of operation"
+    "H-CLOSE-1", "a game is in progress; finish or void it before you end the hours of operation"
 )
 _GAME_LINE = "game:"
-_GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are reserved for games; use another id")
+_GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are reserved for games; use a different id")
 
 
 @dataclass(slots=True)
@@ -278,17 +278,17 @@ class HighRollerBook(Book):
 
     def _cannot_open(self, request: Open) -> Refusal | None:
         seats = [str(seat) for seat in request.seats]
-        most = self._settings.bonus_most_cents
+        maximum = self._settings.bonus_most_cents
         if len(set(seats)) < len(seats):
             return Refusal("H-BTN-1", f"expected each seat once, clockwise; found {', '.join(seats)}")
         if str(request.button) not in seats:
             return Refusal(
                 "H-BTN-1", f"expected the button at one of seats {', '.join(seats)}; found {request.button}"
             )
-        if (request.bonus_take or 0) > most.value:
+        if (request.bonus_take or 0) > maximum.value:
             return Refusal(
-                most.rule,
-                f"a game may pay at most {most.value} cents into the Bonus Pot; found {request.bonus_take}",
+                maximum.rule,
+                f"a game may pay at most {maximum.value} cents into the Bonus Pot, not {request.bonus_take}",
             )
         return None
 
@@ -326,11 +326,11 @@ class HighRollerBook(Book):
     def _rank_dealt_out(self, play: Play, rank: int | None) -> Refusal | None:
         """Return a refusal if all cards of this rank have been dealt: each deck has four (H-EQ-1)."""
         decks = self._settings.decks
-        most = decks.value * CARDS_PER_RANK
-        if sum(card.rank == rank for card in play.cards) < most:
+        maximum = decks.value * CARDS_PER_RANK
+        if sum(card.rank == rank for card in play.cards) < maximum:
             return None
         return Refusal(
-            decks.rule, f"all {most} cards that match {rank} in {decks.value} decks have been dealt"
+            decks.rule, f"all {maximum} cards that match {rank} in {decks.value} decks have been dealt"
         )
 
     def _sold_out(self, play: Play, player: str) -> Refusal | None:
@@ -425,7 +425,7 @@ SHARED_FIGURES = (
     "rake_above_bonus_cents",
     "wins_for_bonus",
 )
-"""The figures that the rule set and the pay table both contain, under the same names."""
+"""The values that the rule set and the pay table both contain, under the same names."""
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:

@@ -27,7 +27,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Percentage:
-    """A share of the money, in whole per cent."""
+    """A part of the money, in whole per cent."""
 
     value: Annotated[int, Ge(0), Le(100)]
     rule: str
@@ -70,23 +70,23 @@ class HighRollerSettings:
     decks: Decks
     rake_percent: Percentage
     bonus_most_cents: Share
-    """The most that a game may pay into the Bonus Pot."""
+    """Maximum amount that a game may pay into the Bonus Pot."""
     bonus_take_cents: Share
     """What a game pays into the Bonus Pot unless its opening says otherwise."""
     rake_above_bonus_cents: OptionalShare
-    """By how much the rake must exceed the Bonus Pot's share."""
+    """By how much the rake must exceed the amount for the Bonus Pot."""
     wins_for_bonus: Figure
     """Wins in a row that win the Bonus Pot."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a share above the most allowed."""
+        """Raise ValueError if the amount for the Bonus Pot exceeds its maximum."""
         if self.bonus_take_cents.value > self.bonus_most_cents.value:
             raise ValueError(f"bonus_take_cents of at most bonus_most_cents ({self.bonus_most_cents.value})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighRollerPayTable:
-    """A pay table without odds: the prize is the players' money less the rake and the Bonus Pot's share."""
+    """A pay table without odds: the prize is the players' money less the rake and the Bonus Pot's amount."""
 
     name: str
     title: str
@@ -160,7 +160,7 @@ def _best_is(total: int, rolls: int) -> Fraction:
 def report(table: HighRollerPayTable) -> Report:
     """Return the edge of the house and the charity, the chances of the throws, and the findings.
 
-    The Bonus Pot's share is not part of the edge, because it is paid to players.
+    The amount for the Bonus Pot is not part of the edge, because it is paid to players.
     """
     rake = Fraction(table.settings.rake_percent.value, 100)
     return Report(
@@ -194,11 +194,11 @@ def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:
     while split(cards * price, take, settings).prize <= price and cards < settings.cards_per_player.value:
         cards += 1
     if cards > 2:
-        least = split(2 * price, take, settings).prize
+        smallest = split(2 * price, take, settings).prize
         yield Finding(
             code="small_games",
             wager="card",
             rule="!H-7",
             text=f"with {take} cents for the Bonus Pot a game needs {cards} cards to give the winner more "
-            f"than the price of a card ({price} cents); with 2 cards the prize is {least} cents",
+            f"than the price of a card ({price} cents); with 2 cards the prize is {smallest} cents",
         )

@@ -207,7 +207,9 @@ class RouletteBook(Book):
         if limits.includes(stake) and already_bet + more <= limits.max_cents:
             return None
         already = f", of which {already_bet} are there already" if already_bet else ""
-        return Refusal(limits.rule, f"a player may have {limits} on a spot{already}; found {more} more")
+        return Refusal(
+            limits.rule, f"a player may have {limits} on a spot{already}; this bet would add {more} cents"
+        )
 
     def _move(self, chips: _Chips, cents: int) -> None:
         chips.cents += cents

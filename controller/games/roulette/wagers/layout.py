@@ -62,7 +62,7 @@ class NoSuchSpot(Exception):
 class Layout:
     """The layout for one kind of wheel.
 
-    `zero_splits` is whether 0-1, 0-2, 00-2 and 00-3 may be split (!R-13).
+    `zero_splits` tells whether 0-1, 0-2, 00-2 and 00-3 may be split (!R-13).
     """
 
     def __init__(self, wheel: Wheel = "double_zero", *, zero_splits: bool = True) -> None:
@@ -134,9 +134,9 @@ class Layout:
     def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
         """Return the spots of this wager with the most numbers in common."""
         places = self._inside[wager]
-        most = max(len(covers.intersection(numbers)) for covers in places)
-        near = [covers for covers in places if len(covers.intersection(numbers)) == most]
-        return "the nearest are " + ", ".join("-".join(in_order(covers)) for covers in near[:4])
+        best_count = max(len(covers.intersection(numbers)) for covers in places)
+        nearest = [covers for covers in places if len(covers.intersection(numbers)) == best_count]
+        return "the nearest are " + ", ".join("-".join(in_order(covers)) for covers in nearest[:4])
 
     def _range(self) -> str:
         return "0, 00 and 1 to 36" if self.wheel == "double_zero" else "0 and 1 to 36"

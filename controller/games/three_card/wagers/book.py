@@ -83,7 +83,7 @@ _STANDS = Refusal(
 )
 _UNKNOWN = Refusal(BOOK_ID, "no wager with this id is up; name an accepted wager that is still undecided")
 _DUPLICATE_ID = Refusal(BOOK_ID, "a wager with this id has already been accepted; give each wager its own id")
-_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are for Ante Bonus lines; use another id")
+_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are for Ante Bonus lines; use a different id")
 _LATE = Refusal("T-DEAL-2", "betting has closed and the cards are out; bet again before the next deal")
 _NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
 _NO_PAIR_PLUS = Refusal(
@@ -207,7 +207,7 @@ class ThreeCardBook(Book):
         if not player:
             return None
         if (owner := self._players.get(seat, player)) != player:
-            return Refusal("T-DEAL-1", f"position {seat} is {owner}'s; bet on your own position")
+            return Refusal("T-DEAL-1", f"position {seat} belongs to {owner}; bet on your own position")
         others = [other for other, owner in self._players.items() if owner == player and other != seat]
         policy = self._settings.two_positions
         if not others or (policy.value and len(others) == 1 and _adjacent(seat, others[0])):
@@ -242,8 +242,8 @@ class ThreeCardBook(Book):
         if wrong:
             return f"T-IRR-1: {', '.join(wrong)}, not {CARDS_EACH}"
         seen = Counter(text for hand in (*deal.hands.values(), deal.dealer) for text in hand)
-        twice = [text for text, times in seen.items() if times > 1]
-        return f"T-DECK-1: {', '.join(twice)} appeared twice in one deck" if twice else ""
+        repeated = [text for text, times in seen.items() if times > 1]
+        return f"T-DECK-1: {', '.join(repeated)} appeared twice in one deck" if repeated else ""
 
     def _folded_and_played(self, deal: Deal) -> Iterator[AnswerLine]:
         """Yield a refusal for each folded position with Play, because either report may be wrong."""

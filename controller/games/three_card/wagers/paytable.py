@@ -84,14 +84,14 @@ def suited_row(ranks: Iterable[int]) -> SideRow:
 def unsuited_row(ranks: Iterable[int]) -> SideRow | None:
     """Return the row of six cards without five of one suit."""
     counts = Counter(ranks)
-    most, second = sorted(counts.values(), reverse=True)[:2]
-    if most == 4:
+    commonest, second = sorted(counts.values(), reverse=True)[:2]
+    if commonest == 4:
         return SideRow.FOUR_OF_A_KIND
-    if most == 3 and second >= 2:
+    if commonest == 3 and second >= 2:
         return SideRow.FULL_HOUSE
     if _five_in_a_row(set(counts)):
         return SideRow.STRAIGHT
-    return SideRow.THREE_OF_A_KIND if most == 3 else None
+    return SideRow.THREE_OF_A_KIND if commonest == 3 else None
 
 
 def _five_in_a_row(ranks: set[int]) -> int:
@@ -108,7 +108,7 @@ Listed = Literal["nothing", "high_card", "pair", "flush", "straight", "three_of_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedChance:
-    """A row of the document's list of hands (T-PROB-1): their number, and their share in per cent."""
+    """A row of the document's list of hands (T-PROB-1): their number, and their proportion in per cent."""
 
     combinations: AtLeastOne
     per_cent: str
