@@ -53,7 +53,7 @@ def test_a_missing_extra_is_named_with_how_to_install_it(
     ended = without(missing, *(word.replace("HERE", str(tmp_path)) for word in words))
     assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
     (said,) = ended.stderr.splitlines()
-assert said.startswith(f"tablectl: {words[0]}: the package ")
+    assert said.startswith(f"tablectl: {words[0]}: the package ")
     assert "`make tools`" in said
     assert install in said
 

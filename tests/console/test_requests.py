@@ -1,4 +1,4 @@
-"""The console's requests: no server error, inputs only as the signed-in person, none from a different site."""
+"""The console's requests: no server error, inputs only as the signed-in person, none from another site."""
 
 import asyncio
 import string
