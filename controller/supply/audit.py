@@ -90,7 +90,7 @@ def read_advisories(path: Path) -> list[Advisory]:
         if advisory.withdrawn is None
     ]
     if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected or ()):
-        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use an OSV export of it")
+        raise AdvisoryFault(f"{path}: contains no advisory for {ECOSYSTEM}; use an OSV export for it")
     return read
 
 

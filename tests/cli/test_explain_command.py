@@ -80,7 +80,7 @@ def test_a_picture_is_written_completely_and_readable_by_all(
         ([f"{VOIDS}#99"], "numbers 1 to 9, expected number 99"),
         (["no-such.jsonl"], "no readable file"),
         ([f"{VOIDS}#3", "--picture", "a.gif"], "a name that ends in .svg or .png"),
-        ([f"{VOIDS}#3", "--picture", "/no/such/folder/a.svg"], "found no folder"),
+        ([f"{VOIDS}#3", "--picture", "/no/such/folder/a.svg"], "/no/such/folder does not exist"),
         ([f"{VOIDS}#3", "--rules", "no-such"], "no-such"),
         (["12", "--rules", "craps-v1"], "--rules"),
     ],

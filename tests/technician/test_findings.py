@@ -37,7 +37,7 @@ def telling(**answers: str) -> Machine:
     [
         ("throttled=0x0\n", "ok", "normal"),
         ("throttled=0x50005\n", "fault", "the supply voltage is too low; the processor is throttled"),
-        ("error\n", "unchecked", "vcgencmd does not answer"),
+        ("error\n", "unchecked", "vcgencmd does not respond"),
     ],
 )
 def test_a_weak_supply_is_reported(expected: str, state: str, says: str) -> None:
@@ -137,7 +137,7 @@ def test_a_device_that_is_away_is_reported_once() -> None:
     }
     findings = [(found.about, found.says) for found in machine_checks.controller(status, "")]
     assert findings == [
-        ("controller", "craps: answers, locked; its faults are below"),
+        ("controller", "craps: responds, locked; its faults are below"),
         ("self-test devices", "not up: cam"),
     ]
 
@@ -158,7 +158,7 @@ def test_the_gpio_chip_of_a_table_is_reported(tmp_path: Path, monkeypatch: pytes
     settings, _ = table_checks.load("roulette-gpio")
     assert settings is not None
     gone = {finding.says for finding in table_checks.ports(settings, tmp_path) if finding.state == "fault"}
-    assert "there is no /dev/gpiochip*, so the chip pinctrl-rp1" in gone
+    assert "there is no /dev/gpiochip*, so the chip pinctrl-rp1 is missing" in gone
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/gpiochip4").touch()
     there = [Chip("/dev/gpiochip4", "pinctrl-bcm2711")]
