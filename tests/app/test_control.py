@@ -49,9 +49,9 @@ def test_a_watcher_that_sends_nothing_stays_connected() -> None:
 def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Return the control socket of a table; clients have as much time as a busy machine may need."""
     for module, limit in (
-        (control_module, "FIRST_S"),
-        (control_module, "LINE_S"),
-        (control_module, "SEND_S"),
+        (control_module, "FIRST_LINE_TIMEOUT_S"),
+        (control_module, "LINE_TIMEOUT_S"),
+        (control_module, "SEND_TIMEOUT_S"),
     ):
         monkeypatch.setattr(module, limit, PATIENCE_S)
     one = house()
@@ -108,7 +108,8 @@ def test_a_client_without_a_place_is_answered_with_the_clients_that_hold_the_pla
 
 
 @pytest.mark.parametrize(
-    ("limit", "says"), [("LINE_S", b'{"do":"sta'), ("LINE_S", b"{}\n{"), ("FIRST_S", b"")]
+    ("limit", "says"),
+    [("LINE_TIMEOUT_S", b'{"do":"sta'), ("LINE_TIMEOUT_S", b"{}\n{"), ("FIRST_LINE_TIMEOUT_S", b"")],
 )
 def test_clients_that_never_finish_a_line_lose_their_places(
     path: str, monkeypatch: pytest.MonkeyPatch, limit: str, says: bytes
@@ -126,7 +127,7 @@ def test_clients_that_never_finish_a_line_lose_their_places(
 def test_a_line_sent_byte_by_byte_without_an_end_gets_no_extra_time(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control_module, "LINE_S", 0.05)
+    monkeypatch.setattr(control_module, "LINE_TIMEOUT_S", 0.05)
     with connected(path) as link:
         with suppress(BrokenPipeError):
             while not select.select([link], [], [], 0)[0]:

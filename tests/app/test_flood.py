@@ -53,7 +53,7 @@ def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
     """Return a table with its socket, without rate limits."""
     for name in ("LINES_PER_CONNECTION", "LINES_PER_USER", "ACTIONS_PER_USER"):
         monkeypatch.setattr(control_module, name, AT_ONCE)
-    monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
+    monkeypatch.setattr(control_module, "SEND_TIMEOUT_S", PATIENCE_S)
     one = At(house(), monkeypatch)
     yield one
     one.control.stop()
@@ -234,7 +234,7 @@ def test_a_request_is_charged_by_the_work_it_causes(
     daemon = one.open()
     monkeypatch.setattr(daemon, "monotonic", Still())
     monkeypatch.setattr(control_module, "peer_of", lambda *_: OUTSIDER)
-    monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
+    monkeypatch.setattr(control_module, "SEND_TIMEOUT_S", PATIENCE_S)
     control, patience = Control(daemon, one.options.socket, Groups()), PauseRecorder()
     monkeypatch.setattr(control, "_pause", patience)
     control.start()

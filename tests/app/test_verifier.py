@@ -150,7 +150,7 @@ def test_a_stopped_verifier_is_a_fault_and_what_it_finds_later_counts(
         made.append(process.pid)
         return process
 
-    monkeypatch.setattr(background, "OVERDUE_S", 0.01)
+    monkeypatch.setattr(background, "OVERDUE_TIMEOUT_S", 0.01)
     monkeypatch.setattr(subprocess, "Popen", stopped)
     heard.verifier.start()
     until(lambda: heard.codes == ["verifier_ended"], "the silence to be reported")

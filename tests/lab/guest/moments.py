@@ -146,7 +146,7 @@ def _in_a_rotation(moment: Moment) -> None:
     _put(RecordingSeries, "__init__", init)
     _put(Core, "_is_idle", is_idle)
     _after(Core, "_handle", rotate)
-    _after(RunningTable, "_recording_closed", lambda _args, _returned: moment.comes(stands=False))
+    _after(RunningTable, "_note_recording", lambda _args, _returned: moment.comes(stands=False))
 
 
 MOMENTS: Mapping[str, Callable[[Moment], None]] = {
