@@ -216,7 +216,7 @@ def test_a_card_game_is_played_from_a_shoe_that_sends_one_code_per_line(tmp_path
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "found no TABLE"),
+        ([], "TABLE is missing"),
         (["crapps"], "no 'crapps'"),
         (["craps", "--dir", "/proc/nothing"], "/proc/nothing: "),
     ],
