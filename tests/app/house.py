@@ -106,7 +106,7 @@ def live_of(daemon: Daemon) -> RunningTable:
 
 
 def drain(daemon: Daemon) -> None:
-    """Let the core take everything that waits, then wait until its output is on the disk."""
+    """Run the core until its queue is empty, and wait until its output is on the disk."""
     core = live_of(daemon).core
     while core.turn(0):
         pass

@@ -215,7 +215,7 @@ class Evening:
         return settled and publish["unacknowledged"] == 0
 
     def bet(self, after: str) -> None:
-        """Have the player place its wagers."""
+        """Place the player's wagers."""
         for wager in self.punter(after, self.made):
             self.made += 1
             bet = {"id": f"b{self.made}", "player": "ann", "amount": 100, **wager}

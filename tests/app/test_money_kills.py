@@ -241,7 +241,7 @@ def of_play(published: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]
 
 
 def money(published: list[Outcome], folder: Path) -> dict[str, int]:
-    """Have an engine settle the outcomes; return every account."""
+    """Settle the outcomes with an engine; return every account."""
     folder.mkdir()
     key = key_in(folder)
     table = SealedTable("high-roller", key, first_seq=published[0].seq)

@@ -46,7 +46,7 @@ def connection() -> Iterator[socket.socket]:
 
 
 def filled(seats: ConnectionSlots, connection: socket.socket, kind: Kind, *, busy: bool) -> None:
-    """Let one user of this kind take all the connections it can have."""
+    """Open all the connections that one user of this kind may have."""
     for number in range(SLOTS):
         seat = seats.admit(connection, peer(kind), number)
         if isinstance(seat, ConnectionSlot):

@@ -119,7 +119,7 @@ def floor(per_s: int, seconds: float) -> Measured:
 
 
 def whole(per_s: int, seconds: float) -> Measured:
-    """Take the sentences through the whole path: port, link, inlet, protocol, reading."""
+    """Pass the sentences through the whole path: port, link, inlet, protocol, reading."""
     from drivers.link.serial_port import SerialPort  # noqa: PLC0415 - pyserial is an extra
 
     def listen(port: int) -> Measured:

@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def interleaved(evenings: Sequence[Sequence[Sequence[Line]]]) -> list[Round]:
-    """Put all tables' evenings side by side, round by round."""
+    """Interleave all tables' evenings, round by round."""
     return [
         (
             [one[0] for one in of_tables],

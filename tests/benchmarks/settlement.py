@@ -59,7 +59,7 @@ def _requests(rolls: list[Dice]) -> Iterator[dict[str, object]]:
 
 
 def play_theirs(rolls: list[Dice]) -> None:
-    """Have crapssim settle the same bets, one player for each so that it does not add them up."""
+    """Settle the same bets with crapssim, one player for each bet so that it does not add them up."""
     table = Table()
     for dice in rolls:
         for kind in KINDS.values():

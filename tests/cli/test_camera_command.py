@@ -269,7 +269,7 @@ dice: 2
 
 
 def photographed(folder: Path) -> list[str]:
-    """Take the pictures for a calibration; return the arguments that name them."""
+    """Save the pictures for a calibration; return the arguments that name them."""
     words = []
     for number in range(8):
         path = folder / f"held-{number}.png"

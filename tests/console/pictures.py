@@ -52,7 +52,7 @@ class Album:
         return person
 
     def take(self, page: Page, name: str, *, whole: bool = False) -> None:
-        """Take a picture once everything drawn on the page is there."""
+        """Save a screenshot once the whole page has been drawn."""
         page.evaluate(LOADED)
         page.evaluate("scrollTo(0, 0)")
         file = self._folder / f"{name}.png"
@@ -240,7 +240,7 @@ def _screens(name: str) -> Iterator[Screens]:
 
 
 def main(folder: Path) -> int:
-    """Take all pictures into this folder; return 3 without a browser."""
+    """Save all screenshots in this folder; return 3 if there is no browser."""
     if CHROMIUM is None:
         print(f"{MISSING}; the pictures are unchanged", file=sys.stderr)
         return 3

@@ -93,7 +93,7 @@ class Screens:
         self.url = line.split()[0]
 
     def resume(self) -> None:
-        """Let time run by itself."""
+        """Advance the clock in real time."""
         self._stop.clear()
         self._clock = threading.Thread(target=self._tick, daemon=True)
         self._clock.start()

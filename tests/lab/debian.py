@@ -111,7 +111,7 @@ class Debian:
         run_logged(command, made.parent / f"debian-{self.suite}-{self.architecture}.log")
 
     def _reach_packages(self, root: Path) -> None:
-        """Let pip inside reach what pip here reaches."""
+        """Give pip in this root the package index and certificates that pip here uses."""
         certificates = os.environ.get("PIP_CERT")
         for path in ("/etc/resolv.conf", "/etc/hosts", *([certificates] if certificates else [])):
             (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ def copy_checkout(root: Path) -> None:
 
 
 def _can_run_arm64() -> None:
-    """Have this machine's kernel run arm64 programs under qemu."""
+    """Register qemu with this machine's kernel, so that it runs arm64 programs."""
     if os.uname().machine == "aarch64":
         return
     require_tools({"qemu-aarch64-static": "qemu-user-static", "arch-test": "arch-test"})

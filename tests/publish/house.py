@@ -246,7 +246,7 @@ class House:
         return len(self.rig.published)
 
     def turn(self) -> None:
-        """Let pump and sink do what they can. Time hardly advances: a slow machine causes no timeout."""
+        """Run pump and sink until both are idle. Time hardly advances: a slow machine causes no timeout."""
         self.clock.now += 1
         self.pump.turn(0)
         if isinstance(self.sink, MqttSink):
@@ -272,7 +272,7 @@ class House:
         until(lambda: self.idle, self.turn)
 
     def offer_again_now(self) -> None:
-        """Take a turn long after the last one, unless an answer of the broker is outstanding."""
+        """Run a turn long after the last one, unless the broker still owes an answer."""
         if self.calm:
             self.clock.forward(61)
         self.turn()

@@ -34,7 +34,7 @@ class Table:
         self.round = 1
 
     def turns(self, *, closed: bool = False) -> list[OpenStatement]:
-        """Let the core take a turn; return the statements sent in it."""
+        """Run one turn of the core; return the statements that it sent."""
         before = len(self.words)
         until_us = self.clock.now - LATENESS_US
         betting = Betting(None if closed else "wagers", self.round, 5, until_us)
@@ -42,7 +42,7 @@ class Table:
         return self.words[before:]
 
     def later(self, us: int, *, closed: bool = False) -> list[OpenStatement]:
-        """Take a turn this much later."""
+        """Run one turn of the core this much later."""
         self.clock.now += us
         return self.turns(closed=closed)
 

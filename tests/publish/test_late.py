@@ -35,7 +35,7 @@ class Throw:
         return self.rows[-1]
 
     def turns(self, moving_us: int | None, *confirmed: str, out: bool = True) -> list[OpenStatement]:
-        """Let the core take a turn; return the statements sent in it."""
+        """Run one turn of the core; return the statements that it sent."""
         before = len(self.words)
         dice_out = DiceOut(confirmed, moving_us) if out else None
         self.desk.note(Betting(None, ROUND, 12, 0, dice_out), self.clock.now)

@@ -116,7 +116,7 @@ class World:
         self.pick = 0
 
     def turn(self) -> None:
-        """Let the pump do what it can."""
+        """Run the pump until it is idle."""
         self.pump.turn(0)
 
     def tell(self) -> None:

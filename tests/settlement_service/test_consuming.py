@@ -79,7 +79,7 @@ class Line:
         until(done, self.turn)
 
     def turn(self) -> None:
-        """Let both do what they can."""
+        """Run both until they are idle."""
         self.sink.turn(0.02)
         if self.broker and (self.broker._link is not None or self.broker._connect()):
             self.broker.turn(0.02)

@@ -26,7 +26,7 @@ CHIPS = 1_000_000
 
 
 def outcomes(header: Header, feed: Feed) -> Iterator[Outcome]:
-    """Have a session judge the readings."""
+    """Judge the readings in a session."""
     session = Session(
         Setup(
             table=header.table,

@@ -22,7 +22,7 @@ def wheel(house: House, roulette: SealedTable) -> Wheel:
 
 
 def heard_at(wheel: Wheel, t: int, session: str = "1") -> None:
-    """Have the table receive everything from now on at this time, and send its statement for it."""
+    """Deliver everything from now on to the table at this time, and send its statement for it."""
     wheel.said = lambda nonce: [wheel.word(nonce, heard={nonce: t}, until=t, session=session)]
 
 

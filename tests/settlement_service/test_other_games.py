@@ -14,7 +14,7 @@ from tests.settlement_service.rig import House, SealedTable
 
 
 def started(table: SealedTable, game: int = 1) -> bytes:
-    """Have three players buy 4, 5 and 3 cards for a dollar each; seat 1 has the button."""
+    """Buy 4, 5 and 3 cards for three players, at a dollar each; seat 1 has the button."""
     cards: dict[str, tuple[int, ...]] = {"1": (7, 7, 8, 6), "2": (7, 8, 9, 10, 11), "3": (2, 3, 12)}
     return table.tell(
         "game.started",

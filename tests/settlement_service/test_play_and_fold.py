@@ -30,7 +30,7 @@ def table(house: House, key: Key) -> SealedTable:
 
 
 def says_folded(house: House, table: SealedTable, folded: tuple[str, ...], session: str = "1") -> None:
-    """Have the table's statement say that these positions have folded."""
+    """Report in the table's statement that these positions have folded."""
 
     def answer(name: str, nonce: str) -> NoStatement | None:
         word = OpenStatement(
@@ -118,7 +118,7 @@ class CardTable:
 
 @pytest.fixture
 def cards_out(house: House, table: SealedTable) -> CardTable:
-    """Have the first card close the bets; queries are for Play from then on."""
+    """Close the bets with the first card; queries are for Play from then on."""
     house.takes(table.tell("bets.closed", Bets(round=1, cause="first_card")))
     return CardTable(house, table)
 

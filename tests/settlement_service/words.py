@@ -17,7 +17,7 @@ def gate(wait_s: float = PATIENCE_S) -> Gate:
 
 
 def oblige(engine: Engine) -> None:
-    """Have every table of this engine answer each query at once, as a table without delays does."""
+    """Answer each query of this engine immediately, as a table without delays does."""
 
     def answer(table: str, nonce: str) -> NoStatement | None:
         with engine.work() as work:

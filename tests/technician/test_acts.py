@@ -29,7 +29,7 @@ assert WHEEL is not None
 
 
 def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
-    """Have the virtual technician do each act of a device, and judge the resulting readings."""
+    """Simulate a technician who does each act of a device, and judge the resulting readings."""
     settings = {"craps": CRAPS, "roulette": ROULETTE}[table]
     virtual = with_technician(settings, types_for(settings), seed=3, report=print)
     technician = Technician(virtual, settings.dice_table, settings.wheel)

@@ -105,8 +105,10 @@ known more precisely."""
 UNHEARD = 4.0
 """Price of a touch that a working sensor did not hear: one in seven is softer than the sensor's threshold."""
 FELL_FLAT = 2.0 * log(4.5)
-"""Added if such a die lies flat and out of its faces' reach: two in nine dice that stop so near came down
-from an edge or a corner there."""
+"""Added if such a die lies flat and out of its faces' reach. It sets where a silent stop becomes a miss:
+with its face 7 mm from the wall, where only a corner reaches it. Nearer stops go to review: of 13 dice that
+came to rest silently with their face 4 to 7 mm from a wall, in 7,500 simulated throws, eight had touched
+it."""
 RINGING = 1.0
 """Price of an impact being the ringing of an earlier one: low, because one hit in four rings."""
 RATTLE = 2.0 * log(20.0)

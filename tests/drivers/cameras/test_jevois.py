@@ -37,7 +37,7 @@ def frame(seen: Iterable[Seen]) -> bytes:
 
 
 def watch(frames: Sequence[Sequence[Seen]], camera: JevoisCamera | None = None) -> list[AnyReading]:
-    """Have the camera send these frames, 33 ms apart."""
+    """Send these frames from the camera, 33 ms apart."""
     camera = camera or JevoisCamera("cam", SETTINGS)
     return [reading for n, seen in enumerate(frames) for reading in camera.receive(n * FRAME_US, frame(seen))]
 

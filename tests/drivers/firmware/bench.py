@@ -145,7 +145,7 @@ class Bench(HostedBoard):
         self.wait(DeviceUp)
 
     def command(self, verb: str, **fields: str) -> None:
-        """Have the table send a command to the board."""
+        """Send a command from the table to the board."""
 
         def ask(_device: object, now: int) -> None:
             self.device.command(now, verb, fields)

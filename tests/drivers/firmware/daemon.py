@@ -166,7 +166,7 @@ class Place:
         self.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
 
     def bet(self, **wager: object) -> None:
-        """Have ann bet a dollar."""
+        """Place a dollar for ann."""
         body = {"id": f"b{self._asked}", "player": "ann", "amount": STAKE, **wager}
         answer = self.ask("POST", f"/tables/{self.game}/wagers", body)
         assert isinstance(answer, dict)

@@ -54,7 +54,7 @@ class Night:
         return self.pitched(*ranks)
 
     def pitched(self, *ranks: str | int | None, to: str | None = None) -> "Night":
-        """Have the shoe pitch cards."""
+        """Deal cards from the shoe."""
         for rank in ranks:
             self.now += SECOND_US
             self.played.feed(Card(t=self.now, dev="shoe", rank=rank, to=to))
@@ -98,7 +98,7 @@ def calls(played: Played) -> list[tuple[object, str, int]]:
 
 
 def won_in_a_row(games: int) -> Night:
-    """Have seat 2 win game after game; seats 1 and 2 have the button in turn."""
+    """Play games that seat 2 wins; seats 1 and 2 have the button alternately."""
     night = two_players(first=(7,), second=(9,)).rolls(9)
     for game in range(1, games):
         order = ("2", "1") if game % 2 else ("1", "2")

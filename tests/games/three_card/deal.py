@@ -60,13 +60,13 @@ class Table:
         return self
 
     def act(self, **acts: str) -> "Table":
-        """Have positions act: `act(p1="play", p2="fold")`."""
+        """Enter what positions do: `act(p1="play", p2="fold")`."""
         for seat, act in acts.items():
             self.says(act, seat=seat[1:])
         return self
 
     def reads(self, kind: type[DeviceDown | DeviceUp | DeviceFault], dev: str = "shoe") -> "Table":
-        """Have a device report its health."""
+        """Report a device's health."""
         self.now += SECOND_US // 10
         self.played.feed(kind(t=self.now, dev=dev, reason="unplugged"))
         return self

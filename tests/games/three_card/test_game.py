@@ -239,7 +239,7 @@ def requested(*, after_s: float = 5.0) -> Table:
 
 
 def placed(table: Table, *seats: str, round: int = 1) -> Table:  # noqa: A002 - the name on the wire
-    """Have the engine report where Play is placed."""
+    """Report, as the engine, where Play is placed."""
     return table.says("played", "settlement", seats=list(seats), what=str(round), after_s=0.5)
 
 

@@ -70,7 +70,7 @@ class Cable:
         return f"usb-Table_Board_{self.gadget.serial}-if00"
 
     def sense(self, at_us: int, reading: AnyReading) -> None:
-        """Have the board's sensors see this at that time."""
+        """Feed the board's sensors this reading at that time."""
         with self._lock:
             self._senses.append((at_us, reading))
             self._senses.sort(key=lambda one: one[0])

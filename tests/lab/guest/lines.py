@@ -69,7 +69,7 @@ def _down() -> dict[str, str]:
 
 
 def held(device: str) -> Troubled:
-    """Have another program hold a line of this device when the controller starts; then release it."""
+    """Start the controller while another program holds a line of this device; then release the line."""
     Path("/run/table").mkdir(exist_ok=True)
     line = BEAMS[1] if device == "wheel" else LAMPS["lock"]
     chip, table = wheel_chip(), Table(table_file())

@@ -45,7 +45,7 @@ class SmartWheelTable(Boards):
         super().__init__({"console": Board("console", CONSOLE, random.Random(2)), "wheel": self.wheel}, text)
 
     def games(self, kinds: Sequence[str], seed: int) -> list[Scene]:
-        """Have the wheel play games of these kinds, starting soon."""
+        """Start games of these kinds on the wheel soon."""
         all_scenes: list[Scene] = []
         from_us = now_us() + LEAD_US
         for n, kind in enumerate(kinds):
@@ -89,7 +89,7 @@ class ShoeTable(Boards):
         """Return when the card after CARDS_SEEN leaves the shoe."""
 
     def deals(self, count: int, seed: int, *, after_fault: bool = False) -> list[Scene]:
-        """Have people deal, starting soon."""
+        """Start a simulated deal soon."""
         feed, scenes = three_card.deals(seed, {"plain": 1.0}, count, after_fault=after_fault)
         scenes, feed = _shifted(now_us() + LEAD_US, scenes, feed)
         self.card_us = [seen.t for _, seen in feed if isinstance(seen, Card)][CARDS_SEEN]

@@ -82,13 +82,13 @@ class Boards:
         return all(found[name]["up"] for name in devices or found)
 
     def sense(self, feed: Feed) -> None:
-        """Have the boards' sensors see the readings that they are there for."""
+        """Feed each board's sensors the readings that this board reports."""
         for at_us, reading in feed:
             if reading.dev in self.cables:
                 self.cables[reading.dev].sense(at_us, reading)
 
     def throw(self, kinds: Sequence[str], seed: int) -> list[Scene]:
-        """Have the boards' sensors see throws of these kinds, starting soon."""
+        """Feed the boards' sensors throws of these kinds, starting soon."""
         rng, scenes, t_us = random.Random(seed), [], now_us() + LEAD_US
         for kind in kinds:
             scene, feed = dice.throw(kind, rng, t_us)
