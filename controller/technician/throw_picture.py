@@ -10,9 +10,9 @@ from controller.model.geometry import DiceTable, Point
 from controller.model.readings import DieRest, WallImpact
 from controller.model.rulesets import ThrowRules
 from controller.rules.dice.hits import Encounter, Hit, WallEncounters, find_encounters
+from controller.rules.dice.impacts import may_be_ringing
 from controller.rules.dice.paths import Path, build_path
 from controller.rules.dice.scene import DieSeen, Scene, build_scene
-from controller.rules.dice.stories import may_be_ringing
 from controller.rules.dice.wording import RankedStory, rank_stories
 from controller.technician.drawing import (
     DIE_COLOURS,

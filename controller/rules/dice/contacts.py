@@ -413,50 +413,50 @@ def _silence(approach: Approach, t: float) -> tuple[str, str]:
     return "missing_reading", "no working sensor was listening there"
 
 
-def _rested(way: Approach, span: Span) -> Contact | None:
+def _rested(approach: Approach, span: Span) -> Contact | None:
     """Price a die that came to rest near the wall without a turn.
 
     It may have touched with an edge or a corner, too softly to be heard, before it fell flat where it lies.
     """
-    path, gaps, times = way.path, way.gaps, way.path.times
+    path, gaps, times = approach.path, approach.gaps, approach.path.times
     end = len(gaps) - 1
-    if not path.rests or span.last < end or gaps[end] > way.close:
+    if not path.rests or span.last < end or gaps[end] > approach.close:
         return None
     # The first point is in the hand and is skipped, unless it is the only point before the rest.
     first = max(end - LAST_POINTS, min(1, end - 1))
-    noise = way.noise(first, end)
+    noise = approach.noise(first, end)
     tail = line(times[first:end], gaps[first:end], noise, times[end - 1])
     moving, moving_var = tail.at(times[end - 1]), tail.variance_at(times[end - 1])
     rest_var = REST_ERROR_SHARE * REST_ERROR_SHARE * noise * noise
     both = moving_var + rest_var
     place = (rest_var * moving + moving_var * gaps[end]) / both
     sd = sqrt(rest_var * moving_var / both)
-    short = place - bands.LEAST_EDGES * way.scene.table.die_mm
+    short = place - bands.LEAST_EDGES * approach.scene.table.die_mm
     # A die nearer than a face against the tips lies between them, so it touches the wall.
     deep = max(-short, 0.0) / sd
     contact = Contact(
-        wall=way.wall,
+        wall=approach.wall,
         t=times[end - 1],
         gap_mm=short,
         did="stopped",
         rests=True,
-        touch=bands.UNHEARD + bands.fell_flat_price(way.scene.table, place, sd),
+        touch=bands.UNHEARD + bands.fell_flat_price(approach.scene.table, place, sd),
         miss=deep * deep,
-        points=points_around(way, end - 8, end),
+        points=points_around(approach, end - 8, end),
     )
-    contact.code, heard = _silence(way, times[end - 1])
+    contact.code, heard = _silence(approach, times[end - 1])
     contact.seen = (
-        f"die {path.die.number} stopped at the {way.wall} wall (within {3.0 * sd:.0f} mm), but {heard}"
+        f"die {path.die.number} stopped at the {approach.wall} wall (within {3.0 * sd:.0f} mm), but {heard}"
     )
     return contact
 
 
-def _fell_back(way: Approach, span: Span) -> Contact | None:
+def _fell_back(approach: Approach, span: Span) -> Contact | None:
     """Price a die that came nearest to the wall on an edge or a corner, and fell back from it as it stopped.
 
     It falls over so slowly that only its position shows the touch.
     """
-    path, gaps = way.path, way.gaps
+    path, gaps = approach.path, approach.gaps
     count = span.last - span.first + 2 - NEAREST_POINTS
     if not path.rests or count < 1:
         return None
@@ -465,20 +465,20 @@ def _fell_back(way: Approach, span: Span) -> Contact | None:
     ]
     nearest = min(means)
     m = span.first + means.index(nearest) + NEAREST_POINTS // 2
-    sd = way.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
+    sd = approach.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
     if not 3.0 * sd < gaps[-1] - nearest <= STAYED_MM:
         return None
     contact = Contact(
-        wall=way.wall,
+        wall=approach.wall,
         t=path.times[m],
-        gap_mm=nearest - bands.LEAST_EDGES * way.scene.table.die_mm,
+        gap_mm=nearest - bands.LEAST_EDGES * approach.scene.table.die_mm,
         did="turned back",
-        touch=bands.UNHEARD + bands.reaching_price(way.scene.table, nearest, sd),
+        touch=bands.UNHEARD + bands.reaching_price(approach.scene.table, nearest, sd),
         miss=0.0,
-        points=points_around(way, m, m),
+        points=points_around(approach, m, m),
     )
-    contact.code, heard = _silence(way, contact.t)
-    contact.seen = f"die {path.die.number} fell back from the {way.wall} wall, but {heard}"
+    contact.code, heard = _silence(approach, contact.t)
+    contact.seen = f"die {path.die.number} fell back from the {approach.wall} wall, but {heard}"
     return contact
 
 

@@ -15,11 +15,12 @@ from controller.model.rulesets import ThrowRules
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
 from controller.rules.dice.findings import Findings
+from controller.rules.dice.impacts import End, may_be_ringing
 from controller.rules.dice.loudness import SureHit
 from controller.rules.dice.meetings import untangle_names
 from controller.rules.dice.paths import Path, build_path
 from controller.rules.dice.scene import DieSeen, Scene
-from controller.rules.dice.stories import Account, End, build_account, may_be_ringing
+from controller.rules.dice.stories import Account, build_account
 from controller.rules.dice.wording import wall_words
 
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}

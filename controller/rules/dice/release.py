@@ -7,9 +7,9 @@ from controller.model.rulesets import ThrowRules
 from controller.rules.dice.contacts import find_contacts
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.hits import WALLS
+from controller.rules.dice.impacts import may_be_ringing
 from controller.rules.dice.paths import build_path
 from controller.rules.dice.scene import DieSeen, Scene
-from controller.rules.dice.stories import may_be_ringing
 
 SAME_RELEASE_MS = 30.0
 """Two reports of a release within this time are one release."""

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Reason
+from controller.rules.dice.impacts import End, Story, may_be_ringing
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.stories import Account, End, Story, may_be_ringing
+from controller.rules.dice.stories import Account
 
 
 def wall_words(rules: ThrowRules) -> str:

@@ -1,0 +1,368 @@
+"""What may have made each impact, with the names of two given paths: the stories and their prices.
+
+An impact was made by one die, by both, or by neither (a knock, a landing or the ringing of an earlier one).
+"""
+
+from collections.abc import Collection, Sequence
+from itertools import combinations, product
+from math import inf, sqrt
+from typing import NamedTuple
+
+from controller.rules.dice import bands
+from controller.rules.dice.contacts import SAME_TURN_MS, Contact
+from controller.rules.dice.falls import may_have_fallen, thump_price
+from controller.rules.dice.loudness import Heard
+from controller.rules.dice.paths import Path
+from controller.rules.dice.pushes import back_price, last_seen_before, may_be_thrown_back, push_price
+from controller.rules.dice.scene import Scene
+from controller.rules.dice.turns import heard_place_price
+
+End = tuple[bool, bool]
+"""The outcome of a story: whether die 1 and die 2, named as they are at rest, touched a wall that counts."""
+Contacts = tuple[list[Contact], list[Contact]]
+
+MAX_IMPACTS = 6
+"""The maximum number of impacts for which every possible source is tried. If there are more, the first
+impacts that are not ringing are used, because a die may go on rattling."""
+NEXT_CORNER_MS = 40.0
+"""Longest time until a cube that landed on one corner strikes with the next: a quarter turn at 40 rad/s."""
+
+
+class Story(NamedTuple):
+    """One explanation of a throw: its price, each die's impacts, and the times (ms) of swapped names."""
+
+    price: float
+    made: tuple[frozenset[int], frozenset[int]]
+    swaps: tuple[float, ...] = ()
+
+
+class ThrownBack(NamedTuple):
+    """The outcome and price of a story in which a die thrown back into the wall made both impacts."""
+
+    end: End
+    price: float
+    impacts: tuple[int, int]
+
+
+def find_stories(
+    scene: Scene, paths: tuple[Path, Path], contacts: Contacts, walls: Sequence[str]
+) -> tuple[dict[End, Story], list[ThrownBack]]:
+    """Return the cheapest story of each outcome with the names of these paths.
+
+    The second value holds the cheapest stories in which one die was thrown back into a wall by the other, by
+    outcome and pair of impacts.
+    """
+    by_impact: dict[int, list[_Match]] = {}
+    for die, own in enumerate(contacts):
+        for i, match in _matches(scene, die, own).items():
+            by_impact.setdefault(i, []).append(match)
+    _add_shoved_matches(scene, paths, contacts, by_impact)
+    impacts = sorted(sorted(by_impact, key=lambda i: (may_ring(scene, i), i))[:MAX_IMPACTS])
+    foreign_price = sum(
+        bands.RINGING if may_ring(scene, i) else bands.KNOCK
+        for i, impact in enumerate(scene.impacts)
+        if impact.wall in walls and i not in by_impact
+    )
+    soft_impacts = _find_soft_impacts(scene, paths, contacts, by_impact)
+    best: dict[End, Story] = {}
+    back_prices: dict[tuple[End, tuple[int, int]], float] = {}
+    thrown_back = [
+        pair
+        for pair in combinations(impacts, 2)
+        if not may_be_ringing(scene, *pair) and may_be_thrown_back(scene, paths, pair)
+    ]
+    for choice in product(*(_makers(scene, i, by_impact[i], soft_impacts.get(i)) for i in impacts)):
+        price = foreign_price
+        heard: tuple[set[int], set[int]] = (set(), set())
+        made: tuple[set[int], set[int]] = (set(), set())
+        for i, (makers, maker_price) in zip(impacts, choice, strict=True):
+            price += maker_price
+            for match in makers:
+                heard[match.die].add(match.contact)
+                made[match.die].add(i)
+        repeat_price, struck = _repeat_price(scene, impacts, choice, contacts, heard)
+        price += repeat_price + _loudness_price(scene, impacts, choice, contacts)
+        thumps = [
+            i for i, (makers, _) in zip(impacts, choice, strict=True) if i in soft_impacts and not makers
+        ]
+        landed = {
+            (match.die, match.contact) for i in thumps for match in by_impact[i] if match.price < bands.BROKEN
+        }
+        knocks = {
+            i
+            for i, (makers, _) in zip(impacts, choice, strict=True)
+            if not makers and i not in soft_impacts and not may_ring(scene, i)
+        }
+        ends = [
+            _end_prices(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks)
+            for die in (0, 1)
+        ]
+        thrown_back_here = [pair for pair in thrown_back if any(own.issuperset(pair) for own in made)]
+        for one in (False, True):
+            for two in (False, True):
+                story = Story(price + ends[0][one] + ends[1][two], (frozenset(made[0]), frozenset(made[1])))
+                if (one, two) not in best or story.price < best[one, two].price:
+                    best[one, two] = story
+                for pair in thrown_back_here:
+                    key = (one, two), pair
+                    back_prices[key] = min(back_prices.get(key, inf), story.price)
+    return best, [ThrownBack(end, price, pair) for (end, pair), price in back_prices.items()]
+
+
+class _Match(NamedTuple):
+    """A contact that may have made an impact.
+
+    `die` and `contact` are the numbers of the die and its contact, `price` is the price of this match, and
+    `knock` the price of a knock instead.
+    """
+
+    die: int
+    contact: int
+    price: float
+    knock: float
+    shove: float = inf
+    """The price of the other die having knocked this one back into the wall at that place."""
+    struck: tuple[int, ...] = ()
+    """The contacts of the other die that the same collision may have turned."""
+    loudness: float = 0.0
+    """How much worse the impact's loudness fits the contact's turn than a knock (`Loudness.hit_price`)."""
+    only: bool = False
+    """Whether the die can have made this impact only by being knocked back."""
+
+
+Maker = tuple[tuple[_Match, ...], float]
+"""The contacts that made an impact (none for a knock, a landing or ringing), and the price of that."""
+
+
+def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Match]:
+    """Return the contact of a die that fits each impact best."""
+    best: dict[int, _Match] = {}
+    for c, contact in enumerate(contacts):
+        for i, price in contact.heard.items():
+            if i not in best or price < best[i].price:
+                # Few knocks are as loud as a hit with the turn at which they are heard.
+                loudness = _hit_price(scene, contact, i)
+                knock = contact.knock + contact.placed[i] + max(-loudness, 0.0)
+                best[i] = _Match(die, c, price, knock, loudness=loudness)
+    return best
+
+
+def _find_soft_impacts(
+    scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
+) -> dict[int, float]:
+    """Return the price of a landing for each impact that is softer than hits on its wall."""
+    soft: dict[int, float] = {}
+    for i, matches in by_impact.items():
+        turned = max(
+            (contacts[match.die][match.contact] for match in matches), key=lambda contact: contact.change
+        )
+        hits = scene.loudness.at(scene.impacts[i].wall, scene.errors.hit_counts_per_m_s)
+        peak = scene.impacts[i].peak
+        if turned.change <= 0.0 or peak >= bands.LANDING_M_PER_S * hits or may_ring(scene, i):
+            continue
+        price = min(thump_price(scene, turned, peak / hits), bands.STEEP_LANDING)
+        plausible = price <= bands.THUMP or any(_may_have_landed(contacts, match) for match in matches)
+        if plausible and may_have_fallen(scene, paths, i, peak / hits):
+            soft[i] = price
+    return soft
+
+
+def _may_have_landed(contacts: Contacts, match: _Match) -> bool:
+    """Return whether a landing can cause a turn as large as this match's."""
+    return contacts[match.die][match.contact].min_change <= bands.MAX_LANDING_M_PER_S
+
+
+def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | None) -> list[Maker]:
+    """Return the possible sources of an impact: no touch, one die, or both dice together."""
+    knock = min(match.knock for match in matches) if thump is None else thump
+    makers: list[Maker] = [((), bands.RINGING if may_ring(scene, impact) else knock)]
+    makers += [((match,), match.price) for match in matches]
+    if len(matches) == 2:
+        makers.append((tuple(matches), matches[0].price + matches[1].price + bands.SHARED_IMPACT))
+    return makers
+
+
+def _add_shoved_matches(
+    scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
+) -> None:
+    """Add matches for impacts of dice that the other die knocked back into a wall they had touched."""
+    delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
+    for i, matches in by_impact.items():
+        wall = scene.impacts[i].wall
+        t = scene.ms(scene.impacts[i].t) - delay_ms
+        for die, die_contacts in enumerate(contacts):
+            earlier_contacts = [
+                c
+                for c, contact in enumerate(die_contacts)
+                if contact.wall == wall and -bands.CLOCK_MARGIN_MS < t - contact.t < bands.SHOVE_MS
+                if any(j < i for j in contact.heard)
+            ]
+            price = heard_place_price(scene, paths[die], i, t) if earlier_contacts else None
+            if price is None:
+                continue
+            pair = (paths[1 - die], contacts[1 - die]), (paths[die], die_contacts)
+            push = min(push_price(scene, pair, wall, at) for at in (t, last_seen_before(paths[1 - die], t)))
+            push += back_price(scene, paths[die], wall, t, max(path.fastest for path in paths))
+            if push > bands.MARGIN:
+                continue
+            struck = tuple(
+                c
+                for c, contact in enumerate(contacts[1 - die])
+                if contact.wall == wall and abs(contact.t - t) <= SAME_TURN_MS
+            )
+            c = min(
+                earlier_contacts,
+                key=lambda c: min(price for j, price in die_contacts[c].heard.items() if j < i),
+            )
+            later_turns = [
+                b for b, later in enumerate(die_contacts) if b != c and abs(later.t - t) <= SAME_TURN_MS
+            ]
+            turned_at = later_turns[0] if later_turns else c
+            loudness = _hit_price(scene, die_contacts[turned_at], i)
+            forced = _Match(
+                die, turned_at, price, die_contacts[c].knock, bands.SHOVE + push, struck, loudness, True
+            )
+            direct = next((match for match in matches if match.die == die), None)
+            if direct is None or direct.price > forced.price + forced.shove:
+                matches[:] = [match for match in matches if match.die != die]
+                matches.append(forced)
+            else:
+                matches[matches.index(direct)] = direct._replace(shove=forced.shove, struck=struck)
+
+
+def _loudness_price(
+    scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], contacts: Contacts
+) -> float:
+    """Return the price of the loudness of these touches: each touch's loudest impact is compared with its
+    turn.
+
+    An impact that both dice made together is compared with the larger of the two turns.
+    """
+    loudest: dict[tuple[int, int], tuple[float, float]] = {}
+    for i, (makers, _) in zip(impacts, choice, strict=True):
+        if not makers:
+            continue
+        hardest = max(makers, key=lambda match: contacts[match.die][match.contact].change)
+        key, peak = (hardest.die, hardest.contact), scene.impacts[i].peak
+        if key not in loudest or peak > loudest[key][0]:
+            loudest[key] = peak, max(hardest.loudness, 0.0)
+    return sum(price for _, price in loudest.values())
+
+
+def _hit_price(scene: Scene, turned: Contact, impact: int) -> float:
+    """Return how much worse an impact's loudness fits a turn than a knock; 0 for a turn within the noise."""
+    if not turned.clear or turned.hidden or turned.misfit > bands.MARGIN:
+        return 0.0
+    wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
+    heard = Heard(wall, peak, turned.change, turned.change - turned.min_change)
+    peaks = [other.peak for other in scene.impacts if other.wall == wall]
+    return scene.loudness.hit_price(heard, scene.errors.hit_counts_per_m_s, max(peaks))
+
+
+def _repeat_price(
+    scene: Scene,
+    impacts: Sequence[int],
+    choice: Sequence[Maker],
+    contacts: Contacts,
+    heard: tuple[set[int], set[int]],
+) -> tuple[float, tuple[set[int], set[int]]]:
+    """Return the price of touches that made several impacts, and the contacts that one collision explains.
+
+    A second impact is ringing, a second strike of the same die, or comes from a die that the other knocked
+    back into the wall. In the last case the collision turned both dice, and its price is counted once.
+    """
+    price = 0.0
+    first: dict[tuple[int, int], int] = {}
+    struck: tuple[set[int], set[int]] = (set(), set())
+    for i, (makers, _) in zip(impacts, choice, strict=True):
+        for match in makers:
+            earlier = first.setdefault((match.die, match.contact), i)
+            if earlier == i and not match.only:
+                continue
+            other = 1 - match.die
+            turned = [c for c in match.struck if c not in heard[other] and c not in struck[other]]
+            shared_cause = max((contacts[other][c].cause for c in turned), default=0.0)
+            rattles = inf if match.only else _rattle_price(scene, earlier, i)
+            if match.shove - shared_cause < rattles and not _are_simultaneous(scene, earlier, i):
+                price += match.shove
+                struck[other].update(turned)
+            else:
+                price += rattles
+    return price, struck
+
+
+def _rattle_price(scene: Scene, first: int, later: int) -> float:
+    """Return the price of one touch having made both impacts without the other die."""
+    if may_be_ringing(scene, first, later):
+        return bands.RINGING
+    return bands.SIMULTANEOUS if _are_simultaneous(scene, first, later) else bands.RATTLE
+
+
+def _are_simultaneous(scene: Scene, first: int, later: int) -> bool:
+    """Return whether two impacts, in time order, were too close in time for a die to strike, leave and
+    return."""
+    return first != later and scene.impacts[later].t - scene.impacts[first].t < bands.SIMULTANEOUS_MS * 1000.0
+
+
+def _is_next_corner(contact: Contact, contacts: Sequence[Contact], landed: Collection[int]) -> bool:
+    """Return whether an unheard turn may be the next blow of a landing that was heard."""
+    return not contact.heard and any(0.0 < contact.t - contacts[c].t <= NEXT_CORNER_MS for c in landed)
+
+
+Quiet = tuple[float, float]
+"""The prices of a touch that no sensor heard, and of no touch."""
+
+
+def _end_prices(
+    contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int], knocks: set[int]
+) -> tuple[float, float]:
+    """Return the prices of no touch by a die and of a touch, given its contacts that made a sound (`heard`).
+
+    A track alone never proves a touch: without a sound, the outcome of no touch always remains possible. With
+    a sound, a position too near the wall for a miss proves a touch, and so does a hidden stretch whose two
+    sides fit together. A turn at the very moment of an impact that the story explains as a knock proves it
+    too.
+    """
+    quiet: list[Quiet] = []
+    proven = 0.0
+    doubtful: list[Quiet] = []
+    for c, contact in enumerate(contacts):
+        if c in heard or (contact.rests and any(contacts[h].wall == contact.wall for h in heard)):
+            continue
+        next_corner = _is_next_corner(contact, contacts, landed)
+        miss = contact.landed if c in landed or next_corner else contact.miss
+        caused = c in struck or next_corner
+        miss -= contact.cause if caused else 0.0
+        quiet.append((contact.touch, miss))
+        placed = contact.hidden or contact.landed > bands.CAUSELESS + bands.MARGIN
+        proves_touch = contact.proof > contact.touch + bands.MARGIN and not (c in landed or caused)
+        if contact.heard and placed:
+            proven += miss
+        elif proves_touch and any(contact.heard.get(i, inf) <= bands.KNOCK + bands.MARGIN for i in knocks):
+            proven += contact.proof
+        else:
+            doubtful.append((contact.touch, miss))
+    if heard:
+        return inf, sum(min(prices) for prices in quiet)
+    missed = min(sum(miss for _, miss in doubtful), _touch_price(doubtful) + bands.MARGIN - 1.0)
+    return proven + missed, _touch_price(quiet)
+
+
+def _touch_price(quiet: list[Quiet]) -> float:
+    """Return the price of at least one touch among these contacts, none of which was heard."""
+    extra = min((touch - min(touch, miss) for touch, miss in quiet), default=inf)
+    return sum(min(prices) for prices in quiet) + extra
+
+
+def may_ring(scene: Scene, impact: int) -> bool:
+    return any(may_be_ringing(scene, earlier, impact) for earlier in range(impact))
+
+
+def may_be_ringing(scene: Scene, first: int, later: int) -> bool:
+    """Return whether an impact may be the ringing of another: soon after it, at the same place, and much
+    weaker."""
+    hit, ring = scene.impacts[first], scene.impacts[later]
+    in_time = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms
+    max_distance = sqrt(2.0) * bands.PLACE_ERRORS * scene.errors.impact_position_mm
+    near = abs(ring.pos_mm - hit.pos_mm) <= max_distance
+    return ring.wall == hit.wall and in_time and near and ring.peak <= bands.RING_FRACTION * hit.peak
