@@ -47,7 +47,7 @@ HEARTBEAT_INTERVAL_S = 10.0
 DECISION_TIMEOUT_S = 5.0
 """Maximum time that the answer to an input waits for the table's decision."""
 MUST_NAME_ATTEMPT = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
-"""Rulings for which a screen must name the attempt, so that they never act on a different one."""
+"""Rulings for which a screen must name the attempt, so that they never apply to a different one."""
 Handler = Callable[[Request], Awaitable[Response]]
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
@@ -65,7 +65,7 @@ class SignIn(Body, frozen=True, kw_only=True):
 
 
 class ChangeRole(Body, frozen=True, kw_only=True):
-    """A change to a different role of the same person."""
+    """A person's change to another of their roles."""
 
     role: Short
 
@@ -102,7 +102,7 @@ _enter_input_of = msgspec.json.Decoder(EnterInput).decode
 
 
 def _end_of(request: Request) -> Callable[[], None]:
-    """Return the function that closes a request's connection; a no-op if there is none, as in tests."""
+    """Return a function that closes a request's connection; in tests, which have none, it does nothing."""
     connection: LimitedConnection | None = request.scope.get("state", {}).get("connection")
     return _nothing if connection is None else connection.abort
 
@@ -165,7 +165,7 @@ class Console:
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
-        app.router.redirect_slashes = False  # building one would decode an unauthenticated client's query
+        app.router.redirect_slashes = False  # a redirect would decode an unauthenticated client's query
         return Guard(app, hosts)
 
     async def end_streams(self) -> None:
@@ -230,7 +230,7 @@ class Console:
         session = self._session(request)
 
         async def played() -> AsyncIterator[bytes]:
-            with self._staff.of("clips", _end_of(request)) as stream:
+            with self._staff.hold("clips", _end_of(request)) as stream:
                 for stay_s, jpeg in (*frames,) * CLIP_REPEATS:
                     if self._ending or not stream.is_open:
                         return
@@ -257,8 +257,8 @@ class Console:
         client = request.client.host if request.client is not None else ""
         if client not in self._scrapers:
             return PlainTextResponse(
-                f"found {client}, expected one of {', '.join(sorted(self._scrapers))}; if Prometheus runs at"
-                f" {client}, start the console with --metrics-to {client}",
+                f"the request comes from {client}, but only {', '.join(sorted(self._scrapers))} may read the"
+                f" metrics; if Prometheus runs at {client}, start the console with --metrics-to {client}",
                 403,
             )
         try:
@@ -283,7 +283,7 @@ class Console:
         async def panels() -> dict[str, str]:
             return self.pages.panels(self.feed.now, session)
 
-        return self._stream(panels, still_valid, self._staff.of(session.person, _end_of(request)))
+        return self._stream(panels, still_valid, self._staff.hold(session.person, _end_of(request)))
 
     async def _display_events(self, request: Request) -> Response:
         async def still_valid() -> bool:
@@ -293,7 +293,7 @@ class Console:
             return {"board": self.pages.board(self.feed.now)}
 
         address = "" if request.client is None else request.client.host
-        return self._stream(panels, still_valid, self._displays.of(address, _end_of(request)))
+        return self._stream(panels, still_valid, self._displays.hold(address, _end_of(request)))
 
     def _stream(
         self, panels: Panels, still_valid: Callable[[], Awaitable[bool]], slot: StreamSlot
@@ -316,8 +316,11 @@ class Console:
         still_valid: Callable[[], Awaitable[bool]],
         slot: StreamSlot | None = None,
     ) -> AsyncIterator[bytes]:
-        """Yield the changed panels each time that `wait` returns, for as long as `still_valid` is true."""
-        with slot or self._staff.of("technician") as stream:
+        """Yield the changed panels, or a heartbeat, at once and each time that `wait` returns.
+
+        The stream ends when `still_valid` returns False.
+        """
+        with slot or self._staff.hold("technician") as stream:
             shown: dict[str, str] = {}
             while True:
                 made = await panels()
@@ -334,7 +337,7 @@ class Console:
     # --- people's inputs ---
 
     def _with_refusals(self, do: Handler) -> Handler:
-        """Wrap a handler so that a refusal that it raises is answered in JSON."""
+        """Wrap a handler so that a refusal that it raises is sent as JSON."""
 
         async def answered(request: Request) -> Response:
             try:

@@ -30,13 +30,13 @@ Health = Literal["ok", "faulty", "offline"]
 
 
 class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A device in the controller's status; while bets are open, values that could time a ball are None."""
+    """A device in the controller's status; while bets are open, values that help to time a ball are None."""
 
     type: str = ""
     up: bool = False
     says: str = ""
     since_s: int | None = None
-    """How long it has been up or down; None if it was never up."""
+    """How long it has been up or down; None if it has never been up."""
     readings_per_s: float | None = None
     last_seen_s: float | None = None
     trouble: str = ""
@@ -100,7 +100,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     lock: str = "locked"
     testing: bool = False
     held_back: bool = False
-    """Whether values that could time a ball are omitted because bets can be placed."""
+    """Whether values that help to time a ball are omitted because bets can be placed."""
     faults: tuple[Fault, ...] = ()
     self_test: tuple[Check, ...] | None = None
     devices: dict[str, DeviceRow] = {}
@@ -112,7 +112,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     late: int = 0
 
     def health(self, name: str) -> Health:
-        """Return a device's state: offline, faulty according to its report or to a fault, or OK."""
+        """Return a device's state: offline, faulty (by its own report or an active fault), or OK."""
         device = self.devices[name]
         if not device.up:
             return "offline"
@@ -158,11 +158,11 @@ def duration_text(seconds: float) -> str:
 MAX_POINTS = 400
 """Maximum number of points drawn for a track: two seconds at 200 frames/s."""
 MAX_IMPACTS = 24
-"""Maximum number of impacts drawn: the newest ones, of all walls together."""
+"""Maximum number of impacts drawn: the newest ones on all walls together."""
 MAX_LAPS = 120
 """Maximum number of laps drawn."""
 MAX_LAP_S, MIN_LAP_S = 8.0, 0.15
-"""Maximum and minimum duration of a turn of a ball or a rotor that is drawn."""
+"""Durations of the slowest and fastest turns of a ball or a rotor that are drawn."""
 WIDTH, HEIGHT = 600, 150
 """The size of a chart in the units of its SVG."""
 
@@ -189,14 +189,14 @@ class LastReading(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class Speeds:
-    """The speed of a ball or a rotor in turns per second, with a point for each whole turn."""
+    """The speed of a ball or a rotor in turns per second, with one value for each whole turn."""
 
     points: deque[Spot] = field(default_factory=lambda: deque(maxlen=MAX_LAPS))
-    """Time in seconds, and speed."""
+    """The time in seconds and the speed of each turn."""
     _last_us: dict[object, int] = field(default_factory=dict)
 
-    def passed(self, mark: object, t_us: int) -> None:
-        """Add a pass of a mark; two passes of the same mark are one turn apart."""
+    def add_pass(self, mark: object, t_us: int) -> None:
+        """Add a pass of a mark; consecutive passes of the same mark are one turn apart."""
         before_us = self._last_us.get(mark)
         self._last_us[mark] = t_us
         lap_s = 0.0 if before_us is None else (t_us - before_us) / 1e6
@@ -216,7 +216,7 @@ class Speeds:
         return max((speed for _, speed in self.points), default=1.0)
 
     def line(self) -> str:
-        """Return the points of the chart's line."""
+        """Return the points of the chart's line, as in an SVG polyline."""
         if not self.points:
             return ""
         begin_s, end_s = self.points[0][0], self.points[-1][0]
@@ -268,14 +268,14 @@ class Charts:
             case WallImpact():
                 self.impacts.append(reading)
             case BallBeam():
-                self.ball.passed(reading.beam, reading.t)
+                self.ball.add_pass(reading.beam, reading.t)
             case RotorIndex():
-                self.rotor.passed("mark", reading.t)
+                self.rotor.add_pass("mark", reading.t)
             case _:
                 pass
 
     def track(self, die: int) -> str:
-        """Return the points of a die's track, in millimetres in the table's coordinates."""
+        """Return the points of a die's track as in an SVG polyline, in mm in the table's coordinates."""
         return _points(self.tracks.get(die, ()))
 
     @property

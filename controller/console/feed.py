@@ -1,8 +1,9 @@
-"""The state that all screens share, fetched whenever the controller reports a change, and their streams.
+"""The state that all screens share, and the streams that send it to them.
 
-The state includes the pictures that a camera kept of the throw under review. The controller names their files
-only for an attempt that waits for a person, and each file is verified here. The number of streams is limited
-so that one person's streams can't keep another person out.
+The state is fetched whenever the controller reports a change, and every few seconds. It includes the pictures
+that a camera kept of the throw under review. The controller names their files only for an attempt that waits
+for a person, and each file is verified here. The number of streams is limited so that one person's streams
+can't keep another person out.
 """
 
 import asyncio
@@ -23,12 +24,12 @@ from controller.evidence.pictures import Folder, MissingError, Pictures, taken_u
 from controller.model.conversion import converter_of
 
 RETRIES, RETRY_S = 8, 0.5
-"""How often and at what interval a missing file is looked for: the camera writes it just after naming it."""
+"""Number and interval of attempts to load a missing file: the camera names a file before writing it."""
 MAX_FILES_IN_MEMORY = 2
-"""Verified files kept in memory: those of a throw's two dice, of at most 12 MB each."""
+"""Verified files kept in memory: those of a throw's two dice, at most 12 MB each."""
 SLOWDOWN = 4
 """A clip is shown at a quarter of its speed, because a contact lasts only three frames."""
-MAX_STAY_S = 0.5
+MAX_FRAME_S = 0.5
 CLIP_REPEATS = 2
 
 
@@ -40,7 +41,7 @@ class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiePicture(NamedTuple):
-    """The pictures of one die at rest; `why` says why there are none."""
+    """The pictures of one die; `why` says why there are none."""
 
     die: int
     sha256: str
@@ -53,7 +54,7 @@ class DiePicture(NamedTuple):
 
 
 ReviewId = tuple[int, int]
-"""A review: the attempt's number, and the sequence number of its last outcome."""
+"""Identifies a review: the attempt's number, and the sequence number of its last outcome."""
 _named_of = converter_of(tuple[PictureFile, ...])
 
 
@@ -67,11 +68,11 @@ class ReviewPictures:
         self._held: dict[tuple[str, tuple[int, int, int]], Pictures] = {}
 
     def of(self, review: ReviewId | None) -> tuple[DiePicture, ...] | None:
-        """Return a review's pictures; None if they have not been looked for yet."""
+        """Return a review's pictures; None if they have not been loaded yet."""
         return () if review is None else self._shown.get(review)
 
-    async def look(self, table: Link, review: ReviewId) -> None:
-        """Look for a review's pictures, and drop those of an earlier one."""
+    async def load(self, table: Link, review: ReviewId) -> None:
+        """Load a review's pictures, and drop those of the previous review."""
         try:
             answer: Json = await table.once(do="picture", number=review[0])
             named = _named_of(answer.get("pictures", ()))
@@ -92,9 +93,10 @@ class ReviewPictures:
         pictures = await self._pictures(sha256)
         names = pictures.of("clip")
         times = [taken_us(name) for name in names]
-        stays = [min((after - at) / 1e6 * SLOWDOWN, MAX_STAY_S) for at, after in pairwise(times)]
+        shown_s = [min((after - at) / 1e6 * SLOWDOWN, MAX_FRAME_S) for at, after in pairwise(times)]
         return tuple(
-            (stay, pictures.entries[name]) for name, stay in zip(names, [*stays, MAX_STAY_S], strict=True)
+            (frame_s, pictures.entries[name])
+            for name, frame_s in zip(names, [*shown_s, MAX_FRAME_S], strict=True)
         )
 
     async def _load(self, named: PictureFile) -> DiePicture:
@@ -136,14 +138,14 @@ class ReviewPictures:
 RECONNECT_S = 0.3
 """Interval at which a lost connection to the controller is retried."""
 MIN_POLL_S = 0.04
-"""Minimum interval between two requests: short enough to show any state that lasts."""
+"""Minimum interval between two requests: a delay too short for a person to notice."""
 REFRESH_S = 5.0
-"""Interval between requests without a change, for values such as a fault's age."""
+"""Interval between requests while nothing changes, for values such as a fault's age."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The shared state; `floor` is None if the controller does not respond, and `why` says why."""
+    """The shared state; `floor` is None if the controller's state is not available, and `why` says why."""
 
     floor: Floor | None = None
     board: Board | None = None
@@ -154,7 +156,7 @@ class Now:
 
 
 def review_of(floor: Floor) -> ReviewId | None:
-    """Return the throw under review, if there is one."""
+    """Identify the throw under review, if there is one."""
     awaited = floor.awaited
     if awaited is None or awaited.attempt != "roll" or awaited.state != "review":
         return None
@@ -183,7 +185,7 @@ class Feed:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._listen())
             group.create_task(self._refresh())
-            group.create_task(self._fetch_changed())
+            group.create_task(self._load_pictures())
 
     async def after(self, version: int, within_s: float) -> bool:
         """Wait for a version newer than this one; return False if none arrives within this time."""
@@ -195,7 +197,7 @@ class Feed:
         return True
 
     async def wake(self) -> None:
-        """Wake every stream although nothing has changed at the table, as when a person signs out."""
+        """Wake every stream: the state has changed, or a session has, for example by signing out."""
         async with self._changed:
             self.version += 1
             self._changed.notify_all()
@@ -229,11 +231,11 @@ class Feed:
             except TimeoutError:
                 pass
 
-    async def _fetch_changed(self) -> None:
-        """Look for pictures in a separate task, so that the keys are not delayed."""
+    async def _load_pictures(self) -> None:
+        """Load pictures in a separate task, so that the keys are not delayed."""
         while True:
             review = await self._reviewed.get()
-            await self._filmed.look(self._link, review)
+            await self._filmed.load(self._link, review)
             self._dirty.set()
 
     def _pictures(self, floor: Floor) -> tuple[DiePicture, ...]:
@@ -261,7 +263,12 @@ class Feed:
         except LinkError as error:
             return Now(why=str(error))
         except msgspec.ValidationError as error:
-            return Now(why=f"the controller is of a different release ({error}); restart the console")
+            return Now(why=different_release(error))
+
+
+def different_release(error: msgspec.ValidationError) -> str:
+    """Return the message for an answer that this release of the console can't decode."""
+    return f"the controller and the console are of different releases ({error}); restart the console"
 
 
 @dataclass(slots=True, eq=False)
@@ -286,7 +293,7 @@ class Streams:
         self._open: list[Stream] = []
 
     @contextmanager
-    def of(self, owner: str, end: Callable[[], None] = lambda: None) -> Iterator[Stream]:
+    def hold(self, owner: str, end: Callable[[], None] = lambda: None) -> Iterator[Stream]:
         """Hold a slot for a stream of this owner; `end` closes its connection."""
         if len(self._open) >= self._max_open:
             counts = Counter(one.owner for one in self._open)

@@ -1,9 +1,9 @@
-"""The checks that every request must pass (host, origin, size, body), and the sessions of people signed in.
+"""The checks that every request must pass (host, origin, size, body), and the sessions of signed-in people.
 
 A page of another site can send requests from a browser that is signed in here. So a POST must have this
 console as its Origin, whatever its cookie. Requests for an unknown host name are refused, so that no other
-name can be pointed at this port. A cookie identifies the session of a browser. A token in each page proves
-that a request was sent by one of this console's pages.
+site can point its own name at this port (DNS rebinding). A cookie identifies the session of a browser. A
+token in each page proves that a request was sent by one of this console's pages.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 MAX_BODY_BYTES = 4096
-"""Maximum size of a request's body in bytes; an input with all its arguments has a few hundred."""
+"""Maximum size of a request's body in bytes; an input with all its arguments takes a few hundred."""
 BODY_TIMEOUT_S = 5.0
 """A body must be complete within this time."""
 HEADERS = (
@@ -108,7 +108,7 @@ STREAM_TYPES = (b"text/event-stream", b"multipart/x-mixed-replace")
 
 
 def _mark_stream(scope: "Scope", message: "Message") -> None:
-    """Exempt the connection from the time limit of an exchange if the answer is a stream."""
+    """Exempt the connection from the time limit on an exchange if the answer is a stream."""
     connection: LimitedConnection | None = scope.get("state", {}).get("connection")
     kind = dict(message.get("headers", ())).get(b"content-type", b"")
     if connection is not None and kind.startswith(STREAM_TYPES):
@@ -208,7 +208,7 @@ MAX_SESSIONS = 64
 
 
 class SignedOutError(Exception):
-    """The person is not, or no longer, signed in; the message says why."""
+    """The person can't sign in, or is no longer signed in; the message says why."""
 
 
 @dataclass(slots=True, eq=False)
@@ -227,13 +227,13 @@ class Sessions:
     """The sessions of this process, each of which the sign-in process validates."""
 
     def __init__(self, sign_in: Link, console: str) -> None:
-        """Sign people in through the process at `sign_in`, at a console with this name."""
+        """Sign people in through the process at `sign_in`, as the console with this name."""
         self._sign_in = sign_in
         self._console = console
         self._open: dict[str, Session] = {}
 
     async def names(self) -> tuple[str, ...]:
-        """Return the names of those who can sign in.
+        """Return the names of the people who can sign in.
 
         Raises LinkError, or SignedOutError if the register can't be used.
         """
@@ -262,7 +262,7 @@ class Sessions:
         return cookie, str(answer["screen"])
 
     def of(self, cookie: str | None) -> Session | None:
-        """Return the session of a cookie."""
+        """Return the session that belongs to a cookie, if any."""
         return None if cookie is None else self._open.get(cookie)
 
     async def token(self, session: Session) -> str:

@@ -1,4 +1,4 @@
-"""The keys shown on the staff's page: the inputs that the controller accepts now from a role, with labels.
+"""The keys shown on the staff's page: the inputs that the controller now accepts from a role, with labels.
 
 A key is an input to the table with its arguments. An input that the controller does not list has no key.
 """
@@ -43,7 +43,7 @@ APPROVALS: Mapping[str, tuple[str, str]] = {
     "device": ("Device repaired", "Was the device repaired and tested?"),
     "clock": ("The clock is right", "Does the table's clock show the right time now?"),
 }
-"""The key that approves a fault, and its question."""
+"""For each kind of approval, the label of its key and the question that the key asks."""
 _PLAIN: Mapping[str, tuple[str, Look]] = {
     "no_more_bets": ("No More Bets", "stop"),
     "open_bets": ("Open bets", "go"),
@@ -54,18 +54,18 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
 }
 """Inputs without arguments that change no result: one touch."""
 _OF_PLAY = frozenset({"no_more_bets", "open_bets", "start_roll"})
-"""The inputs among them that make no sense while the table is locked."""
+"""The inputs in `_PLAIN` that make no sense while the table is locked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: its label, its input to the table, and the question before it is entered."""
+    """One key: its label, its input to the table, and the question asked before the input is entered."""
 
     label: str
     say: Fields
     look: Look = "plain"
     confirm: str = ""
-    """The question before it is entered; empty if one touch is enough."""
+    """The question asked before the input is entered; empty if one touch is enough."""
     confirm_label: str = "Yes"
 
 
@@ -82,7 +82,7 @@ class Form:
     """The rows of choices: dice, number, seat, seats, card, to, wrong, count, chips or set."""
     submit: str
     what: str = ""
-    """The number of the attempt that it applies to."""
+    """The number of the attempt that the input applies to."""
     confirm: str = ""
     seats: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """All keys of a role at present."""
+    """All the keys that a role has now."""
 
     ruling: Ruling | None = None
     now: tuple[Key, ...] = ()
@@ -210,7 +210,7 @@ def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], flo
 
 
 def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
-    """Yield the form for a missing card of a review, or else for the replacement of a wrong card."""
+    """Yield the form that enters a missing card or, if no card is missing, the one that replaces a card."""
     submit = f"Enter {{}} in deal {number}"
     if kind != "correction":
         lacks = () if floor.awaited is None else floor.awaited.lacks
@@ -221,7 +221,7 @@ def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
             )  # fmt: skip
         elif floor.awaited is not None and floor.awaited.entered:
             yield Form(
-                "set_card", "A card that was entered wrong", ("wrong", "card"), submit, str(number),
+                "set_card", "A card that was entered wrongly", ("wrong", "card"), submit, str(number),
                 cards=floor.awaited.entered,
             )  # fmt: skip
         return
@@ -232,7 +232,7 @@ def _card_forms(floor: Floor, number: int, kind: str) -> Iterator[Form]:
         return
     hands = {**data.hands, "dealer": data.dealer}
     cards = tuple((position, card) for position, hand in hands.items() for card in hand)
-    yield Form("set_card", "A card that was read wrong", ("wrong", "card"), submit, str(number), cards=cards)
+    yield Form("set_card", "A card that was misread", ("wrong", "card"), submit, str(number), cards=cards)
 
 
 def _last_result(floor: Floor, number: int | None) -> Data | None:
@@ -241,7 +241,7 @@ def _last_result(floor: Floor, number: int | None) -> Data | None:
 
 
 def _void(floor: Floor, number: int | None) -> bool:
-    """Return whether the attempt's present outcome is void, so that its wagers are not paid (!T-14)."""
+    """Return whether the attempt's current outcome is void, so that its wagers are returned (!T-14)."""
     data = _last_result(floor, number)
     return data is not None and data.dice is None and data.number is None and data.hands is None
 

@@ -9,9 +9,9 @@ import msgspec
 Json = dict[str, object]
 
 ANSWER_TIMEOUT_S = 12.0
-"""An answer must arrive within this time: an input by itself can wait up to 5 s for the table's decision."""
-MAX_ANSWER = 4 * 2**20
-"""Maximum size of an answer in bytes; the drawing of a throw has about 100,000."""
+"""An answer must arrive within this time: an input alone can wait up to 5 s for the table's decision."""
+MAX_ANSWER_BYTES = 4 * 2**20
+"""Maximum size of an answer; a throw's drawing has about 100,000 bytes."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Json).decode
 
@@ -44,7 +44,10 @@ class Link:
                 return await self._exchange(line)
 
     async def once(self, **request: object) -> Json:
-        """Return the answer to a request on a new connection, so no other request waits; raises LinkError."""
+        """Send a request on a new connection, so that no other request waits for it, and return the answer.
+
+        Raises LinkError.
+        """
         own = Link(self._path, self._peer)
         try:
             return await own.ask(**request)
@@ -52,7 +55,10 @@ class Link:
             await own.close()
 
     async def lines(self, **request: object) -> AsyncGenerator[Json, None]:
-        """Send a request on a new connection and yield each line received; raises LinkError at its end."""
+        """Send a request on a new connection and yield each line received.
+
+        Raises LinkError when the connection ends.
+        """
         reader, writer = await self._connect()
         try:
             writer.write(_encode(request) + b"\n")
@@ -92,7 +98,7 @@ class Link:
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                return await asyncio.open_unix_connection(self._path, limit=MAX_ANSWER)
+                return await asyncio.open_unix_connection(self._path, limit=MAX_ANSWER_BYTES)
         except (OSError, TimeoutError) as error:
             raise self._link_error(error) from error
 
@@ -101,4 +107,4 @@ class Link:
         with suppress(AttributeError):
             found = getattr(error, "strerror", None) or str(error or "")
         because = f" ({found})" if found else ""
-        return LinkError(f"{self._peer} does not respond at {self._path}{because}")
+        return LinkError(f"{self._peer} does not respond on {self._path}{because}")

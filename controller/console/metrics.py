@@ -1,7 +1,7 @@
 """Metrics of the table, the controller and this console, for Prometheus (OpenMetrics text).
 
-They contain no card, and nothing that could be used to time a ball while bets are open (R-SPIN-3). A count of
-readings, for example, would grow with each pass of the ball.
+They contain no cards, and nothing that could be used to time a ball while bets are open (R-SPIN-3). For
+example, there is no count of all readings, because it would grow with each pass of the ball.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ __all__ = ["CONTENT_TYPE", "exposition", "read_status", "type_of_line"]
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):
-    """What waits for a person: a review, or a result that the table proposes."""
+    """The attempt that waits for a person: one under review, or one with a proposed result."""
 
     state: str
 
@@ -63,7 +63,7 @@ class WallClock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the table is open; left out of the status if it is."""
+    """The table's state; the status omits `table` while the table is open."""
 
     table: str = "open"
 
@@ -144,7 +144,7 @@ def _families(status: Status) -> Iterator[Metric]:
     waits = "" if status.awaited is None else status.awaited.state
     yield _gauge(
         "table_awaits_person",
-        "Whether an attempt waits for a person, by reason",
+        "Whether an attempt waits for a person: for a ruling (review) or a confirmation (proposed)",
         {(why,): why == waits for why in ("review", "proposed")},
         ("why",),
     )
@@ -184,7 +184,7 @@ def _families(status: Status) -> Iterator[Metric]:
             {(): status.publish.unacknowledged},
         )
     yield _counter(
-        "table_cpu_seconds", "CPU time that the controller's process used", (), {(): status.process.cpu_s}
+        "table_cpu_seconds", "CPU time that the controller's process has used", (), {(): status.process.cpu_s}
     )
     if status.process.resident_bytes is not None:
         yield _gauge(
@@ -198,8 +198,8 @@ def _gauge(
     name: str, words: str, values: dict[tuple[str, ...], float], labels: Iterable[str] = ()
 ) -> GaugeMetricFamily:
     family = GaugeMetricFamily(name, words, labels=tuple(labels))
-    for of, value in values.items():
-        family.add_metric(of, float(value))
+    for label_values, value in values.items():
+        family.add_metric(label_values, float(value))
     return family
 
 
@@ -207,8 +207,8 @@ def _counter(
     name: str, words: str, labels: Iterable[str], values: dict[tuple[str, ...], float]
 ) -> CounterMetricFamily:
     family = CounterMetricFamily(name, words, labels=tuple(labels))
-    for of, value in values.items():
-        family.add_metric(of, float(value))
+    for label_values, value in values.items():
+        family.add_metric(label_values, float(value))
     return family
 
 

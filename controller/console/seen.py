@@ -171,7 +171,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     ruleset: str
     title: str
     game: str
-    """The game's name; a screen shows a game that it does not know without keys and facts of its own."""
+    """The game's name; a screen shows a game that it does not know without the game's own keys and facts."""
     calls: str = "automatic"
     hold_ms: float = 0.0
     hold_left_ms: float | None = None
@@ -191,7 +191,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     bets: Bets = Bets()
     awaited: Awaited | None = None
     acted: dict[str, Literal["play", "fold"]] = {}
-    """What each position of the current deal has done so far."""
+    """The decision of each position in the current deal so far."""
     may: dict[str, tuple[str, ...]] = {}
     late: tuple[LateWager, ...] = ()
     results: tuple[Result, ...] = ()

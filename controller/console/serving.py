@@ -82,7 +82,7 @@ def _answer(connection: socket.socket) -> None:
 
 
 LIMITS = Limits(max_open=96, exchange_s=300.0)
-"""Limits on a connection, from which streams are exempt; a technician's download may be slow."""
+"""Limits on connections; an exchange may take long because a technician's download may be slow."""
 STOP_S = 2
 HEAD_BYTES = 16_384
 
@@ -114,7 +114,7 @@ class Settings:
         """Return what is wrong with these settings, if anything."""
         if self.host not in LOOPBACK and not self.secure:
             return (
-                f"--host: found {self.host} without TLS, expected --certificate and --key: PINs would be sent"
+                f"--host {self.host} needs --certificate and --key: without TLS, PINs would be sent"
                 " unencrypted over the network"
             )
         if (self.certificate is None) != (self.key is None):
@@ -130,8 +130,8 @@ def _certificate_fault(certificate: Path, key: Path | None) -> str | None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
     except (OSError, ValueError) as error:
         return (
-            f"--certificate, --key: found {certificate} and {key} unusable ({error}), expected a certificate"
-            " and its own key, both PEM files that this user can read, the key without a passphrase"
+            f"can't use --certificate {certificate} with --key {key} ({error}); expected a certificate and"
+            " its own key without a passphrase, both in PEM files that this user can read"
         )
     return None
 
@@ -167,7 +167,7 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
 
 
 class _Server(Server):
-    """A server that reports its addresses once it listens, and ends the streams before it stops."""
+    """A server that reports its addresses once it is listening, and ends the streams before it stops."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[str], None], end_streams: Callable[[], Awaitable[None]]

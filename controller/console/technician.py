@@ -1,4 +1,4 @@
-"""The technician's pages, which no other role may open, and the interface to the work at the machine.
+"""The technician's pages, which no other role may open, and the interface to guided work at the table.
 
 The console itself uses only the control socket; `tablectl console` supplies the implementation of `Bench`.
 """
@@ -24,7 +24,7 @@ from controller.console.equipment import (
     read_log,
     read_recordings,
 )
-from controller.console.feed import Feed
+from controller.console.feed import Feed, different_release
 from controller.console.guard import Body, Refusal, Session, Sessions, SignedOutError, body_of, json_answer
 from controller.console.link import Json, Link, LinkError
 from controller.console.pages import environment
@@ -37,7 +37,7 @@ Look = Literal["plain", "ask", "pass", "fail", "skipped", "next"]
 
 
 class PageLine(NamedTuple):
-    """A line of output of the work, and how it is shown."""
+    """A line of the work's output, and how it is shown."""
 
     look: Look
     text: str
@@ -73,7 +73,7 @@ class GuidedWork(Protocol):
 
     @property
     def over(self) -> bool:
-        """Whether it has ended, and with it test mode."""
+        """Whether the work, and with it test mode, has ended."""
 
     def answer(self, given: Answer) -> None:
         """Answer the present question."""
@@ -89,7 +89,7 @@ class Bench(Protocol):
         """Start the work as the technician identified by this token."""
 
     def doctor(self) -> Sequence[CheckResult]:
-        """Check what this process can check of the machine and the table, which takes seconds."""
+        """Run those checks of the machine and the table that this process can make; they take seconds."""
 
 
 REFRESH_S = 2.0
@@ -104,7 +104,7 @@ MAX_SENSOR_SCREENS = 2
 """Maximum number of screens that show sensors at once; each uses a slot of the control socket."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _REFUSED = "this page is for technicians: choose that role on the staff's page, or sign in as one"
-Ours = Callable[[Request], Session]
+RequireSession = Callable[[Request], Session]
 
 
 class Begin(Body, frozen=True, kw_only=True):
@@ -147,15 +147,15 @@ class Technician:
     def routes(
         self,
         session_of: Callable[[Request], Session | None],
-        ours: Ours,
+        require_session: RequireSession,
         with_refusals: Callable[
             [Callable[[Request], Awaitable[Response]]], Callable[[Request], Awaitable[Response]]
         ],
         stream: Stream,
     ) -> list[Route]:
-        """Return the routes; `ours` returns the session from whose page a request was sent."""
+        """Return the routes; `require_session` returns the session from whose page a request was sent."""
         self._session_of = session_of
-        self._ours = ours
+        self._require_session = require_session
         self._stream = stream
         return [
             Route("/technician", self._guarded(self._devices)),
@@ -190,8 +190,7 @@ class Technician:
             except LinkError as error:
                 return PlainTextResponse(str(error), 503)
             except msgspec.ValidationError as error:
-                message = f"the controller is of a different release ({error}); restart the console"
-                return PlainTextResponse(message, 503)
+                return PlainTextResponse(different_release(error), 503)
 
         return guarded
 
@@ -224,7 +223,7 @@ class Technician:
         except LinkError as error:
             return None, str(error)
         except msgspec.ValidationError as error:
-            return None, f"the controller is of a different release ({error}); restart the console"
+            return None, different_release(error)
 
     async def _devices_panels(self) -> dict[str, str]:
         equipment, why = await self._equipment()
@@ -330,8 +329,10 @@ class Technician:
     async def _begin(self, request: Request) -> Response:
         session = self._technician(request)
         begin = await body_of(request, _begin_of)
-        if self._bench is None or _NAME.fullmatch(begin.device) is None:
+        if self._bench is None:
             raise Refusal(400, "no_bench", "nothing can be tested at this console; use `tablectl test`")
+        if _NAME.fullmatch(begin.device) is None:
+            raise Refusal(400, "bad_request", f"found {begin.device[:64]!r}, expected the name of a device")
         async with self._beginning:
             if self._work is not None and not self._work.over:
                 raise Refusal(409, "busy", f"{self._work.title} is in progress; end it first")
@@ -343,7 +344,7 @@ class Technician:
         return json_answer({"ok": True})
 
     async def _end_if_abandoned(self, work: GuidedWork, session: Session) -> None:
-        """End the work, and so test mode, if its technician signs out or leaves the page."""
+        """End the work, and with it test mode, if its technician signs out or closes its page."""
         while not work.over:
             await asyncio.sleep(REFRESH_S)
             left = asyncio.get_running_loop().time() - self._last_seen_s > ABANDON_TIMEOUT_S
@@ -367,7 +368,7 @@ class Technician:
         return json_answer({"ok": True})
 
     def _technician(self, request: Request) -> Session:
-        session = self._ours(request)
+        session = self._require_session(request)
         if session.role != "technician":
             raise Refusal(403, "not_your_role", _REFUSED)
         return session

@@ -8,7 +8,7 @@ CAUSES: Mapping[str, str] = {
     "not_simultaneous": "the dice did not leave the hand together",
     "no_wall_hit": "{die} did not hit the wall",
     "off_table": "{die} left the table",
-    "stacked": "{die} came to rest on the other",
+    "stacked": "{die} came to rest on the other die",
     "on_bank": "{die} lies in the bank",
     "in_cup": "{die} lies in the cup",
     "on_rail": "{die} lies on the rail",
@@ -69,7 +69,7 @@ _RESULT_REQUESTS: Mapping[str, str] = {
 }
 """What a review asks for if the result may still be entered."""
 PLAYED: Mapping[str, str] = {"roll": "Rolls", "spin": "Spins", "deal": "Deals"}
-"""The results that a display counts, by kind of attempt."""
+"""What a display counts, by kind of attempt."""
 RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
 
 
@@ -101,7 +101,7 @@ def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
 
 
 def measured(reasons: Sequence[Reason], rule: str, cause: str) -> str:
-    """Return what was measured for the reasons that have this rule and these words in `causes`."""
+    """Return what was measured for the reasons that `causes` lists with this rule and these words."""
     ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == cause]
     return "; ".join(dict.fromkeys(one.seen for one in ours if one.seen))
 
@@ -112,7 +112,7 @@ def stage(name: str) -> str:
 
 
 def ruling_requested(attempt: str, result_may_be_ruled: bool) -> str:
-    """Return what a review asks for: its result if that may still be entered, or the input that voids it."""
+    """Return what a review asks for: a result or a void, or only a void if no result may be ruled."""
     void = _VOIDS[attempt]
     return f": {_RESULT_REQUESTS[attempt]}, or {void}" if result_may_be_ruled else f": touch {void}"
 
@@ -131,10 +131,10 @@ def call_of(data: Data) -> str:
     return data.colour or ""
 
 
-def outcome(of: AttemptOutcome) -> str:
+def outcome(shown: AttemptOutcome) -> str:
     """Describe one outcome of an attempt in a few words."""
-    attempt, _, what = of.type.partition(".")
-    data = of.data
+    attempt, _, what = shown.type.partition(".")
+    data = shown.data
     if what == "review":
         return "under review"
     if data.dice is not None:
@@ -146,13 +146,13 @@ def outcome(of: AttemptOutcome) -> str:
     return void_word(attempt)
 
 
-def result(of: AttemptOutcome) -> str:
-    """Return the result that can be called back: for a deal, what the dealer announced."""
-    return of.data.announcement or outcome(of)
+def result(shown: AttemptOutcome) -> str:
+    """Describe a result that can be called back; for a deal, return its announcement."""
+    return shown.data.announcement or outcome(shown)
 
 
 def ruled_by(result: Result) -> str:
-    """Return who ruled on the result, or nothing if no person did."""
+    """Return who ruled on the result, or an empty string if no person did."""
     data = result.outcomes[-1].data
     if data.by in (None, "sensors", "nobody"):
         return ""

@@ -102,7 +102,7 @@ def test_a_strangers_streams_end_before_any_others() -> None:
     with ExitStack() as held:
 
         def feed(owner: str) -> Stream:
-            return held.enter_context(streams.of(owner, lambda: ended.append(owner)))
+            return held.enter_context(streams.hold(owner, lambda: ended.append(owner)))
 
         pit, wall = feed("pit"), feed("wall")
         first = feed("stranger")

@@ -30,7 +30,7 @@ class FakeTable:
 
     async def ask(self, **request: object) -> Json:
         if not self.reached:
-            raise LinkError("the controller does not respond at /run/table/control.sock")
+            raise LinkError("the controller does not respond on /run/table/control.sock")
         match request["do"]:
             case "table":
                 floor = {"table": "craps", "ruleset": "craps-12-034", "title": "Craps", "game": "craps"}

@@ -164,7 +164,7 @@ def test_another_address_without_tls_is_refused_with_a_message(
     host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = refused(capsys, "--host", host)
-    assert f"--host: found {host} without TLS, expected --certificate and --key" in said
+    assert f"--host {host} needs --certificate and --key: without TLS" in said
 
 
 def test_an_incomplete_or_unusable_certificate_is_refused_with_a_message(
@@ -173,7 +173,8 @@ def test_an_incomplete_or_unusable_certificate_is_refused_with_a_message(
     crt, key = map(str, certificate)
     assert "expected both" in refused(capsys, "--certificate", crt)
     gone = str(tmp_path / "gone.crt")
-    assert f"found {gone} and {key} unusable" in refused(capsys, "--certificate", gone, "--key", key)
+    unusable = refused(capsys, "--certificate", gone, "--key", key)
+    assert f"can't use --certificate {gone} with --key {key}" in unusable
     _, others_key = make_certificate(tmp_path)
     assert "expected a certificate and its own key" in refused(
         capsys, "--certificate", crt, "--key", str(others_key)

@@ -67,16 +67,16 @@
   let touchedAt = { ms: -Infinity, x: 0, y: 0 };
 
   // When the second tap of a double tap arrives, another key may be in the same place: after No More Bets, the key
-  // that opens bets again; after a question, the key that the question covered. It would also close or untick what
-  // the first tap opened or ticked.
-  function isSecondHalf({ timeStamp, clientX, clientY }) {
+  // that opens bets again; after a question, the key that the question covered. The second tap would also close or
+  // untick what the first tap opened or ticked.
+  function isSecondTap({ timeStamp, clientX, clientY }) {
     const before = touchedAt;
     touchedAt = { ms: timeStamp, x: clientX, y: clientY };
     return timeStamp - before.ms < READ_MS && Math.hypot(clientX - before.x, clientY - before.y) < FINGER_PX;
   }
 
   document.addEventListener("click", (event) => {
-    const second = isSecondHalf(event);
+    const second = isSecondTap(event);
     if (!second || !event.target.closest("button, summary, a.key, input[type=checkbox]")) return;
     event.preventDefault();
     event.stopPropagation();
@@ -163,7 +163,7 @@
       else sendInput(entry);
     }
   });
-  // Scroll what was opened among the keys of play into view, as far as there is room.
+  // Scroll a section that was opened among the keys of play into view, as far as there is room.
   document.addEventListener("toggle", (event) => {
     if (event.target.matches("#now details[open]")) event.target.scrollIntoView({ block: "nearest" });
   }, true);

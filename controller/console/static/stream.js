@@ -7,28 +7,28 @@
   const shown = new Map([...document.querySelectorAll("[data-panel]")].map((one) => [one.dataset.panel, one.innerHTML]));
   let source = null;
 
-  // HTML as the browser serializes it, so that it can be compared with that of the page.
-  function written(html) {
+  // Return HTML as the browser serializes it, so that it can be compared with that of the page.
+  function serialized(html) {
     const template = document.createElement("template");
     template.innerHTML = html;
     return template.innerHTML;
   }
 
-  function place({ form, name, value }) {
+  function inputKey({ form, name, value }) {
     return JSON.stringify([form.dataset.word, form.dataset.what, name, value]);
   }
 
   function put(name, html) {
     const panel = document.querySelector(`[data-panel="${name}"]`);
     if (!panel) return;
-    const fresh = written(html);
+    const fresh = serialized(html);
     if (shown.get(name) === fresh) return; // replacing a key with an identical one would lose a touch in progress
     shown.set(name, fresh);
     const open = new Map([...panel.querySelectorAll("details[data-keep]")].map((one) => [one.dataset.keep, one.open]));
     const chosen = [...panel.querySelectorAll("form.word input")].filter((one) => one.checked !== one.defaultChecked)
-      .map((one) => [place(one), one.checked]);
+      .map((one) => [inputKey(one), one.checked]);
     panel.innerHTML = html;
-    const inputs = new Map([...panel.querySelectorAll("form.word input")].map((one) => [place(one), one]));
+    const inputs = new Map([...panel.querySelectorAll("form.word input")].map((one) => [inputKey(one), one]));
     for (const [at, checked] of chosen) {
       if (inputs.has(at)) inputs.get(at).checked = checked;
     }
