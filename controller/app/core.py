@@ -37,17 +37,21 @@ from controller.model.readings import AnyReading, Card, Input, Switch
 from controller.publish.betting import Betting, Takes
 from drivers.health import Causes
 
-BUSY_TICK_S = 0.002
-"""Maximum time step while an attempt is in progress or readings arrive."""
+BUSY_TICK_S = 0.02
+"""Maximum time step while an attempt is in progress or readings arrive.
+
+A reading, a fault and a query about bets end the step at once; a timer, a waiting reading and a due statement
+end it in time. The step limits only how old the view, the lamps and the allowed inputs can be.
+"""
 MIN_TICK_S = 0.0001
 """Minimum time step, used when something is due."""
-IDLE_TICK_S = 0.05
+IDLE_TICK_S = 0.25
 """The time step when idle, and while the time of the data does not advance: nothing can become due then."""
 BUSY_US = 600_000
 """A call may be held for up to this long after the last reading."""
 ALLOWED_US = 20_000
 """How often to update the allowed inputs, which also change with time, for example when the dice rest."""
-ALLOWED_IDLE_US = 250_000
+ALLOWED_IDLE_US = 200_000
 """The same when idle; the allowed inputs then rarely change with time."""
 _WITHOUT_OUTCOME = (Input, Card)
 """Readings that may change the state without an outcome: a seat taken or left, a card for the button."""
@@ -79,6 +83,7 @@ class Core:
         lit: Callable[[str, str], None],
         causes: Mapping[str, Causes] = MappingProxyType({}),
         betting: Callable[[Betting, int], None] = lambda _betting, _now_us: None,
+        betting_due_us: Callable[[int], int | None] = lambda _lateness_us: None,
         awaiting: Callable[[Awaited | None], None] = lambda _awaited: None,
         late_confirmed: Callable[[str, Ticket], None] = lambda _wager, _row: None,
         play_requested: Callable[[str, int], None] = lambda _nonce, _received_us: None,
@@ -91,6 +96,7 @@ class Core:
         - `failed`: the core stopped because of a defect;
         - `lit`: a lamp changed;
         - `betting`: in every turn, with the betting state and the table's time;
+        - `betting_due_us`: when `betting` is due next, given the maximum lateness (us); None if it is not;
         - `awaiting`: the attempt that awaits a ruling has changed, or there is none; not in test mode;
         - `late_confirmed`: a wager made with the dice out was confirmed; called with the confirmation's row;
         - `play_requested`: settlement requested Play; called with the request's time once no fold can
@@ -110,6 +116,7 @@ class Core:
         self._reading_filter = ReadingFilter(hub, setup.ruleset)
         self._failed = failed
         self._note_betting = betting
+        self._betting_due_us = betting_due_us
         self._awaiting = awaiting
         self._late_confirmed = late_confirmed
         self._play_requested = play_requested
@@ -158,6 +165,7 @@ class Core:
     def stop(self, timeout_s: float) -> bool:
         """Process the queue, wait until a held call is made, and stop; return False on a timeout."""
         self._stop.set()
+        self._inlet.wake()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -304,8 +312,13 @@ class Core:
     def _tick_s(self) -> float:
         if self._time_is_frozen:
             return IDLE_TICK_S
-        due_s = (self._segment.session.due_us - self._inlet.now_us) / 1e6
-        return min(BUSY_TICK_S if self._busy else IDLE_TICK_S, max(MIN_TICK_S, due_s))
+        due_us = self._segment.session.due_us
+        betting_due_us = self._betting_due_us(self._lateness_us)
+        if betting_due_us is not None:
+            due_us = min(due_us, betting_due_us)
+        due_s = (due_us - self._inlet.now_us) / 1e6
+        is_busy = self._busy or self._testing
+        return min(BUSY_TICK_S if is_busy else IDLE_TICK_S, max(MIN_TICK_S, due_s))
 
     @property
     def _busy(self) -> bool:

@@ -467,6 +467,7 @@ class Daemon:
             "fault": {"code": fault.code, "where": fault.where, "found": fault.found, "began": change.began}
         }
         self.hub.publish("faults", _encode(line) + b"\n")
+        self.inlet.wake()
         if self.live is None and self.hardware is not None:
             present = self.faults.present
             self.hardware.show("lock", "locked")

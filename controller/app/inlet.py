@@ -63,6 +63,7 @@ class Inlet:
         lock = Lock()
         self._changed = Condition(lock)
         self._room = Condition(lock)
+        self._woken = False
         self._last_us = 0
         self._lost: dict[str, OverflowLoss] = {}
 
@@ -98,18 +99,25 @@ class Inlet:
             return self._place(reading, stamped=True)
 
     def take(self, timeout_s: float) -> NextReading:
-        """Return the next reading and the time, or only the time after a timeout."""
+        """Return the next reading and the time, or only the time after a timeout or `wake`."""
         with self._changed:
             if not self._waiting:
                 self._report_losses()
             if not self._waiting:
-                self._changed.wait_for(lambda: bool(self._waiting), timeout_s)
+                self._changed.wait_for(lambda: bool(self._waiting) or self._woken, timeout_s)
+            self._woken = False
             if self._waiting:
                 reading = self._waiting.popleft()
                 self._room.notify()
                 assert reading.arrived is not None
                 return NextReading(reading, reading.arrived)
             return NextReading(None, self._now())
+
+    def wake(self) -> None:
+        """Make the current or the next `take` return at once; may be called from any thread."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify()
 
     @property
     def now_us(self) -> int:

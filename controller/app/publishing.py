@@ -186,6 +186,7 @@ class Publishing:
         played: Callable[[int, tuple[str, ...]], None],
         query_late: Callable[[LateWagersQuery], bool],
         query_play: Callable[[PlayQuery], bool],
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
@@ -196,7 +197,8 @@ class Publishing:
         - `pair_plus`: the positions without Pair Plus;
         - `played`: the positions with Play, in a round of bets;
         - `query_late`: a wager made with the dice out; they return False if it can't be confirmed;
-        - `query_play`: a request for Play at some positions; they return False if it is not answered.
+        - `query_play`: a request for Play at some positions; they return False if it is not answered;
+        - `wake`: a query about bets needs a turn of the core.
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
@@ -217,6 +219,7 @@ class Publishing:
             session = str(journal.recovered.session)
             self._announcer = Announcer(self._settings.table, session, table_now_us)
             self._announcer.say = partial(self._sink.send_open_statement, key=key)
+            self._announcer.wake = wake
             self._late = LateWagers(self._settings.table, session, table_now_us)
             self._late.say = self._announcer.say
             self._pump = Pump(
@@ -253,6 +256,10 @@ class Publishing:
         if self._announcer is not None and self._late is not None and self._started:
             self._announcer.note(betting, now_us)
             self._late.note(betting, now_us)
+
+    def betting_due_us(self, lateness_us: int) -> int | None:
+        """Return when the next statement to settlement is due; for the core's thread only."""
+        return None if self._announcer is None else self._announcer.due_us(lateness_us)
 
     def lodge_late_wager(self, query: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
         """Lodge a wager made with the dice out for confirmation; return False if that is impossible."""

@@ -12,7 +12,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import NamedTuple
 
 import msgspec
@@ -28,6 +28,8 @@ from controller.replay.log import Header, LogWriter
 ENDING = ".jsonl.gz"
 _BATCH_S = 0.25
 """How often readings are written to the file; at most this much is lost if the process dies."""
+_IDLE_S = 1.0
+"""The longest wait for a reading while nothing needs to be written or synchronized."""
 _SYNC_S = 2.0
 """How often the file is synchronized to the disk; at most this much is lost in a power cut."""
 MAX_UNWRITTEN = 8 * 1024 * 1024
@@ -69,6 +71,8 @@ class Recorder:
         self._keep_bytes = keep_bytes
         self._queue: SimpleQueue[RecordingStart | AnyReading | RecordingEnd | None] = SimpleQueue()
         self._file: RecordingFile | None = None
+        self._is_urgent = Event()
+        """Ends the wait for more readings, because a recording or the recorder ends."""
         self._thread = Thread(target=self._work, name="recorder", daemon=True)
         self.turns = 0
         """Incremented with each turn of the thread."""
@@ -86,10 +90,13 @@ class Recorder:
     def put(self, item: RecordingStart | AnyReading | RecordingEnd) -> None:
         """Queue the next item to write, without waiting."""
         self._queue.put(item)
+        if isinstance(item, RecordingEnd):
+            self._is_urgent.set()
 
     def stop(self, timeout_s: float) -> bool:
         """Write what is queued and end the thread; return False on a timeout."""
         self._queue.put(None)
+        self._is_urgent.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -102,8 +109,12 @@ class Recorder:
                 self._file.write_out(self._faults)
 
     def _take_waiting(self) -> bool:
+        has_unsaved = self._file is not None and self._file.has_unsaved
         try:
-            item = self._queue.get(timeout=_BATCH_S)
+            item = self._queue.get(timeout=_BATCH_S if has_unsaved else _IDLE_S)
+            # Without this wait, each reading would be compressed, written and soon synchronized on its own.
+            self._is_urgent.wait(_BATCH_S)
+            self._is_urgent.clear()
             while True:
                 if item is None:
                     self._end(whole=False)
@@ -166,6 +177,11 @@ class RecordingFile:
         self.readings += 1
         self._added = True
         self._log.write(reading)
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether something added is not yet known to be on the disk."""
+        return self._added or bool(self._unwritten) or self._unsynced_turns > 0
 
     def write_out(self, faults: ActiveFaults, *, packed: bool = False) -> None:
         """Write what was added; `packed` means that the log is closed and needs no flush."""

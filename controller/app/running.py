@@ -224,6 +224,7 @@ class RunningTable:
             self.journal,
             key,
             table_now_us=None if options.data_time else lambda: inlet.now_us,
+            wake=inlet.wake,
             line_bet=self._enter_line_bet,
             pair_plus=self._enter_without_pair_plus,
             played=self._enter_played,
@@ -279,6 +280,7 @@ class RunningTable:
                 if device.type in DEVICE_MODULES
             },
             betting=self._publishing.note_betting,
+            betting_due_us=self._publishing.betting_due_us,
             awaiting=self._publishing.note_awaited,
             late_confirmed=self._publishing.note_late_confirmed,
             play_requested=self._publishing.note_play_requested,

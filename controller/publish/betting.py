@@ -100,6 +100,8 @@ class Announcer:
         self._due_us = 0
         self._until_us = 0
         self.say: Callable[[OpenStatement], None] = _discard
+        self.wake: Callable[[], None] = lambda: None
+        """Called when a query is recorded, because the core may be waiting for a later time."""
 
     def note_query(self, nonce: str, received_us: int | None = None) -> None:
         """Record a query and the time at which it was received; a repeated query keeps its first time.
@@ -112,6 +114,19 @@ class Announcer:
             self._queries.setdefault(nonce, received_us)
             if len(self._queries) > MAX_QUERIES:
                 del self._queries[next(iter(self._queries))]
+        self.wake()
+
+    def due_us(self, lateness_us: int) -> int | None:
+        """Return when the next statement is due; None while bets are closed.
+
+        A query can be answered once no reading from before it can arrive, `lateness_us` after it; as does
+        `note`, this uses the table's time. Only for the core's thread.
+        """
+        if self._last_published[0] is None:
+            return None
+        with self._lock:
+            query_us = min(self._queries.values(), default=None)
+        return self._due_us if query_us is None else min(self._due_us, query_us + lateness_us)
 
     def note(self, betting: Betting, now_us: int) -> None:
         """Update the betting state, and publish the statement if it is due; only for the core's thread."""

@@ -1,5 +1,7 @@
 """The core, turn by turn: what is published and when, locks, overflow, cut-off attempts, and rotation."""
 
+from threading import Thread
+
 import msgspec
 import pytest
 
@@ -13,7 +15,7 @@ from controller.model.outcomes import RollCalled, RollNoRoll, RollReview, TableE
 from controller.model.readings import DeviceUp, Input, Switch
 from controller.settings.tables import load_table
 from tests.app.house import HandClock, House, HouseMaker, drain, live_of, play, unlocked
-from tests.app.rig import until
+from tests.app.rig import PATIENCE_S, until
 from tests.scenes import SECOND_US, says, throw
 
 
@@ -62,6 +64,19 @@ def test_a_table_whose_time_source_stops_during_a_throw_idles_without_busy_waiti
     for _ in range(5):
         core.turn(core._tick_s())
     assert set(waited[1:]) == {IDLE_TICK_S}
+
+
+def test_a_fault_ends_the_wait_of_an_idle_core_and_locks_the_table(house: HouseMaker) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    core = live_of(daemon).core
+    drain(daemon)
+    began = Thread(target=daemon.faults.began, args=[Fault("journal_disk_full", "journal", "no space")])
+    began.start()
+    core.turn(10 * PATIENCE_S)
+    began.join()
+    drain(daemon)
+    assert core.view.state.lock == "locked"
 
 
 def test_the_self_test_waits_for_the_devices_that_the_table_names(house: HouseMaker) -> None:

@@ -38,6 +38,18 @@ def test_the_inlet_returns_the_time_only_when_nothing_waits_and_it_never_goes_ba
     assert inlet.take(0).now_us == 900
 
 
+def test_a_wake_ends_the_wait_of_the_current_or_the_next_take() -> None:
+    inlet = Inlet(HandClock())
+    taken_at: list[NextReading] = []
+    core = threading.Thread(target=lambda: taken_at.append(inlet.take(PATIENCE_S)))
+    core.start()
+    inlet.wake()
+    core.join(PATIENCE_S / 2)
+    assert taken_at == [NextReading(None, 0)]
+    assert inlet.take(0).reading is None
+    assert not inlet._woken, "it ends one wait"
+
+
 def test_an_overflow_marks_the_affected_device_down_where_readings_were_lost() -> None:
     clock = HandClock()
     heard: list[bool] = []

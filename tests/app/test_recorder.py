@@ -74,6 +74,26 @@ def test_readings_are_in_the_file_before_the_recording_ends(tmp_path: Path) -> N
     assert desk.recorder.stop(PATIENCE_S)
 
 
+def test_readings_are_written_together_unless_the_recording_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each write would otherwise be compressed, and each eighth synchronized, on its own."""
+    monkeypatch.setattr(module, "_BATCH_S", 10 * PATIENCE_S)
+    written: list[bytes] = []
+    real = os.write
+
+    def write(descriptor: int, data: bytes) -> int:
+        written.append(data)
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", write)
+    desk = Desk(tmp_path)
+    desk.recording("one", 100)
+    until(partial(desk.has_closed, "one"), "the recording to end")
+    assert len(written) == 1
+    assert desk.recorder.stop(PATIENCE_S)
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_recording_is_on_the_disk_before_its_digest_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool

@@ -41,6 +41,12 @@ class Table:
         self.announcer.note(betting, self.clock.now)
         return self.words[before:]
 
+    def due(self) -> None:
+        """Move the clock to when the next turn is due."""
+        due_us = self.announcer.due_us(LATENESS_US)
+        assert due_us is not None
+        self.clock.now = max(self.clock.now, due_us)
+
     def later(self, us: int, *, closed: bool = False) -> list[OpenStatement]:
         """Run one turn of the core this much later."""
         self.clock.now += us
@@ -56,6 +62,35 @@ def test_the_statement_is_sent_at_least_twice_a_second_while_bets_are_open(table
     said = [word.t for _ in range(200) for word in table.later(50_000)]
     assert all(later - earlier <= 500_000 for earlier, later in pairwise(said))
     assert len(said) >= 20
+
+
+def test_a_turn_is_due_when_the_next_statement_is(table: Table) -> None:
+    assert table.turns()
+    for _ in range(20):
+        table.due()
+        assert table.turns()
+    assert table.words[-1].t - table.words[0].t == 20 * STATEMENT_PERIOD_US
+
+
+def test_a_query_wakes_the_core_and_is_answered_when_the_next_turn_is_due(table: Table) -> None:
+    table.turns()
+    woken: list[int] = []
+    table.announcer.wake = lambda: woken.append(table.clock.now)
+    table.clock.now += 10_000
+    table.announcer.note_query(N1)
+    assert woken == [table.clock.now]
+    assert table.turns() == [], "a reading from before the query can still arrive"
+    table.due()
+    [statement] = table.turns()
+    assert statement.heard == {N1: woken[0]}
+    assert statement.t == woken[0] + LATENESS_US
+
+
+def test_no_turn_is_due_for_bets_while_they_are_closed(table: Table) -> None:
+    table.turns()
+    table.later(1000, closed=True)
+    table.announcer.note_query(N1)
+    assert table.announcer.due_us(LATENESS_US) is None
 
 
 def test_an_idle_turn_sends_no_statement(table: Table) -> None:
