@@ -3,9 +3,10 @@
 Readings from different devices arrive late and out of order. Each is held until the watermark has passed its
 time, so the order of arrival does not matter. A reading that arrives after that is late and does not count.
 
-A reading whose time is far from the previous ones is doubtful, and is accepted only if the next reading
-confirms it. A reading far ahead would make all later ones late, and a reading far behind may be the first
-after a clock was set back. If arrival times are recorded, a reading can't advance time beyond its arrival.
+A reading whose time is far from the previous ones is doubtful. It is accepted once a later reading confirms
+it or, if it is far ahead, once the table's time has reached it. A reading far ahead would make all later ones
+late, and a reading far behind may be the first after a clock was set back. If arrival times are recorded, a
+reading can't advance time by more than `MAX_AHEAD_US` beyond its arrival.
 """
 
 from bisect import bisect_left, insort
@@ -41,7 +42,7 @@ from controller.model.readings import (
 )
 
 MAX_AHEAD_US = 1_000_000
-"""A reading whose time is later than its arrival by more than this comes from a wrong clock."""
+"""A reading whose time is later than its arrival by more than this is rejected: its clock is wrong."""
 
 STEP_US = 1_000_000
 """A reading further behind than this is late, or its clock was set back; the next reading decides which."""
@@ -74,7 +75,7 @@ _ORDER_AT_SAME_TIME: tuple[type[Reading], ...] = (
 """The order of readings with the same time: causes before their effects, and people's inputs last."""
 
 _NOT_OVERTAKEN = frozenset({DieReleased, BallBeam, Card, Input})
-"""The waiting readings that an input must not overtake: those that begin an attempt, and earlier inputs."""
+"""The kinds of waiting readings that an input must not overtake: those that begin an attempt, and inputs."""
 
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_ORDER_AT_SAME_TIME)}
 _RANKS = 32
@@ -105,19 +106,19 @@ class ReorderBuffer:
     """Holds readings until the watermark has passed their times."""
 
     def __init__(self, max_lateness_ms: float) -> None:
-        """Create a buffer that waits this long for late readings."""
+        """Create a buffer that waits this long for delayed readings."""
         self._lateness_us = round(max_lateness_ms * 1000)
         self._waiting: list[_Waiting] = []
         self._arrivals = 0
         self._now = 0
         self._doubtful: _Doubtful | None = None
         self._contradiction: _Doubtful | None = None
-        """The reading that contradicts a doubtful one far ahead; the next one decides which is wrong."""
+        """A reading that contradicts the doubtful one far ahead; the next one decides which is wrong."""
         self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """The doubtful readings that were not confirmed, and how far their times were off (us)."""
+        """The readings that do not count and are not reported yet, and how far their times were off (us)."""
         self.clock_steps: list[ClockStep] = []
-        """The clock steps found so far; after each, time continues from before the step."""
+        """The clock steps that were found and are not reported yet."""
         self.watermark = 0
         """The time (us) before which readings are no longer accepted."""
 
@@ -157,8 +158,9 @@ class ReorderBuffer:
     def put(self, reading: AnyReading) -> int:
         """Handle a reading as it arrives; return how far its time is off (us), or 0 if it counts.
 
-        The time is off if the reading is late or its time is ahead of its arrival. For a doubtful reading the
-        result is 0; if the reading is not confirmed later, it is added to `set_aside`.
+        The time is off if the reading is late, or if its time is more than `MAX_AHEAD_US` ahead of its
+        arrival. For a doubtful reading the result is 0; if it is not confirmed later, it is added to
+        `set_aside`.
         """
         if self._shift_us:
             reading = _shifted(reading, self._shift_us)
@@ -223,7 +225,10 @@ class ReorderBuffer:
         return back_us
 
     def _step_back(self, first: _Doubtful) -> int:
-        """Continue time 1 s after the last reading, because a clock was set back; return the shift (us)."""
+        """Shift the readings after a clock step, so that time continues 1 s after the last one before it.
+
+        Return the shift (us).
+        """
         back_us = self._now - first.now
         shift_us = back_us + STEP_US
         self._shift_us += shift_us
@@ -266,7 +271,7 @@ class ReorderBuffer:
         return True
 
     def may_decide_now(self, entered: Input) -> bool:
-        """Return whether an input may be decided now, without waiting for late readings.
+        """Return whether an input may be decided now, without waiting for delayed readings.
 
         It may not if it is late itself, or if a reading that it must not overtake is waiting.
         """
@@ -309,7 +314,7 @@ class ReorderBuffer:
 
     @property
     def now(self) -> int:
-        """The latest time received."""
+        """The latest time that a reading or `advance` has reached (us)."""
         return self._now
 
     def _pop(self, count: int) -> Sequence[AnyReading]:

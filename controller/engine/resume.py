@@ -34,9 +34,9 @@ from controller.model.verdicts import Reason
 CONTROLLER = "controller"
 """The role in which the daemon locks and unlocks the table."""
 NOBODY = "nobody"
-"""The role named in a void because play continued without a ruling."""
+"""The role named in the void of an attempt on which nobody ruled before play continued."""
 RESUMED_FROM = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
-"""The outcomes from which a session resumes what its state does not contain."""
+"""The types of outcomes from which a session restores what its state does not contain."""
 
 POWER_LOST = "power_lost"
 CUT_OFF = "power was lost before the call"
@@ -131,7 +131,7 @@ _STARTED = TableEvent(
 
 
 def is_lock_held(kind: str, data: TableEvent, *, held: bool | None) -> bool | None:
-    """Return whether a lock by a person or a switch is in force after this outcome; `held` is before it."""
+    """Return whether a person's or a switch's lock is in force after this outcome, given `held` before it."""
     if kind == "table.unlocked":
         return False
     by_controller = data.by == CONTROLLER
@@ -223,7 +223,8 @@ class CutOffAttempts:
     ) -> tuple[list[Outcome], First]:
         """Void them, by a person's ruling (`entered`) or, if None, because play continues without a ruling.
 
-        Return the outcomes at `t` (us), numbered from `first`, and the next numbers. Closed bets open again.
+        Return the outcomes at `t` (us), numbered from `first`, and the next numbers. If bets are closed, they
+        open again.
         """
         if entered is None:
             code, seen, by, who = "unruled", "nobody ruled on it before play continued", NOBODY, None
@@ -279,7 +280,7 @@ class OpenAttempts:
     """Keeps the number of the last attempt of each kind that ended or went to review."""
 
     def __init__(self, first: First) -> None:
-        """Start with all attempts before these next numbers ended."""
+        """Assume that every attempt before these next numbers has ended."""
         self._ended: dict[AttemptKind, int] = {kind: getattr(first, kind) - 1 for kind in ATTEMPT_KINDS}
         self._reviewed = dict(self._ended)
 

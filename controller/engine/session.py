@@ -29,7 +29,7 @@ from controller.model.readings import (
 LATEST_ATTEMPT_INPUTS = RULINGS | {"decline"}
 """Inputs about the attempt in progress or the last attempt, unless they name another one."""
 ORDERED_INPUTS = frozenset({"test_mode"})
-"""Inputs that decide whether other readings count, and so are never decided before those readings."""
+"""Inputs that decide whether other readings count, and so never overtake earlier readings."""
 REJECTION_REPORT_US = 8_000_000
 """At most one rejected attempt is reported within this time, however many readings it causes."""
 
@@ -39,7 +39,7 @@ _NOTHING: tuple[Effect, ...] = ()
 OnInput = Callable[[Input, InputRefused | None, str], None]
 """Called when an input is decided, with the refusal (None if it was accepted) and the answer."""
 _BEGINS_ALONE = (DieReleased, Card)
-"""Kinds of reading of which a single one begins an attempt; a launch needs a lap of pulses."""
+"""Kinds of reading that each begin an attempt alone; a launch takes a lap of pulses."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 """Kinds of reading that may change whether readings go to the game."""
 
@@ -107,7 +107,7 @@ class Session:
         """Handle a person's input: decide it immediately, unless an attempt is in progress.
 
         A ruling that names no attempt applies to the attempt in progress at its time, whose first reading may
-        not have arrived yet. Therefore a ruling that would be refused now waits for late readings. If a
+        not have arrived yet. Therefore a ruling that would be refused now waits for delayed readings. If a
         ruling is accepted now and an earlier reading arrives later, a person must rule on the attempt which
         that reading begins.
         """
@@ -143,7 +143,7 @@ class Session:
             self._report_losses()
 
     def advance(self, now_us: int) -> Sequence[Effect]:
-        """Advance time without a reading, at a live table's ticks."""
+        """Advance time without a reading; a live table does this at each tick."""
         self._order.advance(now_us)
         self._run()
         return self._take_effects()
@@ -181,8 +181,8 @@ class Session:
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
         """End the recording: run until no timer is pending or, with `cut`, stop at the last reading.
 
-        With `cut` the attempt in progress goes to review with `power_lost`, because any readings after the
-        last recorded one are not known.
+        With `cut`, the attempt in progress goes to review with `power_lost`, because readings may be missing
+        after the last recorded one.
         """
         if cut:
             self._game.stop_judging()
@@ -309,7 +309,8 @@ class Session:
         """Report that a clock was set back; the attempt in progress becomes doubtful."""
         if self._mode.testing:
             return
-        text = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time continues from before"
+        back_s = step.back_us / 1_000_000
+        text = f"the clock was set back by {back_s:.3f} s; the table's time continues without that step"
         event = TableEvent(cause="clock_step", what=step.reading.dev, says=text)
         self._agenda.publish("device.fault", self._order.now, event)
         self._game.doubt("the clock was set back during the attempt, so its times are inconsistent")

@@ -1,4 +1,4 @@
-"""Files of pictures that a camera keeps, and the folder that stores them, with a quota and a maximum age.
+"""The picture files that a camera keeps, and the folder that stores them, with a quota and a maximum age.
 
 A file is a ZIP archive without compression, which any archive tool can open, named by its SHA-256. The digest
 is computed while the file is built in memory, so nothing is read again when a die has come to rest. A file in
@@ -125,14 +125,14 @@ def taken_us(name: str) -> int:
 
 
 class UnsoundError(ValueError):
-    """A file whose contents do not match its name; the message says what was found."""
+    """A file that was changed or is not a dice camera's; the message says what was found."""
 
 
 def read(sha256: str, data: bytes) -> Pictures:
     """Verify a file with this digest, and return its pictures; raises UnsoundError."""
     found = hashlib.sha256(data).hexdigest()
     if found != sha256:
-        raise UnsoundError(f"changed since it was taken: found SHA-256 {found}, expected {sha256}")
+        raise UnsoundError(f"was changed since it was taken: found SHA-256 {found}, expected {sha256}")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
@@ -141,7 +141,7 @@ def read(sha256: str, data: bytes) -> Pictures:
             entries = {info.filename: archive.read(info) for info in infos}
         about = _decode_about(entries.pop(ABOUT))
     except (zipfile.BadZipFile, LookupError, EOFError, OSError, RuntimeError, ValueError) as error:
-        raise UnsoundError(f"not a file of a dice camera ({error})") from error
+        raise UnsoundError(f"is not a file of a dice camera ({error})") from error
     return Pictures(sha256, about, {name: jpeg for name, jpeg in entries.items() if _NAME.fullmatch(name)})
 
 
@@ -150,7 +150,8 @@ FOLDER = "/var/lib/table-camera"
 DELETED = "deleted.jsonl"
 HELD = "held.jsonl"
 MAX_DELETED_LINES = 20_000
-"""Maximum number of deletions kept on record, about 3 MB; older ones are dropped."""
+"""The approximate limit of deletions on record: once their file exceeds 4 MB (200 bytes for each), only the
+newest half of this number is kept."""
 ENDING = ".zip"
 _PART = ".part"
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
@@ -210,17 +211,17 @@ class Folder:
     """A folder of picture files; several processes may use it at the same time."""
 
     def __init__(self, path: Path) -> None:
-        """Use this folder; for reading it need not exist."""
+        """Use this folder; it need not exist if it is only read."""
         self.path = path
 
     def begin(self) -> None:
-        """Create the folder if needed, and delete a killed process's incomplete files; raises OSError."""
+        """Create the folder if needed, and delete incomplete files of a killed process; raises OSError."""
         self.path.mkdir(mode=0o750, parents=True, exist_ok=True)
         for part in self.path.glob(f".*{_PART}"):
             part.unlink(missing_ok=True)
 
     def keep(self, closed: Closed, wall_s: float) -> None:
-        """Write a file, and name it once it is on the disk; raises OSError."""
+        """Write a file, and give it its name once it is on the disk; raises OSError."""
         descriptor, name = tempfile.mkstemp(_PART, ".", self.path)
         part = Path(name)
         try:
@@ -248,7 +249,7 @@ class Folder:
         return sorted(found, key=lambda one: (one.wall_s, one.sha256))
 
     def prune(self, limits: Limits, now_s: float, *, by: str, aged: bool = True, room: int = 0) -> int:
-        """Delete files that are too old, and the oldest ones while all exceed the quota; return how many.
+        """Delete files that are too old, and the oldest ones until the rest fit the quota; return how many.
 
         Pass `aged` as False if the clock is not synchronized: then only the quota counts. `room` is the size
         in bytes to reserve for a new file. Held files are neither deleted nor counted. Raises OSError.
@@ -262,7 +263,7 @@ class Folder:
             full = total > limits.max_mb * MB
             if not old and not full:
                 break
-            why = f"older than {limits.days} days" if old else f"all files took more than {limits.max_mb} MB"
+            why = f"older than {limits.days} days" if old else f"all files exceeded {limits.max_mb} MB"
             deleted += self.delete(one.sha256, now_s, by=by, why=why)
             total -= one.size
         return deleted
@@ -283,7 +284,7 @@ class Folder:
         return True
 
     def hold(self, hold: Hold) -> None:
-        """Hold a file, or release it; raises OSError."""
+        """Record a hold on a file, or its release; raises OSError."""
         path = self.path / HELD
         with path.open("ab") as stream:
             os.fchmod(stream.fileno(), _MODE)
@@ -314,7 +315,7 @@ class Folder:
         try:
             return read(sha256, data)
         except UnsoundError as error:
-            raise MissingError(f"{self._file(sha256).name} is {error}; do not rely on it") from error
+            raise MissingError(f"{self._file(sha256).name} {error}; do not rely on it") from error
 
     def stamp(self, sha256: str) -> tuple[int, int, int] | None:
         """Return values that change if the file is changed or replaced; None if there is no file."""
@@ -339,7 +340,7 @@ class Folder:
             os.scandir(self.path).close()
         except OSError as error:
             return f"{self.path} can't be read ({error.strerror}); {_READ_ADVICE}"
-        return f"not in {self.path}: never written, or deleted by hand"
+        return f"not in {self.path}: never written, or deleted without a record"
 
     def _record(self, deleted: Deleted) -> None:
         path = self.path / DELETED
@@ -371,7 +372,7 @@ _READ_ADVICE = "run as root, or as a member of its group (table-camera on an ins
 
 
 MAX_WAITING = 6
-"""Maximum number of files waiting for the disk, at most 12 MB each."""
+"""Maximum number of files waiting for the disk, of at most 12 MB each."""
 PRUNE_INTERVAL_S = 3600.0
 """How often old files are deleted, if no new file causes it sooner."""
 PRUNED_BY = "retention"
@@ -390,7 +391,7 @@ class Keeper:
     def __init__(
         self, folder: Folder, limits: Limits, wall: Callable[[], WallTime], say: Callable[[str], None]
     ) -> None:
-        """Start in this folder, which is created if needed; `say` reports problems. Raises OSError."""
+        """Store files in this folder, which is created if needed; `say` reports problems. Raises OSError."""
         self._folder = folder
         self._limits = limits
         self._wall = wall

@@ -1,8 +1,8 @@
 """The register: who may sign in, the scrypt hashes of PINs and cards, and locks after failed attempts.
 
 It is one JSON file that only the sign-in process's own user can read. PINs are stored only as hashes, but a
-six-digit PIN can be found by trying all of them. So the file is private, and scrypt makes each try slow.
-Failed attempts are stored too, so that a restart does not reset their counts.
+six-digit PIN can be found by trying every combination. So the file is private, and scrypt makes each try
+slow. Failed attempts are stored too, so that a restart does not reset their counts.
 
 Wrong PINs are counted separately for each screen at which the person has signed in before, so that attempts
 at other screens can't lock the person out there. A screen is a browser with a secret that it received at a
@@ -39,7 +39,7 @@ ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technic
 """The roles of people at a staff screen, as named in the rule sets."""
 MIN_PIN = 4
 MAX_PIN = 64
-"""Minimum and maximum number of characters of a PIN, or of a card's number as the reader types it."""
+"""Minimum and maximum number of characters in a PIN, or in a card's number as the reader types it."""
 _N, _R, _P = 2**14, 8, 1
 """scrypt's parameters: 16 MiB and about 50 ms on a table's computer."""
 _MODE = 0o600
@@ -80,7 +80,8 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Return the register with this person, replacing one of the same name; raises RegisterError."""
         unknown = sorted(set(roles) - set(ROLES))
         if unknown or not roles:
-            raise RegisterError(f"role: found {', '.join(unknown) or 'none'}, expected {', '.join(ROLES)}")
+            found = ", ".join(unknown) or "none"
+            raise RegisterError(f"role: found {found}, expected one or more of {', '.join(ROLES)}")
         for what, typed in (("PIN", pin), ("card", card)):
             if typed is not None and not MIN_PIN <= len(typed) <= MAX_PIN:
                 raise RegisterError(f"{what}: found {len(typed)} characters, expected {MIN_PIN} to {MAX_PIN}")
@@ -89,12 +90,15 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         salt = secrets.token_hex(16)
         held = None if card is None else _hash(card, self.salt)
         if held is not None and any(one.card == held and one.name != name for one in self.people):
-            raise RegisterError("card: it is registered to another person; use this person's own card")
+            raise RegisterError("card: this card is registered to another person; use this person's own card")
         person = Person(name=name, roles=roles, pin=f"{salt}:{_hash(pin, salt)}", card=held)
         try:
             _person_of(msgspec.to_builtins(person))
         except msgspec.ValidationError as error:
-            raise RegisterError(f"name: found {name!r}, expected up to 32 letters and digits") from error
+            raise RegisterError(
+                f"name: found {name!r}, expected 1 to 32 letters, digits, spaces, full stops, hyphens or"
+                " underscores, the first a letter or digit"
+            ) from error
         others = tuple(one for one in self.people if one.name != name)
         return msgspec.structs.replace(self, people=(*others, person))
 
@@ -110,7 +114,7 @@ _register_of = msgspec.json.Decoder(Register).decode
 
 
 def is_pin_of(person: Person | None, typed: str) -> bool:
-    """Return whether this is the person's PIN; for None it is False, after the same time."""
+    """Return whether this is the person's PIN; for no person, return False after the same computing time."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
     return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
@@ -137,7 +141,7 @@ def read_register(file: Path) -> Register:
         return _register_of(file.read_bytes())
     except msgspec.MsgspecError as error:
         raise RegisterError(
-            f"{file}: is not a register ({error}); use the file written by `tablectl people add`"
+            f"{file} is not a register ({error}); use the file that `tablectl people add` has written"
         ) from error
 
 
@@ -167,7 +171,7 @@ def _hash(typed: str, salt: str) -> str:
 
 
 MAX_TRIES = 5
-"""Wrong PINs or cards in a row that cause a lock."""
+"""The number of consecutive wrong PINs or cards that causes a lock."""
 LOCKED_US = 15 * 60 * 1_000_000
 """How long a person is locked out: at 20 tries an hour, trying all six-digit PINs takes years."""
 CARD_LOCKED_US = 60 * 1_000_000
@@ -175,7 +179,7 @@ CARD_LOCKED_US = 60 * 1_000_000
 
 
 class Tries(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The number of wrong tries in a row, and the end of the lock (time since boot)."""
+    """The number of consecutive wrong tries, and the end of the lock (time since boot)."""
 
     wrong: int = 0
     locked_until_us: int = 0
@@ -195,7 +199,7 @@ class TriesFile:
     def read(self, now_us: int) -> dict[str, Tries]:
         """Return the stored tries; empty if the file can't be used, so that staff can still sign in.
 
-        After a reboot a stored end may be days ahead; the lock then lasts as long as a new one from now.
+        After a reboot the stored end of a lock may be days ahead; the lock then ends no later than a new one.
         """
         try:
             kept = _decode_tries(self._file.read_bytes())
@@ -217,7 +221,7 @@ class TriesFile:
             write_private(self._file, msgspec.json.encode(tries))
         except OSError as error:
             self._log(
-                f"{self._file}: cannot be written ({error}); a restart will lose the counts of wrong PINs"
+                f"{self._file}: cannot be written to ({error}); a restart will lose the counts of wrong PINs"
             )
 
 
@@ -237,22 +241,28 @@ def is_person_key(key: str, name: str) -> bool:
 def cards_key(console: str, after: str | None = None) -> str:
     """Return the key under which unknown cards at a console are counted.
 
-    `after` is who signed in last at the screen; all screens without a sign-in share one key.
+    `after` is the person who signed in last at the screen; all screens without a sign-in share one key.
     """
     return f"cards at {console}" if after is None else f"cards at {console}, after {after}"
 
 
+def counts_cards(key: str) -> bool:
+    """Return whether unknown cards are counted under this key, and not a person's wrong PINs."""
+    return key.startswith("cards at ")
+
+
 def lock_us(key: str) -> int:
-    """Return for how long a lock under this key lasts."""
-    return LOCKED_US if key.startswith("person ") else CARD_LOCKED_US
+    """Return how long a lock under this key lasts (us)."""
+    return CARD_LOCKED_US if counts_cards(key) else LOCKED_US
 
 
 MAX_SCREENS = 64
-"""Maximum number of known screens; one more replaces the one with the oldest sign-in."""
+"""Maximum number of known screens; a further one replaces the one with the oldest sign-in."""
 MAX_SCREENS_PER_PERSON = 8
-"""Maximum number of screens known only for the same person, so that nobody can displace all others."""
+"""Maximum number of screens at which only one and the same person has signed in, so that nobody can displace
+all other screens."""
 MAX_PEOPLE = 64
-"""Maximum number of people known at a screen, as many as can be signed in at once."""
+"""Maximum number of people known at a screen; as many can be signed in at once."""
 
 Known = dict[str, list[str]]
 """The people who signed in at each screen, by its digest; the latest person and screen come last."""
@@ -260,7 +270,7 @@ _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return the digest of a screen's secret, which is stored in its place; empty without a secret."""
+    """Return the digest of a screen's secret, which is stored instead of it; empty if there is no secret."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 
@@ -324,4 +334,4 @@ class ScreensFile:
         try:
             write_private(self._file, msgspec.json.encode(known))
         except OSError as error:
-            self._log(f"{self._file}: cannot be written ({error}); a restart will lose the known screens")
+            self._log(f"{self._file}: cannot be written to ({error}); a restart will lose the known screens")

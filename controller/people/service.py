@@ -29,6 +29,7 @@ from controller.people.register import (
     Screens,
     Tries,
     cards_key,
+    counts_cards,
     digest_of,
     is_person_key,
     is_pin_of,
@@ -40,7 +41,7 @@ from controller.people.tokens import TOKEN_LIFE_US, BootClock, Claims, issue
 IDLE_US = 15 * 60 * 1_000_000
 """By default, a person who enters nothing for this long is signed out."""
 MAX_SESSIONS = 64
-"""Maximum number of sessions at once; one more ends the session that was idle longest."""
+"""Maximum number of sessions at once; a further one ends the session that has been idle longest."""
 
 
 class SignInRefused(Exception):
@@ -102,7 +103,7 @@ class SignInSessions:
 
         `person` is None if a card was read, `screen` is None if the screen has no secret yet.
 
-        Raises SignInRefused: `wrong`, or `locked_out` after five wrong tries in a row.
+        Raises SignInRefused: `wrong`, or `locked_out` after five consecutive wrong tries.
         """
         if person is None:
             key = cards_key(console, self._screens.last_person(screen))
@@ -162,7 +163,8 @@ class SignInSessions:
         if session is None or person is None or self._now_us() - session.used_us >= self._idle_us:
             self._sessions.pop(secret, None)
             raise SignInRefused(
-                "signed_out", "you are signed out: nothing was entered for a while; sign in again"
+                "signed_out",
+                "this sign-in has ended, for example because nothing was entered for a while; sign in again",
             )
         return session, person
 
@@ -179,14 +181,13 @@ class SignInSessions:
         left_us = self._tries.get(key, Tries()).locked_until_us - self._now_us()
         if left_us > 0:
             minutes = -(-left_us // 60_000_000)
-            raise SignInRefused(
-                "locked_out",
-                f"locked after {MAX_TRIES} wrong tries; wait {minutes} min, or have `tablectl people unlock`"
-                " run on the table's machine",
-            )
+            unlock = ", or have `tablectl people unlock` run on the table's machine"
+            also = "" if counts_cards(key) else unlock
+            message = f"locked after {MAX_TRIES} wrong tries; wait {minutes} min{also}"
+            raise SignInRefused("locked_out", message)
 
     def _refuse_try(self, key: str, *, known_name: bool) -> NoReturn:
-        """Count a wrong try and refuse it; a try at an unknown name is not counted."""
+        """Count a wrong try and refuse it; a try with an unknown name is not counted."""
         if not known_name:
             raise SignInRefused("wrong", "unknown name")
         tries = self._tries.setdefault(key, Tries())
@@ -268,7 +269,10 @@ class Service:
         self._clients = 0
 
     async def serve(self, path: Path, group: int | None, ready: Callable[[], None]) -> None:
-        """Answer at this socket until cancelled, after calling `ready`; raises OSError."""
+        """Call `ready` once this socket accepts connections, and answer requests until cancelled.
+
+        Raises OSError if the socket can't be created.
+        """
         path.unlink(missing_ok=True)
         before = os.umask(0o177)
         try:

@@ -44,10 +44,10 @@ class SigningKey:
     """The key in a folder, read again when its file has changed."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the key, or create it if there has never been one; write a public key that everyone can read.
+        """Read the key, or create it if there has never been one; write its public key for everyone to read.
 
-        Raises OSError if the folder can't be written, and ValueError if the file contains no key, others can
-        read it, or the key was revoked.
+        Raises OSError if the folder can't be written to, and ValueError if the file contains no key, others
+        can read it, or the key was revoked or replaced.
         """
         self._file = folder / KEY_FILE
         if not os.path.lexists(self._file) and not (folder / HISTORY_FILE).exists():
@@ -57,7 +57,7 @@ class SigningKey:
 
     @property
     def key(self) -> Ed25519PrivateKey:
-        """Return the current key; raises OSError or ValueError if it has been deleted."""
+        """The current key; raises OSError or ValueError if its file can no longer be used."""
         stamp = _file_stamp(self._file)
         if stamp != self._stamp:
             self._key, self._stamp = _load(self._file.parent), stamp
@@ -76,9 +76,9 @@ def _file_stamp(file: Path) -> tuple[int, int, int]:
 def _load(folder: Path) -> Ed25519PrivateKey:
     file, last = folder / KEY_FILE, _last_step(folder / HISTORY_FILE)
     if not file.exists():
-        why = f"; it was revoked: {last.who}, {last.reason}" if last and not last.new else ""
+        why = f" ({last.who} revoked it: {last.reason})" if last and not last.new else ""
         raise ValueError(
-            f"{file}: there is no key{why}; create it: tablectl keys replace console {file} --reason WORDS"
+            f"{file}: there is no key{why}; create one: tablectl keys replace console {file} --reason WORDS"
         )
     key = _read(file)
     public = _public(key)
@@ -107,21 +107,21 @@ def _finish_rotation(file: Path, last: _Step, found: str) -> Ed25519PrivateKey:
             return key
     was = f"{last.new[:16]} replaced it" if last.new else "it was revoked"
     raise ValueError(
-        f"{file}: found key {found[:16]}, expected a different one: {was} ({last.who}, {last.reason}); move"
-        f" it away, then: tablectl keys replace console {file} --reason WORDS"
+        f"{file}: found key {found[:16]}, expected a different one: {was} ({last.who}: {last.reason}); move"
+        f" the file away, then run: tablectl keys replace console {file} --reason WORDS"
     )
 
 
 def _last_step(history: Path) -> _Step | None:
-    """Return the newest step of the key's history; an incomplete last line is ignored."""
+    """Return the last step of the key's history; an incomplete last line is ignored."""
     written = history.read_bytes() if history.exists() else b""
     lines = written[: written.rfind(b"\n") + 1].splitlines()
     try:
         return _decode_step(lines[-1]) if lines else None
     except msgspec.MsgspecError as error:
         raise ValueError(
-            f"{history}: found {error} in its last line, expected a step of the key's history; restore the"
-            " file from a backup"
+            f"{history}: found an unreadable last line ({error}), expected a step of the key's history;"
+            " restore the file from a backup"
         ) from error
 
 
@@ -142,7 +142,7 @@ def _read(file: Path) -> Ed25519PrivateKey:
     if found is None:
         raise ValueError(
             f"{file}: found {len(text)} bytes that are not a key, expected the sign-in process's key; move"
-            f" the file away, then: tablectl keys replace console {file} --reason WORDS"
+            f" the file away, then run: tablectl keys replace console {file} --reason WORDS"
         )
     return found
 

@@ -1,7 +1,7 @@
 """Short-lived signed tokens, which identify the person at a screen; the daemon checks them.
 
-A token is `claims.signature`, both base64url: the claims as JSON, and an Ed25519 signature over a purpose and
-the claims. Its expiry is a time since the machine's boot, which does not depend on the wall clock.
+A token is `claims.signature`, both in base64url: the claims as JSON, and an Ed25519 signature over a purpose
+prefix and the claims. Its expiry is a time since the machine's boot, which does not depend on the wall clock.
 """
 
 import base64
@@ -26,7 +26,7 @@ BootClock = Callable[[], int]
 
 
 class TokenError(Exception):
-    """A token is not valid; `code` is stable, `message` tells the person what to do."""
+    """A token that is not valid; `code` is stable, `message` tells the person what to do."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -56,7 +56,8 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
     """Return the claims of a token.
 
     Raises:
-        TokenError: `bad_token` if this key did not sign it, `signed_out` if it has expired.
+        TokenError: `bad_token` if this key did not sign it, `signed_out` if it has expired, or expires later
+            than a new one would.
     """
     body, _, signature = text[:MAX_TOKEN].partition(".")
     try:
@@ -71,7 +72,7 @@ def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
 
 
 class Verifier:
-    """Checks tokens with the sign-in process's public key in a file; a new key there takes effect at once."""
+    """Checks tokens with the public key in a file of the sign-in process; a new key takes effect at once."""
 
     def __init__(self, file: Path | None, now_us: BootClock) -> None:
         """Use the key in this file; without a file, no token is accepted."""
@@ -91,7 +92,7 @@ class Verifier:
             if self._read is None or self._read[0] != changed:
                 self._read = changed, read_public(self._file)
         except (OSError, ValueError) as error:
-            message = f"{self._file}: the sign-in process's key is missing; start that process"
+            message = f"{self._file}: found no public key of the sign-in process; start that process"
             raise TokenError("no_sign_in", message) from error
         return self._read[1]
 

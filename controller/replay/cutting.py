@@ -1,4 +1,4 @@
-"""Cut a piece out of a recording, so that it replays by itself exactly as within the whole recording."""
+"""Pieces of recordings, cut so that each replays by itself exactly as within the whole recording."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ FindRules = Callable[[Log], RuleSet]
 _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
 """The readings that can begin an attempt."""
 _END_US = 2**62
-_MAX_NEIGHBOURS = 3
-"""A piece includes fewer neighbouring attempts than this on each side so that it replays by itself."""
+_MAX_NEIGHBOURS = 2
+"""Maximum number of neighbouring attempts on each side that a piece includes to replay by itself."""
 
 
 class UncuttableError(LogError):
@@ -119,12 +119,12 @@ class _Replayed:
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield arrival times (us) to cut between, the shortest piece first, then with neighbours."""
-        for neighbours in range(_MAX_NEIGHBOURS):
+        for neighbours in range(_MAX_NEIGHBOURS + 1):
             begin_number = first - neighbours
             launched = self.launched_us.get(begin_number, 0)
             called = [outcomes[-1].t for other, outcomes in self.outcomes.items() if other < begin_number]
             begins = {max(called, default=-1) + self.lateness_us + 1, launched - 1}
-            ends = [self.launched_us.get(last + 1 + after, _END_US) for after in range(_MAX_NEIGHBOURS)]
+            ends = [self.launched_us.get(last + 1 + after, _END_US) for after in range(_MAX_NEIGHBOURS + 1)]
             yield from ((begin, end) for end in dict.fromkeys(ends) for begin in sorted(begins) if begin >= 0)
 
 
@@ -132,10 +132,10 @@ def cut_attempt(path: str, number: int | None, rules: FindRules) -> Piece:
     """Cut one attempt out of a log, from the call of the one before it to the launch of the next.
 
     `number` is the attempt's, None for the last one; `rules` returns the rule set for the log. Attempts that
-    can't be separated, such as a review and the launch that closes it, are cut together.
+    can't be separated, such as a review and the launch that closes it, are cut out together.
 
-    Raises LogError if the log is bad, has no such attempt, or the attempt does not replay by itself as within
-    the whole log.
+    Raises LogError if the log is bad or has no such attempt, or if the attempt does not replay by itself as
+    within the whole log.
     """
     with open_log(path) as log:
         replayed = _replay_log(log, rules(log))

@@ -1,4 +1,4 @@
-"""Recorded sensor logs, read and written: a header line, then one reading a line in order of arrival."""
+"""Reading and writing recorded sensor logs: a header line, then one reading per line in order of arrival."""
 
 import gzip
 import zlib
@@ -49,7 +49,7 @@ class Header(
     """A log's header.
 
     `epoch` is the ISO time of t = 0. A live recording adds `session`, `first` (the next numbers) and `state`
-    (the game's state and learned figures), each at its start. It also adds settings from the table's file:
+    (the game's state and learned values), each as of its start. It also adds settings from the table's file:
     `rules` (the rule set with the table's own thresholds), `sources` (the kinds of readings that each device
     sends) and `locking_switches`.
     """
@@ -92,7 +92,7 @@ def read_header(line: bytes) -> ReadHeader:
         found = bytes(fields[key]).decode() if key in fields else "nothing"
         if found != value:
             newer = key == "version" and found.isdecimal()
-            advice = "a newer release wrote it: replay it with that one" if newer else ""
+            advice = "a newer release wrote this log; replay it with that release" if newer else ""
             raise LineError(
                 f"{printable(found.encode())} as `{key}` of the header", f"{value} in {expected}", advice
             )
@@ -123,8 +123,8 @@ class Log:
 
     `lines` counts the lines read so far, `unknown` the ignored keys and kinds by name, and `skipped` the bad
     lines that a lenient reader skipped; `first_skipped` is the first of these. `truncated` is set at the end
-    of a log that was cut off, such as by a power loss. Creating it raises LogError if the header is bad, and
-    iterating it if a line is bad or the file is damaged.
+    of a log that was cut off, for example by a power loss. The constructor raises LogError if the header is
+    bad, and iteration does if the file is damaged or, unless the reader is lenient, if a line is bad.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:
@@ -216,7 +216,7 @@ class Log:
         self.first_skipped = self.first_skipped or bad
 
     def _check_damage(self) -> None:
-        """Read compressed data to its end: if it is damaged, that is reported instead of the bad line."""
+        """Read compressed data to its end, so that damage to it is reported instead of the bad line."""
         if self._source.is_gzip:
             for _ in self._blocks:
                 pass
@@ -271,7 +271,7 @@ def _is_json(text: bytes) -> bool:
 class LogWriter:
     """Writes a log to an open binary stream, which the caller closes.
 
-    Use it as a context manager, which completes a gzip stream. The same readings always give the same bytes.
+    Use it as a context manager: its exit completes a gzip stream. Equal readings always give equal bytes.
     """
 
     def __init__(self, stream: BinaryIO, header: Header, *, compress: bool = False) -> None:
@@ -294,7 +294,7 @@ class LogWriter:
         self._write(self._encoder.encode(reading))
 
     def flush(self) -> None:
-        """Flush all readings to the stream; after a sync of its file, a power cut does not lose them."""
+        """Flush all readings to the stream; once its file is synced, a power cut does not lose them."""
         if self._gzip is not None:
             self._gzip.flush()
         self._stream.flush()

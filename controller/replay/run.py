@@ -36,7 +36,8 @@ def build_setup(header: Header, ruleset: RuleSet, name: str, calls: Calls | None
     """Return a session's setup from a log's header.
 
     `name` is the log's, for messages; `calls` overrides the header's setting of who makes the calls. Raises
-    LogError if the header lacks the geometry that the rule set's game needs, or has a different one.
+    LogError if the header's geometry is not exactly the one that the rule set's game needs, or if its wheel
+    is impossible.
     """
     needed = game_of(ruleset.game).geometry
     given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]
@@ -95,7 +96,7 @@ def _first_late(effects: Sequence[Effect], batch: Sequence[AnyReading], lines: S
         return None
     seen = late.reading
     line = next((f"line {n}, " for reading, n in zip(batch, lines, strict=True) if reading is seen), "")
-    return f"{line}{kind_of(seen)} of {seen.dev}, whose time is off by {late.behind_us / 1_000_000:.3f} s"
+    return f"{line}{kind_of(seen)} from {seen.dev}, whose time is off by {late.behind_us / 1_000_000:.3f} s"
 
 
 EXPECTED = ".expected.jsonl"
@@ -112,7 +113,10 @@ class Case:
 
 
 def find_cases(folder: Path) -> list[Case]:
-    """Return every `NAME.jsonl` or `NAME.jsonl.gz` with its `NAME.expected.jsonl`, sorted by name."""
+    """Return every `NAME.jsonl` or `NAME.jsonl.gz` with the path of its expected outcomes, sorted by name.
+
+    That path is `NAME.expected.jsonl`; the file may be missing.
+    """
     return sorted(_cases(folder), key=lambda case: (case.name, case.log))
 
 
@@ -149,7 +153,7 @@ def as_json(outcome: Outcome) -> Json:
 
 
 def read_expected(path: str) -> list[Json]:
-    """Read expected outcomes, one JSON object a line; raises LogError with the line that is wrong."""
+    """Read expected outcomes, one JSON object per line; raises LogError, with the number of a bad line."""
     with open_input(path, "a file of expected outcomes") as stream:
         text = _text(path, stream)
     return [_expected(path, n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -158,8 +162,8 @@ def read_expected(path: str) -> list[Json]:
 def compare(outcomes: Sequence[Json], expected: Sequence[Json]) -> Difference | None:
     """Return the first difference, or None if the outcomes match.
 
-    Only the types of outcomes that `expected` contains are compared, in order. Of each object only the
-    expected keys are compared, at any depth; lists must have the same length.
+    Only the types of outcomes that `expected` contains are compared, in order, and only the expected keys of
+    each object, at any depth; lists must have the same length.
     """
     types = {outcome["type"] for outcome in expected}
     compared = [outcome for outcome in outcomes if outcome["type"] in types]
@@ -214,7 +218,8 @@ def _expected(path: str, number: int, line: bytes) -> Json:
         found = byte_order_mark(line) or f"no JSON object ({printable(line)})"
         raise LogError(path, found, _EXPECTED, _ADVICE, number) from error
     if not isinstance(outcome.get("type"), str):
-        raise LogError(path, "an object without `type`", _EXPECTED, _ADVICE, number)
+        found = "a `type` that is not text" if "type" in outcome else "an object without `type`"
+        raise LogError(path, found, _EXPECTED, _ADVICE, number)
     return outcome
 
 

@@ -25,7 +25,7 @@ from controller.settings.mistakes import dotted
 
 
 class LogError(Exception):
-    """A file that can't be used; the message says where, what was found, expected, and what to do."""
+    """A file that can't be used; the message says where, what was found, what was expected and what to do."""
 
     def __init__(self, file: str, found: str, expected: str, advice: str, line: int | None = None) -> None:
         place = file if line is None else f"{file}, line {line}"
@@ -134,7 +134,7 @@ STDIN = "-"
 
 
 def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
-    """Open a file, or standard input for `-`; raises LogError if there is nothing readable."""
+    """Open a file, or standard input for `-`; raises LogError if it can't be opened."""
     if path == STDIN:
         if sys.stdin is None:
             raise LogError(
@@ -147,7 +147,9 @@ def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
         raise LogError(path, "a directory", expected, "name a file in it") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise LogError(path, f"no readable file ({reason})", expected, "check the name") from error
+        raise LogError(
+            path, f"no readable file ({reason})", expected, "check the name and the permissions"
+        ) from error
 
 
 def input_name(path: str) -> str:
@@ -234,7 +236,7 @@ def decode_fields(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
         return _decode_object(line)
     except UnicodeDecodeError as error:
         raise LineError(
-            f"byte 0x{line[error.start]:02x} at {error.start}, not UTF-8", "UTF-8 text"
+            f"byte 0x{line[error.start]:02x} at position {error.start}, which is not UTF-8", "UTF-8 text"
         ) from error
     except msgspec.ValidationError as error:
         raise LineError(printable(line), expected) from error
@@ -295,7 +297,7 @@ def printable(value: bytes) -> str:
 
 def _read_kind(fields: dict[str, msgspec.Raw]) -> str:
     if "kind" not in fields:
-        raise LineError("a line without `kind`", "a reading's `kind`, such as die_at or ball_beam")
+        raise LineError("an object without `kind`", "a reading's `kind`, such as die_at or ball_beam")
     try:
         return msgspec.json.decode(fields["kind"], type=str)
     except UNDECODABLE as error:
@@ -320,8 +322,8 @@ class Capture:
     """A serial capture that is read once; only one block and one line are in memory.
 
     `lines` counts the lines read so far, `restarts` how often the recorder's clock went back, and `skipped`
-    the bad lines that a lenient reader skipped. `truncated` is set if the last line was cut off. Iterating it
-    raises LogError.
+    the bad lines that a lenient reader skipped. `truncated` is set if the last line was cut off. Iteration
+    raises LogError if the file is damaged or, unless the reader is lenient, if a line is bad.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:

@@ -60,7 +60,7 @@ class Slots:
         """The numbers of connections that were refused or ended by the server, by reason."""
 
     def take(self, connection: _Connection) -> bool:
-        """Admit a connection, ending another if needed; return False if all are being answered."""
+        """Admit a connection, ending another if needed; return False if all requests are in progress."""
         if len(self._connections) >= self._max_open:
             waiting = [known for known in self._connections if not known.busy]
             waiting = waiting or [known for known in self._connections if known.stuck]
@@ -120,7 +120,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def stuck(self) -> bool:
-        """Whether its answer waits for a client that does not read."""
+        """Whether an answer is waiting for a client that does not read it."""
         return bool(self.transport.get_write_buffer_size())
 
     def abort(self) -> None:
@@ -181,7 +181,7 @@ class Server(uvicorn.Server):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept connections at these sockets."""
+        """Start to accept connections on these sockets."""
         assert sockets is not None
         await self.lifespan.startup()
         self.servers = []
@@ -217,7 +217,7 @@ class Server(uvicorn.Server):
             try:
                 connection, _ = await loop.sock_accept(listener)
             except ConnectionAbortedError:
-                continue  # the client has disconnected, or the socket has answered it
+                continue  # the client has disconnected already
             except OSError:
                 self.slots.counts["could not be accepted"] += 1
                 await asyncio.sleep(ACCEPT_RETRY_S)

@@ -95,7 +95,7 @@ def read_advisories(path: Path) -> list[Advisory]:
 
 
 def affects(advisory: Advisory, name: str, version: str) -> bool | None:
-    """Return whether an advisory affects this release; None if that is not clear from it."""
+    """Return whether an advisory affects this release; None if the advisory does not make that clear."""
     affected = [
         _affects(one, version)
         for one in advisory.affected or ()
@@ -178,7 +178,7 @@ class Finding(NamedTuple):
         """Describe the finding in one line."""
         about = self.advisory.summary or (self.advisory.details or "").partition("\n")[0] or "no summary"
         names = ", ".join((self.advisory.id, *(self.advisory.aliases or ())))
-        may = "" if self.certain else "may be affected; the advisory does not name the affected releases: "
+        may = "" if self.certain else "may be affected (the advisory does not say which releases are): "
         return f"{self.lock}: {self.release}: {may}{names}: {about}"
 
 
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the audit; return 1 if there are findings, 2 if an export or lock file can't be read."""
     export_first = bool(arguments) and not arguments[0].endswith(".lock")
     if not export_first:
-        sys.stderr.write("audit: no export is given; use ADVISORIES=FILE with OSV advisories of PyPI\n")
+        sys.stderr.write("audit: found no export; use ADVISORIES=FILE with OSV advisories for PyPI\n")
         return BAD_INPUT
     try:
         advisories = read_advisories(Path(arguments[0]))

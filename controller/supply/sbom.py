@@ -132,7 +132,7 @@ def _ref(one: Pinned) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the bill of a lock file (first argument) to a file (second); return 2 if one of them fails."""
+    """Write the bill of a lock file (first argument) to a file (second); return 2 if that fails."""
     lock, target = (Path(word) for word in arguments)
     try:
         target.write_bytes(bill(read_lock(lock), metadata.version(PRODUCT)))

@@ -142,7 +142,7 @@ class TestReporting:
         path = write(tmp_path / "a.jsonl", HEADER, LOCK, early)
         assert main(["replay", str(path), "--explain"]) == 0
         printed = capsys.readouterr()
-        first = "the first: line 3, die_lost of cam, whose time is off by"
+        first = "the first: line 3, die_lost from cam, whose time is off by"
         assert f"1 reading arrived too late to count; {first}" in printed.err
         assert "ms too late, not used: 0.000005 s cam die_lost die=1" in printed.out
 

@@ -80,7 +80,7 @@ def test_a_deleted_file_is_distinguished_from_one_that_never_existed(folder: Fol
     assert not folder.delete(closed.sha256, NOW_S, by="ann", why="again")
     with pytest.raises(MissingError, match="deleted by ann: a guest asked"):
         folder.pictures(closed.sha256)
-    with pytest.raises(MissingError, match="never written, or deleted by hand"):
+    with pytest.raises(MissingError, match="never written, or deleted without a record"):
         folder.pictures(taken(2).sha256)
     with pytest.raises(MissingError, match="64 hexadecimal digits"):
         folder.pictures("../../etc/passwd")
@@ -92,7 +92,7 @@ def test_the_oldest_files_are_removed_when_all_take_too_much_space(folder: Folde
         folder.keep(closed, NOW_S + age)
     assert folder.prune(Limits(days=3650, max_mb=20), NOW_S + 9, by="retention") == 2
     assert [one.sha256 for one in folder.kept()] == [closed.sha256 for closed in files[2:]]
-    assert {one.why for one in folder.deleted()} == {"all files took more than 20 MB"}
+    assert {one.why for one in folder.deleted()} == {"all files exceeded 20 MB"}
 
 
 def test_old_files_are_removed_but_not_by_a_clock_that_may_be_wrong(folder: Folder) -> None:

@@ -93,6 +93,15 @@ def test_five_wrong_pins_lock_the_person_out_and_are_logged(door: Door) -> None:
     door.sessions.sign_in("pit 1", "bob", "2345")
 
 
+def test_a_lock_after_unknown_cards_names_only_the_wait_because_unlocking_a_person_does_not_end_it(
+    door: Door,
+) -> None:
+    for _ in range(MAX_TRIES):
+        locked = door.refused(None, "0049300118")
+    assert (locked.code, "wait 1 min" in locked.message) == ("locked_out", True)
+    assert "unlock" not in locked.message
+
+
 def test_the_lock_ends_after_its_time_or_when_a_person_unlocks(door: Door) -> None:
     for _ in range(MAX_TRIES):
         door.refused("ann", "9999")
@@ -234,7 +243,7 @@ def test_a_register_that_others_can_read_is_refused(tmp_path: Path) -> None:
         ("ann", ("dealer",), "123", None, "PIN: found 3 characters"),
         ("ann", ("dealer",), "12a4", None, "PIN: found characters other than digits"),
         ("<b>", ("dealer",), "1234", None, "name: found '<b>'"),
-        ("eve", ("dealer",), "1234", "0049300117", "card: it is registered to another person"),
+        ("eve", ("dealer",), "1234", "0049300117", "card: this card is registered to another person"),
     ],
 )
 def test_a_mistake_in_the_register_is_reported(

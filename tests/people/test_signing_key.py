@@ -92,9 +92,9 @@ def test_a_revoked_key_signs_nothing_and_no_start_makes_a_new_one(tmp_path: Path
     key = (tmp_path / KEY_FILE).read_bytes()
     keys.revoke("console", tmp_path / KEY_FILE, who="ann", reason="yearly")
     assert not believed(tmp_path, stolen)
-    with pytest.raises(ValueError, match=r"it was revoked: ann, yearly.*tablectl keys replace console"):
+    with pytest.raises(ValueError, match=r"ann revoked it: yearly.*tablectl keys replace console"):
         _ = held.key
-    with pytest.raises(ValueError, match="it was revoked: ann, yearly"):
+    with pytest.raises(ValueError, match="ann revoked it: yearly"):
         SigningKey(tmp_path)
     (tmp_path / KEY_FILE).write_bytes(key)
     (tmp_path / KEY_FILE).chmod(0o600)
@@ -137,5 +137,5 @@ def test_a_partial_line_of_its_history_is_dropped(tmp_path: Path) -> None:
     (tmp_path / HISTORY_FILE).write_bytes(b'{"kind":"console","old":"')
     SigningKey(tmp_path)
     (tmp_path / HISTORY_FILE).write_bytes(b"what?\n")
-    with pytest.raises(ValueError, match=r"history.jsonl: found .* in its last line"):
+    with pytest.raises(ValueError, match=r"history.jsonl: found an unreadable last line"):
         SigningKey(tmp_path)

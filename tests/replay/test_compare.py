@@ -111,7 +111,7 @@ class TestReadingExpectedOutcomes:
                 b'{"t": 1}\n',
                 r"e, line 1: found an object without `type`, expected an expected outcome such as",
             ),
-            (b'{"type": 7}\n', "e, line 1: found an object without `type`"),
+            (b'{"type": 7}\n', "e, line 1: found a `type` that is not text"),
             (b'{"type": "a", "data": {"total": 99, "total": 7}}\n', "e, line 1: found .*total.* twice"),
             (b'{"type": "\xff"}\n', r"e, line 1: found no JSON object \(.*xff"),
             (b"\x1f\x8b oops", "e: found damaged gzip data"),

@@ -156,7 +156,9 @@ class TestABadLine:
 
 
 def test_bytes_that_are_not_utf8_are_named_with_their_place() -> None:
-    with pytest.raises(BadLineError, match=r"line 2: found byte 0xff at 10, not UTF-8, expected UTF-8 text"):
+    with pytest.raises(
+        BadLineError, match=r"line 2: found byte 0xff at position 10, which is not UTF-8, expected UTF-8 text"
+    ):
         readings_of(text_of(DICE_HEADER) + b'{"dev": "x\xff", "t": 1, "kind": "ball_drop"}\n')
 
 
@@ -211,7 +213,7 @@ BAD_HEADERS = {
         "-1 as `dice_table.length_mm` of the header, expected a number of millimetres greater than 0",
     ),
     "a wheel that is a list": (text_of({**DICE_HEADER, "wheel": [1]}), "[1] as `wheel` of the header"),
-    "not text": (b"\x80\x81\n", "line 1: found byte 0x80 at 0, not UTF-8"),
+    "not text": (b"\x80\x81\n", "line 1: found byte 0x80 at position 0, which is not UTF-8"),
     "a number that is text": (
         text_of({**DICE_HEADER, "dice_table": {"length_mm": "3.6 m", "width_mm": 1100, "die_mm": 19}}),
         'found "3.6 m" as `dice_table.length_mm` of the header, expected a number of millimetres',
