@@ -13,7 +13,7 @@ from controller.model.outcomes import Data, Outcome, TableEvent, outcome_id
 from controller.model.readings import Input, Reading
 from controller.model.verdicts import Notice, Reason
 
-CAUSES = {
+EQUIPMENT_TO_INSPECT = {
     "ball_out": "ball",
     "foreign_object": "wheel",
     "wrong_count": "shoe",
@@ -39,13 +39,13 @@ class Inspections:
         """Restore the pending inspections of a recorded state."""
         self._waiting = list(waiting)
 
-    def require_after(self, reasons: Iterable[Reason], *, plays_with: str) -> None:
+    def require_after(self, reasons: Iterable[Reason], *, game_equipment: str) -> None:
         """Add the inspections that a void for these reasons requires.
 
-        After cheating, `plays_with` is inspected: the game's own equipment.
+        After cheating, `game_equipment` is inspected: the dice, the wheel or the shoe.
         """
         for reason in reasons:
-            what = plays_with if reason.code == "cheating" else CAUSES.get(reason.code)
+            what = game_equipment if reason.code == "cheating" else EQUIPMENT_TO_INSPECT.get(reason.code)
             if what is not None and what not in self._waiting:
                 self._waiting.append(what)
 
@@ -56,11 +56,12 @@ class Inspections:
         )
 
     def confirm(self, entered: Input) -> None:
-        """Handle the input that equipment was inspected; raises InputRefused if no inspection was pending."""
+        """Handle the input that equipment was inspected; raises InputRefused unless that was pending."""
         if entered.what not in self._waiting:
             pending = ", ".join(self._waiting) or "none"
             raise InputRefused(
-                "nothing_to_inspect", f"no inspection of {entered.what!r} is pending (pending: {pending})"
+                "nothing_to_inspect",
+                f"inspected: found {entered.what!r}, expected a pending inspection ({pending})",
             )
         self._waiting.remove(entered.what)
 

@@ -71,7 +71,7 @@ class Attempts(Generic[Value, V]):
         self.began_us = 0
         """When the current or the last attempt began."""
         self.over_us = 0
-        """When an attempt was last called or declared void, or its call corrected."""
+        """When an attempt was last called, void or corrected."""
         self.before: object = None
         """The game's state before the current or the last attempt was decided."""
         self._since: list[Input] = []
@@ -111,7 +111,8 @@ class Attempts(Generic[Value, V]):
         self._doubt = ""
         if t <= self._ruled_us:
             self._doubt = (
-                f"it had begun when a ruling was entered that was applied to the {self.terms.attempt} before"
+                "it had already begun when a ruling was entered that was applied to the previous"
+                f" {self.terms.attempt}"
             )
         self._objection = None
         self.began_us = t
@@ -159,7 +160,7 @@ class Attempts(Generic[Value, V]):
             self._doubt = self._doubt or seen
 
     def object_to(self, objection: Reason) -> None:
-        """Send the attempt in progress to review for this reason if it would count."""
+        """Send the attempt in progress to review for this reason if it would otherwise count."""
         self._objection = objection
 
     def note_late(self, seen: str) -> None:
@@ -225,7 +226,7 @@ class Attempts(Generic[Value, V]):
         self._answer("settled")
 
     def settle_at_opening(self) -> None:
-        """Settle the last attempt, if called, because the table opens: no ruling can change it any more."""
+        """Settle the last attempt, if called or void, because the table opens, so no ruling can change it."""
         if self.machine.allows(self.terms.settle):
             self.machine.fire(self.terms.settle)
 
@@ -498,7 +499,7 @@ class Attempts(Generic[Value, V]):
         self._since.clear()
 
     def ruled(self, entered: Input) -> None:
-        """Record when a ruling without a number took effect, to recognize an attempt begun by then."""
+        """Record when a ruling without a number took effect, to detect an attempt that had begun by then."""
         if entered.what is None:
             self._ruled_us = entered.t
 

@@ -26,7 +26,8 @@ class Arrow:
 class MachineTable:
     """One machine as data: its states and triggers with their descriptions, its arrows and its refusals.
 
-    Tables compare by identity. ValueError is raised if a cell is neither an arrow nor a refusal, or is both.
+    Tables compare by identity. ValueError is raised if a cell is neither an arrow nor a refusal, or is both,
+    and for an unknown state or trigger.
     """
 
     name: str
@@ -85,7 +86,7 @@ Moved = Callable[..., None]
 
 
 class FlatMachine:
-    """A running machine: the model in which the library keeps the state of its table's machine."""
+    """A running machine: the model whose state the library sets by the machine's table."""
 
     def __init__(self, table: MachineTable, state: str | None = None, moved: Moved | None = None) -> None:
         """Start in `state` (by default the table's initial one); `moved` is called for each transition."""

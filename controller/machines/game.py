@@ -49,7 +49,7 @@ class GameMachine(Protocol):
     def reject_late(self, reading: AnyReading) -> bool:
         """Handle a late reading from when the table was not in play.
 
-        Return whether it may have begun an attempt, in a game in which that takes more than one reading.
+        Return whether it may have begun an attempt, in a game whose attempts begin with several readings.
         """
 
     def enter(self, entered: Input) -> bool:
@@ -71,7 +71,7 @@ class GameMachine(Protocol):
         """Handle a timer that is due at t."""
 
     def reset(self, t: int) -> None:
-        """Start a new round at t, because the table opens; bets that are closed open too."""
+        """Start a new round at t, because the table opens; closed betting opens too."""
 
     def memory(self) -> Mapping[str, object]:
         """Return the game's state between attempts, keyed by the fields of State."""
@@ -112,7 +112,7 @@ class AttemptsOfGame(Protocol):
 
 
 class PlaysAttempts(ABC):
-    """The part of a machine that follows from its attempts; a game overrides whatever differs."""
+    """The parts of a machine that its attempts determine; a game overrides those that differ."""
 
     @property
     @abstractmethod

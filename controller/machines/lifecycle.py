@@ -91,7 +91,7 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
         states={
             "waiting": "no attempt is in progress and none can be ruled on",
             in_progress: f"the {terms.attempt} is in progress and not decided",
-            "held": "decided and about to be called, so that a person can still stop it",
+            "held": "decided; the call is held for a moment so that a person can stop it",
             "proposed": "decided; a person must confirm the proposal",
             "review": "the readings do not decide it; a person must rule",
             "called": "called; open to a ruling until it is settled",
@@ -105,7 +105,7 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
             terms.begin: f"a {terms.attempt} begins",
             "judged_valid": "the judge finds it valid; the call is held",
             "judged_proposal": "the judge's verdict awaits a person's confirmation",
-            "judged_void": "the judge finds certain cause to void it",
+            "judged_void": "the judge finds conclusive grounds to void it",
             "judged_review": "the judge can't decide it",
             "moved": "something that was at rest moves again during the hold",
             "hold_over": "the hold ends",
@@ -113,8 +113,8 @@ def life_cycle(terms: AttemptTerms) -> MachineTable:
             terms.set_result: "a person enters the result",
             "accept": "a person accepts the proposed result",
             f"accept_{no_result}": f"a person accepts the proposed {no_result}",
-            terms.settle: "everything it decided is paid",
-            "power_lost": "the recording ends in the middle of it",
+            terms.settle: f"all wagers that the {terms.attempt} decided are paid",
+            "power_lost": f"the recording ends during the {terms.attempt}",
             **_if_cleared(terms, {terms.clear or "": "the dice are collected"}),
         },
         arrows=(
@@ -193,7 +193,7 @@ def _refusals(terms: AttemptTerms) -> dict[tuple[str, str], str]:
 
 
 class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A roll, spin or deal that was called or declared void and is not settled.
+    """A roll, spin or deal that was called or found void and is not settled.
 
     `state` is its state in the life cycle. `outcome` is the id of the outcome that a correction replaces.
     `since` are the inputs made after it. The key with the game's name holds the game's state before it. A
@@ -259,7 +259,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
 
     @property
     def last_entry(self) -> Input | None:
-        """The last input on which the value seen depends; None if it comes from sensors alone."""
+        """The last input on which the value seen depends; None if the value comes from sensors alone."""
 
     def decided(self, decided: Decided) -> None:
         """Handle the decision: stop the timers that would have forced it."""

@@ -23,7 +23,7 @@ LOCKING_SWITCHES = frozenset({"door", "tamper"})
 
 
 class SetupError(Exception):
-    """The setup lacks something that its game needs. The message says what, and where to set it."""
+    """The setup lacks something that its game needs, or its state is invalid. The message says what to do."""
 
 
 class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -48,7 +48,7 @@ class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     plays_from_us: Count = 0
     """When play began; 0 if that was before the first recording."""
     did_not_play: str = ""
-    """Why the table was not in play before that, as the code of a refusal."""
+    """Why the table was not in play before `plays_from_us`, as the code of a refusal."""
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -18,8 +18,11 @@ OPENING_TRANSITIONS = MachineTable(
 LOCK_TABLE = MachineTable(
     name="lock",
     initial="unlocked",
-    states={"unlocked": "play continues", "locked": "no new attempt counts until a person unlocks it"},
-    triggers={"lock": "a person, a switch or a fault locks the table", "unlock": "a person unlocks it"},
+    states={"unlocked": "play continues", "locked": "no new attempt counts until a person unlocks the table"},
+    triggers={
+        "lock": "a person, a switch or a fault locks the table",
+        "unlock": "a person unlocks the table",
+    },
     arrows=(Arrow("lock", ("unlocked",), "locked"), Arrow("unlock", ("locked",), "unlocked")),
     refusals={("locked", "lock"): "already_locked", ("unlocked", "unlock"): "not_locked"},
 )

@@ -35,11 +35,11 @@ from controller.rules.dice.scene import THROWN_MM_PER_S
 Dice = tuple[int, int]
 
 AT_REST_WITHIN_MM = 10.0
-"""A die is at its resting place while its track stays this close to it: five times the track's noise."""
+"""A die is at rest while its track stays this close to its resting place: five times the track's noise."""
 OTHER_DIE_US = 1_000_000
 """A release within this time after a rejected one belongs to the other die of the same throw."""
 THROWN_POINTS = 4
-"""Consecutive points at throwing speed that prove a throw without a release."""
+"""Consecutive track points at throwing speed that prove a throw whose release was not reported."""
 
 FLYING_UNTIL_US = 300_000
 """Dice that have had no track point for this long are not in flight, so a person may enter their faces."""
@@ -123,7 +123,7 @@ class Throws:
         self.attempts.cleared = False
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count: its throw may go to review without it."""
+        """Handle a reading that came too late to count: its throw may have to go to review."""
         attempts = self.attempts
         if not isinstance(reading, THROW_READINGS):
             return

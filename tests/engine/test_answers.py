@@ -176,7 +176,7 @@ class TestAtOnce:
             "roll.review",
         ]
         review = next(outcome.data for outcome in outcomes if isinstance(outcome.data, RollReview))
-        assert "it had begun when a ruling was entered" in review.reasons[0].seen
+        assert "it had already begun when a ruling was entered" in review.reasons[0].seen
 
     def test_an_input_never_overtakes_a_release_that_has_arrived(self) -> None:
         answered = Answered()

@@ -13,7 +13,8 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Craps:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.craps is None:
         raise SetupError(
-            f"rule set {rules.name} is for craps, but the header has no dice_table; add its dimensions"
+            f"rule set {rules.name} is for craps, but the header has no dice_table; add the table's"
+            " dimensions"
         )
     phase = "run_out" if state.run_out else "point" if state.point else "come_out"
     return Craps(

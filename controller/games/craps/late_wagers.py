@@ -1,7 +1,7 @@
 """Wagers made with the dice out: those lodged during a throw, and who has confirmed them (C34-MK-1b).
 
-They do not affect the throw. The settlement engine decides from the table's signed statement whether such a
-wager is valid.
+Such wagers do not affect the throw. The settlement engine decides from the table's signed statement whether
+one is valid.
 """
 
 from controller.machines.flat import InputRefused
@@ -29,10 +29,12 @@ class LateWagers:
         """Record a person's confirmation of a wager and return the answer. Raises InputRefused."""
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:
-            pending = ", ".join(self._confirmed) or "none"
-            raise InputRefused(
-                "no_late_wager", f"no such wager is pending in this throw (pending: {pending})"
+            lodged = ", ".join(self._confirmed) or "none"
+            found = "no id" if entered.what is None else repr(entered.what)
+            message = (
+                f"confirm_late: found {found}, expected a wager lodged in this throw ({lodged}); check the id"
             )
+            raise InputRefused("no_late_wager", message)
         if not in_motion:
             raise InputRefused("dice_at_rest")
         person = entered.who or entered.dev

@@ -40,18 +40,18 @@ CRAPS_TABLE = MachineTable(
     initial="come_out",
     states={
         "come_out": "no point is on; the next roll is a come-out roll",
-        "point": "a point is on and must repeat before a 7",
-        "run_out": "a shooter without a line bet throws to decide the Come bets; no point is set",
+        "point": "a point is on; it must be rolled again before a 7",
+        "run_out": "a shooter without a line bet decides only Come and Don't Come bets; no point is set",
     },
     triggers={
         "natural": "7 or 11 on a come-out roll",
         "craps": "2, 3 or 12 on a come-out roll",
         "point_set": "4, 5, 6, 8, 9 or 10 on a come-out roll",
-        "point_made": "the point repeats",
+        "point_made": "the point is rolled again",
         "seven_out": "7 with a point on",
         "no_decision": "any other total",
         "run_out": "the boxperson begins a run-out",
-        "run_out_over": "a 7, a new shooter or the boxperson ends it",
+        "run_out_over": "a 7, a new shooter or the boxperson ends the run-out",
     },
     arrows=(
         Arrow("natural", ("come_out",), "come_out"),
@@ -216,7 +216,7 @@ class Craps(PlaysThrows):
 
     def reset(self, t: int) -> None:
         """Start with a come-out when the table opens (C34-DEF-2)."""
-        # Bets are closed only during a throw, and the table can't be closed then, so no bets need reopening.
+        # Bets are closed only during a throw, when the table can't be closed: nothing needs to be reopened.
         del t
         self.restore(CrapsState())
         self.attempts.settle_at_opening()
@@ -299,7 +299,7 @@ class Craps(PlaysThrows):
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Count a No Roll, after which the same shooter throws again, and return its data."""
-        self._agenda.inspections.require_after(result.reasons, plays_with="dice")
+        self._agenda.inspections.require_after(result.reasons, game_equipment="dice")
         count = self._state.invalid_rolls + 1
         self._state = replace(self._state, invalid_rolls=count)
         notices = result.notices
@@ -322,7 +322,7 @@ class Craps(PlaysThrows):
         )
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone, reapply the inputs since, and return its data."""
+        """Apply a roll in place of the one just undone and the inputs made since; return the roll's data."""
         corrected = self._corrected(result, corrects, ruling)
         for entered in since:
             self._reapply(entered)
@@ -358,7 +358,7 @@ class Craps(PlaysThrows):
         )
 
     def follow_up(self, t: int) -> None:
-        """Publish a pass of the dice, if there is one, and that bets are open again."""
+        """Publish that the dice have passed and that bets are open again, where that is the case."""
         self._publish_shooter(t)
         self._show_puck(t)
         if not self._bets_open:
@@ -393,7 +393,7 @@ class Craps(PlaysThrows):
         self._published_shooter = _ANOTHER
 
     def _check_between_throws(self, entered: Input) -> None:
-        """Raise InputRefused if an input between two throws has no effect or is not offered."""
+        """Raise InputRefused if an input between throws lacks its seat, is not offered, or has no effect."""
         if entered.name == "new_shooter" and entered.seat is None:
             raise InputRefused("bad_argument", "new_shooter needs the shooter's seat; enter it again")
         if entered.name == "run_out" and not self._rules.run_out:
@@ -445,7 +445,7 @@ class Craps(PlaysThrows):
 
 
 _ANOTHER = "another shooter"
-"""Stands for an outdated published shooter, so that the next one is published in any case."""
+"""Replaces an outdated published shooter, so that the next one is published even if the seat is the same."""
 _BETWEEN_THROWS = frozenset({"new_shooter", "pass_dice", "run_out"})
 
 

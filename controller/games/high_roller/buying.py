@@ -23,7 +23,7 @@ def rank_entered(card: str | int | None, what: str) -> int:
 
 
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
-    """Return the state with this seat at the table, and its name; raises InputRefused if none is named."""
+    """Return the state with this seat at the table, and the seat's name; raises InputRefused for None."""
     if seat is None or not str(seat):
         raise InputRefused("bad_argument", f"{what} needs a seat; enter it again")
     name = str(seat)
@@ -38,7 +38,7 @@ def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRoller
     state, name = seated(state, seat, "draw_button")
     if state.redraw:
         if name not in state.redraw:
-            raise InputRefused("has_drawn", f"only {', '.join(state.redraw)} draw again for the button")
+            raise InputRefused("has_drawn", f"only seats {', '.join(state.redraw)} draw again for the button")
         if name not in state.draws:
             return state.replace(draws={**state.draws, name: rank})
     elif name not in state.draws:
@@ -58,7 +58,8 @@ def place_button(state: HighRollerState, rules: HighRollerRules) -> HighRollerSt
         raise InputRefused("no_button")
     tied = _still_to_draw(state) or _best(state, rules)
     if len(tied) > 1 or _still_to_draw(state):
-        raise InputRefused("button_tied", f"{' and '.join(tied)} drew equal cards; draw again for the button")
+        seats = " and ".join(f"seat {name}" for name in tied)
+        raise InputRefused("button_tied", f"there is a tie for the button; {seats} must draw again")
     return state.replace(stage="buy_in", button=tied[0], draws={}, redraw=())
 
 
@@ -72,7 +73,7 @@ def _still_to_draw(state: HighRollerState) -> tuple[str, ...]:
 
 
 def is_re_buy(state: HighRollerState, name: str) -> bool:
-    """Return whether a purchase by this player belongs to the re-buy, because the buy-in has passed."""
+    """Return whether a purchase by this player is a re-buy: the buy-in is over or has passed the seat."""
     if state.stage == "re_buy":
         return True
     order = state.clockwise
@@ -81,7 +82,7 @@ def is_re_buy(state: HighRollerState, name: str) -> bool:
 
 
 def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules) -> HighRollerState:
-    """Sell a player cards in the buy-in, the button first and then clockwise (H-BTN-2); 0 is a pass."""
+    """Sell a player cards in the buy-in, the button first and then clockwise (H-BTN-2); 0 cards is a pass."""
     state, name = seated(state, seat, "buy")
     order = state.clockwise
     if state.asked is None and name != state.button:
@@ -107,11 +108,13 @@ def buy_again(
 
 def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules) -> HighRollerState:
     if count < 0:
-        raise InputRefused("bad_argument", f"buy needs a number of cards, 0 to pass; found {count}")
+        raise InputRefused(
+            "bad_argument", f"buy: found {count} cards, expected 1 or more, or 0 to pass; enter it again"
+        )
     held = len(state.cards.get(name, ())) + state.owed.get(name, 0)
     if held + count > rules.cards_per_player:
         left = rules.cards_per_player - held
-        raise InputRefused("over_limit", f"seat {name} may buy at most {left} more this game (H-CAP-1)")
+        raise InputRefused("over_limit", f"seat {name} may buy at most {left} more cards this game (H-CAP-1)")
     if state.sold + count > rules.decks * CARDS_PER_DECK:
         left = rules.decks * CARDS_PER_DECK - state.sold
         raise InputRefused("sold_out", f"only {left} cards are left in {rules.decks} decks (!H-8)")
@@ -126,7 +129,7 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
 def pitch(
     state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules
 ) -> tuple[HighRollerState, str]:
-    """Pitch a card to the named player, or to the first one clockwise who is owed one (H-DEAL-1).
+    """Pitch a card to the named player, or to the first player clockwise who is owed a card (H-DEAL-1).
 
     Return the state and the player's name; raises InputRefused.
     """
@@ -141,21 +144,21 @@ def pitch(
     return state.replace(owed=owed, cards=cards, missed=state.missed if owed else 0), name
 
 
-def require_order(state: HighRollerState, card: Card) -> None:
-    """Raise InputRefused if it is not known who gets this card, because an earlier card was missed."""
+def require_known_player(state: HighRollerState, card: Card) -> None:
+    """Raise InputRefused if this card's player is unknown because an earlier card was missed."""
     if card.to is None and state.missed and len(state.owed) > 1:
         raise InputRefused(
             "order_broken", "an earlier card was missed: enter both cards with set_card, each with its seat"
         )
 
 
-def missed(state: HighRollerState, cards: int = 1) -> HighRollerState:
-    """Record cards that left the shoe unseen. It is then not known which player gets the next one."""
+def miss_cards(state: HighRollerState, cards: int = 1) -> HighRollerState:
+    """Record cards that left the shoe unseen, after which the next card's player may be unknown."""
     owed = sum(state.owed.values())
     return state.replace(missed=min(state.missed + cards, owed)) if owed else state
 
 
-def entered(state: HighRollerState) -> HighRollerState:
+def enter_missed_card(state: HighRollerState) -> HighRollerState:
     """Record that a person has entered one of the missed cards."""
     return state.replace(missed=max(0, state.missed - 1))
 
@@ -176,7 +179,7 @@ def pitched(
 
 
 def _require_left_in_decks(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
-    """Raise InputRefused if all cards of this rank have been dealt, so that one was misread (H-EQ-1)."""
+    """Raise InputRefused if all cards of this rank have already been dealt: one was misread (H-EQ-1)."""
     maximum = rules.decks * CARDS_PER_RANK
     if sum(held.count(rank) for held in state.cards.values()) >= maximum:
         dealt = f"all {maximum} cards that match {rank} in {rules.decks} decks have been dealt (H-EQ-1)"
@@ -198,16 +201,21 @@ def replace_card(
 
 
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
-    """Return what a game pays into the Bonus Pot: the amount entered, or else the configured one (!H-6)."""
+    """Return what a game pays into the Bonus Pot: the amount entered, or else the configured one (!H-6).
+
+    Raises InputRefused if the amount is out of range.
+    """
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:
         maximum = rules.bonus_most_cents
-        raise InputRefused("bad_argument", f"found {take} cents for the Bonus Pot, expected 0 to {maximum}")
+        raise InputRefused(
+            "bad_argument", f"found {take} cents for the Bonus Pot, expected 0 to {maximum}; enter it again"
+        )
     return take
 
 
 def require_ready(state: HighRollerState) -> None:
-    """Raise InputRefused unless the dice may be thrown: two or more players have their cards (H-START-1)."""
+    """In the buying, raise InputRefused unless two or more players have all their cards (H-START-1)."""
     if state.stage not in BUYING:
         return
     if state.owed:
@@ -230,7 +238,7 @@ def no_roll_due(state: HighRollerState) -> InputRefused | None:
 
 
 def leave(state: HighRollerState, name: str) -> HighRollerState:
-    """Record that a player leaves; the player's cards stay in the game (!H-19)."""
+    """Record that a player leaves; the player's cards stay in the game (!H-19). Raises InputRefused."""
     if name not in state.names or name in state.gone:
         raise InputRefused(
             "bad_argument", f"leave: found seat {name}, expected the seat of a player at the table"
@@ -281,15 +289,15 @@ def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
 
 def _owed_to(state: HighRollerState) -> str:
     owed = ", ".join(f"{count} to seat {name}" for name, count in state.owed.items())
-    return f"cards that were bought have not been pitched yet: {owed}"
+    return f"cards that were bought have not been pitched yet ({owed}); pitch or enter them first"
 
 
 def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
     """Record that 15 minutes of the hours of operation are left (H-CLOSE-1), or that the hours have ended.
 
-    The hours have ended if this is entered again, or with `count`: the number of players left. Without
-    `count`, the players at the table are counted. With fewer than two players there is no final game for the
-    Bonus Pot (H-CLOSE-2). Raises InputRefused.
+    The first entry without `count` announces the last 15 minutes; any other entry means that the hours have
+    ended. `count` is the number of players left; without it, the players at the table are counted. With fewer
+    than two players there is no final game for the Bonus Pot (H-CLOSE-2). Raises InputRefused.
     """
     if state.over:
         raise InputRefused("final_game_over")

@@ -3,7 +3,7 @@
 import msgspec
 
 from controller.games.game import Game
-from controller.games.high_roller.buying import missed
+from controller.games.high_roller.buying import miss_cards
 from controller.games.high_roller.machine import HighRoller
 from controller.games.high_roller.table import (
     HIGH_ROLLER_TABLE,
@@ -21,7 +21,8 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.high_roller is None:
         raise SetupError(
-            f"rule set {rules.name} is for High Roller, but the header has no dice_table; add its dimensions"
+            f"rule set {rules.name} is for High Roller, but the header has no dice_table; add the table's"
+            " dimensions"
         )
     return HighRoller(
         rules.throw,
@@ -39,11 +40,11 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
 
 
 def _after_stop(state: State) -> State:
-    """Count the owed cards as missed, because they may have been pitched while the controller was stopped."""
+    """Count as missed the cards owed, because they may have been pitched while the controller was stopped."""
     game = read_memory(state.high_roller, as_high_roller_state)
     if game is None or not game.owed:
         return state
-    return msgspec.structs.replace(state, high_roller=to_json_values(missed(game, game.sold)))
+    return msgspec.structs.replace(state, high_roller=to_json_values(miss_cards(game, game.sold)))
 
 
 def _bets_stay_closed(state: State) -> bool:

@@ -114,7 +114,7 @@ class HighRoller(PlaysThrows):
             self._handle_card(reading)
             return
         if isinstance(reading, DeviceDown) and "card" in self._health.sources.get(reading.dev, ()):
-            self._state = buying.missed(self._state, self._state.sold)
+            self._state = buying.miss_cards(self._state, self._state.sold)
         if self.open_attempt or (refusal := buying.no_roll_due(self._state)) is None:
             self.throws.receive(reading)
         elif isinstance(reading, DieReleased):
@@ -138,7 +138,7 @@ class HighRoller(PlaysThrows):
         if not isinstance(reading, Card):
             self.throws.reject_attempt(reading)
         elif reading.to is None:
-            self._state = buying.missed(self._state)
+            self._state = buying.miss_cards(self._state)
 
     def enter(self, entered: Input) -> bool:
         """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
@@ -195,7 +195,7 @@ class HighRoller(PlaysThrows):
             yield "closing"
 
     def reset(self, t: int) -> None:
-        """Start with the draw for the button when the table opens; keep the Bonus Pot and a running game."""
+        """Start with the draw for the button when the table opens; keep the Bonus Pot and an open game."""
         del t
         state = self._state
         if not state.sold or state.stage == "won":
@@ -232,7 +232,7 @@ class HighRoller(PlaysThrows):
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Return the data of an illegal roll, after which the same player rolls again (H-LEGAL-4)."""
-        self._agenda.inspections.require_after(result.reasons, plays_with="dice")
+        self._agenda.inspections.require_after(result.reasons, game_equipment="dice")
         return illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:
@@ -240,7 +240,7 @@ class HighRoller(PlaysThrows):
         return under_review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone, reapply the inputs since, and return its data."""
+        """Apply a roll in place of the one just undone and the inputs made since; return the roll's data."""
         before = self._state
         call = None if result.value is None else self._apply_total(sum(result.value)).call
         for entered in since:
@@ -250,7 +250,7 @@ class HighRoller(PlaysThrows):
         return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
-        """Publish who is eliminated and who has won, and that buying opens."""
+        """Publish who is eliminated, who has won or that the game is void, and whether buying opens."""
         following, self._following = self._following, ()
         for kind, data in following:
             self._agenda.publish(kind, t, data)
@@ -367,7 +367,7 @@ class HighRoller(PlaysThrows):
             return
         try:
             rank = buying.rank_entered(card.rank, "a shoe for this game")
-            buying.require_order(self._state, card)
+            buying.require_known_player(self._state, card)
             self._place_card(card, card.to, rank)
         except InputRefused as refused:
             self._miss(card, refused)
@@ -375,13 +375,13 @@ class HighRoller(PlaysThrows):
     def _miss(self, card: Card, refused: InputRefused) -> None:
         self._agenda.refuse_reading(card, refused.code, refused.message)
         if card.to is None:
-            self._state = buying.missed(self._state)
+            self._state = buying.miss_cards(self._state)
 
     def _set_card(self, entered: Input) -> None:
         rank = buying.rank_entered(entered.card, "set_card")
         if entered.what is None:
             self._place_card(entered, entered.seat, rank)
-            self._state = buying.entered(self._state)
+            self._state = buying.enter_missed_card(self._state)
             return
         replaced = buying.rank_entered(entered.what, "set_card")
         self._state = buying.replace_card(self._state, entered.seat, rank, replaced, self._rules)
@@ -418,7 +418,7 @@ class HighRoller(PlaysThrows):
         self._open_bets(t, "result")
 
     def _settle_last(self) -> None:
-        """Settle the last roll: play continues from its result, which makes it final."""
+        """Settle the last roll: play continues from its result, which makes the result final."""
         if self.attempts.machine.allows("settled"):
             self.attempts.machine.fire("settled")
 

@@ -31,7 +31,7 @@ Publication = tuple[str, Data]
 
 
 class RollEffect(NamedTuple):
-    """The effect of a roll, or of a skipped one: its trigger, the new state, and the outcomes to publish."""
+    """The effect of a roll or a skipped roll: its call and trigger, the new state, the outcomes to send."""
 
     call: HighRollerCall
     trigger: str
@@ -40,7 +40,7 @@ class RollEffect(NamedTuple):
 
 
 def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
-    """Return the state after buying: the button throws, or the next player with cards (!H-16)."""
+    """Return the state after buying: the button throws or, by another policy, the next holder (!H-16)."""
     thrower = state.holders[0] if build_policy(rules).button_needs_cards else None
     return state.replace(stage="elimination", bonus_take=bonus_take, thrower=thrower)
 

@@ -25,7 +25,7 @@ HIGH_ROLLER_TABLE = MachineTable(
     triggers={
         "draw_button": "a player's card for the button",
         "button_placed": "the player with the highest card has the button",
-        "buy": "a player buys cards, or passes with none",
+        "buy": "a player buys cards, or passes",
         "re_buy": "a player buys one more card",
         "start_roll": "buying is over",
         "no_match": "nobody has a card that matches the total; the same player throws again",
@@ -91,9 +91,9 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     `seats` are the seats at the table, clockwise; all other fields name a seat as text. `draws` are the cards
     drawn for the button, and `redraw` the players with equal cards, who draw again. `cards` are the totals
-    that each player's cards match, and `owed` the number of cards that each player has bought but that are
-    not pitched yet. `asked` is the last player who bought or passed in the buy-in. `gone` are the players who
-    have left but have cards in the game.
+    that each player's cards match, and `owed` the number of cards that each player has bought but not yet
+    received. `asked` is the last player who bought or passed in the buy-in. `gone` are the players who have
+    left but keep their seats until the next game.
     """
 
     stage: str = "button_draw"

@@ -14,7 +14,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> Roulette:
     rules, state = setup.ruleset, setup.state
     if setup.wheel is None or rules.spin is None:
         raise SetupError(
-            f"rule set {rules.name} is for roulette, but the header has no wheel; add its geometry"
+            f"rule set {rules.name} is for roulette, but the header has no wheel; add the wheel's geometry"
         )
     return Roulette(
         rules.spin,

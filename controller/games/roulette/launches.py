@@ -7,7 +7,7 @@ from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, D
 from controller.rules.wheel import SURELY_SEEN_US, SpinWatch
 
 SURE_TURNS = 2.0
-"""The pulses of a hand and of the ball together can look like one turn, but not like this many."""
+"""Pulses of a hand and of the ball together can look like one turn, but not like this many turns."""
 NO_BALL_US = 6_000_000
 """A pulse that is not followed by a complete turn within this time came from a hand or a cloth."""
 
@@ -19,26 +19,26 @@ class Launches:
         """Use `new_watch`, which returns a watch for a spin whose first pulse is at the given time."""
         self._new_watch = new_watch
         self._candidate: SpinWatch | None = None
-        self._running_out: RunningOut | None = None
+        self._old_ball: OldBall | None = None
         self._last_pulse_us = 0
         self._pulse_dev = ""
         self._refused_us = 0
         self._late: list[BallBeam] = []
-        """Late pulses from when the table was not in play; the next pulse may come from the same ball."""
+        """Late pulses from before the table was in play; the next pulse may come from the same ball."""
         self.first_pulse_us = 0
         """The time of the latest launch's first pulse."""
         self.rejected_us = 0
-        """The last pulse of the last ball that was launched while the table was not in play."""
+        """The time of the last pulse of the last ball that was launched while the table was not in play."""
 
     @property
-    def at_rest(self) -> bool:
-        """Whether no ball has been seen since the last spin was decided."""
-        return self._candidate is None and self._running_out is None
+    def idle(self) -> bool:
+        """Whether no pulse may belong to a launch, and no void or rejected spin's ball still runs."""
+        return self._candidate is None and self._old_ball is None
 
     @property
     def old_ball_runs(self) -> bool:
-        """Whether a void spin's ball still runs in the track."""
-        return self._running_out is not None
+        """Whether the ball of a void or rejected spin still runs in the track."""
+        return self._old_ball is not None
 
     @property
     def pending(self) -> bool:
@@ -57,34 +57,34 @@ class Launches:
         launched = self.receive(reading)
         assert launched is None
         if isinstance(reading, BallDrop):
-            self._running_out = None
+            self._old_ball = None
         return is_pulse and not ran
 
     def reject_late(self, pulse: BallBeam) -> bool:
         """Handle a late pulse from when the table was not in play; return whether it may be a launch."""
         self._refused_us = max(self._refused_us, pulse.t)
-        if self._running_out is not None:
+        if self._old_ball is not None:
             return False
         self._late.append(pulse)
         return True
 
-    def let_run_out(self, watch: SpinWatch) -> None:
-        """Attribute further pulses to the ball of this void spin until it has left the track."""
-        self._running_out = RunningOut(watch)
+    def follow_old_ball(self, watch: SpinWatch) -> None:
+        """Attribute further pulses to the ball of this void or rejected spin until it has left the track."""
+        self._old_ball = OldBall(watch)
 
     def receive(self, reading: Reading) -> SpinWatch | None:
         """Handle a reading; return the watch of a spin that has begun, if one has."""
-        old = self._running_out
+        old = self._old_ball
         if old is None:
             return self._check(reading)
         if isinstance(reading, BallBeam) and old.is_over(reading.t):
-            self._running_out = None
+            self._old_ball = None
             return self._check(reading)
         old.receive(reading)
         launched = self.relaunched(old.watch) if isinstance(reading, BallBeam) else None
         if launched is None:
             return None
-        self._running_out = None
+        self._old_ball = None
         self._candidate = launched
         self._last_pulse_us, self._pulse_dev = reading.t, reading.dev
         return self._launched(launched)
@@ -158,7 +158,7 @@ class Launches:
         elif candidate.turns >= SURE_TURNS:
             self._candidate = None
             self.rejected_us = self._last_pulse_us
-            self.let_run_out(candidate)
+            self.follow_old_ball(candidate)
 
     def _ran_before(self, candidate: SpinWatch) -> bool:
         """Return whether the ball seems to have been launched while the table was not in play."""
@@ -166,10 +166,10 @@ class Launches:
         return since_us <= self._refused_us
 
     def _proves_ball(self, reading: Reading) -> bool:
-        """Return whether this reading proves a launched ball without a complete turn.
+        """Return whether this reading proves a launch although no complete turn has been seen.
 
-        The ball's drop proves it, and so does a ball seen outside the wheel after pulses. The loss of the
-        beams' device after a pulse counts too, because no turn can be seen from then on.
+        The ball's drop does, and so does a ball seen outside the wheel after pulses. The loss of the beams'
+        device after a pulse counts too, because no turn can be seen from then on.
         """
         is_recent = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):
@@ -183,8 +183,8 @@ MAX_RUN_US = 40_000_000
 """No ball runs longer than this, so later pulses come from another ball."""
 
 
-class RunningOut:
-    """Follows a void spin's ball until it causes no more pulses, or is launched again."""
+class OldBall:
+    """Follows the ball of a void or rejected spin until it causes no more pulses or is launched again."""
 
     def __init__(self, watch: SpinWatch) -> None:
         """Continue with the watch of the void spin."""

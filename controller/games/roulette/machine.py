@@ -74,7 +74,7 @@ class ChipColours:
 
 _RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 RED = frozenset(str(number) for number in _RED)
-"""The red numbers. The document lists none (!R-5), but they are the same on all wheels."""
+"""The red numbers. The document does not list them (!R-5), but they are the same on all wheels."""
 GREEN = frozenset({"0", "00", "000", "0000"})
 
 ROULETTE_TABLE = MachineTable(
@@ -89,7 +89,7 @@ ROULETTE_TABLE = MachineTable(
     },
     triggers={
         "launch": "the ball is launched",
-        "no_more_bets": "the dealer calls it, or the ball is about to drop",
+        "no_more_bets": "the dealer calls No More Bets, or the ball is about to drop",
         "drop": "the ball leaves the track",
         "number": "the number is called",
         "no_spin": "the spin does not count",
@@ -123,7 +123,7 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""Kinds of reading of which a single one may decide a spin; a few missing beam or index pulses can't."""
+"""Kinds of reading that can decide a spin on their own, unlike a few missing beam or index pulses."""
 
 
 class Roulette(PlaysAttempts):
@@ -208,7 +208,7 @@ class Roulette(PlaysAttempts):
         """Do nothing: `begins_attempt` has passed the reading to the spins, which follow every ball."""
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a late reading from a time when the table was not in play."""
+        """Handle a late reading from when the table was not in play; return whether it may begin a spin."""
         return self.spins.reject_late(reading)
 
     def late(self, reading: AnyReading) -> None:
@@ -236,7 +236,7 @@ class Roulette(PlaysAttempts):
                     self.attempts.settle()
             case "no_spin" | "void":
                 if entered.what is None:
-                    self.spins.launch_seen(entered.t)
+                    self.spins.begin_pending(entered.t)
                 if entered.name == "void" or not self.spins.hold_no_spin(entered):
                     self.rule(entered)
             case "set_number":
@@ -263,7 +263,7 @@ class Roulette(PlaysAttempts):
 
     def rule(self, entered: Input) -> None:
         """Handle a ruling on the current or the last spin; raises InputRefused if there is none."""
-        self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
+        self.spins.require_last_spin(entered, new_round=self._bets_by_hand)
         self.attempts.enter(entered)
 
     def reset(self, t: int) -> None:
@@ -331,7 +331,7 @@ class Roulette(PlaysAttempts):
 
     def no_result(self, result: Result[str]) -> Data:
         """Apply a No Spin and return its data (R-IRR-1..3)."""
-        self._agenda.inspections.require_after(result.reasons, plays_with="wheel")
+        self._agenda.inspections.require_after(result.reasons, game_equipment="wheel")
         self._machine.fire("no_spin")
         return SpinNoSpin(
             spin=result.number,
@@ -364,7 +364,7 @@ class Roulette(PlaysAttempts):
         )
 
     def follow_up(self, t: int) -> None:
-        """Open the bets again. After a No Spin they stand, or may be taken back (!R-7).
+        """Open betting again. After a No Spin, the bets stay up but may be taken back (!R-7).
 
         After a correction, betting stays closed if the dealer has closed it for the next spin (R-SPIN-3).
         """
@@ -395,7 +395,7 @@ class Roulette(PlaysAttempts):
     def _dealer_closes(self, entered: Input) -> None:
         if not self._bets_open:
             raise InputRefused("bets_closed")
-        self.spins.launch_seen(entered.t)
+        self.spins.begin_pending(entered.t)
         self._bets_by_hand = not self.open_attempt
         self._close_bets(entered.t, "dealer")
 

@@ -45,9 +45,9 @@ RUNS_UNTIL_US = 3_000_000
 """A ball that has caused no pulse for this long may be at rest, so a person may enter its number."""
 
 _SHORTER = 0.8
-"""If a rotor turn is shorter than this fraction of the turn on which the give-up time is based, that time is
-set anew. Such a turn shows that passes were missed or that a hand pushed the rotor: an untouched rotor does
-not speed up.
+"""If a rotor turn is shorter than this fraction of the turn on which the give-up time is based, the give-up
+time is set again. Such a turn shows that index passes were missed or that a hand pushed the rotor: an
+untouched rotor does not speed up.
 """
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
 """Readings that change the time at which a spin is given up."""
@@ -108,7 +108,7 @@ class Spins(WheelSpins):
             self._see_pulse(reading)
         elif state == SPIN.in_progress and kind is RotorIndex:
             self._see_mark(reading)
-        elif kind is RotorIndex and state != "held" and self._launches.at_rest:
+        elif kind is RotorIndex and state != "held" and self._launches.idle:
             self._index_passes.append(reading)
         else:
             self._see_other(reading)
@@ -205,7 +205,7 @@ class Spins(WheelSpins):
             )
         return False
 
-    def launch_seen(self, t: int) -> None:
+    def begin_pending(self, t: int) -> None:
         """Begin the spin of the pending pulses, if there are any, because a person's input refers to it."""
         if self._launches.pending_at(t) and not self.attempts.open:
             watch = self._launches.launched_by_person()
@@ -213,7 +213,7 @@ class Spins(WheelSpins):
             self._begin(watch, watch.readings[-1])
 
     def hold_no_spin(self, entered: Input) -> bool:
-        """Hold a No Spin that is called before a ball is seen, in case a launch follows shortly."""
+        """Hold a No Spin called before a ball is seen, in case a launch follows; return whether it was."""
         named = entered.what is not None
         if named or self._early_no_spin is not None or not self._game.bets_open or self.attempts.open:
             return False
@@ -222,15 +222,18 @@ class Spins(WheelSpins):
         self._agenda.set_timer(EARLY_NO_SPIN, due_us)
         return True
 
-    def _is_of_launch(self, entered_us: int) -> bool:
+    def _belongs_to_launch(self, entered_us: int) -> bool:
         before_us = self._launches.first_pulse_us - entered_us
         return before_us <= self._rules.object_before_launch_s * SECOND_US
 
     def _no_launch_followed(self, t: int) -> None:
-        """Apply the held No Spin to the last spin, because no launch followed it, or refuse it."""
+        """Apply the held No Spin to the last spin, because no launch followed it, or publish its refusal.
+
+        While pulses that may belong to a launch are pending, wait for another second.
+        """
         entered = self._early_no_spin
         assert entered is not None
-        if self._launches.pending_at(t) and self._is_of_launch(entered.t):
+        if self._launches.pending_at(t) and self._belongs_to_launch(entered.t):
             self._agenda.set_timer(EARLY_NO_SPIN, t + SECOND_US)
             return
         self._early_no_spin = None
@@ -275,7 +278,7 @@ class Spins(WheelSpins):
         self._late_close = False
         self._set_give_up(latest.t)
         no_spin, self._early_no_spin = self._early_no_spin, None
-        if no_spin is not None and self._is_of_launch(no_spin.t):
+        if no_spin is not None and self._belongs_to_launch(no_spin.t):
             self._agenda.stop_timer(EARLY_NO_SPIN)
             self.attempts.enter(no_spin)
             return
@@ -290,7 +293,7 @@ class Spins(WheelSpins):
     def _decide_before_launch(self) -> None:
         """Decide a spin that was still open when the next ball was launched.
 
-        It can no longer be reviewed, so it becomes a No Spin without a ruling.
+        Nobody can rule on it any more, so a review becomes a No Spin.
         """
         t = self._launches.first_pulse_us
         self._decide(t, ends=True)
@@ -338,7 +341,7 @@ class Spins(WheelSpins):
         return self._watch.give_up_at_us() if self._watch is not None else None
 
     def _put_off(self, name: str, due_us: int | None, t: int) -> bool:
-        """Set the timer again if readings have postponed it since it was set."""
+        """Set the timer again if readings have postponed it since it was set; return whether they have."""
         if due_us is None or due_us <= t:
             return False
         self._agenda.set_timer(name, due_us)
@@ -405,7 +408,7 @@ class Spins(WheelSpins):
     def decided(self, decided: Decided) -> None:
         """Stop waiting for the drop and the number; after a No Spin, attribute further pulses to its ball."""
         if self._watch is not None and decided == "void":
-            self._launches.let_run_out(self._watch)
+            self._launches.follow_old_ball(self._watch)
         super().decided(decided)
 
 

@@ -1,8 +1,8 @@
 """The common part of all spins, and the spins of a smart wheel whose reports are trusted.
 
 With a rule set that trusts a smart wheel (`revolutions: trusted_wheel`), the wheel's reports drive the round.
-Its report of the ball in the rim is the launch, and its No More Bets closes the bets. Its number is called if
-all its reports up to that point were received.
+The report that the ball is in the rim counts as the launch, and No More Bets closes the bets. The reported
+number is called if all earlier reports of the spin were received.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from controller.rules.wheel import Learned
 from controller.rules.wheel.smart_wheel_game import SmartWheelGame, WheelGames, WheelGameState
 
 HIDES_A_SPIN_US = 2_000_000
-"""A whole spin does not fit into a shorter time in which the wheel was not observed."""
+"""Minimum time without observation of the wheel in which a whole spin could go unseen."""
 
 
 class WheelGame(Results[str], Protocol):
@@ -109,8 +109,8 @@ class WheelSpins(ABC):
         return False
 
     @abstractmethod
-    def launch_seen(self, t: int) -> None:
-        """Begin a spin whose first pulses alone were seen by t, because a person's input refers to it."""
+    def begin_pending(self, t: int) -> None:
+        """Begin the spin of the pulses seen just before t, if any, because a person's input refers to it."""
 
     def hold_no_spin(self, entered: Input) -> bool:
         """Hold a No Spin that is called before a ball is seen; return whether it is held."""
@@ -122,7 +122,7 @@ class WheelSpins(ABC):
     def revolutions(self) -> float | None:
         """The revolutions that the current spin's ball provably made; None if they are not counted."""
 
-    def ruling_is_for_last(self, ruling: Input, *, new_round: bool) -> None:
+    def require_last_spin(self, ruling: Input, *, new_round: bool) -> None:
         """Check that a ruling after the call is for the last decided spin, which it may name in `what`.
 
         `new_round` tells whether the dealer has closed or opened bets since the call.
@@ -140,13 +140,13 @@ class WheelSpins(ABC):
         seen = self._sign_of_another_spin(ruling.t, new_round=new_round) if corrects else None
         if seen is not None:
             message = (
-                f"{seen} since spin {number} was decided, so this may be for a spin that no sensor saw. "
+                f"{seen} since spin {number} was decided, so the ruling may be for an unseen spin. "
                 f"To rule on spin {number}, add what={number}. A spin that no sensor saw must be repeated"
             )
             raise InputRefused("which_spin", message)
 
     def _sign_of_another_spin(self, t: int, *, new_round: bool) -> str | None:
-        """Return why another spin may have been launched since the last was decided; None if none was."""
+        """Return why another spin may have been launched since the last was decided; otherwise None."""
         if new_round:
             return "bets were closed or opened by hand"
         if self.late_pulse_us > self.attempts.over_us:
@@ -214,7 +214,7 @@ class WheelSpins(ABC):
 SILENCE_US = 1_000_000
 """The wheel reports its state twice a second; after this long without a report, two may be missing."""
 BURST_US = 250_000
-"""Reports that arrive faster than this, and so faster than the wheel sends them, were delayed in transit."""
+"""Reports closer together than this arrive faster than the wheel sends them: they were delayed in transit."""
 
 
 class SmartSpins(WheelSpins):
@@ -254,7 +254,7 @@ class SmartSpins(WheelSpins):
         """
         return isinstance(reading, WheelStatus) and self.games.receive(reading) is not None
 
-    def launch_seen(self, t: int) -> None:
+    def begin_pending(self, t: int) -> None:
         """Do nothing: the wheel's report of the ball in its rim is the first sign of a spin."""
 
     @property
@@ -318,8 +318,8 @@ class SmartSpins(WheelSpins):
     def _closed_by_us(self, t: int) -> int:
         """Return the time as of which bets are closed by a wheel's report that arrives at t (R-SPIN-3).
 
-        The reports carry no time. A report that arrives after a silence may be as old as the silence, during
-        which bets were accepted from people who could see the wheel.
+        The reports carry no time. A report that arrives after a silence may be as old as the start of the
+        silence, during which bets were accepted from people who could see the wheel.
         """
         if self.games.before_silence_us is not None:
             return self.games.before_silence_us

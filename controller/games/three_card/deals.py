@@ -35,7 +35,7 @@ ACTING_ROLES = frozenset({"player", "guest"})
 """The roles that may play or fold but may not change their decision afterwards."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
-"""Cards that follow a void deal within this time belong to it, because the dealer had not stopped yet."""
+"""Cards that follow a void deal within this time belong to it: the dealer may not have stopped yet."""
 PLAY_DECIDED_US = 10 * SECOND_US
 """How long a fold must wait after Play was requested. By then the settlement engine has granted Play or never
 will (0.6 s for the table's statement, 5 s for the engine's database), and its report `played` has arrived.
@@ -85,13 +85,13 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self._play_asked: dict[str, int] = {}
-        """When the settlement engine requested Play, by position; until that is decided, it can't fold."""
+        """When the settlement engine requested Play, by position; folds there wait for the decision."""
         self._nonces: set[str | None] = set()
         """The nonces of the settlement engine's requests, each used once."""
         self._played: set[str] = set()
         """The positions with Play in this round, as the settlement engine reported; they can't fold."""
-        self._stood_played: frozenset[str] = frozenset()
-        """The same for the last decided deal, for a ruling on it while bets are closed for the next one."""
+        self._last_played: frozenset[str] = frozenset()
+        """The positions with Play in the last decided deal, for a ruling on it once the next one is due."""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
             DEAL, game, self, agenda, rules, calls=calls, last=last
         )
@@ -103,7 +103,7 @@ class Deals:
             return None
         cards = tuple(reading for reading in self._readings if isinstance(reading, Card | Input))
         return msgspec.structs.replace(
-            call, seats=self._seats, cards=cards, played=left_to_right(self._stood_played)
+            call, seats=self._seats, cards=cards, played=left_to_right(self._last_played)
         )
 
     def resume(self, call: StandingCall, before: object) -> None:
@@ -111,7 +111,7 @@ class Deals:
         self.attempts.resume(call, call.value if isinstance(call.value, Dealt) else None, before)
         self._seats = call.seats
         self._readings = list(call.cards)
-        self._stood_played = frozenset(call.played)
+        self._last_played = frozenset(call.played)
 
     # --- readings, timers and inputs ---
 
@@ -127,14 +127,14 @@ class Deals:
             self._follow(reading)
 
     def late(self, reading: Reading) -> None:
-        """Handle a reading that came too late to count; if it is a card, its position is not known."""
+        """Handle a reading that came too late to count; a late card's position is unknown."""
         if not isinstance(reading, Card):
             return
         if not self.attempts.open and not self.would_begin(reading):
             self._runs_on_from_us = max(self._runs_on_from_us or 0, reading.t)
             return
         self._game.note_late(reading.t)
-        self._late = f"a card from {reading.dev} was reported too late to be placed"
+        self._late = f"a card from {reading.dev} was reported too late to be assigned to a position"
         self.attempts.note_late(self._late)
 
     def would_begin(self, card: Card) -> bool:
@@ -155,7 +155,7 @@ class Deals:
         self._runs_on_from_us = card.t
 
     def end_last(self) -> None:
-        """End the last deal, because people continue with the next one: further cards don't belong to it."""
+        """End the last deal, because play continues with the next one: further cards don't belong to it."""
         self._runs_on_from_us = None
 
     def timer(self, name: str, t: int) -> None:
@@ -172,7 +172,7 @@ class Deals:
         if attempts.state in ("called", "settled"):
             if entered.by in ACTING_ROLES:
                 raise InputRefused("has_acted")
-            if entered.name == "fold" and position_name(entered.seat) in self._stood_played:
+            if entered.name == "fold" and position_name(entered.seat) in self._last_played:
                 raise InputRefused("played")
             attempts.set_result(entered)
             return
@@ -189,7 +189,7 @@ class Deals:
         self._note(entered)
 
     def _check_fold(self, position: str, entered: Input) -> None:
-        """Raise InputRefused for a fold at a position with Play, or with a request for it (T-DEAL-4)."""
+        """Raise InputRefused for a fold at a position with Play or a pending request for it (T-DEAL-4)."""
         if entered.name != "fold":
             return
         if position in self._played:
@@ -208,7 +208,8 @@ class Deals:
     def play_asked(self, entered: Input) -> None:
         """Record a request for Play at the positions that have not already folded (T-DEAL-4).
 
-        The table signs the statement that lets Play be granted only after this, so no position has both.
+        Only afterwards does the table sign the statement that allows Play to be granted, so that no position
+        has both Play and a fold.
         """
         if entered.what in self._nonces:
             return  # A repeated request must not make the dealer wait again.
@@ -229,9 +230,9 @@ class Deals:
             self.attempts.note_late(f"position {', '.join(both)} was folded but has a Play wager (T-DEAL-4)")
 
     def _unanswered(self) -> str:
-        """Return why a person must check the folds, if Play may have been granted there; otherwise empty.
+        """Return why a person must check folds at positions that may have Play; empty if there are none.
 
-        The settlement engine requested Play at these positions and never reported the result (T-DEAL-4).
+        The settlement engine requested Play there and never reported the result (T-DEAL-4).
         """
         folded = left_to_right(seat for seat in self._folded if seat in self._play_asked)
         if not folded:
@@ -250,7 +251,7 @@ class Deals:
 
     @property
     def has_both(self) -> bool:
-        """Whether a position was folded and has Play, so that the current deal can't be called."""
+        """Whether a position has both a fold and Play, so that the current deal can't be called."""
         return not self._played.isdisjoint(self._folded)
 
     def forget_play(self) -> None:
@@ -413,13 +414,13 @@ class Deals:
         if dealt is None:
             raise InputRefused(
                 "bad_argument",
-                "the deal would still be incomplete; first enter the missing cards and actions",
+                "the deal would still be incomplete; first enter the missing cards, plays and folds",
             )
         self._readings = readings
         return dealt
 
     def awaited(self) -> Awaited | None:
-        """Return the deal that awaits a person, with the cards that must be entered under review."""
+        """Return the deal that awaits a person, with the cards that a review still lacks."""
         awaited = self.attempts.awaited()
         if awaited is None:
             return None
@@ -460,7 +461,7 @@ class Deals:
             self._late = ""
             self._play_asked.clear()
             self._nonces.clear()
-            self._stood_played = frozenset(self._played)
+            self._last_played = frozenset(self._played)
         if decided in ("void", "lapsed"):
             cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
             self._runs_on_from_us = cards[-1] if cards and not self._layout().all_dealt else None

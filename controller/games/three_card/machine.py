@@ -38,12 +38,12 @@ THREE_CARD_TABLE = MachineTable(
         "no_more_bets": "the dealer has called No More Bets; the first card leaves the shoe next",
         "dealing": "cards are dealt face down to the positions and the dealer",
         "acting": "every position has three cards and plays or folds",
-        "showdown": "all have acted; the dealer arranges and shows the dealer's hand",
+        "showdown": "all positions have acted; the dealer arranges and shows the dealer's hand",
         "reconciling": "the deal is called; hands are reconciled one after the other",
     },
     triggers={
         "no_more_bets": "the dealer calls No More Bets",
-        "open_bets": "the dealer opens the bets again",
+        "open_bets": "the dealer opens betting again",
         "first_card": "the first card leaves the shoe",
         "cards_out": "the last hand has its third card",
         "all_acted": "the last position plays or folds",
@@ -291,8 +291,8 @@ class ThreeCard(PlaysAttempts):
     def note_late(self, t: int) -> None:
         """Close the bets as of t, when a card that was reported late left the shoe (T-DEAL-2).
 
-        If the bets were closed after t, they are closed again as of t, so that bets made in between are
-        returned.
+        If the bets were closed later than t, they are closed again as of t, so that bets made in between are
+        returned. A card from before the bets opened changes nothing.
         """
         if t <= self._opened_us or (not self._bets_open and t >= self._closed_us):
             return
@@ -301,12 +301,12 @@ class ThreeCard(PlaysAttempts):
         self._close_bets(t, "first_card")
 
     def cards_out(self) -> None:
-        """Begin the play, because every position has its cards and may act (T-DEAL-4)."""
+        """Begin the acting: every position has its cards and may play or fold (T-DEAL-4)."""
         if self._machine.allows("cards_out"):
             self._machine.fire("cards_out")
 
     def all_acted(self) -> None:
-        """End the play, because every position has acted; the dealer's hand is shown next (T-DEAL-6)."""
+        """End the acting: every position has played or folded; the dealer's hand is shown next (T-DEAL-6)."""
         if self._machine.allows("all_acted"):
             self._machine.fire("all_acted")
 
@@ -333,7 +333,7 @@ class ThreeCard(PlaysAttempts):
 
     def no_result(self, result: Result[Dealt]) -> Data:
         """Apply a void deal, whose cards are reshuffled, and return its data (T-IRR-1)."""
-        self._agenda.inspections.require_after(result.reasons, plays_with="shoe")
+        self._agenda.inspections.require_after(result.reasons, game_equipment="shoe")
         self._without_pair_plus = ()
         self._machine.restore(THREE_CARD_TABLE.initial)
         return DealVoid(
@@ -377,7 +377,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def follow_up(self, t: int) -> None:
-        """Open the bets again, unless a correction finds them closed for the next deal (T-DEAL-2)."""
+        """Open betting again, unless it was closed for the next deal before a correction (T-DEAL-2)."""
         if self._stay_closed:
             self._stay_closed = False
             self._machine.restore("no_more_bets")
@@ -405,7 +405,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def _name_seats(self, entered: Input) -> None:
-        """Record the positions dealt in, or (with `what`) the two that one player plays (T-DEAL-1d)."""
+        """Record the positions dealt in or, with `what`, those that one player plays (T-DEAL-1d)."""
         if self.open_attempt:
             raise InputRefused("under_way")
         named = [position_name(seat) for seat in entered.seats or ()]
