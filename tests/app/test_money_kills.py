@@ -12,7 +12,7 @@ import msgspec
 from controller.app.daemon import Daemon
 from controller.engine.resume import OpenAttempts
 from controller.engine.session import Session
-from controller.games.high_roller.buying import missed
+from controller.games.high_roller.buying import miss_cards
 from controller.games.high_roller.table import as_high_roller_state
 from controller.machines import setup
 from controller.machines.setup import read_memory
@@ -148,7 +148,7 @@ class Doomed:
         assert before is not None
         # Any card that is due may have been pitched meanwhile: the table may have missed it.
         assert live_of(self.daemon).core.view.state.high_roller == setup.to_json_values(
-            missed(before, before.sold)
+            miss_cards(before, before.sold)
         )
 
     def killed_in(self, step: Step, place: int) -> None:
