@@ -41,7 +41,7 @@ _FRAMES = 5
 _ENDS = frozenset(("game.won", "game.void", "deal.called", "deal.void", "deal.review"))
 """The outcomes after which the demonstration of a card game pauses."""
 
-_DICE_MIX = {dice.THROWN: 22.0} | dict.fromkeys(
+_DICE_MIX = {dice.RIGID_BODY: 22.0} | dict.fromkeys(
     (
         "bumped",
         "one_short",

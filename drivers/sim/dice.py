@@ -1,5 +1,4 @@
-"""Simulated evenings at a dice table: throws of every kind, each with its ground truth, the correct
-outcome."""
+"""Simulated sessions at a dice table: throws of every kind, each with its ground truth."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -81,8 +80,8 @@ _DOUBTFUL = (
 )
 _RESTLESS = ("knocked_at_rest", "rest_repeated", "raked", "second_look")
 _LENIENT = frozenset(("camera_down_ruled", "die_lost_ruled"))
-"""Kinds with two correct first outcomes under Craps Version 1, where a throw may stand despite a missed
-wall.
+"""Kinds left out of sessions under Craps Version 1, where they have two correct first outcomes: a throw may
+count there although a die missed the wall.
 """
 _RULED = (
     "box_no_roll_in_flight",
@@ -108,35 +107,40 @@ KINDS: Mapping[str, Kind] = {
     for name in names
 }
 """Every kind of scripted throw by name."""
-THROWN = "thrown"
-"""A throw of rigid bodies from the bank, without scripted disturbances; its scene's kind states how the dice
-are thrown.
+RIGID_BODY = "thrown"
+"""The kind of a precomputed rigid-body throw, which has no scripted disturbances; the kind of its scene
+states how the dice are thrown.
 """
-WATCHED = Conditions(exchanges=0.1)
-"""The quality of the sensors for such throws."""
+RIGID_BODY_CONDITIONS = Conditions(exchanges=0.1)
+"""The quality of the sensors that observe such throws."""
 
 FORGET_PROBABILITY = 0.08
-"""Probability that the stickperson forgets to enter that the dice are collected."""
+"""Probability that the stickperson forgets to enter `dice_collected`."""
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 30.0 if name == "valid" else 1.0 for name in KINDS}
-"""Half the throws are plainly valid; the others are of every kind."""
+"""A third of the throws are plainly valid; all other kinds are equally likely."""
 PLAIN: Mix = {"valid": 20.0, **dict.fromkeys((*_PLAIN[1:], *_RESTING), 1.0)}
-"""Only throws that the sensors alone decide."""
-BODIES: Mix = {THROWN: 30.0, **dict.fromkeys(KINDS, 1.0)}
-"""Half the throws are of rigid bodies; the scripted ones add what people and sensors do."""
+"""Only throws that the sensors alone can judge."""
+RIGID_BODY_MIX: Mix = {RIGID_BODY: 30.0, **dict.fromkeys(KINDS, 1.0)}
+"""A third of the throws are rigid-body throws; the scripted ones add what people do and how sensors fail."""
 
 
 def throw(
     kind: str, rng: Random, start_us: int, *, table: DiceTable = TABLE, rules: Rules = "craps-12-034"
 ) -> tuple[Scene, Feed]:
-    """Return one throw of a kind that begins at `start_us`. Raises KeyError for an unknown kind.
+    """Return one throw of a kind, beginning at `start_us`.
 
-    At a table that the bank's throws do not fit, a scripted valid throw replaces a throw of bodies.
+    At a table for which the precomputed throws were not made, a scripted valid throw replaces a rigid-body
+    throw.
+
+    Raises:
+        KeyError: There is no such kind.
+        RuntimeError: No throw of this kind can be drawn for the table's size.
     """
-    if kind == THROWN and flights.fits(table):
+    if kind == RIGID_BODY and flights.fits(table):
         return _thrown(rng, start_us, table, rules)
-    kind = "valid" if kind == THROWN else kind
+    kind = "valid" if kind == RIGID_BODY else kind
     rightward = rng.random() < 0.5
     for _ in range(400):
         try:
@@ -164,7 +168,7 @@ def throw(
 def evening(
     seed: int, mix: Mix = USUAL, n: int = 20, *, table: DiceTable = TABLE, rules: Rules = "craps-12-034"
 ) -> tuple[Header, Feed, list[Scene]]:
-    """Play `n` throws of the kinds of a mix (kind: weight); the same seed gives the same evening."""
+    """Play `n` throws, their kinds drawn from a mix (kind: weight); the same seed gives the same session."""
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     scenes: list[Scene] = []
     feed: Feed = []
@@ -204,7 +208,7 @@ def _inputs_between(rng: Random, scene: Scene, next_us: int) -> Feed:
 
 def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple[Scene, Feed]:
     flight = rng.choice(flights.for_wall(table))
-    watch = Watch(flight, table, rng, start_us, WATCHED, rightward=rng.random() < 0.5)
+    watch = Watch(flight, table, rng, start_us, RIGID_BODY_CONDITIONS, rightward=rng.random() < 0.5)
     seen, physical_truth = watch.feed(), watch.truth
     scene_truth = watch.scene_truth(physical_truth)
     truth = _adapt_to_rules(rules, sum(map(bool, physical_truth.hits)), scene_truth, scene_truth)
@@ -212,10 +216,11 @@ def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple
 
 
 def _adapt_to_rules(rules: Rules, hits: int, with_dice: Truth, truth: Truth) -> Truth:
-    """Return a truth as it is under these rules: in Craps Version 1 a missed wall is first a warning
+    """Return the truth under these rules: in Craps Version 1 a missed wall at first only causes a warning
     (CV1-SHOOT-4).
 
-    `hits` is the number of dice that struck the far wall; `with_dice` has the dice by the camera's numbering.
+    `hits` is the number of dice that struck the far wall; `with_dice` is the same truth with the faces as the
+    camera numbers the dice.
     """
     if rules == "craps-12-034":
         return truth

@@ -1,5 +1,5 @@
-"""Attempts for a person who practises: one at a time, each with what a person would see at the table and the
-correct result.
+"""Attempts for a person who practises, one at a time: what the person would see at the table, and the correct
+result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,12 @@ from random import Random
 from typing import NamedTuple, cast
 
 from controller.model.readings import Input
-from drivers.sim.dice import THROWN
+from drivers.sim.dice import RIGID_BODY
 from drivers.sim.scenes import Scene, Truth
 from drivers.sim.table import Act, Play, shift_act
 
 DICE: Mapping[str, float] = {
-    THROWN: 6.0,
+    RIGID_BODY: 6.0,
     "unsure_face": 3.0,
     "no_face": 2.0,
     "camera_down_ruled": 2.0,
@@ -22,7 +22,7 @@ DICE: Mapping[str, float] = {
     "box_sets_other_dice": 2.0,
     **dict.fromkeys(("off_table", "stacked", "one_short", "cocked_two_sides", "cocked_one_side"), 1.0),
 }
-"""Weights of throws, a third of which require a person's ruling."""
+"""Weights of throws; about half require a person's ruling."""
 WHEEL: Mapping[str, float] = {
     "valid": 3.0,
     "wheel_down": 2.0,
@@ -30,14 +30,14 @@ WHEEL: Mapping[str, float] = {
     "dealer_sets_number": 1.0,
     **dict.fromkeys(("short_spin", "same_direction", "foreign_object", "ball_out"), 1.0),
 }
-"""Spins, half of which require a person's ruling."""
+"""Weights of spins; four in ten require a person's ruling."""
 SMART_WHEEL: Mapping[str, float] = {
     "valid": 3.0,
     "dealer_no_spin": 2.0,
     "dealer_sets_number": 2.0,
     **dict.fromkeys(("launched_again", "with_rotor", "rotor_turned"), 1.0),
 }
-"""Games of a smart wheel, four in ten of which require a person's ruling."""
+"""Weights of a smart wheel's games; four in ten require a person's ruling."""
 ROLLS: Mapping[str, float] = {
     "valid": 6.0,
     "unsure_face": 2.0,
@@ -47,7 +47,7 @@ ROLLS: Mapping[str, float] = {
     "box_sets_other_dice": 2.0,
     **dict.fromkeys(("off_table", "one_short"), 1.0),
 }
-"""Rolls of High Roller, half of which require a person's ruling."""
+"""Weights of rolls at High Roller; half require a person's ruling."""
 DEALS: Mapping[str, float] = {
     "plain": 4.0,
     "unread_card": 2.0,
@@ -56,12 +56,13 @@ DEALS: Mapping[str, float] = {
     "misdeal_while_dealing": 1.0,
     **dict.fromkeys(("card_too_many", "card_twice", "shoe_opened"), 1.0),
 }
-"""Deals of Three Card Poker, half of which require a person's ruling."""
+"""Weights of deals at Three Card Poker; about half require a person's ruling."""
 _VIRTUAL_INPUTS: Mapping[str, frozenset[str]] = {
     "three_card": frozenset({"seats", "no_more_bets", "play", "fold"}),
     "high_roller": frozenset({"close_table", "open_table", "draw_button", "buy", "set_card", "start_roll"}),
 }
-"""Inputs that virtual people still make, by game: players' decisions, and what leads up to the attempt."""
+"""Inputs that virtual people make even in practice, by game: players' decisions, and what leads up to an
+attempt."""
 
 _OBSERVATIONS: Mapping[str, str] = {
     "no_wall_hit": "at least one die missed the wall",
@@ -87,10 +88,10 @@ _OBSERVATIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staff:
-    """The texts and duties of a game's staff, for a person who practises."""
+    """The duties of a game's staff and the texts shown to the person who practises them."""
 
     does: str
-    """What Enter does."""
+    """What happens when the person presses Enter."""
     rulings: str
     begins: str
     """Shown as soon as the person starts an attempt, since some take half a minute."""
@@ -143,7 +144,7 @@ STAFF: Mapping[str, Staff] = {
         dice=True,
     ),
 }
-"""By game. At High Roller the dealer also handles the dice."""
+"""The staff of each game. At High Roller the dealer also handles the dice."""
 Hands = Mapping[str, tuple[str, ...]]
 """The cards of each position, `dealer` included, sorted."""
 Result = tuple[int, int] | str | Hands
@@ -151,7 +152,7 @@ Result = tuple[int, int] | str | Hands
 
 
 class SeatRequest(NamedTuple):
-    """A request of a player at High Roller, the input for it, and its rule."""
+    """A player's request at High Roller, with the input that enters it and the rule that allows it."""
 
     text: str
     name: str
@@ -160,10 +161,11 @@ class SeatRequest(NamedTuple):
 
 
 DECLINE_PROBABILITY = 0.35
+"""Probability that a player who may decline the next roll does so."""
 LEAVE_PROBABILITY = 0.08
-"""Probability that an entitled player makes this request when the next roll is due."""
+"""Probability that a player leaves before the next roll, if one may."""
 _MIN_PLAYERS = 3
-"""The minimum number of players that stay in the game."""
+"""Nobody leaves if there are no more players than this."""
 
 
 _Card = tuple[str, str, int]
@@ -171,7 +173,7 @@ _Card = tuple[str, str, int]
 
 
 def player_request(game: Mapping[str, object], rng: Random) -> SeatRequest | None:
-    """Return a player's request at this point of a game of High Roller, or None.
+    """Draw a player's request at the current stage of a game of High Roller; usually there is none.
 
     `game` is the controller's report: `stage`, `seats`, `gone`, and in a roll-off `roll_off`.
     """
@@ -204,12 +206,13 @@ class CorrectResult(NamedTuple):
 
 
 def first_only(play: Play) -> Play:
-    """Return a play of single attempts, each the first of an evening without faults."""
+    """Return a play of single attempts, each the first of its session and without a preceding fault."""
     return lambda seed, _count, _after_fault: play(seed, 1, False)
 
 
 def second_only(play: Play) -> Play:
-    """Return a play of single attempts without the valid spin that begins an evening at a wheel."""
+    """Return a play of single attempts, each the second of its session: at a wheel the first is always a
+    valid spin."""
 
     def one(seed: int, _count: int, after_fault: bool) -> Act:
         both = play(seed, 2, after_fault)
@@ -224,13 +227,14 @@ def second_only(play: Play) -> Play:
 LEAD_US = 1_000_000
 """Time from the person's input to the first sensor reading."""
 PAUSE_AFTER_US = 1_000_000
-"""Pause after the last reading before the next input is expected."""
+"""Pause between the last reading and the next input."""
 ROTOR_US = 4_000_000
-"""Time before the ball's launch in which the rotor is sensed, long enough for its mark to pass the index."""
+"""How long before the ball's launch the rotor's readings begin: long enough for its mark to pass the
+index."""
 
 
 def without_pauses(play: Play, game: str) -> Play:
-    """Return a play whose attempts begin with the person's input, without pauses before and after them."""
+    """Return a play without the pauses before and after an attempt, which a person's input begins."""
 
     def one(seed: int, count: int, after_fault: bool) -> Act:
         act = play(seed, count, after_fault)
@@ -260,7 +264,8 @@ def last_seen_us(game: str, act: Act) -> int:
 
 
 def card_to_set(act: Act) -> Input | None:
-    """Return the input with which the virtual dealer would have corrected a card; None if none is wrong."""
+    """Return the input with which the virtual dealer would have entered or corrected a card; None if there is
+    none."""
     entered = (reading for _, reading in act.feed if isinstance(reading, Input))
     return next(
         (reading for reading in entered if reading.name == "set_card" and reading.by == "dealer"), None
@@ -273,7 +278,7 @@ def in_order(hands: Mapping[str, Sequence[str]]) -> Hands:
 
 
 def correct_result(scene: Scene) -> CorrectResult | None:
-    """Return a scene's correct result; None if any ruling is acceptable."""
+    """Return the correct result of a scene; None if any ruling is acceptable."""
     truth = scene.truth
     match truth.ruled:
         case "called" | "corrected":
@@ -298,7 +303,7 @@ def _correct_deal(truth: Truth) -> CorrectResult:
 
 
 def _codes(truth: Truth) -> Sequence[str]:
-    """Return the reasons why an attempt does not count; empty for a deal that counts."""
+    """Return the codes of the reasons why an attempt does not count; none for a deal that counts."""
     if not truth.told:
         return truth.reasons or ("called",)
     data = cast("Mapping[str, Sequence[Mapping[str, str]]]", truth.told[-1]["data"])
@@ -306,9 +311,9 @@ def _codes(truth: Truth) -> Sequence[str]:
 
 
 def observations(scene: Scene, card: Input | None = None) -> Sequence[str]:
-    """Return what a person at the table sees of a scene: the result, and what was wrong.
+    """Return what a person at the table sees: the result, or why the attempt does not count.
 
-    `card` is the input that corrects a card of a deal.
+    `card` is the input that enters or corrects a card of a deal.
     """
     right = correct_result(scene)
     if right is None:

@@ -1,4 +1,5 @@
-"""Creates a virtual table from a table's settings: its devices, its camera's image, its game, its people."""
+"""Creates a virtual table from a table's settings: its devices, the camera's image, the game and the
+people."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -38,21 +39,21 @@ Key = tuple[str, str | None]
 """A kind of reading, and for an impact the wall."""
 Route = Callable[[AnyReading], AnyReading]
 SHARED = frozenset({"input", "switch"})
-"""Readings that several devices may send: people press whichever console is nearest."""
+"""Kinds that several devices may send, since people use whichever console is nearest."""
 
 
 class AmbiguousError(ValueError):
-    """Raised if two devices read the same kind, and the file does not state which of them senses what."""
+    """Raised if two devices read the same kind and the file does not state which of them senses what."""
 
 
 def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]) -> Route:
     """Return a function that assigns each reading to the device that reads its kind.
 
-    `own_names` are the evening's own device names by kind; a table's device of that name is preferred. A
-    reading that no device reads keeps its name and is dropped.
+    `own_names` are the device names that the simulated session uses, by kind; a device of the table with that
+    name is preferred. A reading that no device reads keeps its device name and is dropped later.
 
     Raises:
-        AmbiguousError: two devices read one kind, and neither has the name in `own_names`.
+        AmbiguousError: Several devices read one kind, and none has the name in `own_names`.
     """
     readers: dict[Key, list[str]] = defaultdict(list)
     for name, device in devices.items():
@@ -77,7 +78,7 @@ def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]
 
 
 _IMAGE_CORNERS: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
-"""The felt's corners in an image of 1280 x 480 pixels, seen from the stickperson's side."""
+"""The corners of the felt in an image of 1280 x 480 pixels, seen from the stickperson's side."""
 _GUESS_ERRORS_MM: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
 """The errors, in millimetres, of the corners' positions in an uncalibrated table's file."""
 
@@ -113,11 +114,12 @@ OWN_NAMES: Mapping[str, str] = {
     "pocket_ball": "pockets",
     "card": "shoe",
 }
-"""The evenings' device names by kind of reading; an impact's is its wall's (`wall-left`)."""
+"""The device names that simulated sessions use, by kind of reading; for an impact it is the wall's device,
+such as `wall-left`."""
 
 
 class NoEveningError(ValueError):
-    """Raised if no evening can be played at this table; the message states the reason."""
+    """Raised if no session can be played at this table; the message states the reason."""
 
 
 def virtual_table(
@@ -132,14 +134,15 @@ def virtual_table(
     boards: Boards | None = None,
     one_by_one: Play | None = None,
 ) -> VirtualTable:
-    """Create the virtual hardware of a table, with an evening of this seed.
+    """Create the virtual hardware of a table and its session for this seed.
 
-    `types` are the devices' types by name, by default chosen by what they read; `mix` has the weights of the
-    kinds of attempt; with a `lens`, camera scripts report image coordinates. A device on a channel of one of
-    `boards` has no cable of its own. `one_by_one` replaces the game's own play, with one attempt per act.
+    `types` are the devices' types by name; a device that is not named gets a type that fits its readings.
+    `mix` has the weights of the kinds of attempt. With a `lens`, camera scripts report image coordinates. A
+    device on a channel of one of `boards` has no cable of its own. `one_by_one` replaces the game's own play
+    and plays one attempt per act.
 
     Raises:
-        NoEveningError: the file lacks the geometry that its game is played on.
+        NoEveningError: The file lacks the geometry that its game needs, or two devices read the same kind.
     """
     play = one_by_one or _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -169,7 +172,7 @@ def with_technician(
     report: Callable[[Story], None],
     boards: Boards | None = None,
 ) -> VirtualTable:
-    """Create a virtual table where nobody plays and a technician does what its test lamp requests.
+    """Create a virtual table at which nobody plays and a technician does what the test lamp requests.
 
     Camera scripts report image coordinates.
     """
@@ -196,7 +199,9 @@ def with_rendered_camera(
     `throws` creates the throws for a seed and a table.
 
     Raises:
-        NoEveningError: the table is not a craps table of the size that the physics engine's throws fit.
+        NoEveningError: The table is not a craps table of the size for which throws are computed, or two
+        devices
+            read the same kind.
     """
     felt = settings.dice_table
     if settings.rules.game != "craps" or felt is None or not flights.fits(felt):
@@ -213,7 +218,7 @@ def with_rendered_camera(
 
 
 class RenderedThrows(Protocol):
-    """Throws that take a while to compute; `drivers.sim.rendered_throws` needs extras."""
+    """Throws that take a while to compute, as those of `drivers.sim.rendered_throws`, which needs extras."""
 
     def ready(self) -> bool:
         """Return whether the next throw has been computed."""
@@ -236,12 +241,13 @@ def for_practice(
     begun: Callable[[Act], None],
     stage: Callable[[], str],
 ) -> VirtualTable:
-    """Create a virtual table without staff: dice, ball and cards wait for a cue, one attempt at a time.
+    """Create a virtual table without staff, which waits for a cue before each attempt.
 
-    `stage` returns the stage of the controller's game of High Roller.
+    `begun` is called with each attempt as it begins; `stage` returns the stage of the controller's game of
+    High Roller.
 
     Raises:
-        NoEveningError: the file lacks the geometry that its game is played on.
+        NoEveningError: The file lacks the geometry that its game needs, or two devices read the same kind.
     """
     table = virtual_table(
         settings,
@@ -272,7 +278,8 @@ def _practice_play(settings: TableSettings, stage: Callable[[], str]) -> Play:
 
 
 def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -> dict[str, DeviceKind]:
-    """Return the types with each camera board replaced by a script, which reports image coordinates."""
+    """Return the types with each camera board replaced by a camera script, which can report image
+    coordinates."""
     cameras = {name for name, device in settings.devices.items() if "die_at" in device.reads}
     return {
         name: "json-camera" if kind == "node" and name in cameras else kind for name, kind in types.items()
@@ -321,7 +328,7 @@ def _play(settings: TableSettings, mix: Mix | None) -> Play:
     if rules.game == "craps" and settings.dice_table is not None and rules.throw is not None:
         lenient = rules.throw.missed_wall == "warn"
         name: dice.Rules = "craps-v1" if lenient else "craps-12-034"
-        return throws_play(settings.dice_table, name, mix or dice.BODIES)
+        return throws_play(settings.dice_table, name, mix or dice.RIGID_BODY_MIX)
     if rules.game == "high_roller" and settings.dice_table is not None:
         return high_roller_play(settings.dice_table)
     if rules.game == "three_card":

@@ -53,8 +53,8 @@ def test_faces_are_fair() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_thrown_scene_is_the_same_each_time_and_reports_a_throw_of_two_dice(seed: int) -> None:
-    scene, feed = dice.throw(dice.THROWN, Random(seed), 3_000_000)
-    assert (scene, feed) == dice.throw(dice.THROWN, Random(seed), 3_000_000)
+    scene, feed = dice.throw(dice.RIGID_BODY, Random(seed), 3_000_000)
+    assert (scene, feed) == dice.throw(dice.RIGID_BODY, Random(seed), 3_000_000)
     assert {r.die for _, r in feed if isinstance(r, DieReleased)} == {1, 2}
     assert {r.die for _, r in feed if isinstance(r, DieAt)} == {1, 2}
     assert scene.kind in get_args(Kind)
@@ -63,8 +63,8 @@ def test_a_thrown_scene_is_the_same_each_time_and_reports_a_throw_of_two_dice(se
 
 @pytest.mark.parametrize("seed", range(12))
 def test_under_version_1_a_thrown_die_that_missed_voids_nothing_at_first(seed: int) -> None:
-    strict, _ = dice.throw(dice.THROWN, Random(seed), 0)
-    lenient, _ = dice.throw(dice.THROWN, Random(seed), 0, rules="craps-v1")
+    strict, _ = dice.throw(dice.RIGID_BODY, Random(seed), 0)
+    lenient, _ = dice.throw(dice.RIGID_BODY, Random(seed), 0, rules="craps-v1")
     if strict.truth.reasons == ("no_wall_hit",):
         assert lenient.truth.verdict == "valid"
         assert lenient.truth.dice is not None
@@ -73,5 +73,5 @@ def test_under_version_1_a_thrown_die_that_missed_voids_nothing_at_first(seed: i
 def test_at_another_table_a_scripted_throw_replaces_a_body() -> None:
     short = msgspec.structs.replace(dice.TABLE, length_mm=3000.0)
     assert not flights.fits(short)
-    scene, _ = dice.throw(dice.THROWN, Random(1), 0, table=short)
+    scene, _ = dice.throw(dice.RIGID_BODY, Random(1), 0, table=short)
     assert scene.kind == "valid"

@@ -163,10 +163,10 @@ def test_an_evening_is_a_log_in_order_of_arrival_with_its_relief_in_the_header()
 IDLE = casts.Body(place=(1.0, 0.5, 0.0095), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
 
 
-@pytest.mark.parametrize(("restitution", "blow_s"), [(0.3, 0.0024), (0.6, 0.0014)])
-def test_a_die_dropped_flat_bounces_by_the_felts_restitution(restitution: float, blow_s: float) -> None:
+@pytest.mark.parametrize(("restitution", "impact_s"), [(0.3, 0.0024), (0.6, 0.0014)])
+def test_a_die_dropped_flat_bounces_by_the_felts_restitution(restitution: float, impact_s: float) -> None:
     drop = casts.Body(place=(2.0, 0.5, 0.1), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
-    felt = casts.Surface(0.3, restitution, blow_s)
+    felt = casts.Surface(0.3, restitution, impact_s)
     poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(drop, IDLE), felt=felt)).poses
     heights = [float(centres[0, 2]) - 0.0095 for centres, _ in poses]
     lands = next(i for i, height in enumerate(heights) if height < 0)
@@ -213,7 +213,7 @@ def thrown_at_the_top_edge(speed: casts.Vector) -> Recorder:
 
 
 def first_struck(recorder: Recorder) -> set[str]:
-    return {meeting.thing for meeting in recorder.meetings if meeting.die == 0 and meeting.blow_us < 15_000}
+    return {contact.thing for contact in recorder.contacts if contact.die == 0 and contact.impact_us < 15_000}
 
 
 def test_a_die_that_flies_against_the_walls_top_edge_strikes_the_wall() -> None:

@@ -33,7 +33,7 @@ def test_no_throw_gains_energy(kind: str) -> None:
 
 
 def test_a_die_dropped_flat_bounces_by_the_felts_restitution() -> None:
-    felt = Surface(friction=0.3, restitution=0.5, blow_s=0.002)
+    felt = Surface(friction=0.3, restitution=0.5, impact_s=0.002)
     body = Body(place=(2.0, 0.5, 0.1), orientation=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
     world = World(Cast(kind="apart", seed="", bodies=(body, FAR), felt=felt))
     struck = False
@@ -46,7 +46,7 @@ def test_a_die_dropped_flat_bounces_by_the_felts_restitution() -> None:
 
 
 def test_a_sliding_die_stops_where_friction_stops_it() -> None:
-    felt = Surface(friction=0.3, restitution=0.2, blow_s=0.002)
+    felt = Surface(friction=0.3, restitution=0.2, impact_s=0.002)
     body = Body(place=(2.0, 0.5, 0.0095), orientation=(1, 0, 0, 0), speed=(0.5, 0, 0), spin=(0, 0, 0))
     world = World(Cast(kind="apart", seed="", bodies=(body, FAR), felt=felt))
     for _ in range(round(0.5 / STEP_S)):

@@ -22,7 +22,7 @@ from drivers.sim.bodies.recording import CORNERS, Recorder
 Floats = NDArray[np.float64]
 FRAME_S = 1 / 148
 CUBE_M, CUBE_KG = 0.1048, 0.37
-WOOD = Surface(friction=0.18, restitution=0.125, blow_s=0.004)
+WOOD = Surface(friction=0.18, restitution=0.125, impact_s=0.004)
 AIR_FRAMES = 5
 """Number of frames from which the initial speed and spin are determined."""
 FLOOR_M = 50.0

@@ -1,3 +1,1 @@
-"""Dice as rigid bodies: how they are thrown, their motion computed by an engine, and what sensors see of
-it.
-"""
+"""Dice as rigid bodies: how they are thrown, how an engine moves them, and what sensors observe."""

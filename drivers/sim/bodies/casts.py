@@ -1,7 +1,7 @@
-"""The input of the physics engine: how dice leave the hand, and the table they are thrown at.
+"""The input of the physics engine: how dice leave the hand, and the table on which they are thrown.
 
-Units are metres, seconds, kilograms and radians, as in the engine. x runs towards the wall that the dice are
-thrown at, y across the table, z up from the felt.
+Units are metres, seconds, kilograms and radians, as in the engine. x runs towards the wall at which the dice
+are thrown, y across the table, z up from the felt.
 """
 
 import math
@@ -20,13 +20,14 @@ G = 9.81
 MIN_GAP_M, MAX_GAP_M = 0.0005, 0.03
 """Range of a near miss's distance from the wall."""
 ENDLESS_M = 12.0
-"""Length of a table whose end no die reaches."""
+"""Length of a table whose far end no die reaches."""
 TRIES = 8
+"""Maximum number of draws for one throw."""
 
 
 class UnsettledError(Exception):
-    """Raised if a throw did not settle in time, was not of its kind, or gained energy, so that it must be
-    drawn again."""
+    """Raised if a throw must be drawn again: it did not settle in time, was not of its kind, or gained
+    energy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Surface:
 
     friction: float
     restitution: float
-    blow_s: float
+    impact_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Body:
     spin: Vector
     """Angular velocity (rad/s), along the table's axes."""
     released_s: float = 0.0
-    """The time at which it leaves the hand; before that it also moves freely, but unseen."""
+    """The time at which the die leaves the hand. In the engine it flies freely even before that, but this
+    part is not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,8 @@ CHIP_RADIUS_M, CHIP_M = 0.0195, 0.0033
 def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Cast:
     """Draw a throw of a kind; the same seed gives the same throw.
 
-    There are no measurements of felt on a rubber underlay, boards and pyramid rubber, so their friction and
-    restitution are drawn from ranges wide enough for new and worn material.
+    There are no measurements of felt on a rubber underlay, of boards or of pyramid rubber, so their friction
+    and restitution are drawn from ranges wide enough for new and worn material.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     relief = rng.choice(RELIEFS_MM) if relief_mm is None else relief_mm
@@ -173,7 +175,7 @@ def _draw_orientation(rng: Random) -> Quaternion:
 
 
 def _draw_held(kind: Kind, hand: _Hand) -> tuple[Body, Body]:
-    """Return two dice released face to face, turning about their common centre."""
+    """Return two dice released face to face, rotating about their common centre."""
     rng = hand.rng
     sideways = (0.0, 1.0, 0.0) if rng.random() < 0.7 else (1.0, 0.0, 0.0)
     axis = (0.0, 0.0, 1.0) if kind == "stacked" else sideways
@@ -234,7 +236,7 @@ def _draw_apart(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _draw_meeting(hand: _Hand) -> tuple[Body, Body]:
-    """Return two dice aimed at the same place of the wall, which meet there or just before or after it."""
+    """Return two dice aimed at the same point of the wall, which meet there or just before or after it."""
     rng, (x, y, z) = hand.rng, hand.place
     meet_y, late = rng.uniform(0.25, 0.85), rng.gauss(0, 0.015)
     strength, arrives_s = hand.speed[0], (3.6 - x) / hand.speed[0]
@@ -255,14 +257,15 @@ def _draw_meeting(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _released_later(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
-    """Return a die released `lag_s` later, if its path until then is free."""
+    """Return a die released `lag_s` later, or at once if its earlier path would meet the felt or the other
+    die."""
     before = before_release(replace(body, released_s=lag_s))
     free = before.place[2] > die_m and math.dist(before.place, other.place) > 1.8 * die_m
     return replace(body, released_s=lag_s if free else 0.0)
 
 
 def before_release(body: Body) -> Body:
-    """Return a die at time 0 from which free flight leads to its state at the release."""
+    """Return the state at time 0 from which free flight leads to the die's state at its release."""
     lead_s = body.released_s
     x, y, z = (p - v * lead_s for p, v in zip(body.place, body.speed, strict=True))
     speed = (body.speed[0], body.speed[1], body.speed[2] + G * lead_s)

@@ -1,7 +1,7 @@
-"""Throws in MuJoCo: two cubes, felt, walls of boards or pyramid rubber, chips.
+"""Throws in MuJoCo: two cubes, felt, chips, and walls of boards or pyramid rubber.
 
-Contacts are damped springs. Their stiffness follows from an impact's duration, their damping from the
-restitution (MuJoCo's direct `solref`), and the time step is short enough to resolve an impact.
+Contacts are damped springs. Their stiffness follows from the duration of an impact, their damping from the
+restitution (MuJoCo's direct `solref`); the time step is short enough to resolve an impact.
 """
 
 import math
@@ -36,27 +36,28 @@ from drivers.sim.bodies.recording import STILL_MM_S, STILL_RAD_S, THUMP_HEARD_MM
 STEP_S = 0.0002
 POSE_STEPS = 3
 LEAP_S = 0.0012
-"""Time step of free flight, when nothing is near."""
+"""Time step in free flight, when a die can't touch anything."""
 MAX_THROW_S = 4.0
 STILL_S = 0.08
 """A throw is over once both dice have been still for this long."""
 RAIL_WIDE_M = 0.06
 ENERGY_SLACK = 1.01
-"""Permitted gain of energy: a die pressed so deep into the rubber that it is pushed from both sides comes out
-faster.
+"""Maximum ratio of the energies before and after an impact. It may exceed 1: a die pressed so deep into the
+rubber that it is pushed from both sides comes out faster.
 """
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
 """The axis and direction in which each wall pushes."""
 
 
 def solref(surface: Surface) -> tuple[float, float]:
-    """Return MuJoCo's direct stiffness and damping (per unit of effective mass) of a surface.
+    """Return a surface's stiffness and damping in MuJoCo's direct form (per unit of effective mass).
 
-    A damped spring's contact lasts for pi / w and returns exp(-pi z / sqrt(1 - z2)) of the speed.
+    A contact with a damped spring lasts for pi / w and returns the fraction exp(-pi z / sqrt(1 - z2)) of the
+    speed.
     """
     log = math.log(max(surface.restitution, 0.01))
     damping = -log / math.hypot(math.pi, log)
-    w = math.pi / surface.blow_s / math.sqrt(1 - damping**2)
+    w = math.pi / surface.impact_s / math.sqrt(1 - damping**2)
     return -(w**2), -2 * damping * w
 
 
@@ -66,7 +67,7 @@ def _pitch_m(relief_mm: float) -> float:
 
 
 class _Shape(NamedTuple):
-    """The parameters of a model; surfaces and the chips' places are set later."""
+    """The parameters of a model; the surfaces and the positions of the chips are set later."""
 
     length: float
     width: float
@@ -130,7 +131,7 @@ def _box(name: str, at: Vector, half: Vector) -> str:
 
 
 class _Table:
-    """A model with a cast's surfaces, and the name of each of its shapes."""
+    """A model with the surfaces of a cast, and the name of each of its shapes."""
 
     def __init__(self, cast: Cast) -> None:
         self.model = _model(
@@ -161,8 +162,8 @@ class _Table:
         mujoco.mj_setConst(self.model, self.data)
 
     def touches_matter(self) -> bool:
-        """Return whether, before the next pose, a die may touch more than felt, or land near enough to a
-        wall to matter.
+        """Return whether a die, before the next pose, may touch anything but felt, or may land so near a wall
+        that its sensor detects the landing.
         """
         cast = self.cast
         if cast.length_m == ENDLESS_M or cast.chips:
@@ -178,7 +179,7 @@ class _Table:
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Flight:
     """Draw a throw of a kind and simulate it; the same seed gives the same flight.
 
-    Raises UnsettledError if none of eight tries settled and was of its kind.
+    Raises UnsettledError if none of eight draws settled and was of this kind.
     """
     for attempt in range(TRIES):
         cast = draw(kind, f"{seed}/{attempt}", relief_mm=relief_mm, die_mm=die_mm)
@@ -192,9 +193,9 @@ def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: flo
 
 
 def recorded(cast: Cast) -> Recorder:
-    """Simulate a cast until the dice are at rest, as its kind requires.
+    """Simulate a cast in the way that its kind requires, until the dice are at rest or the time is over.
 
-    Raises UnsettledError if they gained energy, or the throw was not of its kind.
+    Raises UnsettledError if the dice gained energy or the throw was not of its kind.
     """
     match cast.kind:
         case "near_miss":
@@ -215,7 +216,8 @@ def _just_short(cast: Cast) -> Recorder:
 
 
 def _between_reaches(cast: Cast) -> Recorder:
-    """Simulate a throw again with the wall just beyond the shorter die's reach, and within the other's."""
+    """Simulate a throw without a far wall, then again with the wall just beyond the reach of one die and
+    within that of the other."""
     free = simulate(replace(cast, length_m=ENDLESS_M))
     reaches = sorted(free.reach_m(die) for die in (0, 1))
     wall_m = reaches[0] + near_miss_m(cast)
@@ -231,7 +233,7 @@ def _between_reaches(cast: Cast) -> Recorder:
 
 
 def simulate(cast: Cast) -> Recorder:
-    """Simulate a cast until the dice are at rest."""
+    """Simulate a cast until the dice are at rest or off the table, but at most for `MAX_THROW_S`."""
     table = _Table(cast)
     model, data = table.model, table.data
     for i, body in enumerate(before_release(body) for body in cast.bodies):
@@ -323,9 +325,9 @@ def _fly_freely(data: mujoco.MjData) -> None:
 
 
 def _bears(frame: Floats, pressed: Floats) -> bool:
-    """Return whether a wall's top supports a die: its force, friction included, is more upward than outward.
+    """Return whether a wall's top supports a die: the force, friction included, is more upward than outward.
 
-    A die that flies against the top edge is thrown back, which counts as an impact on the wall.
+    A die that flies against the top edge is thrown back; that counts as an impact on the wall itself.
     """
     force = pressed @ frame.reshape(3, 3)
     return abs(float(force[2])) > math.hypot(float(force[0]), float(force[1]))
@@ -351,7 +353,7 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
                 continue
             # The frame's first axis points from the first shape to the second.
             outward = frames[index][:3] * (1 if side else -1)
-            # Between two pyramids a die is squeezed; only the force away from the wall counts.
+            # A die is squeezed between two pyramids; only the force away from the wall counts.
             across, sign = _OFF_WALL.get(thing, (0, 0))
             recorder.contact(
                 t_us, die, thing, place, force * (sign * float(outward[across]) if sign else 1.0)

@@ -1,4 +1,4 @@
-"""An evening of throws of rigid bodies at one table: its log, and the ground truth of each throw."""
+"""A session of rigid-body throws at one table: its log, and the ground truth of each throw."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +12,11 @@ from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
 from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
 
 PAUSE_US = 2_000_000
-"""Pause between the collection of the dice and the next release."""
+"""Pause between the collection of the dice and the start of the next throw."""
 
 
 class Evening(msgspec.Struct, frozen=True, kw_only=True):
-    """A series of throws at one table, sensed under the same conditions."""
+    """A series of throws at one table, observed under the same conditions."""
 
     table: DiceTable
     name: str
@@ -27,7 +27,7 @@ class Evening(msgspec.Struct, frozen=True, kw_only=True):
     scenes: tuple[Scene, ...]
 
     def log(self) -> bytes:
-        """Return the evening as a recorded sensor log."""
+        """Return the session as a recorded sensor log."""
         geometry = msgspec.to_builtins(self.table) | {"wall_relief_mm": self.relief_mm}
         header = {
             "log": "table-readings",
@@ -58,7 +58,7 @@ def evening(
     conditions: Conditions,
     rules: str = "craps-12-034",
 ) -> Evening:
-    """Sense flights one after another; the same name, flights and conditions give the same evening."""
+    """Observe flights one after another; the same name, flights and conditions give the same session."""
     rng = Random(f"{name} {conditions}")  # noqa: S311 - a reproducible simulation, not a secret
     feed: Feed = []
     truths: list[PhysicalTruth] = []

@@ -1,4 +1,4 @@
-"""The motion of two dice in one throw, as computed by an engine, and a bank of such throws."""
+"""The motion of two dice in one throw, as computed by an engine, and the throws shipped with the product."""
 
 import math
 import zlib
@@ -36,7 +36,7 @@ FLAT_DEG = 4.0
 
 
 class Track(msgspec.Struct, frozen=True, array_like=True):
-    """The track of a die's centre seen from above: points with times, and linear motion in between."""
+    """The track of a die's centre, seen from above: timed points with linear motion in between."""
 
     t_us: tuple[int, ...]
     x_mm: tuple[float, ...]
@@ -58,11 +58,11 @@ class Track(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Touch(msgspec.Struct, frozen=True, array_like=True):
-    """A die's contact with a wall, until it is clear of the wall again."""
+    """A die's contact with a wall, until the die is clear of the wall again."""
 
     t_us: int
     die: int
-    """0 or 1, in order of release."""
+    """The index of the die, 0 or 1."""
     wall: Wall
     along_mm: float
     impulse_mns: float
@@ -80,7 +80,7 @@ class Thump(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Stay(msgspec.Struct, frozen=True, array_like=True):
-    """A period in which a die lay still; the last one of each die is its final rest."""
+    """A period in which a die lay still; the last one of each die shows how it finally lies."""
 
     begin_us: int
     die: int
@@ -89,7 +89,7 @@ class Stay(msgspec.Struct, frozen=True, array_like=True):
     tilt_deg: float
     on: Surface
     sides: tuple[Face, ...] = ()
-    """Faces that rest on something, for a die that is not flat."""
+    """The faces on which a die that is not flat rests."""
 
 
 class Flight(msgspec.Struct, frozen=True, array_like=True):
@@ -97,7 +97,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
 
     kind: Kind
     seed: str
-    """The seed from which it was drawn; the engine reproduces the same flight."""
+    """The seed from which the throw was drawn; with it the engine reproduces the same flight."""
     length_mm: float
     width_mm: float
     die_mm: float
@@ -118,10 +118,10 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
     met_us: tuple[int, ...]
     """The times at which the dice struck each other."""
     rims: tuple[Touch, ...] = ()
-    """Contacts with the top of an end wall: it is heard like the wall, and from above it looks the same."""
+    """Contacts with the top of an end wall, which sensors can't distinguish from contacts with its face."""
 
     def strikes(self, die: int | None = None) -> list[Touch]:
-        """Return the contacts of the dice, or of one, with the ends of the table (C34-INV-2ii), in order."""
+        """Return the contacts of both dice, or of one, with the ends of the table (C34-INV-2ii), in order."""
         ends = [touch for touch in self.touches if touch.wall in END_WALLS]
         found = [touch for touch in (*ends, *self.rims) if die is None or touch.die == die]
         return sorted(found, key=lambda touch: touch.t_us)
@@ -134,11 +134,11 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def settled(self) -> bool:
-        """Return whether each die is finally at rest or off the table."""
+        """Whether each die is finally at rest or off the table."""
         return all(self.off_us[die] is not None or self.last_stay(die) is not None for die in (0, 1))
 
     def last_stay(self, die: int) -> Stay | None:
-        """Return a die's final rest, or None if it left the table."""
+        """Return a die's final stay; None if it left the table or never lay still."""
         own = [stay for stay in self.stays if stay.die == die]
         return own[-1] if own and self.off_us[die] is None else None
 
@@ -147,17 +147,17 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
         return math.dist(self.tracks[0].at(t_us), self.tracks[1].at(t_us))
 
 
-NAME = "bank.zlib"
+FILE_NAME = "flights.zlib"
 TICK_US = 200
-"""Times in a bank are whole ticks."""
+"""The resolution of packed times."""
 RELIEF_MM = 12.0
-"""The relief of a wall for which a table's file states none."""
+"""The relief of the walls if a table's file does not state it."""
 _PACKED = list[tuple[list[int], list[int], list[int]]]
 _decode = msgspec.msgpack.Decoder(list[tuple[Flight, _PACKED]]).decode
 
 
 def pack(flights: Sequence[Flight]) -> bytes:
-    """Return flights as a bank's bytes."""
+    """Pack flights into the bytes of a file of flights."""
     rows = []
     for flight in flights:
         tracks = [
@@ -174,7 +174,7 @@ def pack(flights: Sequence[Flight]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Flight, ...]:
-    """Return the flights of a bank's bytes."""
+    """Return the flights in the bytes of a file of flights."""
     rows = _decode(zlib.decompress(data))
     return tuple(
         msgspec.structs.replace(flight, tracks=(_track(tracks[0]), _track(tracks[1])))
@@ -184,15 +184,16 @@ def unpack(data: bytes) -> tuple[Flight, ...]:
 
 @cache
 def shipped() -> Mapping[Kind, tuple[Flight, ...]]:
-    """Return the flights that come with the product, by kind."""
+    """Return the flights that are shipped with the product, by kind."""
     found: dict[Kind, list[Flight]] = {}
-    for flight in unpack((resources.files("drivers.sim.bodies") / NAME).read_bytes()):
+    for flight in unpack((resources.files("drivers.sim.bodies") / FILE_NAME).read_bytes()):
         found.setdefault(flight.kind, []).append(flight)
     return {kind: tuple(flights) for kind, flights in found.items()}
 
 
 def fits(table: DiceTable) -> bool:
-    """Return whether the shipped flights can be played at a table: same length, width and dice."""
+    """Return whether the shipped flights can be played at a table, which must have the same length, width and
+    size of dice."""
     flight = next(iter(shipped().values()))[0]
     return (
         abs(flight.length_mm - table.length_mm) < 1

@@ -1,4 +1,4 @@
-"""Convert an engine's poses and contacts, step by step, to a flight: the ground truth of a throw."""
+"""Converts the poses and contacts of an engine's steps to a flight, the ground truth of a throw."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -19,45 +19,45 @@ CORNERS = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in
 STILL_MM_S, STILL_RAD_S = 6.0, 0.6
 """A die slower than this counts as still."""
 STAY_US = 60_000
-BLOW_US = 3_000
-"""The impulse within this time is one impact; a die that leans or slides causes many small ones."""
+IMPACT_US = 3_000
+"""The impulses within this time add up to one impact; a die that leans or slides causes many small ones."""
 MIN_CLEAR_US = 4_000
 """A die that returns to a wall after being clear of it for this long has struck it a second time."""
 THUMP_HEARD_MM, THUMP_MNS = 90.0, 5.0
-"""Impacts on the felt that are softer, or farther from a wall, do not reach the wall's sensor."""
+"""Impacts on the felt that are softer or farther from a wall than this do not reach the wall's sensor."""
 RIM_MM = 5.0
-"""A blow on a wall's top this near to an end, or beyond it, is on the end wall."""
+"""A contact with a wall's top counts as one with the end wall if it is beyond the end or no farther from it
+than this."""
 MIN_BEHIND_M, MIN_AHEAD_M = 0.1, 0.6
-"""Minimum distances of the hand from the wall behind it, and from the wall that it throws at."""
+"""Minimum distances of the hand from the wall behind it and from the wall at which it throws."""
 ERROR_MM = 0.15
 """Maximum error of a thinned track."""
 Thing = str
-"""What a die can touch: felt, left, right, front, back, rail, die, chips."""
+"""What a die can touch: felt, left, right, front, back (the walls), rail (a wall's top), die, chips."""
 WALLS = ("left", "right", "front", "back")
 
 
 @dataclass(slots=True)
-class Meeting:
-    """A die's continuous contact with a thing: its hardest impact, and the time at which that impact
-    began."""
+class Contact:
+    """A die's continuous contact with a thing, with its hardest impact and the time at which that began."""
 
     die: int
     thing: Thing
     end_us: int
-    blow_us: int
-    blow_mns: float
+    impact_us: int
+    impact_mns: float
     place_mm: tuple[float, float]
     hardest_us: int
     hardest_mns: float = 0.0
 
     def add(self, t_us: int, place_m: Sequence[float], impulse_ns: float) -> None:
-        """Add one step."""
+        """Add the impulse of one step."""
         self.end_us = t_us
-        if t_us - self.blow_us > BLOW_US:
-            self.blow_us, self.blow_mns = t_us, 0.0
-        self.blow_mns += impulse_ns * 1000
-        if self.blow_mns > self.hardest_mns:
-            self.hardest_us, self.hardest_mns = self.blow_us, self.blow_mns
+        if t_us - self.impact_us > IMPACT_US:
+            self.impact_us, self.impact_mns = t_us, 0.0
+        self.impact_mns += impulse_ns * 1000
+        if self.impact_mns > self.hardest_mns:
+            self.hardest_us, self.hardest_mns = self.impact_us, self.impact_mns
             self.place_mm = (float(place_m[0]) * 1000, float(place_m[1]) * 1000)
 
 
@@ -68,11 +68,11 @@ class Recorder:
     cast: Cast
     t_us: list[int] = field(default_factory=list)
     poses: list[tuple[Floats, Floats]] = field(default_factory=list)
-    """Centres (2, 3) in metres, and axes (2, 3, 3): columns are the dice's own axes."""
-    meetings: list[Meeting] = field(default_factory=list)
+    """Centres (2, 3) in metres, and axes (2, 3, 3) whose columns are the dice's own axes."""
+    contacts: list[Contact] = field(default_factory=list)
     supports: list[tuple[int, int, Thing, Floats]] = field(default_factory=list)
-    """Late contacts: time, die, thing, unit vector from the thing into the die."""
-    _open: dict[tuple[int, Thing], Meeting] = field(default_factory=dict)
+    """What supports a die at rest: time, die, thing, and the unit vector from the thing into the die."""
+    _open: dict[tuple[int, Thing], Contact] = field(default_factory=dict)
 
     def pose(self, t_us: int, centres: Floats, axes: Floats) -> None:
         """Record the dice's poses."""
@@ -81,26 +81,26 @@ class Recorder:
 
     def contact(self, t_us: int, die: int, thing: Thing, place_m: Sequence[float], impulse_ns: float) -> None:
         """Record a die's contact with a thing, and the impulse of this step (newton-seconds)."""
-        meeting = self._open.get((die, thing))
-        if meeting is None or t_us - meeting.end_us > MIN_CLEAR_US:
-            meeting = Meeting(die, thing, t_us, t_us, 0.0, (0.0, 0.0), t_us)
-            self._open[die, thing] = meeting
-            self.meetings.append(meeting)
-        meeting.add(t_us, place_m, impulse_ns)
+        contact = self._open.get((die, thing))
+        if contact is None or t_us - contact.end_us > MIN_CLEAR_US:
+            contact = Contact(die, thing, t_us, t_us, 0.0, (0.0, 0.0), t_us)
+            self._open[die, thing] = contact
+            self.contacts.append(contact)
+        contact.add(t_us, place_m, impulse_ns)
 
     def supported(self, t_us: int, die: int, thing: Thing, outward: Floats) -> None:
-        """Record what supports a die; only the final supports count."""
+        """Record what supports a die; only the latest supports during a stay count."""
         self.supports.append((t_us, die, thing, outward))
 
     def reach_m(self, die: int) -> float:
-        """Return the maximum x of any corner of a die."""
+        """Return the maximum x that any corner of a die reached."""
         return max(
             float(centres[die, 0] + self.cast.die_m / 2 * np.abs(axes[die, 0]).sum())
             for centres, axes in self.poses
         )
 
     def with_wall_at(self, cast: Cast, wall_m: float) -> "Recorder":
-        """Move the recording so that `wall_m` becomes the right wall of a cast's own table.
+        """Shift this recording so that `wall_m` becomes the right wall of the cast's table, and return it.
 
         Raises UnsettledError if the hand would then be too close to a wall.
         """
@@ -110,8 +110,8 @@ class Recorder:
         self.cast = cast
         for centres, _ in self.poses:
             centres[:, 0] += by_m
-        for meeting in self.meetings:
-            meeting.place_mm = (meeting.place_mm[0] + by_m * 1000, meeting.place_mm[1])
+        for contact in self.contacts:
+            contact.place_mm = (contact.place_mm[0] + by_m * 1000, contact.place_mm[1])
         return self
 
     def flight(self) -> Flight:
@@ -123,14 +123,12 @@ class Recorder:
             round(cast_.bodies[0].released_s * 1e6),
             round(cast_.bodies[1].released_s * 1e6),
         )
-        deviation = (self._off_us(t, centres[:, 0]), self._off_us(t, centres[:, 1]))
+        off_us = (self._off_us(t, centres[:, 0]), self._off_us(t, centres[:, 1]))
         stays = tuple(
-            stay
-            for die in (0, 1)
-            for stay in self._stays(die, t, centres[:, die], axes[:, die], deviation[die])
+            stay for die in (0, 1) for stay in self._stays(die, t, centres[:, die], axes[:, die], off_us[die])
         )
         closest, gap = zip(
-            *(self._nearest(t, centres[:, die], axes[:, die], deviation[die]) for die in (0, 1)), strict=True
+            *(self._nearest(t, centres[:, die], axes[:, die], off_us[die]) for die in (0, 1)), strict=True
         )
         return Flight(
             kind=cast_.kind,
@@ -146,10 +144,10 @@ class Recorder:
             rims=tuple(self._rims()),
             thumps=self._thumps(),
             stays=stays,
-            off_us=deviation,
+            off_us=off_us,
             closest_mm=closest,
             gap_mm=gap,
-            met_us=tuple(m.hardest_us for m in self.meetings if m.thing == "die" and m.die == 0),
+            met_us=tuple(m.hardest_us for m in self.contacts if m.thing == "die" and m.die == 0),
         )
 
     def _off_us(self, t: NDArray[np.int64], centres: Floats) -> int | None:
@@ -178,14 +176,14 @@ class Recorder:
                 round(m.place_mm[1 if m.thing in ("left", "right") else 0], 1),
                 round(m.hardest_mns, 3),
             )
-            for m in self.meetings
+            for m in self.contacts
             if m.thing in WALLS
         )
 
     def _rims(self) -> Iterator[Touch]:
         """Yield the contacts with the top of an end wall."""
         length = self.cast.length_m * 1000
-        for m in self.meetings:
+        for m in self.contacts:
             x, y = m.place_mm
             wall: Wall | None = "left" if x <= RIM_MM else "right" if x >= length - RIM_MM else None
             if m.thing == "rail" and wall is not None:
@@ -194,7 +192,7 @@ class Recorder:
     def _thumps(self) -> tuple[Thump, ...]:
         length, width = self.cast.length_m * 1000, self.cast.width_m * 1000
         thumps = []
-        for m in self.meetings:
+        for m in self.contacts:
             if m.thing != "felt" or m.hardest_mns < THUMP_MNS:
                 continue
             x, y = m.place_mm
@@ -276,8 +274,8 @@ class Recorder:
 def thin_track(t_us: NDArray[np.int64], xs: Floats, ys: Floats, error_mm: float = ERROR_MM) -> Track:
     """Return a track with few points that deviates from these samples by at most `error_mm`.
 
-    Seen from above, a die in the air moves linearly, so a second of flight needs some dozens of points
-    (Douglas and Peucker 1973, with the distance taken at equal times).
+    Seen from above, a die in the air moves linearly, so a second of flight needs only a few dozen points. The
+    method is that of Douglas and Peucker (1973), with the distance measured at equal times.
     """
     kept = {0, len(t_us) - 1}
     spans = [(0, len(t_us) - 1)]

@@ -1,5 +1,4 @@
-"""The readings of a table's camera and wall sensors for a flight, and the ground truth: what may be
-published."""
+"""The readings of a table's camera and wall sensors for a flight, and the ground truth of the throw."""
 
 import math
 from collections.abc import Iterator
@@ -25,50 +24,53 @@ from drivers.sim.bodies.flights import END_WALLS, FLAT_DEG, Flight, Place, Stay
 from drivers.sim.scenes import CAMERA, Feed, Truth, Verdict, in_order_of_arrival, with_camera_lag
 
 Why = Literal["brushed", "rim", "band", "names", "leaning", "hidden", "zone_edge"]
-"""Why a review is as correct as the verdict: a wall was touched too softly to be detected for certain; a die
-struck the top of an end wall; a die missed the wall by so little that its centre does not decide; the camera
-may have swapped the dice's names when they met, and the verdict depends on it; a die leans; a die was
-hidden at a decisive time; a die lies across a zone's edge."""
+"""Why a review is as correct as the verdict, in this order: a die touched the wall too softly to be detected
+for certain; a die struck the top of an end wall; a die missed the wall by so little that the position of its
+centre does not decide; the camera may have swapped the dice's names when they met, and the verdict depends on
+that; a die leans; a die was hidden at a decisive time; a die lies across a zone's edge."""
 IN_DOUBT_AT_THE_WALL = frozenset[Why](("brushed", "rim", "band", "names", "hidden"))
 
 COUNTS_PER_MNS = 40.0
-"""Peak of a wall sensor per impulse; a 9 g die that strikes at 2 m/s is near the top of the range."""
+"""Peak of a wall sensor (counts) per impulse (mN s); a 9 g die that strikes at 2 m/s is near the top of the
+range."""
 TOP_COUNTS, THRESHOLD_COUNTS = 1000.0, 60.0
 LOUDNESS = (0.75, 1.3)
-"""Range of the factor by which the peak of equal impacts varies along a wall."""
+"""Range of the factor by which the peaks of equal impacts differ along a wall."""
 SURELY_HEARD_MNS = THRESHOLD_COUNTS / COUNTS_PER_MNS / LOUDNESS[0]
+"""An impact of at least this impulse is detected at any position along a wall."""
 THUMP_COUPLING, THUMP_DECAY_MM = 0.08, 40.0
-"""Fraction of an impact on the felt that reaches a wall's sensor, and the distance over which it decays to
-1/e.
+"""Fraction of an impact on the felt, at the foot of a wall, that reaches the wall's sensor, and the distance
+over which the fraction decays to 1/e.
 """
 MEETING_MM = 25.0
-"""A tracker may confuse dice closer together than this."""
+"""A tracker may confuse dice that are closer together than this."""
 CUBE_BAND = (3**0.5 - 1) / 2
-"""The centre of a touching cube is half an edge away, plus at most this fraction of the edge."""
+"""The centre of a cube that touches a wall is half an edge away from it, plus at most this fraction of the
+edge."""
 MIN_SEEN_MOVE_MM = 1.0
 STILL_FRAMES_US = 95_000
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """The quality of the sensors. Its text is part of random seeds, so its fields must keep their names."""
+    """The quality of the sensors. The names of the fields are part of random seeds and must not change."""
 
     fps: float = 90.0
     noise_mm: float = 2.0
-    """Standard deviation of a die's centre in one frame, per axis."""
+    """Standard deviation of a die's measured centre in one frame, per axis."""
     reports_error: bool = False
-    """Whether the camera reports its error with each point (`error_mm`)."""
+    """Whether the camera reports the error of each position (`error_mm`)."""
     drops: float = 0.01
     """Fraction of frames that are lost."""
     exchanges: float = 0.0
-    """Probability that the dice's names are swapped when they meet."""
+    """Probability that the camera swaps the dice's names when they meet."""
     hides: float = 0.04
-    """Probability that a die is hidden for a moment in a throw."""
+    """Probability that a die is hidden for a moment during a throw."""
     knocks: float = 0.08
     """Probability that a knock on the rail is detected during a throw."""
 
 
 class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
-    """The truth of one throw, in the format of a log's truth file."""
+    """The ground truth of one throw, in the format of a log's truth file."""
 
     kind: str
     t0: int
@@ -77,7 +79,7 @@ class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Literal["valid", "no_roll"]
     reasons: tuple[str, ...]
     hits: tuple[tuple[float, ...], tuple[float, ...]]
-    """Seconds after `t0` at which each die, as released, touched an end wall."""
+    """For each die, in the order of the flight: the seconds after `t0` at which it touched an end wall."""
     impulse_mns: tuple[float, float]
     """Each die's hardest impact on an end wall."""
     closest_mm: tuple[float, float]
@@ -90,7 +92,7 @@ class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch:
-    """One flight as sensed at one table: its `truth`, and the readings in `feed`."""
+    """One flight as observed at one table: its `truth`, and the readings in `feed`."""
 
     def __init__(
         self,
@@ -102,7 +104,7 @@ class Watch:
         *,
         rightward: bool = True,
     ) -> None:
-        """Draw what the sensors miss, and when the camera swaps the dice's names."""
+        """Draw when a die is hidden, when a knock occurs, and when the camera swaps the dice's names."""
         self.flight = flight
         self.table = table
         self.rng = rng
@@ -124,7 +126,7 @@ class Watch:
 
     @property
     def truth(self) -> PhysicalTruth:
-        """Return the truth of the throw."""
+        """The ground truth of the throw."""
         flight = self.flight
         reasons, sure = self._reasons()
         why = tuple(dict.fromkeys([*sure, *self._doubts()]))
@@ -156,12 +158,12 @@ class Watch:
         dice = (truth.faces[0], truth.faces[1]) if len(truth.faces) == 2 else None
         optional_causes = ["no_wall_hit"] if truth.undecidable and truth.reasons else []
         if "zone_edge" in truth.why:
-            # Whether a die across a zone's edge is inside is a matter of opinion.
+            # Whether a die that lies across a zone's edge is inside is open to judgement.
             allowed = ("valid", "void", "review") if verdict == "valid" else ("void", "review")
             optional_causes += ["on_bank", "in_cup"]
         reasons = truth.reasons
         if IN_DOUBT_AT_THE_WALL & {*truth.why} and {*reasons} - {"no_wall_hit"}:
-            # Another cause is certain, so the throw is void; a miss that nobody could see is not listed.
+            # The throw is void for another reason anyway; a miss that nobody could see need not be listed.
             reasons = tuple(code for code in reasons if code != "no_wall_hit")
         may_add = tuple(code for code in optional_causes if code not in reasons)
         return Truth(
@@ -174,7 +176,8 @@ class Watch:
         )
 
     def face(self, die: int) -> Face | None:
-        """Return the face that counts: opposite the one side that a tilted die rests on (C34-PT-1i)."""
+        """Return the face that counts: for a die that rests on one side only, the opposite face
+        (C34-PT-1i)."""
         stay = self.flight.last_stay(die)
         if stay is None:
             return None
@@ -234,11 +237,11 @@ class Watch:
             yield "hidden"
 
     def _possible_verdicts(self) -> set[bool]:
-        """Return whether both dice struck, for every combination of swapped names at the meetings."""
+        """Return the possible answers to whether both dice struck, over all combinations of swapped names."""
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
         stories = {(False, False, 0)}
-        """Whether each named die has struck, and which body the first name follows."""
+        """Whether the die of each name has struck, and which die the first name follows."""
         times = [-1, *moments, 1 << 60]
         for begin, end in pairwise(times):
             struck = [any(t.die == die and begin < t.t_us <= end for t in touches) for die in (0, 1)]
@@ -298,7 +301,7 @@ class Watch:
             yield from self._ends(die)
 
     def _moving_spans(self, die: int) -> list[tuple[int, int]]:
-        """Return the periods in which a die is seen to move."""
+        """Return the periods in which the camera sees a die move."""
         flight = self.flight
         off = flight.off_us[die]
         since = flight.released_us[die]
@@ -311,8 +314,8 @@ class Watch:
         return spans
 
     def _stays(self, die: int) -> list[Stay]:
-        """Return the stays that a camera reports: long enough, and in a different place than the previous
-        one."""
+        """Return the stays that a camera reports: those that are long enough; of successive ones at the same
+        place, only the last."""
         flight = self.flight
         off = flight.off_us[die]
         die_stays = [s for s in flight.stays if s.die == die and (off is None or s.begin_us < off)]
@@ -326,7 +329,7 @@ class Watch:
         return stays
 
     def _leaving_us(self, die: int, stay: Stay) -> int:
-        """Return the time at which a die is seen to move away from where it stayed."""
+        """Return the time at which the camera sees a die move away from where it lay still."""
         track = self.flight.tracks[die]
         x, y = track.at(stay.begin_us)
         for t, other_x, other_y in zip(track.t_us, track.x_mm, track.y_mm, strict=True):
@@ -359,20 +362,20 @@ class Watch:
 
     def _impacts(self) -> list[AnyReading]:
         rng = self.rng
-        blows: list[tuple[int, Wall, float, float]] = [
+        impacts: list[tuple[int, Wall, float, float]] = [
             (t.t_us, t.wall, t.along_mm, COUNTS_PER_MNS * t.impulse_mns) for t in self.flight.strikes()
         ]
         for thump in self.flight.thumps:
             if thump.wall in END_WALLS:
                 transmitted = THUMP_COUPLING * math.exp(-thump.away_mm / THUMP_DECAY_MM)
-                blows.append(
+                impacts.append(
                     (thump.t_us, thump.wall, thump.along_mm, COUNTS_PER_MNS * thump.impulse_mns * transmitted)
                 )
         if self._knock_us is not None:
             along = rng.uniform(0, self.flight.width_mm)
-            blows.append((self._knock_us, rng.choice(END_WALLS), along, rng.uniform(100, 600)))
+            impacts.append((self._knock_us, rng.choice(END_WALLS), along, rng.uniform(100, 600)))
         readings: list[AnyReading] = []
-        for t_us, wall, along, counts in blows:
+        for t_us, wall, along, counts in impacts:
             peak = counts * rng.uniform(*LOUDNESS)
             if peak < THRESHOLD_COUNTS:
                 continue
@@ -403,7 +406,7 @@ class Watch:
         return self._placed((track.x_mm[-1], track.y_mm[-1]))
 
     def _placed(self, place: Place) -> Place:
-        """Return a place on the table; for a throw to the left everything is rotated by half a turn."""
+        """Convert a place of the flight to the table; a throw to the left is rotated by half a turn."""
         if self.rightward:
             return place
         return self.flight.length_mm - place[0], self.flight.width_mm - place[1]
@@ -424,7 +427,7 @@ class Watch:
 
 
 def _nearest_moments(flight: Flight) -> Iterator[int]:
-    """Yield the time of the closest approach, each time that the dice met while both were moving."""
+    """Yield the time of closest approach, for each time that the dice come close before both lie still."""
     begin = max(flight.released_us) + 15_000
     end = min(flight.end_us, *(off for off in flight.off_us if off is not None), 1 << 60)
     nearest: tuple[float, int] | None = None

@@ -1,6 +1,6 @@
-"""Generate the bank of throws: `python -m drivers.sim.bodies.make_bank [--seed S] [--throws N]`.
+"""Compute the shipped throws: `python -m drivers.sim.bodies.make_flights [--seed S] [--throws N]`.
 
-Needs the extra `physics`. The same seed and the same release of the engine give the same bank.
+Needs the extra `physics`. The same seed and the same release of the engine give the same throws.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from drivers.sim.bodies import engine
 from drivers.sim.bodies.casts import UnsettledError
-from drivers.sim.bodies.flights import NAME, Flight, Kind, pack
+from drivers.sim.bodies.flights import FILE_NAME, Flight, Kind, pack
 
 WEIGHTS: dict[Kind, int] = {
     "one_hand": 6,
@@ -27,14 +27,14 @@ WEIGHTS: dict[Kind, int] = {
     "near_miss": 3,
     "near_miss_one_hit": 1,
 }
-"""Weights of the kinds: as people throw, with more of the throws that are hard to judge."""
+"""Weights of the kinds: roughly as people throw, with more of the throws that are hard to judge."""
 RELIEFS_MM = (0.0, 6.0, 12.0)
-"""The bank has throws at walls of each relief; an evening uses one of them."""
+"""The wall reliefs for which throws are computed; a session uses the one nearest to its table's."""
 Draw = tuple[Kind, str, float]
 
 
 def draws(seed: int, throws: int) -> Iterator[Draw]:
-    """Distribute the throws over kinds and reliefs."""
+    """Yield the throws to compute: about `throws`, distributed over kinds and reliefs."""
     total = sum(WEIGHTS.values()) * len(RELIEFS_MM)
     for kind, weight in WEIGHTS.items():
         for relief in RELIEFS_MM:
@@ -43,7 +43,7 @@ def draws(seed: int, throws: int) -> Iterator[Draw]:
 
 
 def make(draw: Draw) -> Flight | None:
-    """Simulate one throw; None if it does not settle."""
+    """Simulate one throw; return None if it does not settle."""
     kind, seed, relief = draw
     try:
         return engine.thrown(kind, seed, relief_mm=relief)
@@ -52,10 +52,10 @@ def make(draw: Draw) -> Flight | None:
 
 
 def main() -> int:
-    """Write the bank next to this file."""
+    """Compute the throws and write them next to this file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--throws", type=int, default=400)
+    parser.add_argument("--throws", type=int, default=480)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     todo = list(draws(arguments.seed, arguments.throws))
@@ -68,7 +68,7 @@ def main() -> int:
                 sys.stdout.write(f"{done} of {len(todo)}\n")
                 sys.stdout.flush()
     data = pack(flights)
-    Path(__file__).with_name(NAME).write_bytes(data)
+    Path(__file__).with_name(FILE_NAME).write_bytes(data)
     sys.stdout.write(f"{len(flights)} throws, {len(data)} bytes\n")
     return 0
 
