@@ -42,7 +42,7 @@ from drivers.sim.setting import (
     with_technician,
 )
 from drivers.sim.ss2_wheel import APPROVED, MODE
-from drivers.sim.stage import ORDERS, Claim, Clock, PacedClock, RealClock, Stage
+from drivers.sim.stage import FAULT_PIPE, Claim, Clock, PacedClock, RealClock, Stage
 from drivers.sim.table import Act, build_act
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Evening:
         print(f"  {tablectl} watch --socket {folder}/control.sock")
         first = next(iter(self._table.cables))
         order = shlex.quote(f'{{"fault": "unplug", "device": "{first}"}}')
-        print(f"  echo {order} > {folder}/{ORDERS}      ({tablectl} simulate --list-faults)")
+        print(f"  echo {order} > {folder}/{FAULT_PIPE}      ({tablectl} simulate --list-faults)")
         if self._arguments.technician:
             print(f"  {tablectl} test {first} --socket {folder}/control.sock")
             nobody = "Nobody plays: a technician at the table does what `test` and `calibrate` ask for."

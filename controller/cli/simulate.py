@@ -126,7 +126,7 @@ def list_faults() -> None:
 
     for name, fault in FAULTS.items():
         on = "all devices at once" if fault.all_devices else fault.only_device or ", ".join(fault.on)
-        print(f"{name} ({on}; {fault.seconds:g} s)\n    {fault.what}\n    see: {fault.sees}")
+        print(f"{name} ({on}; {fault.seconds:g} s)\n    {fault.what}\n    see: {fault.symptoms}")
 
 
 def _seed(text: str) -> int | None:

@@ -1,8 +1,8 @@
 """Spins in which sensors fail: dust, stray pulses, failed beams, silence, a second mark, a failed pocket
 reader.
 
-Each kind plays one scene at its house, and states the correct outcomes if they do not follow from the number
-of turns.
+Each kind plays one scene at a wheel, and states the correct outcomes if they do not follow from the number of
+turns.
 """
 
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ from drivers.sim.wheel_sensors import WHEEL
 
 
 def dust_missed(croupier: Croupier) -> Spin:
-    """Up to one pulse in five is missed."""
+    """Between one pulse in twenty and one in five is missed."""
     spin = croupier.usual_spin()
     spin.faults.missed = croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
 def dust_doubled(croupier: Croupier) -> Spin:
-    """Up to one pulse in five is doubled."""
+    """Between one pulse in twenty and one in five is doubled."""
     spin = croupier.usual_spin()
     spin.faults.doubled = croupier.rng.uniform(0.05, 0.2)
     return spin
 
 
 def dust(croupier: Croupier) -> Spin:
-    """Pulses are missed and doubled, up to one in five each."""
+    """Pulses are missed and doubled, each with a probability of 5 to 20 %."""
     spin = croupier.usual_spin()
     spin.faults.missed, spin.faults.doubled = croupier.rng.uniform(0.05, 0.2), croupier.rng.uniform(0.05, 0.2)
     return spin
@@ -73,7 +73,7 @@ def stray_after(croupier: Croupier) -> Spin:
 
 
 def dead_beam(croupier: Croupier) -> Spin:
-    """One beam has failed for the whole evening."""
+    """One beam has failed, the same one in every spin of a session."""
     spin = croupier.usual_spin()
     dead = int(croupier.house.wheel.pocket_reader_deg) % len(croupier.house.wheel.beams_deg)
     spin.faults.dead_beams = frozenset((dead,))
@@ -81,7 +81,7 @@ def dead_beam(croupier: Croupier) -> Spin:
 
 
 def dead_beam_dust(croupier: Croupier) -> Spin:
-    """One beam has failed for the whole evening, and the others are dusty."""
+    """One beam has failed, the same one in every spin of a session, and the others are dusty."""
     spin = dead_beam(croupier)
     spin.faults.missed = croupier.rng.uniform(0.02, 0.08)
     return spin
@@ -122,7 +122,7 @@ def silent_middle(croupier: Croupier) -> Spin:
 
 
 def silent_end(croupier: Croupier) -> Spin:
-    """All beams are silent in the last two to four turns before the drop."""
+    """All beams are silent during the last two to four turns before the drop."""
     spin = croupier.spin(croupier.rng.uniform(9.0, 22.0))
     begin = spin.ball.turns - croupier.rng.uniform(2.0, 4.0)
     spin.faults.silent_beams.append((spin.ball.at(begin), spin.ball.end_s + 0.5))
@@ -131,7 +131,7 @@ def silent_end(croupier: Croupier) -> Spin:
 
 
 def silent_launch(croupier: Croupier) -> Spin:
-    """The wheel is silent for 1.3 to 2.5 turns of its rotor, until some time into the run."""
+    """The wheel is silent for 1.3 to 2.5 turns of its rotor, which end during the ball's run."""
     spin = croupier.spin(croupier.rng.uniform(4.5, 16.0))
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.ball.at(croupier.rng.uniform(0.3, spin.ball.turns - 0.6))
@@ -141,7 +141,7 @@ def silent_launch(croupier: Croupier) -> Spin:
 
 
 def silent_before(croupier: Croupier) -> Spin:
-    """The wheel is silent for one to 2.5 turns of its rotor, and is back before the launch."""
+    """The wheel is silent for up to 2.5 turns of its rotor, which end before the launch."""
     spin = croupier.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = spin.launch_s - croupier.rng.uniform(0.2, 1.5) * turn_s
@@ -159,7 +159,8 @@ def _away(spin: Spin, begins_s: float, ends_s: float) -> None:
 
 
 def board_away_before(croupier: Croupier) -> Spin:
-    """The wheel's board is down for some seconds, and is back three or more rotor turns before the launch."""
+    """The wheel's board is down for up to five seconds; if there is time, it is back three to four turns of
+    the rotor before the launch."""
     spin = croupier.usual_spin()
     turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
     ends = max(croupier.now_s + 1.0, spin.launch_s - croupier.rng.uniform(3.0, 4.0) * turn_s)
@@ -170,7 +171,7 @@ def board_away_before(croupier: Croupier) -> Spin:
 
 
 def board_away_at(croupier: Croupier) -> Spin:
-    """The wheel's board is down at the launch, and is back in mid-run."""
+    """The wheel's board is down at the launch and back in mid-run."""
     spin = croupier.spin(croupier.rng.uniform(4.5, 18.0))
     ends = spin.ball.at(croupier.rng.uniform(0.2, spin.ball.turns - 0.6))
     _away(spin, max(croupier.now_s + 0.2, spin.launch_s - croupier.rng.uniform(0.2, 6.0)), ends)
@@ -253,7 +254,7 @@ def reader_dead(croupier: Croupier) -> Spin:
 
 
 def worn_wheel(croupier: Croupier) -> Spin:
-    """A little of everything: dust, some stray pulses, a bouncing index sensor, a push before the launch."""
+    """Several faults at once: dust, stray pulses, a bouncing index sensor, and a push before the launch."""
     rng = croupier.rng
     spin = croupier.spin(
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(1.0, 11.0), 0.3, times=rng.uniform(1.0, 1.1))]

@@ -17,7 +17,7 @@ from drivers.readings import COMMON, to_texts
 from drivers.shoe.device import LID_SWITCH, ShoeSettings, ShoeSpeaker
 
 MAX_KEPT = 16
-"""The number of its latest sentences that a board can repeat."""
+"""The number of latest sentences that a board keeps, so that it can repeat them."""
 ALIVE_US = 200_000
 FIRMWARE = "virtual-1"
 CRYSTAL_PPM = 60.0
@@ -25,14 +25,14 @@ CRYSTAL_PPM = 60.0
 
 
 class Peer(Protocol):
-    """A device at the end of its cable. Times are table times; the device stamps its readings with its own
-    clock."""
+    """A device at the end of its cable. Times are table times; the device timestamps its readings with its
+    own clock."""
 
     name: str
     hung: bool
-    """Whether it neither receives nor sends, although its cable is good."""
+    """Whether the device neither receives nor sends, although its cable is good."""
     input_broken: bool
-    """Whether it receives nothing but continues to send."""
+    """Whether the device receives nothing but continues to send."""
     clock: "BoardClock"
 
     def start(self, now_us: int) -> None:
@@ -48,7 +48,7 @@ class Peer(Protocol):
         ...
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Report a reading of its sensors."""
+        """Report a reading of the device's sensors."""
         ...
 
     def tick(self, now_us: int) -> None:
@@ -65,7 +65,7 @@ class Peer(Protocol):
 
 
 class BoardClock:
-    """A board's own clock, with an arbitrary start value and an error of some ppm."""
+    """A board's own clock, with an arbitrary start value and a rate that is off by some ppm."""
 
     def __init__(self, now_us: int, starts_at: int, off_ppm: float) -> None:
         """Start the clock at the value `starts_at` now."""
@@ -74,11 +74,11 @@ class BoardClock:
         self._start_value = starts_at
 
     def read(self, now_us: int) -> int:
-        """Return its value at a table time."""
+        """Return the clock's value at a table time."""
         return self._start_value + round((now_us - self._since_us) * (1 + self.off_ppm / 1e6))
 
     def when(self, value: int) -> int:
-        """Return the table time at which the clock has this value, or a microsecond later."""
+        """Return the table time at which the clock has this value, or at most a microsecond later."""
         return self._since_us + int((value - self._start_value) / (1 + self.off_ppm / 1e6)) + 1
 
     def run(self, now_us: int, off_ppm: float) -> None:
@@ -93,16 +93,17 @@ class BoardClock:
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """One of a board's channels: a device of the table, and the kinds of reading that it can send."""
+    """The sensor on one of a board's channels: its device at the table, and the kinds of reading that it
+    sends."""
 
     dev: str
     reads: tuple[str, ...]
     fixed_fields: frozenset[str] = frozenset()
-    """Fields that the table's file states, so that the board need not send them."""
+    """Fields that the table's file states and the board does not send."""
 
 
 class Board:
-    """A sensor node: the node's end of the link, a clock of its own, and its lamps."""
+    """A sensor node: the node's end of the link, its own clock, and its lamps."""
 
     def __init__(
         self,
@@ -113,7 +114,7 @@ class Board:
         key: str = "",
         sensors: Mapping[int, Sensor] | None = None,
     ) -> None:
-        """Create a board that can send these kinds, or one with these sensors by channel."""
+        """Create a board that sends these kinds of reading, or one with these sensors by channel."""
         self.name = name
         self.hung = False
         self.input_broken = False
@@ -127,13 +128,13 @@ class Board:
                 door = Switch(t=0, dev=sensor.dev, name="door", open=False)
                 self._switches[sensor.dev, door.name] = door
         self.devices = tuple(dict.fromkeys((name, *(sensor.dev for sensor in self._sensors.values()))))
-        """The table's devices whose readings it sends."""
+        """The devices of the table whose readings the board sends."""
         self._rng = rng
         self._key = bytes.fromhex(key) or None
         self._begin(0)
 
     def start(self, now_us: int) -> None:
-        """Start, with a clock that has already run for a while."""
+        """Start, with a clock at an arbitrary value."""
         self._begin(now_us)
         self._end.start(self.clock.read(now_us))
 
@@ -163,7 +164,7 @@ class Board:
         self._greeted = is_listening
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Send a reading, stamped with the board's clock at that time."""
+        """Send a reading, timestamped with the board's clock."""
         if isinstance(reading, Switch):
             self._switches[reading.dev, reading.name] = reading
         if self.hung:
@@ -181,7 +182,7 @@ class Board:
         self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
 
     def _sensor_of(self, dev: str) -> tuple[int, Sensor]:
-        """Return a device's channel and sensor; for the whole board, the first ones."""
+        """Return a device's channel and sensor; for the board itself, the first channel and its sensor."""
         channels = self._sensors.items()
         return next((item for item in channels if item[1].dev == dev), next(iter(channels)))
 
@@ -191,7 +192,7 @@ class Board:
             self._end.tick(self.clock.read(now_us))
 
     def next_due_us(self) -> int | None:
-        """Return when the next beat is due."""
+        """Return when `tick` is due next."""
         return None if self.hung else self.clock.when(self._end.next_deadline())
 
     def take_output(self) -> bytes:
@@ -201,7 +202,7 @@ class Board:
     def _begin(self, now_us: int) -> None:
         rng = self._rng
         off_ppm = rng.uniform(-CRYSTAL_PPM, CRYSTAL_PPM)
-        # After one start in eight the clock wraps within the next minutes.
+        # After one start in eight the clock wraps within ten minutes.
         near_wrap = CLOCK_US - rng.randrange(600_000_000)
         starts_at = near_wrap if rng.random() < 0.125 else rng.randrange(CLOCK_US)
         self.clock = BoardClock(now_us, starts_at, off_ppm)
@@ -213,7 +214,7 @@ class Board:
 
 
 class SendOnlyDevice:
-    """A device that only sends, and sends a regular keep-alive message."""
+    """A device that only sends, including a regular keep-alive message."""
 
     def __init__(self, name: str) -> None:
         """Create the device with this name."""
@@ -242,7 +243,7 @@ class SendOnlyDevice:
         raise NotImplementedError
 
     def next_due_us(self) -> int | None:
-        """Return when its next keep-alive message is due."""
+        """Return when the next keep-alive message is due."""
         return None if self.hung else self._next_us
 
     def take_output(self) -> bytes:
@@ -253,10 +254,10 @@ class SendOnlyDevice:
 
 
 class Script(SendOnlyDevice):
-    """A camera script that prints readings as JSON lines, with or without the time of its own clock."""
+    """A camera script that prints readings as JSON lines, with or without timestamps from its own clock."""
 
     def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
-        """Create the script with this name; with a `lens` it prints image coordinates, not the table's."""
+        """Create a script of this name; with a `lens`, it prints image coordinates instead of the table's."""
         super().__init__(name)
         self._rng = rng
         self._stamps = stamps
@@ -299,7 +300,7 @@ SHOE_SETTINGS: Mapping[str, str | float | list[str]] = {
     "alive": ["OK"],
     "silent_s": 3.0,
 }
-"""A virtual shoe's section of a table file, apart from its port."""
+"""The settings of a virtual shoe in a table's file, except its port."""
 SHOE_ALIVE_US = 1_000_000
 SHOE_TIMES = 2
 
@@ -314,7 +315,7 @@ class VirtualShoe(SendOnlyDevice):
         self._speaker = ShoeSpeaker(codes.codes, times=SHOE_TIMES)
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Send a card that left the shoe, or a change of its lid."""
+        """Send the code of a card that left the shoe, or of the opened or closed lid."""
         del now_us
         if self.hung:
             return
@@ -336,14 +337,15 @@ class VirtualShoe(SendOnlyDevice):
 
 
 Disturbance = Callable[[Random, bytes], list[tuple[int, bytes]]]
-"""Return the pieces of a line that a bad cable delivers, each with its additional delay in microseconds."""
+"""Return the pieces of a line that a faulty cable delivers, each with its additional delay in
+microseconds."""
 
 USB_US = (200, 900)
 """Minimum and maximum delay of USB and the operating system without load."""
 
 
 class Wire:
-    """One direction of a cable. Bytes keep their order unless a disturbance changes it."""
+    """One direction of a cable. Lines keep their order unless a disturbance changes it."""
 
     def __init__(self, rng: Random) -> None:
         """Start without disturbances."""
@@ -381,7 +383,7 @@ class Wire:
         return bytes(arrived)
 
     def clear(self) -> None:
-        """Drop the bytes in transit: the cable was pulled."""
+        """Discard the bytes in transit, because the cable was pulled."""
         self._flying.clear()
 
 
@@ -427,7 +429,7 @@ class Cable:
         self.plugged += 1
 
     def next_due_us(self) -> int | None:
-        """Return when `run` is due next; None if nothing is scheduled."""
+        """Return when `run` must be called next; None if nothing is scheduled."""
         due = (self.peer.next_due_us(), self.to_table.next_due_us(), self.to_peer.next_due_us())
         return min((at for at in due if at is not None), default=None)
 
@@ -453,12 +455,13 @@ def dropping(fraction: float) -> Disturbance:
     return lambda rng, line: [] if rng.random() < fraction else [(0, line)]
 
 
-def dropping_for_good(line_of_two: int) -> Disturbance:
-    """Lose every second sentence of a node, even when it is repeated."""
+def dropping_for_good(remainder: int) -> Disturbance:
+    """Lose every second sentence of a node, even when it is repeated: those whose number modulo 2 is
+    `remainder`."""
 
     def drop(_rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         words = line.split(b" ", 3)
-        lost = len(words) > 2 and words[2].isdigit() and int(words[2]) % 2 == line_of_two
+        lost = len(words) > 2 and words[2].isdigit() and int(words[2]) % 2 == remainder
         return [] if lost else [(0, line)]
 
     return drop
@@ -475,7 +478,7 @@ def swapping(fraction: float, max_us: int) -> Disturbance:
 
 
 def cutting(fraction: float) -> Disturbance:
-    """Cut off the end of this fraction of the lines, so that the next one begins in the same line."""
+    """Cut off the end of this fraction of the lines, so that the next line begins in the same one."""
 
     def cut(rng: Random, line: bytes) -> list[tuple[int, bytes]]:
         if rng.random() >= fraction or len(line) < 2:

@@ -1,6 +1,5 @@
-"""A croupier at a wheel, who turns the rotor and launches, catches and removes balls, with the ground truth
-of each spin.
-"""
+"""A croupier at a wheel, who turns the rotor and launches and removes balls, and the ground truth of each
+spin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,23 +17,24 @@ from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
 
 Accepted = Literal["call", "void", "review", "nothing"]
 Launch = Callable[[Random, float, float, int], Run]
-"""Launch a ball at a time (s), to run about this many turns in this direction (+1 or -1)."""
+"""Return the run of a ball, given a random generator, the launch time (s), and roughly the turns and the
+direction (+1 or -1)."""
 
 VALID_TURNS = 4
 CALL_MARGIN = 0.15
-"""If less than this many turns beyond four are proven, a review is as correct as a call."""
+"""If the pulses prove less than four turns plus this margin, a review is as correct as a call."""
 VOID_MARGIN = 0.35
-"""If the ball may have run to within this many turns of four, a review is as correct as a void."""
+"""If the ball may have run more than four turns minus this margin, a review is as correct as a void."""
 MAX_SILENT_TURNS = 1.02
-"""After more turns than this without a pulse nothing proves that the ball kept running; on a wheel with two
-beams one missed pulse is exactly one turn."""
+"""After more turns than this without a pulse, nothing proves that the ball kept running; on a wheel with two
+beams, one missed pulse leaves a gap of exactly one turn."""
 MAX_SCENE_S = 150.0
-"""No scene takes longer than this, even with seven turns of the slowest rotor at its end."""
+"""Maximum duration of a scene, long enough for seven turns of the slowest rotor at its end."""
 
 
 @dataclass(frozen=True)
 class House:
-    """One wheel in use: its geometry, its track and ball, its rotor, its sensors."""
+    """One wheel in use: its geometry, track, ball, rotor and sensors."""
 
     wheel: Wheel
     law: Law = field(default_factory=Law)
@@ -44,10 +44,10 @@ class House:
     rotor_speeds: tuple[float, float] = (0.25, 0.5)
     knocked_up: float = 0.03
     launch: Launch | None = None
-    """A model of the ball's run other than the equation of motion."""
+    """A model of the ball's run that replaces the equation of motion."""
 
     def launched(self, rng: Random, launch_s: float, turns: float, direction: int) -> Run:
-        """Launch a ball to run about this many turns."""
+        """Return the run of a ball that is launched to run about this many turns."""
         if self.launch is not None:
             return self.launch(rng, launch_s, turns, direction)
         speed = launch_speed(self.law, self.bowl, turns)
@@ -57,10 +57,10 @@ class House:
 
 
 class SpinTruth(msgspec.Struct, kw_only=True):
-    """The truth of a scene, in the format of recorded truths; times are in us.
+    """The ground truth of a scene, as written to a truth file; times are in us.
 
     `accept` lists the correct outcomes: call (with the number), void, review, or nothing if the table may
-    ignore the scene. In a scene with two launches they apply to the last; the first is never called.
+    ignore the scene. In a scene with two launches they apply to the second; the first must not be called.
     """
 
     kind: str
@@ -85,19 +85,20 @@ class Spin:
     launch_s: float
     extra: list[AnyReading] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    """The causes of a No Spin, apart from too few turns."""
+    """The reasons for a No Spin, apart from too few turns."""
     may: set[Accepted] = field(default_factory=set)
-    """Outcomes that are correct besides the verdict; `doubt` states the reason."""
+    """Outcomes that are correct besides the verdict; `doubt` states why."""
     doubt: str | None = None
     must: set[Accepted] | None = None
     """The only correct outcomes, if they do not follow from the number of turns."""
     launch: str = "strong"
     begun_before: bool = False
-    """A pulse before the launch may be published as a separate attempt, but never called."""
+    """Whether a pulse precedes the launch; the table may publish it as a separate attempt, but must not call
+    that."""
 
     @property
     def ball(self) -> Run:
-        """The last run."""
+        """The last run of the ball."""
         return self.play.runs[-1]
 
     def also_accept(self, reason: str, *accepted: Accepted) -> None:
@@ -107,7 +108,7 @@ class Spin:
 
 
 class Croupier:
-    """Plays scenes at a house, one after another; the rotor keeps turning from one to the next."""
+    """Plays scenes at one wheel, one after another; the rotor keeps turning from one to the next."""
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class Croupier:
         begin_s: float = 2.0,
         launches_after_s: tuple[float, float] = (13.0, 18.0),
     ) -> None:
-        """Begin an evening; `launches_after_s` is the range of times from a scene's start to its launch."""
+        """Begin a session; `launches_after_s` is the range of times from a scene's start to its launch."""
         self.rng, self.house = rng, house
         self.now_s = begin_s
         self._launches_after_s = launches_after_s
@@ -131,7 +132,8 @@ class Croupier:
         pushes: Callable[[float], list[Push]] = lambda _launch_s: [],
         longer_turns: float = 0.0,
     ) -> Spin:
-        """Return a spin: the rotor is turned, and the ball is launched against it and comes to rest.
+        """Return a spin: the rotor is turned, and the ball is launched against it (with `same_way`, in its
+        direction) and comes to rest.
 
         `pushes` returns further pushes of the rotor, given the time of the launch.
         """
@@ -160,8 +162,8 @@ class Croupier:
         return spin
 
     def usual_spin(self) -> Spin:
-        """Return a spin with a usual launch: mostly strong, sometimes weak, with a hand in a beam, or in the
-        wrong direction.
+        """Return a spin with one of the usual launches: mostly strong, sometimes weak, with a hand in a beam,
+        or in the wrong direction.
         """
         kind = self.rng.choices(("strong", "weak", "hand", "same_way"), (60, 20, 10, 10))[0]
         match kind:
@@ -185,21 +187,23 @@ class Croupier:
         return spin
 
     def settle(self, spin: Spin, longer_turns: float = 0.0) -> None:
-        """Let the last ball fall, rest for five or six turns, and be removed."""
+        """Make the last ball fall, rest for five or six turns of the rotor (and `longer_turns`), and be
+        removed."""
         rng, play = self.rng, spin.play
         pockets = len(self.house.wheel.pockets_clockwise)
         play.fall = fall(rng, play.runs[-1], play.rotor, knocked_up=self.house.knocked_up, pockets=pockets)
         self.rest_then_lift(spin, play.fall.settle_s, longer_turns)
 
     def rest_then_lift(self, spin: Spin, since_s: float, longer_turns: float = 0.0) -> None:
-        """Remove the ball five or six turns of the rotor after a time, and end the scene."""
+        """Remove the ball five or six turns of the rotor (and `longer_turns`) after a time, and end the
+        scene."""
         rng, play = self.rng, spin.play
         turn_s = 1 / max(0.1, abs(play.rotor.speed_at(since_s)))
         play.lift_s = min(since_s + (longer_turns + rng.uniform(5.2, 6.4)) * turn_s, play.rotor.end_s - 3)
         play.end_s = min(play.lift_s + rng.uniform(1.0, 3.0), play.rotor.end_s)
 
     def turn_empty(self, spin: Spin) -> None:
-        """Let the empty rotor turn for more turns than the table waits for a reading of the pocket."""
+        """Let the empty rotor turn for longer than the table waits for a pocket reading."""
         since_s = max(spin.play.lift_s, spin.ball.end_s)
         turn_s = 1 / max(0.12, abs(spin.play.rotor.speed_at(since_s)))
         spin.play.end_s = min(since_s + 7.5 * turn_s, spin.play.rotor.end_s)
@@ -210,12 +214,13 @@ class Croupier:
         return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
 
     def rest_in_pocket(self, spin: Spin, pocket: int, since_s: float) -> None:
-        """Make the ball rest in a pocket from a given time on; `pocket` is its index clockwise from the
-        mark."""
+        """Make the ball lie in a pocket from a given time on; `pocket` is the pocket's index, clockwise from
+        the mark."""
         spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
 
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:
-        """Return a scene's readings in order of arrival and its truth; the next scene begins at its end."""
+        """Return a scene's readings in order of arrival, and its truth; the next scene begins where it
+        ends."""
         rng, play = self.rng, spin.play
         play.begin_s = self.now_s
         play.rotor.end_s = play.end_s
@@ -273,7 +278,7 @@ class Croupier:
 
 
 class Kind(NamedTuple):
-    """A kind of spin: the house that it is played at, and how it is played."""
+    """A kind of spin: how its wheel is drawn, and how it is played."""
 
     house: Callable[[Random], House]
     play: Callable[[Croupier], Spin]
@@ -281,8 +286,8 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a run's pulses prove: the minimum and maximum number of turns, and the longest stretch without a
-    pulse."""
+    """What a run's pulses prove: the minimum and maximum number of turns, the longest gap without a pulse (in
+    turns), and the number of pulses."""
 
     low: float
     high: float
@@ -291,8 +296,8 @@ class Proof:
 
 
 def prove_turns(wheel: Wheel, ball: Run, sensed: Sensed, faults: Faults) -> Proof:
-    """Return what the genuine pulses of a ball's run prove; its unseen start may reach back to the preceding
-    beam."""
+    """Return what the genuine pulses of a ball's run prove; before the first pulse the ball may have run up
+    to the distance from the preceding beam."""
     inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
     if not inside:
         return Proof(0.0, ball.turns, ball.turns, 0)

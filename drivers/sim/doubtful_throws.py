@@ -1,4 +1,5 @@
-"""Throws that the sensors see badly: dice hidden, merged, confused, unheard or unread, or a device down."""
+"""Throws that the sensors observe only in part: dice are hidden, merged or confused, impacts are missed, or a
+device is down."""
 
 import math
 
@@ -21,17 +22,17 @@ def valid_or_review(script: Script, *, any_order: bool = False) -> Truth:
 
 
 def no_hit_or_review() -> Truth:
-    """Return the ground truth of a throw that is void for a missed wall, and may also go to review."""
+    """Return the ground truth of a throw that is void because of a missed wall, but may also go to review."""
     return Truth(verdict="void", allowed=("void", "review"), reasons=("no_wall_hit",))
 
 
 def review_only() -> Truth:
-    """Return the truth of a throw that the readings do not decide."""
+    """Return the ground truth of a throw that the readings do not decide."""
     return Truth(verdict="review", allowed=("review",))
 
 
 def merged(thrower: Thrower) -> Script:
-    """The dice land together, 45 mm apart, and make one impact."""
+    """The dice strike the wall together, 45 mm apart; the sensor reports one impact."""
     launch = thrower.rng.uniform(2.8, 5.8)
     y = thrower.rng.uniform(150, thrower.table.width_mm - 150)
     reaches = [Reach(y + side * 22.5, launch, max(1.3, 0.8 * launch)) for side in (-1, 1)]
@@ -50,7 +51,7 @@ def merged(thrower: Thrower) -> Script:
 
 
 def occluded_at_wall(thrower: Thrower) -> Script:
-    """One die is hidden for 100 ms around its hit."""
+    """One die is hidden for 100 ms around the time at which it strikes the wall."""
     script = good_throw(thrower)
     die = thrower.rng.randint(0, 1)
     hit = script.paths[die].touches[0].t_us
@@ -81,7 +82,7 @@ def occluded_short(thrower: Thrower) -> Script:
 
 
 def occluded_midway(thrower: Thrower) -> Script:
-    """One die is hidden for a moment in mid-table, which leaves only one explanation."""
+    """One die is hidden for a moment in mid-table; only one explanation of its path remains."""
     script = good_throw(thrower)
     die = thrower.rng.randint(0, 1)
     path = script.paths[die]
@@ -96,7 +97,8 @@ def occluded_midway(thrower: Thrower) -> Script:
 
 
 def touch_within_error(thrower: Thrower) -> Script:
-    """One die stops so close to the wall that the measuring error leaves open whether it touched."""
+    """One die stops so close to the wall that the measurement error leaves open whether it touched the
+    wall."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [
         full_path(thrower, hands[0], after[0], reaches[0]),
@@ -146,7 +148,7 @@ def deaf_wall(thrower: Thrower) -> Script:
 
 
 def half_deaf_wall(thrower: Thrower) -> Script:
-    """Of two hits well apart in place and time, one is not detected."""
+    """The dice strike the wall well apart in place and time; one of the impacts is not detected."""
     script = good_throw(thrower)
     first, second = (path.touches[0] for path in script.paths)
     if abs(first.t_us - second.t_us) < 30_000 or abs(first.along_mm - second.along_mm) < 200:
@@ -168,7 +170,7 @@ def wall_down(thrower: Thrower) -> Script:
 
 
 def wall_down_one_short(thrower: Thrower) -> Script:
-    """The far wall's sensor goes down, and one die clearly falls short, according to its track alone."""
+    """The far wall's sensor goes down; one die clearly falls short, as its track alone shows."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [
         full_path(thrower, hands[0], after[0], reaches[0]),
@@ -182,7 +184,7 @@ def wall_down_one_short(thrower: Thrower) -> Script:
 
 
 def other_wall_down(thrower: Thrower) -> Script:
-    """The sensor of the wall behind the shooter goes down, which does not matter."""
+    """The sensor of the wall behind the shooter goes down, which does not affect the result."""
     script = good_throw(thrower)
     device = "wall-left" if thrower.rightward else "wall-right"
     down = script.first_us + thrower.rng.randint(10_000, 600_000)
@@ -200,7 +202,8 @@ def _far_sensor_out(thrower: Thrower, script: Script, down_us: int) -> None:
 
 
 def camera_down(thrower: Thrower) -> Script:
-    """The camera goes down before any hit; it may be back when the dice are at rest."""
+    """The camera goes down before either die strikes the wall; when it is back, it may report the dice at
+    rest."""
     script = good_throw(thrower)
     first_hit = min(path.touches[0].t_us for path in script.paths)
     return _camera_out(thrower, script, thrower.rng.randint(script.first_us + 60_000, first_hit - 15_000))
@@ -242,7 +245,7 @@ def die_lost(thrower: Thrower) -> Script:
 
 
 def swapped_crossing(thrower: Thrower) -> Script:
-    """Both dice strike, and the camera confuses them where their paths cross."""
+    """Both dice strike the wall, and the camera confuses them where their paths cross."""
     for _ in range(80):
         script = good_throw(thrower)
         when, gap = nearest_approach(*script.paths)
@@ -254,7 +257,8 @@ def swapped_crossing(thrower: Thrower) -> Script:
 
 
 def swapped_double_hit(thrower: Thrower) -> Script:
-    """The short die knocks the other back to the wall, and the camera confuses them: both seem to strike."""
+    """The short die knocks the other back against the wall, and the camera confuses them, so both seem to
+    have struck it."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     eager, lazy = thrower.release(hands[0], after[0]), thrower.release(hands[1], after[1])
     thrower.strike_far(eager, reaches[0])
@@ -292,7 +296,7 @@ def swapped_double_hit(thrower: Thrower) -> Script:
 
 
 def _knock(striking: float, struck: float, bounce: float) -> tuple[float, float]:
-    """Return the speeds of two equal dice after a collision, the struck one's first."""
+    """Return the speeds of two equal dice after a collision, that of the struck die first."""
     return (
         ((1 + bounce) * striking + (1 - bounce) * struck) / 2,
         ((1 - bounce) * striking + (1 + bounce) * struck) / 2,

@@ -1,4 +1,4 @@
-"""The start and the end of each fault of a virtual table."""
+"""How each fault of a virtual table begins and ends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ BABBLE_READINGS = 12
 PRESS_US = 200_000
 PRESSES = 3
 PRESS_AGAIN_US = 700_000
-"""Interval at which the supervisor presses unlock again, in case the console's reading was lost."""
+"""Interval between the supervisor's presses of unlock, repeated in case the console's reading was lost."""
 DRIFT_STEP_US = 500_000
 DRIFT_STEP_PPM = 4.0
-"""A crystal that warms up changes by a few ppm per second, never abruptly."""
+"""The frequency of a crystal that warms up changes by a few ppm per second, never abruptly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The place and time at which a fault begins, with its own value or name."""
+    """Where and when a fault begins, and the fault's own value or name."""
 
     table: VirtualTable
     device: str
@@ -66,13 +66,13 @@ class Site:
         return undo
 
 
-Work = Callable[[Site], Undo]
+FaultAction = Callable[[Site], Undo]
 """Begin a fault; return the function that ends it."""
 
 
-def affected_devices(table: VirtualTable, work: Work, device: str) -> tuple[str, ...]:
-    """Return the devices affected by a fault of this device, beginning with this one."""
-    return (device, _other_node(table, device)) if work is swap_cables else (device,)
+def affected_devices(table: VirtualTable, action: FaultAction, device: str) -> tuple[str, ...]:
+    """Return the devices affected by a fault of this device, which comes first."""
+    return (device, _other_node(table, device)) if action is swap_cables else (device,)
 
 
 def unplug(site: Site) -> Undo:
@@ -127,14 +127,14 @@ def garbage(site: Site) -> Undo:
     return site.until_undone(BURST_US, burst)
 
 
-def _disturb_lines(make: Callable[[], Disturbance]) -> Work:
-    def work(site: Site) -> Undo:
+def _disturb_lines(make: Callable[[], Disturbance]) -> FaultAction:
+    def begin(site: Site) -> Undo:
         disturbance = make()
         disturbances = site.cable.to_table.disturbances
         disturbances.append(disturbance)
         return lambda _now_us: disturbances.remove(disturbance)
 
-    return work
+    return begin
 
 
 half_lines = _disturb_lines(lambda: cutting(0.1))
@@ -146,7 +146,7 @@ reordered_lines = _disturb_lines(lambda: swapping(0.2, 40_000))
 
 
 def drift(site: Site) -> Undo:
-    """Warm the board up, so that its clock's rate rises gradually; at the end it cools down again."""
+    """Warm the board up, so that its clock's rate rises gradually; at the end the board cools down again."""
     clock = site.cable.peer.clock
     healthy_ppm = clock.off_ppm
     target_ppm = 150.0 if site.value is None else site.value
@@ -167,7 +167,7 @@ def drift(site: Site) -> Undo:
 
 
 def wild_clock(site: Site) -> Undo:
-    """Make the board's clock run far faster than any crystal."""
+    """Make the board's clock run far faster than any crystal allows."""
     clock = site.cable.peer.clock
     healthy_ppm = clock.off_ppm
     clock.run(site.now_us, 30_000.0 if site.value is None else site.value)
@@ -181,7 +181,7 @@ def clock_jump(site: Site) -> Undo:
 
 
 def restart(site: Site) -> Undo:
-    """Restart the device; its cable stays in."""
+    """Restart the device; its cable stays plugged in."""
     site.cable.peer.restart(site.now_us)
     return _nothing
 
@@ -200,7 +200,7 @@ def babble(site: Site) -> Undo:
 
 
 def nonsense(site: Site) -> Undo:
-    """Make the firmware send a die with seven spots."""
+    """Make the firmware report a die number 3, which does not exist."""
 
     def report(now_us: int) -> None:
         fields = {"die": "3", "x": "10", "y": "20"}
@@ -217,7 +217,7 @@ def nonsense(site: Site) -> Undo:
 
 
 def silence(site: Site) -> Undo:
-    """Hang the device; afterwards it continues where it stopped, with its clock."""
+    """Hang the device; afterwards it continues where it stopped. Its clock keeps running."""
     peer = site.cable.peer
     peer.hung = True
 
@@ -326,10 +326,10 @@ def open_door(site: Site) -> Undo:
     return undo
 
 
-def wheel_flags(flags: int) -> Work:
+def wheel_flags(flags: int) -> FaultAction:
     """Return a fault that makes the wheel report flags in play."""
 
-    def work(site: Site) -> Undo:
+    def begin(site: Site) -> Undo:
         wheel = _wheel(site)
         wheel.add_flags = flags
 
@@ -338,11 +338,11 @@ def wheel_flags(flags: int) -> Work:
 
         return undo
 
-    return work
+    return begin
 
 
 def wheel_encoder(site: Site) -> Undo:
-    """Make the wheel report an impossible speed."""
+    """Make the wheel report a speed far above the normal one."""
     wheel = _wheel(site)
     wheel.shows_rpm_x10 = 953
 
@@ -371,9 +371,10 @@ def wheel_self_test(site: Site) -> Undo:
 
 
 def wheel_setting(site: Site) -> Undo:
-    """Change and commit a setting, and power-cycle the wheel."""
+    """Change and commit a setting, and power-cycle the wheel; at the end do the same with the correct
+    value."""
     wheel = _wheel(site)
-    right = wheel.parameters["m"]
+    correct = wheel.parameters["m"]
 
     def set_to(now_us: int, values: tuple[float, ...]) -> None:
         wheel.drift("m", values)
@@ -382,7 +383,7 @@ def wheel_setting(site: Site) -> Undo:
         site.cable.plug(site.device)
 
     set_to(site.now_us, (20_000.0,))
-    return lambda now_us: set_to(now_us, right)
+    return lambda now_us: set_to(now_us, correct)
 
 
 def _wheel(site: Site) -> Ss2Wheel:

@@ -1,5 +1,5 @@
-"""The faults that a virtual table can have, what a technician should see when they occur, and orders to begin
-them."""
+"""The faults that a virtual table can have, what a technician should see when they occur, and the requests
+that begin them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import msgspec
 
 from drivers.sim import fault_actions as actions
 from drivers.sim.boards import Board, Cable, Script, VirtualShoe
-from drivers.sim.fault_actions import Work
+from drivers.sim.fault_actions import FaultAction
 from drivers.sim.scenes import Began
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.table import VirtualTable
@@ -26,15 +26,16 @@ class Fault:
     """One kind of fault; `seconds` is its default duration."""
 
     what: str
-    sees: str
-    action: Work
+    symptoms: str
+    action: FaultAction
     seconds: float
     on: tuple[DeviceKind, ...] = _ANY
     codes: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
-    """The device must report one of these codes if the fault lasts for `seconds`."""
+    """By type of device: the device must report one of these codes if the fault lasts for `seconds`."""
     only_device: str = ""
-    """The only device that can have this fault, if it is a fault of sensors or people."""
+    """The name of the only device that can have this fault; empty if any device of these types can."""
     all_devices: bool = False
+    """Whether the fault affects every device of the table."""
 
 
 def _for_any_device(*codes: str) -> Mapping[DeviceKind, tuple[str, ...]]:
@@ -45,21 +46,21 @@ _PULLED = ("unplugged", "no_port")
 FAULTS: Mapping[str, Fault] = {
     "unplug": Fault(
         what="the cable is pulled, and plugged in again at the end",
-        sees="device_down unplugged, then no_port; device_up automatically within 3 s of plugging in",
+        symptoms="device_down unplugged, then no_port; device_up automatically within 3 s of plugging in",
         action=actions.unplug,
         seconds=3.0,
         codes=_for_any_device(*_PULLED),
     ),
     "other_name": Fault(
         what="the cable is pulled and plugged in under another name (NAME-other) until the end",
-        sees="device_down unplugged, then no_port, which names the missing port",
+        symptoms="device_down unplugged, then no_port, which names the missing port",
         action=actions.other_name,
         seconds=4.0,
         codes=_for_any_device(*_PULLED),
     ),
     "swap_cables": Fault(
-        what="the cables of this node and of another are swapped until the end",
-        sees="device_down wrong_device for both, naming the node that answers",
+        what="the cables of this node and another one are swapped until the end",
+        symptoms="device_down wrong_device for both, naming the node that responds",
         action=actions.swap_cables,
         seconds=6.0,
         on=_NODE,
@@ -67,64 +68,68 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "garbage": Fault(
         what="bursts of random bytes on the line",
-        sees="device_fault noisy_line for a node (readings still count), device_down bad_reading for a script"
-        " or a shoe; an SS2 wheel only counts malformed lines",
+        symptoms="device_fault noisy_line for a node (readings still count), device_down bad_reading for a"
+        " script or a shoe; an SS2 wheel only counts malformed lines",
         action=actions.garbage,
         seconds=4.0,
         codes={"node": ("noisy_line",), "json-camera": ("bad_reading",), "shoe": ("bad_reading",)},
     ),
     "half_lines": Fault(
-        what="every tenth line is cut off and the next begins in the same line",
-        sees="the table requests lines again: counters half and recovered rise; sentences_lost if that fails",
+        what="about one line in ten is cut off, and the next begins in the same line",
+        symptoms="a node: the table requests lines again, and the counters half and recovered rise;"
+        " sentences_lost if that fails. A script or a shoe: device_down bad_reading. An SS2 wheel only"
+        " counts malformed lines",
         action=actions.half_lines,
         seconds=3.0,
     ),
     "bit_errors": Fault(
-        what="one bit is wrong in every tenth line",
-        sees="the table requests lines again: counters bad_crc and recovered rise; noisy_line if it lasts",
+        what="one bit is wrong in about one line in ten",
+        symptoms="the table requests lines again: the counters bad_crc and recovered rise; noisy_line if it"
+        " lasts",
         action=actions.bit_errors,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_lines": Fault(
-        what="every fifth line is lost",
-        sees="the table requests lines again: counters gaps and recovered rise; sentences_lost if that fails",
+        what="about one line in five is lost",
+        symptoms="the table requests lines again: the counters gaps and recovered rise; sentences_lost if"
+        " that fails",
         action=actions.lost_lines,
         seconds=3.0,
         on=_NODE,
     ),
     "lost_for_good": Fault(
         what="every second sentence of a node is lost, even when it is repeated",
-        sees="device_down sentences_lost, and device_up half a second after the last loss",
+        symptoms="device_down sentences_lost, and device_up half a second after the last loss",
         action=actions.lost_for_good,
         seconds=3.0,
         on=_NODE,
         codes=_for_any_device("sentences_lost"),
     ),
     "repeated_lines": Fault(
-        what="every third line arrives twice",
-        sees="only the counter repeated rises; no reading counts twice",
+        what="about one line in three arrives twice",
+        symptoms="only the counter repeated rises; no reading counts twice",
         action=actions.repeated_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "reordered_lines": Fault(
-        what="every fifth line arrives up to 40 ms late, after others",
-        sees="only the counters gaps and recovered rise",
+        what="about one line in five arrives up to 40 ms late, possibly after later ones",
+        symptoms="only the counters gaps and recovered rise",
         action=actions.reordered_lines,
         seconds=4.0,
         on=_NODE,
     ),
     "drift": Fault(
         what="the board warms up until its clock runs 150 ppm fast (value: another number of ppm)",
-        sees="only drift_ppm in the device's status changes; times stay correct",
+        symptoms="only drift_ppm in the device's status changes; times stay correct",
         action=actions.drift,
         seconds=40.0,
         on=("node", "json-camera"),
     ),
     "wild_clock": Fault(
         what="the board's clock runs 3 % fast (value: another error in ppm)",
-        sees="device_down clock_step, repeatedly",
+        symptoms="device_down clock_step, repeatedly",
         action=actions.wild_clock,
         seconds=8.0,
         on=_NODE,
@@ -132,8 +137,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "clock_jump": Fault(
         what="the board's clock jumps by 30 s (value: another number of milliseconds)",
-        sees="device_down bad_clock with its next reading, clock_step within 4 s, then device_up: a fault of"
-        " half a second, which `tablectl devices` keeps as the device's last fault",
+        symptoms="device_down bad_clock with its next reading, clock_step within 4 s, then device_up: a"
+        " fault of half a second, which `tablectl devices` keeps as the device's last fault",
         action=actions.clock_jump,
         seconds=5.0,
         on=_NODE,
@@ -141,8 +146,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "restart": Fault(
         what="the board's supply dips and it restarts",
-        sees="device_down restarted, device_up a quarter of a second later; for a script bad_clock, since its"
-        " clock starts again",
+        symptoms="device_down restarted, device_up a quarter of a second later; for a script bad_clock,"
+        " since its clock starts at a different value",
         action=actions.restart,
         seconds=1.0,
         on=("node", "json-camera"),
@@ -150,7 +155,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "babble": Fault(
         what="a sensor oscillates: three thousand readings a second",
-        sees="device_down babbling; device_up half a second after it falls quiet",
+        symptoms="device_down babbling; device_up half a second after it falls quiet",
         action=actions.babble,
         seconds=1.5,
         on=("node", "json-camera"),
@@ -158,7 +163,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "nonsense": Fault(
         what="the firmware sends impossible readings",
-        sees="device_down bad_reading, quoting one; device_up half a second after the last",
+        symptoms="device_down bad_reading, quoting one of them; device_up half a second after the last one",
         action=actions.nonsense,
         seconds=1.0,
         on=("node", "json-camera"),
@@ -166,15 +171,15 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "silence": Fault(
         what="the device hangs: it neither receives nor sends",
-        sees="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); its port is reopened, but"
-        " not a shoe's",
+        symptoms="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); the port is reopened,"
+        " except a shoe's",
         action=actions.silence,
         seconds=7.0,
         codes=_for_any_device("silent"),
     ),
     "deaf": Fault(
         what="the wire from the table to the board is broken",
-        sees="device_down deaf after 1.9 s; its port is reopened",
+        symptoms="device_down deaf after 1.9 s; the port is reopened",
         action=actions.deaf,
         seconds=5.0,
         on=_NODE,
@@ -182,7 +187,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "stuck_writer": Fault(
         what="the device's port accepts no bytes (only behind real ports)",
-        sees="device_down stuck_writer half a second after the table sends something",
+        symptoms="device_down stuck_writer half a second after the table sends something",
         action=actions.stuck_writer,
         seconds=5.0,
         on=_NODE,
@@ -190,7 +195,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "power_cycle": Fault(
         what="all devices lose power at once and restart at the end",
-        sees="device_down for all; device_up for nodes a second after power is back, for a wheel after 4 s",
+        symptoms="device_down for all; device_up for nodes a second after power is back, for a wheel after 4"
+        " s",
         action=actions.power_cycle,
         seconds=3.0,
         codes=_for_any_device(*_PULLED),
@@ -198,14 +204,14 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "dead_sensor": Fault(
         what="the board works but its sensors detect nothing",
-        sees="no fault: throws and spins go to review because readings are missing or contradictory",
+        symptoms="no fault: throws and spins go to review because readings are missing or contradictory",
         action=actions.dead_sensor,
         seconds=15.0,
         on=("node", "json-camera", "shoe"),
     ),
     "hidden_die": Fault(
         what="something hides die 1 from the camera (value: another die)",
-        sees="no device fault: the throw goes to review, or is called if nothing was missed",
+        symptoms="no device fault: the throw goes to review, or is called if nothing relevant was hidden",
         action=actions.hidden_die,
         seconds=2.0,
         on=("node", "json-camera"),
@@ -213,7 +219,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "dead_beam": Fault(
         what="track beam 0 detects nothing (value: another beam)",
-        sees="no change in any call: the other beams count the ball's turns",
+        symptoms="no effect on any call: the other beams count the ball's turns",
         action=actions.dead_beam,
         seconds=60.0,
         on=_NODE,
@@ -221,8 +227,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "stuck_button": Fault(
         what="a console button sticks and sends no_roll or no_spin five times a second (name: another input)",
-        sees="input.refused repeatedly between attempts; an attempt made meanwhile is a No Roll or No Spin;"
-        " soon the fault button_stuck, which locks the table until ten seconds after the last input",
+        symptoms="input.refused repeatedly between attempts; an attempt made in that time is a No Roll or No"
+        " Spin; soon the fault button_stuck, which locks the table until ten seconds after the last input",
         action=actions.stuck_button,
         seconds=3.0,
         on=_NODE,
@@ -230,7 +236,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "open_door": Fault(
         what="the service door is opened; at the end it is closed and the supervisor unlocks the table",
-        sees="table.locked by the door; throws and spins do not count until table.unlocked",
+        symptoms="table.locked because of the door; throws and spins do not count until table.unlocked",
         action=actions.open_door,
         seconds=5.0,
         on=_NODE,
@@ -238,7 +244,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_component": Fault(
         what="the wheel reports a failed component (flag 4) in play",
-        sees="device_fault component; a spin in progress goes to review",
+        symptoms="device_fault component; a spin in progress goes to review",
         action=actions.wheel_flags(4),
         seconds=60.0,
         on=_WHEEL,
@@ -246,8 +252,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_encoder": Fault(
         what="the wheel's encoder reports 95.3 rpm in play",
-        sees="device_fault rotor_speed and the fault device_doubtful until a game's speed is normal again; a"
-        " spin in progress goes to review",
+        symptoms="device_fault rotor_speed and the fault device_doubtful until a game's speed is normal"
+        " again; a spin in progress goes to review",
         action=actions.wheel_encoder,
         seconds=60.0,
         on=_WHEEL,
@@ -255,22 +261,22 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_no_number": Fault(
         what="the wheel goes on to the next game without showing a number",
-        sees="the spin goes to review: its number was not witnessed",
+        symptoms="the spin goes to review: its number was not reported",
         action=actions.wheel_no_number,
         seconds=60.0,
         on=_WHEEL,
     ),
     "wheel_cut_frames": Fault(
-        what="the wheel's buffer overflows: frames are cut off and run into the next",
-        sees="the counter malformed rises; a result between two missing frames goes to review",
+        what="the wheel's buffer overflows: frames are cut off, and the next begins in the same line",
+        symptoms="the counter malformed rises; a result between two missing frames goes to review",
         action=actions.half_lines,
         seconds=10.0,
         on=_WHEEL,
     ),
     "wheel_self_test": Fault(
-        what="the wheel reports that its sensor 1 is stuck (value: another code of its self-test)",
-        sees="device_fault self_test_11 and the fault device_component: the table is locked until a person"
-        " approves the wheel or it restarts",
+        what="the wheel's self-test reports that sensor 1 is stuck (value: another code of the self-test)",
+        symptoms="device_fault self_test_11 and the fault device_component: the table is locked until a"
+        " person approves the wheel or it restarts",
         action=actions.wheel_self_test,
         seconds=1.0,
         on=_WHEEL,
@@ -278,7 +284,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "wheel_setting": Fault(
         what="parameter m is set to 20000 rpm and the wheel power-cycled; at the end it is corrected",
-        sees="device_fault power_cycle if a number had been shown, then device_down configuration, naming"
+        symptoms="device_fault power_cycle if a number had been shown, then device_down configuration, naming"
         " both values",
         action=actions.wheel_setting,
         seconds=25.0,
@@ -306,8 +312,9 @@ def device_kind(cable: Cable) -> DeviceKind:
 MAX_SECONDS = 600.0
 
 
-class FaultOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An order for a fault: its device and duration, and the fault's own value or name if it has one."""
+class FaultRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A request to begin a fault: the device, the duration, and the fault's own value or name if it takes
+    one."""
 
     fault: str
     device: str = ""
@@ -316,11 +323,11 @@ class FaultOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: str | None = None
 
 
-_decode_order = msgspec.json.Decoder(FaultOrder).decode
+_decode_request = msgspec.json.Decoder(FaultRequest).decode
 
 
-class FaultOrderError(ValueError):
-    """Raised for an order that can't be carried out; the message states what was found and what was
+class FaultRequestError(ValueError):
+    """Raised for a request that can't be carried out; the message states what was found and what was
     expected."""
 
 
@@ -341,66 +348,69 @@ def devices_able(table: VirtualTable, name: str) -> tuple[str, ...]:
     )
 
 
-def read_order(line: bytes) -> FaultOrder:
-    """Parse an order, one JSON object. Raises FaultOrderError."""
+def parse_request(line: bytes) -> FaultRequest:
+    """Parse a request, one JSON object. Raises FaultRequestError."""
     try:
-        return _decode_order(line)
+        return _decode_request(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise FaultOrderError(
+        raise FaultRequestError(
             f'{error}; expected {{"fault": "unplug", "device": "cam"}} or similar'
         ) from error
 
 
-def carry_out(table: VirtualTable, order: FaultOrder, now_us: int) -> Began:
+def carry_out(table: VirtualTable, request: FaultRequest, now_us: int) -> Began:
     """Begin a fault now; it ends after its duration.
 
     Raises:
-        FaultOrderError: There is no such fault or device, the device can't have this fault, or it already
-            has a fault.
+        FaultRequestError: There is no such fault or device, the device can't have this fault or already has
+            one, or the duration is out of range.
     """
-    fault = FAULTS.get(order.fault)
+    fault = FAULTS.get(request.fault)
     if fault is None:
-        raise FaultOrderError(f"found fault {order.fault!r}, expected one of {', '.join(FAULTS)}")
-    devices = devices_able(table, order.fault)
+        raise FaultRequestError(f"found fault {request.fault!r}, expected one of {', '.join(FAULTS)}")
+    devices = devices_able(table, request.fault)
     if not devices:
-        raise FaultOrderError(
-            f"{order.fault}: no device of this table can have this fault; choose a different one"
+        raise FaultRequestError(
+            f"{request.fault}: no device of this table can have this fault; choose a different fault"
         )
-    device = order.device or devices[0]
+    device = request.device or devices[0]
     if device not in devices:
-        raise FaultOrderError(f"{order.fault}: found device {device!r}, expected one of {', '.join(devices)}")
-    seconds = fault.seconds if order.seconds is None else order.seconds
+        raise FaultRequestError(
+            f"{request.fault}: found device {device!r}, expected one of {', '.join(devices)}"
+        )
+    seconds = fault.seconds if request.seconds is None else request.seconds
     if not 0 < seconds <= MAX_SECONDS:
-        raise FaultOrderError(
-            f"{order.fault}: found {seconds} seconds, expected more than 0, up to {MAX_SECONDS:g}"
+        raise FaultRequestError(
+            f"{request.fault}: found {seconds:g} seconds, expected more than 0 and at most {MAX_SECONDS:g}"
         )
     affected_devices = actions.affected_devices(table, fault.action, device)
     if any(map(table.has_fault, affected_devices)) or (fault.all_devices and not table.is_faultless):
-        raise FaultOrderError(
-            f"{order.fault}: {device or 'a device'} already has a fault; wait until it ends"
+        raise FaultRequestError(
+            f"{request.fault}: {device or 'a device'} already has a fault; wait until it ends"
         )
-    undo = fault.action(actions.Site(table, device, now_us, order.value, order.name))
+    undo = fault.action(actions.Site(table, device, now_us, request.value, request.name))
     cable = table.cables.get(device) or next(iter(table.cables.values()))
     shortened = seconds < fault.seconds
     began = Began(
         t=now_us,
-        fault=order.fault,
+        fault=request.fault,
         device=device,
         seconds=seconds,
         codes=() if shortened else tuple(fault.codes.get(device_kind(cable), ())),
-        sees=fault.sees,
+        sees=fault.symptoms,
     )
     table.begin(began, undo, now_us + round(seconds * 1e6), also_affected=affected_devices[1:])
     return began
 
 
 class Schedule:
-    """A random sequence of faults, each on a random device, some seconds apart."""
+    """A random sequence of faults on random devices, at random intervals."""
 
     def __init__(
         self, table: VirtualTable, seed: int, *, every_s: float, without: frozenset[str] = frozenset()
     ) -> None:
-        """Draw faults that this table can have, at this mean interval in seconds."""
+        """Draw from the faults that this table can have, except those in `without`; `every_s` is the mean
+        interval in seconds."""
         self._table = table
         self._rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._every_s = every_s
@@ -412,7 +422,7 @@ class Schedule:
         self._table.at(now_us + self._gap_us(), self._next)
 
     def stop(self) -> None:
-        """Begin no more faults; active ones end after their duration."""
+        """Begin no more faults; active ones end when their duration is over."""
         self._stopped = True
 
     def _next(self, now_us: int) -> None:
@@ -423,7 +433,7 @@ class Schedule:
         affected_devices = actions.affected_devices(self._table, FAULTS[name].action, device)
         free = not any(map(self._table.has_fault, affected_devices))
         if free and (self._table.is_faultless or not FAULTS[name].all_devices):
-            carry_out(self._table, FaultOrder(fault=name, device=device), now_us)
+            carry_out(self._table, FaultRequest(fault=name, device=device), now_us)
         self._table.at(now_us + self._gap_us(), self._next)
 
     def _gap_us(self) -> int:

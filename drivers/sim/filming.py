@@ -1,13 +1,13 @@
-"""Renders a video of two thrown dice as a camera over one end of the table sees them.
+"""Renders a video of two thrown dice as a camera over one end of the table would see them.
 
 Pictures have perspective, lens distortion, a lamp, shadows, motion blur, translucence and noise. Lengths are
-millimetres on the table: x, y on the felt, z up. Needs the extra `vision`. The tests of the dice camera read
-these pictures, so they are as difficult as real ones: the dice's sides are visible, and pips reflect the
+in millimetres: x and y on the felt, z up. Needs the extra `vision`. The tests of the dice camera read these
+pictures, so they are made as difficult as real ones: the dice's sides are visible, and pips can reflect the
 lamp.
 
-Only the parts of a frame with dice and shadows are rendered; the rest is the same cloth with new noise.
-Stills show the surroundings of one die at the same time with `zoom` times the resolution, like a sensor's
-full readout.
+Only the parts of a frame with dice and shadows are rendered; the rest is the same cloth with different noise.
+Stills show the area around one die at the same time with `zoom` times the resolution, like the full readout
+of an image sensor.
 """
 
 from bisect import bisect_right
@@ -24,7 +24,7 @@ NORMALS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -1], [0, -1, 0], [-1
 """Outward normals of faces 1 to 6 in the die's own axes, as in `drivers.sim.bodies`."""
 _FACE_U = NORMALS[[1, 2, 1, 1, 2, 1]]
 _FACE_V = np.cross(NORMALS, _FACE_U)
-"""The directions of each face's two sides (with `_FACE_U`), in the die's own axes."""
+"""With `_FACE_U`, the directions of each face's two edges, in the die's own axes."""
 _PIP_POSITIONS = {
     1: [(0.0, 0.0)],
     2: [(-1.0, -1.0), (1.0, 1.0)],
@@ -62,8 +62,8 @@ class Lens:
         return np.array([[self.focal_px, 0, x], [0, self.focal_px, y], [0, 0, 1]], dtype=float)
 
     def part(self, left: int, top: int, width: int, height: int, zoom: float = 1.0) -> "Lens":
-        """Return the camera for a part of the picture, with `zoom` times the resolution; lengths are in
-        its pixels.
+        """Return the camera for a part of the picture, with `zoom` times the resolution; the arguments are in
+        pixels of that resolution.
         """
         x, y = self.middle
         return replace(
@@ -116,7 +116,7 @@ class Look:
     pitch_fraction: float = 0.27
     """Distance of the outer pips from the middle of the face, as a fraction of the edge."""
     translucence: float = 0.25
-    """The fraction of the felt that shows through the body; 0 is opaque."""
+    """How much of the felt shows through the body, from 0 (opaque) to 1."""
     shine: float = 0.0
     """Strength of the lamp's reflection in the pips, 0 to 1."""
 
@@ -172,9 +172,8 @@ def leaning(die: Die, tilt_deg: float, towards_deg: float) -> Die:
 
 
 def felt(lens: Lens, colour: tuple[int, int, int], rng: np.random.Generator, marks: bool = False) -> Array:
-    """Return the empty table as this camera sees it: cloth with its grain, and with `marks` a line and a
-    ring.
-    """
+    """Return the empty table as this camera sees it: cloth with its grain and, with `marks`, a line and a
+    ring."""
     grain = rng.normal(0.0, 5.0, (lens.height, lens.width, 1))
     soft = cv2.GaussianBlur(grain, (0, 0), 1.2).reshape(lens.height, lens.width, 1) * 2.0
     base: Array = np.clip(np.array(colour, float) + soft, 0, 255).astype(np.uint8)
@@ -201,7 +200,7 @@ def draw(
 ) -> Array:
     """Return a picture (height, width, 3) of the dice over the background.
 
-    `exposures` are the dice at several times while the shutter is open; averaging them gives the motion blur.
+    `exposures` are the dice at several times while the shutter is open; their average shows the motion blur.
     """
     total: Array = np.zeros(background.shape, np.float32)
     for dice in exposures:
@@ -320,7 +319,7 @@ SIGHT_STEP_US = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FilmRig:
-    """A filming setup: lens, light, cloth, dice, frame rate, shutter time, and the stills' zoom."""
+    """A filming setup: lens, light, cloth, dice, frame rate, exposure time, and zoom of the stills."""
 
     lens: Lens
     light: Light = field(default_factory=Light)
@@ -340,7 +339,7 @@ class Motion:
     poses: Sequence[tuple[Array, Array]]
 
     def at(self, t_us: float, film_rig: FilmRig) -> list[Die]:
-        """Return the dice at a time: interpolated between poses, at rest after the last."""
+        """Return the dice at a time, interpolated between poses; after the last pose they are at rest."""
         after = min(max(bisect_right(self.t_us, t_us), 1), len(self.t_us) - 1)
         before = after - 1
         span = self.t_us[after] - self.t_us[before]
@@ -396,7 +395,7 @@ class Filming:
             yield t_us, self._frame(exposures), FineStill(self, exposures)
 
     def in_sight_us(self, motion: Motion) -> int:
-        """Return the time at which the first die or its shadow comes into view, or the motion's end if none
+        """Return the time at which a die or its shadow first comes into view, or the motion's end if none
         does."""
         lens = self.film_rig.lens
         for t_us in range(motion.t_us[0], motion.t_us[-1], SIGHT_STEP_US):
@@ -427,7 +426,8 @@ class Filming:
         return picture
 
     def still(self, exposures: Sequence[Sequence[Die]], low: Array, high: Array) -> Array:
-        """Return a part of the high-resolution picture; its corners are in that picture's pixels."""
+        """Return a part of the high-resolution picture; `low` and `high` are its corners in that picture's
+        pixels."""
         zoom = self.film_rig.zoom
         width, height = int(high[0] - low[0]), int(high[1] - low[1])
         part = self.film_rig.lens.part(int(low[0]), int(low[1]), width, height, zoom)
@@ -455,7 +455,7 @@ class Filming:
         return low, high
 
     def _under_noise(self) -> tuple[Array, Array]:
-        """Return a new picture of the empty table with noise, and that noise."""
+        """Return a new picture of the empty table with noise, and the noise."""
         self._count += 1
         key = self._count % (2 * NOISES)
         noise = self._noises[key % NOISES]

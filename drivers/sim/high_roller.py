@@ -1,8 +1,8 @@
-"""Simulated evenings at a High Roller table, with their ground truth.
+"""Simulated sessions at a High Roller table, with their ground truth.
 
-People draw, buy, roll, tie, leave and dispute. The truth is derived from the rules document alone,
-independently of the controller's own rules. Each entry is an outcome that must be published, with its
-relevant keys.
+People draw for the button, buy cards, roll, tie, decline rolls and leave, and games are voided. The ground
+truth is derived from the rules document alone, independently of the controller's rules. Each entry is an
+outcome that must be published, with its relevant keys.
 """
 
 from collections.abc import Mapping
@@ -44,14 +44,14 @@ _LETTERS = {10: "T", 11: "J", 12: "Q"}
 
 @dataclass(slots=True)
 class Game:
-    """A game as the people at the table see it: cards, rolls, and the players still in."""
+    """A game as the people at the table see it: cards, rolls, and the remaining players."""
 
     number: int
     order: list[int]
     """Seats clockwise from the button."""
     cards: dict[int, list[int]] = field(default_factory=dict)
     turns: list[int] = field(default_factory=list)
-    """Seats still to roll in the roll-off; empty before the elimination."""
+    """The seats that have yet to roll in the roll-off, in order; empty until the elimination is over."""
     rolled: list[tuple[int, int]] = field(default_factory=list)
     """Rolls of the roll-off: the seat and the total."""
     winner: int | None = None
@@ -59,12 +59,12 @@ class Game:
 
     @property
     def roller(self) -> int:
-        """Return the seat whose roll it is."""
+        """Return the seat whose turn it is to roll."""
         return self.turns[0] if self.turns else self.order[0]
 
     @property
     def gross(self) -> int:
-        """Return the money in cents, at a dollar per card."""
+        """Return the money paid in (cents), at a dollar per card."""
         return 100 * sum(map(len, self.cards.values()))
 
     def copy(self) -> "Game":
@@ -72,7 +72,7 @@ class Game:
         return Game(self.number, self.order, self.cards, [*self.turns], [*self.rolled])
 
     def throw(self, total: int) -> tuple[str, list[int]]:
-        """Play a roll; return its call, and the seats it eliminates."""
+        """Play a roll; return its call, and the seats that it eliminates."""
         if self.turns:
             player = self.turns.pop(0)
             self.rolled.append((player, total))
@@ -90,7 +90,10 @@ class Game:
         return "elimination", out
 
     def rolls_done(self) -> tuple[str, list[int]]:
-        """Decide whether the roll-off is over; players who tie roll once more each."""
+        """Decide whether the roll-off is over; players who tie roll once more each.
+
+        Return the call, and the seats that are eliminated.
+        """
         if self.turns:
             return "roll_off", []
         highest = max(total for _, total in self.rolled)
@@ -103,8 +106,8 @@ class Game:
         return "tie", [seat for seat in self.order if seat in players and seat not in best]
 
     def may_decline(self) -> bool:
-        """Return whether the roller may decline this roll: they have a further roll, or have already
-        rolled."""
+        """Return whether the roller may decline this roll: a player who has another roll left or has already
+        rolled may."""
         if not self.turns:
             return False
         player = self.turns[0]
@@ -112,12 +115,12 @@ class Game:
 
 
 class Evening:
-    """One table's evening as it unfolds."""
+    """One table's session, played step by step."""
 
     def __init__(
         self, seed: int, *, table: DiceTable = dice.TABLE, directed: bool = True, pot_known: bool = True
     ) -> None:
-        """Begin an evening; with `directed` the shoe usually reports the recipient of a card."""
+        """Begin a session; with `directed`, the shoe usually reports the recipient of a card."""
         self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self.table = table
         self.directed = directed
@@ -131,7 +134,7 @@ class Evening:
         self.button = 0
         self.pot = 0
         self.streak: tuple[int, int] = (0, 0)
-        """The last winner, and how many games in a row they have won."""
+        """The last winner's seat, and the number of games won in a row."""
         self.final = False
         self.left_seats: set[int] = set()
         self.thrown: list[Scene] = []
@@ -146,7 +149,7 @@ class Evening:
         self._post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
     def pitch(self, rank: int, seat: int) -> None:
-        """Deal a card from the shoe; occasionally it can't be read and the dealer enters it."""
+        """Deal a card from the shoe; occasionally the shoe can't read it, and the dealer enters it."""
         self.now += self.rng.randint(350_000, 900_000)
         knows, read = self.rng.random() < 0.7, self.rng.random() > 0.03
         shown = _LETTERS.get(rank, str(rank)) if read else None
@@ -164,10 +167,10 @@ class Evening:
         """Add an outcome that must be published."""
         self.truth.append({"type": kind, "data": data})
 
-    # --- the parts of an evening ---
+    # --- the parts of a session ---
 
     def draw_button(self) -> None:
-        """Deal cards for the button until one is the highest."""
+        """Draw cards for the button until a single seat has the highest."""
         drawing = self.seats
         while len(drawing) > 1:
             drawn = {seat: self.rng.randint(2, 12) for seat in drawing}
@@ -177,7 +180,7 @@ class Evening:
         self.button = drawing[0]
 
     def buy(self, game: Game) -> None:
-        """Sell the cards of a game: the button first, then clockwise, then some re-buys."""
+        """Sell the cards of a game: to the button first, then clockwise, then to players who buy more."""
         counts = {seat: self.rng.choice((0, 1, 2, 3, 5, 8)) for seat in game.order}
         for seat in self.rng.sample(game.order, 2):
             counts[seat] = max(counts[seat], self.rng.randint(1, 4))
@@ -200,7 +203,7 @@ class Evening:
         game.cards.setdefault(seat, []).append(rank)
 
     def throw(self, game: Game) -> Game:
-        """Throw once, with any rulings on the throw; return the game after it."""
+        """Throw once and make any rulings on the throw; return the game after it."""
         kind = self.rng.choices(list(THROWS), list(THROWS.values()))[0]
         scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
         self.feed += [(arrived, _as_dealer(reading)) for arrived, reading in seen]
@@ -256,7 +259,7 @@ class Evening:
             self.pot, self.streak = 0, (0, 0)
 
     def play(self, number: int, *, final: bool) -> None:
-        """Play one game from the buy-in to the winner, or until it is voided."""
+        """Play one game from the buy-in until it is won or voided."""
         start = self.seats.index(self.button)
         game = Game(number, [*self.seats[start:], *self.seats[:start]])
         self.buy(game)
@@ -283,7 +286,7 @@ class Evening:
     # --- at a table with sensors ---
 
     def clear_up(self) -> None:
-        """Clear anything that a device fault may have left open; unneeded inputs are refused."""
+        """Clear anything that a device fault may have left open; the table refuses unneeded inputs."""
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")
         self.enter("no_roll")
@@ -291,9 +294,8 @@ class Evening:
         self.reopen_game()
 
     def play_single_roll(self, mix: Mapping[str, float], stage: str) -> Scene:
-        """Play one roll, its kind drawn from a mix; if no game is in progress at this stage, begin one
-        first.
-        """
+        """Play one roll, its kind drawn from a mix; at a stage without a game in progress, begin one
+        first."""
         if stage == "won":
             self.reopen_game()
         if stage in ("button_draw", "won"):
@@ -311,7 +313,7 @@ class Evening:
         return scene
 
     def reopen_game(self) -> None:
-        """Close the table and open it again: no player has cards or the button."""
+        """Close the table and open it again, after which no player has cards or the button."""
         self.enter("close_table", "supervisor")
         self.enter("open_table", "supervisor")
 
@@ -360,7 +362,7 @@ class Evening:
 
 
 def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
-    """Play an evening of `games` games, the last one final; the same seed gives the same evening."""
+    """Play a session of `games` games, the last one final; the same seed gives the same session."""
     table = Evening(seed)
     table.draw_button()
     for number in range(1, games + 1):
@@ -372,12 +374,12 @@ def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
     return header, in_order_of_arrival(table.feed), table.truth
 
 
-def play_hours(
+def play_session(
     seed: int, games: int, *, table: DiceTable, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play from the draw for the button to the final game, then close and open the table.
+    """Play from the draw for the button to the final game, then close and reopen the table.
 
-    After a device fault people first clear anything left open, and the Bonus Pot is not known.
+    After a device fault, people first clear anything left open, and the Bonus Pot is not known.
     """
     evening = Evening(seed, table=table, directed=False, pot_known=not after_fault)
     scenes: list[Scene] = []
@@ -395,7 +397,8 @@ def play_hours(
 
 
 def _as_dealer(reading: AnyReading) -> AnyReading:
-    """Return a craps table's input as entered by the dealer, the only staff role in this game (H-EQ-2)."""
+    """Return a craps table's reading; an input is attributed to the dealer, who runs this game alone
+    (H-EQ-2)."""
     if isinstance(reading, Input):
         return msgspec.structs.replace(reading, by="dealer")
     return reading

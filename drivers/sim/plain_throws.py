@@ -1,4 +1,4 @@
-"""Throws that the sensors alone can judge: valid ones, and one for each cause of a No Roll."""
+"""Throws that the sensors alone can judge: valid ones, and at least one for each reason for a No Roll."""
 
 import math
 
@@ -17,22 +17,22 @@ ADJACENT: dict[Face, tuple[Face, ...]] = {
 
 
 class RedrawError(Exception):
-    """Raised if a drawn throw does not have the properties of its kind, so that it must be drawn again."""
+    """Raised if a drawn throw lacks the properties of its kind and must be drawn again."""
 
 
 def opposite(face: Face) -> Face:
-    """Return the face on the other side of a die."""
+    """Return the opposite face of a die."""
     faces: tuple[Face, ...] = (6, 5, 4, 3, 2, 1)
     return faces[face - 1]
 
 
 def valid_truth(script: Script, *notices: str) -> Truth:
-    """Return the ground truth of a throw that must be called."""
+    """Return the ground truth of a valid throw, with the notices that its call must carry."""
     return Truth(verdict="valid", allowed=("valid",), dice=script.dice, notices=notices)
 
 
 def void_truth(*reasons: str, may_review: bool = False, may_add: tuple[str, ...] = ()) -> Truth:
-    """Return the truth of a No Roll for these causes."""
+    """Return the ground truth of a No Roll for these reasons."""
     allowed: tuple[Verdict, ...] = ("void", "review") if may_review else ("void",)
     return Truth(verdict="void", allowed=allowed, reasons=reasons, may_add=may_add)
 
@@ -53,7 +53,7 @@ def short_path(thrower: Thrower, hand_y: float, after_us: int, reach: Reach, sho
 
 
 def good_throw(thrower: Thrower, offsets: tuple[int, int] | None = None) -> Script:
-    """Return a throw of both dice to the far wall; they come to rest apart, on plain felt."""
+    """Return a throw in which both dice strike the far wall and come to rest apart, on plain felt."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), offsets or thrower.offsets()
     paths = [full_path(thrower, hands[i], after[i], reaches[i]) for i in (0, 1)]
     script = Script(paths, [thrower.flat(), thrower.flat()])
@@ -95,7 +95,7 @@ def valid(thrower: Thrower) -> Script:
 
 
 def bumped(thrower: Thrower) -> Script:
-    """Both dice strike the wall, then collide on their way back."""
+    """Both dice strike the wall and then collide on their way back."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
     for path, reach in zip(paths, reaches, strict=True):
@@ -134,7 +134,7 @@ def near_wall(thrower: Thrower) -> Script:
 
 
 def one_short(thrower: Thrower) -> Script:
-    """One die strikes the wall, the other comes to rest short of it."""
+    """One die strikes the wall; the other comes to rest short of it."""
     script = _one_short(thrower, thrower.short_by(25, 1500))
     script.truth = void_truth("no_wall_hit")
     return script
@@ -165,7 +165,8 @@ def both_short(thrower: Thrower) -> Script:
 
 
 def bump_and_short(thrower: Thrower) -> Script:
-    """One die strikes; the other turns back in mid-table just as a knock on the rail is detected."""
+    """One die strikes the wall; the other turns back in mid-table just as the wall's sensor detects a
+    knock."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     lazy = thrower.rng.randint(0, 1)
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
@@ -198,7 +199,7 @@ def double_hit(thrower: Thrower) -> Script:
 
 
 def twice_and_short(thrower: Thrower) -> Script:
-    """Return a throw in which one die strikes twice and the other falls short."""
+    """Return a throw in which one die strikes the wall twice and the other falls short."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     eager = thrower.rng.randint(0, 1)
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
@@ -229,14 +230,14 @@ def twice_and_short(thrower: Thrower) -> Script:
 
 
 def stop_at_wall(thrower: Thrower) -> Script:
-    """One die strikes, the other stops 11 to 24 mm short of the wall."""
+    """One die strikes the wall; the other stops 11 to 24 mm short of it."""
     script = _one_short(thrower, thrower.rng.uniform(11, 24))
     script.truth = void_truth("no_wall_hit")
     return script
 
 
 def rail_only(thrower: Thrower) -> Script:
-    """One die strikes the end, the other only a side rail."""
+    """One die strikes the end wall, the other only a side rail."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     stray = thrower.rng.randint(0, 1)
     paths = [thrower.release(hands[i], after[i]) for i in (0, 1)]
@@ -284,7 +285,7 @@ def one_die(thrower: Thrower) -> Script:
 
 
 def crossing(thrower: Thrower) -> Script:
-    """Both dice strike and their paths cross closely; the camera does not confuse them."""
+    """Both dice strike the wall, and their paths cross within 30 mm; the camera does not confuse them."""
     for _ in range(60):
         script = good_throw(thrower)
         _, gap = nearest_approach(*script.paths)
@@ -295,7 +296,7 @@ def crossing(thrower: Thrower) -> Script:
 
 
 def on_chips_flat(thrower: Thrower) -> Script:
-    """A die lies flat on loose chips, which is no cause of a No Roll (C34-INV-3)."""
+    """A die lies flat on loose chips, which is no reason for a No Roll (C34-INV-3)."""
     script = good_throw(thrower)
     script.rests[thrower.rng.randint(0, 1)].on = "chips"
     script.truth = valid_truth(script)
@@ -303,7 +304,7 @@ def on_chips_flat(thrower: Thrower) -> Script:
 
 
 def chips_contact(thrower: Thrower) -> Script:
-    """A die strikes a player's chips on its way, which is no cause of a No Roll (C34-INV-3)."""
+    """A die strikes a player's chips on its way, which is no reason for a No Roll (C34-INV-3)."""
     script = good_throw(thrower)
     index = thrower.rng.randint(0, 1)
     path = script.paths[index]
@@ -314,7 +315,7 @@ def chips_contact(thrower: Thrower) -> Script:
 
 
 def cocked(thrower: Thrower, sides: tuple[Face, ...], face: Face, up: Face | None) -> Rest:
-    """Return the resting position of a die that leans on chips with these sides."""
+    """Return the resting position of a die that leans on chips, resting on these sides."""
     return Rest(
         face,
         up,
@@ -336,7 +337,7 @@ def cocked_two_sides(thrower: Thrower) -> Script:
 
 
 def cocked_one_side(thrower: Thrower) -> Script:
-    """A die leans on chips with one side: the opposite face counts (C34-PT-1i)."""
+    """A die leans on chips with one side; the opposite face counts (C34-PT-1i)."""
     script = good_throw(thrower)
     side = thrower.face()
     up = opposite(side) if thrower.rng.random() < 0.5 else None
@@ -367,7 +368,7 @@ def off_table_over_wall(thrower: Thrower) -> Script:
 
 
 def off_and_short(thrower: Thrower) -> Script:
-    """One die leaves the table, and the other does not reach the wall: two causes."""
+    """One die leaves the table, and the other does not reach the wall: two reasons."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), thrower.offsets()
     stray = thrower.rng.randint(0, 1)
     paths = [
@@ -410,7 +411,7 @@ def stacked(thrower: Thrower) -> Script:
 
 
 def on_bank(thrower: Thrower) -> Script:
-    """A die comes to rest on the bank's chips, whichever surface the camera reports."""
+    """A die comes to rest on the bank's chips; the camera may report a different surface."""
     return _in_zone(thrower, "bank", thrower.rng.choice(("bank", "bank", "chips", "unknown")))
 
 
@@ -427,7 +428,7 @@ def on_rail(thrower: Thrower) -> Script:
 
 
 def late_and_on_rail(thrower: Thrower) -> Script:
-    """The dice are released apart, and one ends on a rail: both causes are reported."""
+    """The dice are released apart, and one comes to rest on a rail; both reasons are reported."""
     script = _on_rail(thrower, (0, thrower.rng.randint(160_000, 400_000)))
     script.truth = void_truth("not_simultaneous", "on_rail")
     return script
@@ -454,7 +455,8 @@ def _in_zone(thrower: Thrower, kind: Surface, called: Surface) -> Script:
 
 
 def _struck(thrower: Thrower, offsets: tuple[int, int] | None = None) -> tuple[Script, int]:
-    """Return a throw in which one die is at rest and the other (its index is returned) still at the wall."""
+    """Return a throw in which one die has come to rest and the path of the other ends at the wall; also
+    return the index of the other."""
     hands, reaches, after = thrower.hands(), thrower.reaches(), offsets or thrower.offsets()
     stray = thrower.rng.randint(0, 1)
     paths = [full_path(thrower, hands[i], after[i], reaches[i]) for i in (0, 1)]
@@ -464,7 +466,7 @@ def _struck(thrower: Thrower, offsets: tuple[int, int] | None = None) -> tuple[S
 
 
 def _roll_in(thrower: Thrower, path: Path, place: Point) -> None:
-    """Add a roll from the wall to a place, within a second or two."""
+    """Add a roll from the wall to a place; it takes less than a second, or longer for more than 700 mm."""
     distance = math.dist(path.here, place)
     path.go(place, 2 * distance / (1000 * thrower.rng.uniform(0.5, 0.9) * max(1.0, distance / 700)), 0)
 

@@ -1,8 +1,8 @@
-"""Throws of rigid bodies, rendered as a camera over the end of the table sees them and read by the product.
+"""Rigid-body throws, rendered as a camera over the end of the table would see them and read by the product.
 
 Needs the extras `physics` and `vision`: an engine computes the dice's motion, frames are rendered from their
-poses, and `drivers.vision` converts the frames to readings. The walls' impacts are computed from the engine's
-contacts.
+poses, and `drivers.vision` converts the frames to readings. The wall sensors' readings are computed from the
+engine's contacts.
 """
 
 from dataclasses import dataclass
@@ -42,18 +42,18 @@ RIGS = (
 )
 """Casino red on green, ivory on brown through a distorting lens, blue on grey with less light.
 
-Each camera hangs 15 cm in front of the foot of the right wall, as the technician's guide says: there a die's
-height, which one camera can't measure, shifts its position relative to the wall only a little."""
+Each camera hangs 13 to 17 cm in front of the right wall's foot. From there a die's height, which a single
+camera can't measure, barely changes its apparent distance from the wall."""
 EMPTY_US = 150_000
-"""The time for which the video shows the empty table before a die comes into view."""
+"""Duration of the video before a die comes into view."""
 LINGER_US = 450_000
-"""The time for which the video continues once everything is still."""
+"""Duration of the video after both dice have come to rest."""
 READING_DELAY_US = (3_000, 12_000)
-"""Delay from a frame's time until its readings leave the camera; processing a frame may take 12 ms."""
+"""Minimum and maximum delay from a frame's time until its readings leave the camera."""
 TRIES = 20
-"""One throw in a hundred does not settle in time and is drawn again."""
+"""Maximum number of draws for one throw; about one in a hundred does not settle in time."""
 BORDER_PX = 25
-"""The face of a die nearer to the picture's border is not read."""
+"""The face of a die that lies nearer than this to the picture's border is not read."""
 _UNDISTURBED = Conditions(knocks=0.0, hides=0.0, drops=0.0)
 
 
@@ -65,7 +65,7 @@ class Filmed:
     truth: PhysicalTruth
     scene: Scene
     faces: tuple[tuple[Face, Face | None], ...]
-    """For each die that came to rest in view: its true face, and the one reported."""
+    """For each die that came to rest in view: its true face, and the reported one."""
 
     @property
     def readings(self) -> list[AnyReading]:
@@ -89,8 +89,8 @@ def build_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
 
 
 def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed | None:
-    """Throw, film and read the dice; return None if they did not settle in time, or not as their kind
-    requires."""
+    """Throw, film and read the dice; return None if the throw did not settle in time or was not of its
+    kind."""
     relief_mm = min(RELIEFS_MM, key=lambda relief: abs(relief - table.wall_relief_mm))
     try:
         recorder = recorded(draw(kind, seed, relief_mm=relief_mm))
@@ -119,7 +119,8 @@ def filmed(kind: Kind, seed: str, film_rig: FilmRig, table: DiceTable) -> Filmed
 def _scene(
     kind: Kind, watch: Watch, truth: PhysicalTruth, faces: tuple[tuple[Face, Face | None], ...]
 ) -> Scene:
-    """Return the throw's scene: the dice's order is open, and so is a review if one ends out of view."""
+    """Return the throw's scene: the dice may be reported in either order, and a review is correct if a die
+    comes to rest out of view."""
     scene = watch.scene_truth(truth)
     allowed = scene.allowed if len(faces) == 2 else (*dict.fromkeys((*scene.allowed, "review")),)
     scene_truth = msgspec.structs.replace(scene, any_order=True, allowed=allowed)
@@ -142,7 +143,10 @@ def _faces(flight: Flight, film_rig: FilmRig, rests: list[DieRest]) -> tuple[tup
 
 
 def throw(seed: int, table: DiceTable) -> Filmed:
-    """Return the throw of a seed; kinds and rigs alternate with the seed."""
+    """Return the throw of a seed; successive seeds cycle through the kinds and the rigs.
+
+    Raises UnsettledError if none of TRIES draws can be used.
+    """
     kind, film_rig = KINDS[seed % len(KINDS)], RIGS[seed % len(RIGS)]
     for try_number in range(TRIES):
         made = filmed(kind, f"rendered {seed} {try_number}", film_rig, table)

@@ -1,5 +1,5 @@
-"""Throws that are not over when the dice first lie still: a person rules, a die moves again, or a die is seen
-again."""
+"""Throws that are not decided when the dice first lie still: a person rules, a die moves again, or the camera
+reports a die again."""
 
 from typing import Literal
 
@@ -33,7 +33,8 @@ def box_no_roll_in_flight(thrower: Thrower) -> Script:
 
 
 def box_no_roll_in_hold(thrower: Thrower) -> Script:
-    """The boxperson calls No Roll just after the dice are at rest: the held call is discarded."""
+    """The boxperson calls No Roll just after the dice come to rest; the call, which is on hold, is
+    discarded."""
     script = good_throw(thrower)
     add_input(script, draw_rest_times(thrower, script) + thrower.rng.randint(5_000, 235_000), "no_roll")
     script.truth = void_truth("called")
@@ -62,7 +63,7 @@ def box_sets_other_dice(thrower: Thrower) -> Script:
 
 
 def box_too_late(thrower: Thrower) -> Script:
-    """The boxperson calls No Roll after the bets are settled, which changes nothing."""
+    """The boxperson calls No Roll after the bets are settled, too late to change anything."""
     script = good_throw(thrower)
     rest = draw_rest_times(thrower, script)
     add_input(script, rest + 700_000, "settled", by="dealer")
@@ -171,7 +172,7 @@ def rest_repeated(thrower: Thrower) -> Script:
 
 
 def raked(thrower: Thrower) -> Script:
-    """After the call the stickperson rakes the dice to the middle before entering it."""
+    """After the call the stickperson rakes the dice to the middle before entering `dice_collected`."""
     script = good_throw(thrower)
     last = draw_rest_times(thrower, script)
     for index, die in enumerate(_DICE):
@@ -184,7 +185,7 @@ def raked(thrower: Thrower) -> Script:
 
 
 def second_look(thrower: Thrower) -> Script:
-    """The camera is uncertain of a face at first, and certain of it a moment later."""
+    """The camera is uncertain of a face at first and certain a moment later."""
     script = good_throw(thrower)
     last = draw_rest_times(thrower, script)
     index = thrower.rng.randint(0, 1)

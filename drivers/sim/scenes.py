@@ -1,4 +1,4 @@
-"""Scenes of a simulated evening with their ground truth, and the comparison of published outcomes with it."""
+"""Scenes of a simulated session with their ground truth, and the comparison of published outcomes with it."""
 
 import gzip
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ from controller.model.outcomes import (
 from controller.model.readings import AnyReading
 
 CAMERA = "cam"
-"""The camera's device at a virtual table."""
+"""The name of the camera's device at a virtual table."""
 Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
 """Readings with their times of arrival in table time (us), in order of arrival."""
@@ -35,11 +35,11 @@ Expected = dict[str, object]
 
 
 class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The ground truth: what happened on the table, and what may be published about it.
+    """The ground truth of an attempt: what happened on the table, and what may be published about it.
 
     `verdict` is what happened; `allowed` lists the correct first outcomes, including a review if the sensors
-    leave room for doubt. `reasons` are the codes that a void must have, `may_add` further ones that it may
-    have. `ruled` is the result of a person's ruling after the first outcome.
+    leave room for doubt. `reasons` are the codes that a void must have; `may_add` are further ones that it
+    may have. `ruled` is the result of a person's ruling after the first outcome.
     """
 
     verdict: Verdict
@@ -49,7 +49,7 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notices: tuple[str, ...] = ()
     dice: tuple[int, int] | None = None
     any_order: bool = False
-    """Whether the dice cannot be told apart, so that either order of the faces is right."""
+    """Whether either order of the faces is correct, because the camera may have confused the dice."""
     number: str | None = None
     revolutions: float | None = None
     drop_us: int | None = None
@@ -65,7 +65,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One attempt of an evening: the n-th scene is the n-th roll, spin or deal, or a game of many rolls."""
+    """One attempt of a session, or one game of many rolls: the n-th scene is the n-th roll, spin, deal or
+    game."""
 
     kind: str
     start_us: int
@@ -74,7 +75,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     throws: tuple["Scene", ...] = ()
     """The rolls of a game that consists of several."""
     depends_on_previous: bool = False
-    """The expected outcomes depend on the scenes before it."""
+    """Whether the expected outcomes depend on the preceding scenes."""
 
 
 def without_numbers(outcomes: Iterable[Expected]) -> tuple[Expected, ...]:
@@ -103,7 +104,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_camera_lag(seen: Iterable[AnyReading], rng: Random) -> Feed:
-    """Return a camera's readings with their arrivals: each frame has its own lag; frames keep their order."""
+    """Return a camera's readings with their times of arrival: each frame has its own lag, and frames keep
+    their order."""
     feed: Feed = []
     last_t, arrival = -1, 0
     for reading in seen:
@@ -135,8 +137,8 @@ def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) 
 class Played(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="told", tag="attempt"):
     """An attempt that was made: its ground truth, and the faults that may have hidden a part of it.
 
-    It is over at `ends_us`, when the next one begins. A disturbed attempt may be published as a review
-    instead of a call, or not at all if the table could not sense it, but never with a wrong result.
+    The attempt is over at `ends_us`, when the next one begins. A disturbed attempt may be published as a
+    review instead of a call, or not at all if the table could not sense it, but never with a wrong result.
     """
 
     t: int
@@ -181,10 +183,12 @@ _FIRST_OUTCOME_VERDICTS: dict[str, Verdict] = {
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """The published outcome of attempt n differs from the truth; `fault` is one of these, worst first.
+    """A difference between the published outcomes of an attempt and the ground truth; `fault` states its
+    kind.
 
     `wrong`: the result is wrong. `needless_void`: a valid throw or spin was void. `needless_review`: the
-    readings decided the attempt. `silent`: nothing was published.
+    readings decided the attempt. `silent`: an outcome was not published. `late_close`: bets were open when
+    the ball dropped.
     """
 
     attempt: int
@@ -194,8 +198,8 @@ class Disagreement:
 
 
 def disagreements(scenes: Sequence[Scene], outcomes: Iterable[Outcome], first: int = 1) -> list[Disagreement]:
-    """Return the disagreements of an evening's outcomes with its truth; its first attempt has the number
-    `first`.
+    """Return the differences between a session's outcomes and its truth; `first` is the number of its first
+    attempt.
     """
     published = list(outcomes)
     found: list[Disagreement] = []
@@ -272,29 +276,29 @@ def _wrong_content(truth: Truth, outcome: Outcome) -> str:
             wanted.add((truth.dice[1], truth.dice[0]))
         missing = {*truth.notices} - {notice.code for notice in data.notices}
         if missing:
-            return f"no notice {', '.join(sorted(missing))}"
-        return "" if data.dice in wanted else f"dice were {truth.dice}"
+            return f"the call lacks the notice {', '.join(sorted(missing))}"
+        return "" if data.dice in wanted else f"the dice were {_spell(truth.dice)}"
     if isinstance(data, SpinCalled):
-        return "" if data.number == truth.number else f"number was {truth.number}"
+        return "" if data.number == truth.number else f"the number was {_spell(truth.number)}"
     if isinstance(data, RollNoRoll | SpinNoSpin):
         codes = {reason.code for reason in data.reasons}
         if codes - {*truth.reasons, *truth.may_add} or {*truth.reasons} - codes:
-            return f"reasons were {', '.join(truth.reasons)}"
+            return f"the reasons were {', '.join(truth.reasons) or 'none'}"
     return ""
 
 
 def _after_review(truth: Truth, later: list[Outcome], *, last: bool) -> Iterable[tuple[str, str]]:
     if truth.ruled in ("called", "void"):
         if not later:
-            yield "silent", "a person ruled and nothing was published"
+            yield "silent", "a person ruled, but nothing was published"
             return
         data = later[0].data
         if _FIRST_OUTCOME_VERDICTS[later[0].type] != ("valid" if truth.ruled == "called" else "void"):
-            yield "wrong", f"a person ruled differently from {_in_words(later[0])}"
+            yield "wrong", f"the outcome contradicts a person's ruling: {_in_words(later[0])}"
         elif isinstance(data, RollCalled) and (data.dice != truth.ruled_dice or data.grade != "person"):
-            yield "wrong", f"a person set {truth.ruled_dice}: {_in_words(later[0])}"
+            yield "wrong", f"a person set {_spell(truth.ruled_dice)}: {_in_words(later[0])}"
         elif isinstance(data, SpinCalled) and (data.number != truth.ruled_number or data.grade != "person"):
-            yield "wrong", f"a person set {truth.ruled_number}: {_in_words(later[0])}"
+            yield "wrong", f"a person set {_spell(truth.ruled_number)}: {_in_words(later[0])}"
         return
     if last and not later:
         return
@@ -312,17 +316,17 @@ def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, s
             yield "wrong", f"corrected although nobody ruled: {_in_words(corrected[0])}"
         return
     if len(corrected) != 1:
-        yield "silent", f"{len(corrected)} corrections"
+        yield "silent", f"a person ruled once, but {len(corrected)} corrections were published"
         return
     data = corrected[0].data
     if isinstance(data, RollCorrected) and data.dice != truth.ruled_dice:
-        yield "wrong", f"corrected to {data.dice}, the ruling was {truth.ruled_dice}"
+        yield "wrong", f"corrected to {_spell(data.dice)}, but the ruling was {_spell(truth.ruled_dice)}"
     if isinstance(data, SpinCorrected) and data.number != truth.ruled_number:
-        yield "wrong", f"corrected to {data.number}, the ruling was {truth.ruled_number}"
+        yield "wrong", f"corrected to {_spell(data.number)}, but the ruling was {_spell(truth.ruled_number)}"
 
 
 def _late_closes(scenes: Sequence[Scene], outcomes: list[Outcome], first: int) -> list[Disagreement]:
-    """Return the valid spins whose ball dropped before No More Bets was called."""
+    """Return a disagreement for each valid spin whose ball dropped while bets were open."""
     found: list[Disagreement] = []
     bets = [o for o in outcomes if isinstance(o.data, Bets)]
     for number, scene in enumerate(scenes, first):
@@ -333,6 +337,12 @@ def _late_closes(scenes: Sequence[Scene], outcomes: list[Outcome], first: int) -
         if not before or before[-1] != "bets.closed":
             found.append(Disagreement(number, scene, "late_close", "bets were open when the ball dropped"))
     return found
+
+
+def _spell(result: tuple[int, int] | str | None) -> str:
+    if result is None:
+        return "no result"
+    return result if isinstance(result, str) else f"{result[0]}-{result[1]}"
 
 
 def _in_words(outcome: Outcome) -> str:

@@ -1,7 +1,7 @@
-"""Spins disturbed by a hand, the ball or an object in the track.
+"""Spins disturbed by a hand, a second ball or a foreign object, and sessions of spins of one kind.
 
-Each kind plays one scene at its house, and states the correct outcomes if they do not follow from the number
-of turns.
+Each kind plays one scene at a wheel, and states the correct outcomes if they do not follow from the number of
+turns.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,13 +52,13 @@ def pushed_in_run(croupier: Croupier) -> Spin:
 
 
 def turned_before(croupier: Croupier) -> Spin:
-    """The dealer turns the rotor around three to nine seconds before the launch."""
+    """The dealer reverses the rotor three to nine seconds before the launch."""
     rng = croupier.rng
     spin = croupier.spin(
         pushes=lambda launch_s: [Push(launch_s - rng.uniform(3.0, 9.0), rng.uniform(0.8, 1.6), times=-1.0)],
         same_way=True,
     )
-    # The ball is launched in the rotor's former direction, so against its current one.
+    # The ball is launched in the rotor's former direction, and so against its current one.
     spin.reasons.clear()
     spin.may.clear()
     spin.launch = "strong"
@@ -66,7 +66,7 @@ def turned_before(croupier: Croupier) -> Spin:
 
 
 def reversed_in_run(croupier: Croupier) -> Spin:
-    """The dealer turns the rotor around while the ball runs."""
+    """The dealer reverses the rotor while the ball runs."""
     rng = croupier.rng
     spin = croupier.spin(
         rng.uniform(10.0, 22.0),
@@ -90,13 +90,13 @@ def hop(croupier: Croupier) -> Spin:
     place = croupier.house.wheel.pocket_reader_deg / 360
     seen = [t for t, _ in spin.play.rotor.passes(place, other) if t > fall.settle_s]
     spin.play.rests.append((other, seen[croupier.rng.randint(0, 1)] + croupier.rng.uniform(0.2, 0.8)))
-    # A bounce read in that pocket a turn earlier would add a third reading to the two.
+    # Without bounces: one detected in that pocket a turn earlier would add a third reading to the two.
     spin.play.fall = replace(fall, legs=())
     return spin
 
 
 def taken_early(croupier: Croupier) -> Spin:
-    """The dealer removes the ball after one or two turns."""
+    """The dealer removes the ball within two turns of the rotor after it comes to rest."""
     spin = croupier.spin()
     fall = spin.play.fall
     assert fall is not None
@@ -124,7 +124,7 @@ def object_in_run(croupier: Croupier) -> Spin:
 
 
 def object_before(croupier: Croupier) -> Spin:
-    """An object falls into the wheel less than a second before the ball is detected."""
+    """An object falls into the wheel less than half a second before the launch."""
     spin = croupier.spin()
     spin.extra.append(_object(spin.launch_s - croupier.rng.uniform(0.05, 0.35), "track"))
     spin.reasons.append("foreign_object")
@@ -209,8 +209,8 @@ ODD: Mapping[str, Kind] = {
 
 
 def _relaunched(croupier: Croupier, *, after: tuple[float, float], other_way: bool, turns: float) -> Spin:
-    """Return a spin whose ball is caught after one to six turns and relaunched; `other_way`: it ran the
-    other way first.
+    """Return a spin whose ball is caught after one to six turns and relaunched; with `other_way`, its first
+    run was in the opposite direction.
     """
     rng = croupier.rng
     spin = croupier.spin(turns)
@@ -226,7 +226,7 @@ def _relaunched(croupier: Croupier, *, after: tuple[float, float], other_way: bo
     if relaunch.turns < VALID_TURNS:
         spin.also_accept("two runs", "review")
     if pause_s < 1.2:
-        # The pause between catch and launch is as short as the gap between two beams late in a run.
+        # The pause is as short as the time between two beams late in a run.
         spin.also_accept("relaunched at once", "review")
     return spin
 
@@ -269,7 +269,7 @@ def caught_dropped_late(croupier: Croupier) -> Spin:
 
 
 def laid_by_hand(croupier: Croupier) -> Spin:
-    """A ball is placed into a pocket without running: only the hand interrupts a beam or two."""
+    """A ball is placed into a pocket without running: at most the hand interrupts a beam, once or twice."""
     rng = croupier.rng
     spin = croupier.spin(8.0)
     placed_s = spin.launch_s + rng.uniform(0.5, 1.5)
@@ -287,7 +287,7 @@ def laid_by_hand(croupier: Croupier) -> Spin:
 
 
 def _place_ball(croupier: Croupier, spin: Spin, placed_s: float) -> None:
-    """Make the ball come to rest soon after it is placed, and stay for some turns."""
+    """Make the ball come to rest soon after it is placed, and stay there for some turns."""
     fall = spin.play.fall
     assert fall is not None
     later_s = placed_s + croupier.rng.uniform(0.2, 1.0)
@@ -350,7 +350,7 @@ LAPS: Mapping[str, Kind] = {
     "laps_relaunched": Kind(lap_house, CAUGHT["relaunched_later"].play),
     "laps_caught_dropped": Kind(lap_house, CAUGHT["caught_dropped"].play),
 }
-"""Spins whose lap times come from a table instead of the equation of motion, by name."""
+"""Spins whose ball follows a table of lap times instead of the equation of motion, by name."""
 
 KINDS: Mapping[str, Kind] = {
     **{name: Kind(house, Croupier.usual_spin) for name, house in HOUSES.items()},
@@ -359,21 +359,21 @@ KINDS: Mapping[str, Kind] = {
     **CAUGHT,
     **LAPS,
 }
-"""Every kind of evening by name."""
+"""Every kind of spin by name."""
 
 
 def evening(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinTruth]]:
-    """Play `n` scenes of one kind on one drawn wheel; the same kind and seed give the same evening.
+    """Play `n` scenes of one kind on one drawn wheel; the same kind and seed give the same session.
 
     Raises:
-        KeyError: the kind is not one of KINDS.
+        KeyError: The kind is not one of KINDS.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     return played(kind, KINDS[kind], rng, n)
 
 
 def played(name: str, kind: Kind, rng: Random, n: int) -> tuple[Header, Feed, list[SpinTruth]]:
-    """Play `n` scenes of a kind with this randomness."""
+    """Play `n` scenes of a kind with this random generator."""
     croupier = Croupier(rng, kind.house(rng), rng.uniform(1.0, 3.0))
     feed: Feed = []
     truths: list[SpinTruth] = []
@@ -386,7 +386,7 @@ def played(name: str, kind: Kind, rng: Random, n: int) -> tuple[Header, Feed, li
 
 
 def write(folder: Path, name: str, header: Header, feed: Feed, truths: list[SpinTruth]) -> None:
-    """Write an evening as `NAME.jsonl` and `NAME.truth.json`."""
+    """Write a session as `NAME.jsonl` and `NAME.truth.json`."""
     write_log(folder / f"{name}.jsonl", header, feed)
     truth = msgspec.json.format(msgspec.json.encode(truths), indent=1)
     (folder / f"{name}.truth.json").write_bytes(truth + b"\n")

@@ -1,7 +1,7 @@
-"""A smart wheel: the games of its evening with their ground truth, and its end of the SS2 link.
+"""A smart wheel: the games of a session with their ground truth, and the wheel's end of the SS2 link.
 
-It plays its games whatever the table sends, reports twice a second and responds to commands; it acknowledges
-a host's `*R` and otherwise ignores it.
+The wheel plays its games whatever the table sends, reports twice a second and responds to commands; it
+acknowledges a host's `*R`, but that has no other effect.
 """
 
 from collections import deque
@@ -47,13 +47,13 @@ class Ss2Wheel:
         self.hung = False
         self.input_broken = False
         self.clock = BoardClock(0, 0, 0.0)
-        """Unused: the wheel does not stamp its readings."""
+        """Unused: the wheel does not timestamp its readings."""
         self.add_flags = 0
         """Flags added to every frame in play."""
         self.shows_rpm_x10: int | None = None
         """The speed reported in play instead of the rotor's."""
         self.hides_numbers = False
-        """Whether it goes from state 4 to the next game without reporting a number."""
+        """Whether the wheel goes from state 4 to the next game without reporting a number."""
         self.parameters = dict(_PARAMETERS)
         self._rng = rng
         self._script: deque[Change] = deque()
@@ -79,7 +79,7 @@ class Ss2Wheel:
         }
 
     def play(self, changes: Iterable[Change]) -> None:
-        """Queue these changes after the earlier ones."""
+        """Queue these changes after those already queued."""
         self._script.extend(changes)
 
     def start(self, now_us: int) -> None:
@@ -96,7 +96,7 @@ class Ss2Wheel:
         self.start(now_us)
 
     def drift(self, letter: str, values: tuple[float, ...]) -> None:
-        """Change and commit a setting with another tool."""
+        """Change and commit a setting, as another tool would."""
         self.parameters[letter] = self._committed[letter] = values
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
@@ -204,7 +204,7 @@ def _seconds(rng: Random, low: float, high: float) -> int:
 
 @dataclass(slots=True)
 class Game:
-    """One game of a wheel in working order, with the time of each state; its kind modifies it."""
+    """One game of a wheel in working order, with the time of each state; the game's kind modifies it."""
 
     rng: Random
     start_us: int
@@ -252,12 +252,12 @@ def _void(reason: str) -> Truth:
 
 
 def valid(game: Game) -> Truth:
-    """Everything goes as it should."""
+    """A game without any disturbance."""
     return _honest(game)
 
 
 def launched_again(game: Game) -> Truth:
-    """The launch fails once; the wheel reports that until just after the ball is in the rim."""
+    """The launch fails once; the wheel reports this until 1.4 s after the ball is in the rim."""
     game.changes += [
         with_flag(State.PLACE_BETS, game.launch_us - 2_500_000, Flag.LAUNCH_FAILED),
         with_flag(State.BALL_IN_RIM, game.launch_us + 1, Flag.LAUNCH_FAILED),
@@ -276,7 +276,7 @@ def ball_unsensed(game: Game) -> Truth:
 
 
 def with_rotor(game: Game) -> Truth:
-    """The ball runs with the rotor."""
+    """The ball runs in the rotor's direction."""
     at = game.launch_us + 1_500_000
     game.until(at, with_flag(State.BALL_IN_RIM, at, Flag.BALL_WITH_ROTOR))
     return _void("same_direction")
@@ -318,7 +318,7 @@ def dealer_no_spin(game: Game) -> Truth:
 
 
 def dealer_sets_number(game: Game) -> Truth:
-    """The dealer enters a different number after the call."""
+    """The dealer enters a different number after the call: a correction."""
     other = game.rng.choice([number for number in game.pockets if number != game.number])
     game.add_input(game.number_us + 2_500_000, "set_number", other)
     return Truth(
@@ -347,8 +347,7 @@ def evening(
     seed: int, pockets: Sequence[str], mix: Mapping[str, float] = USUAL, n: int = 10
 ) -> tuple[list[Change], Feed, list[Scene]]:
     """Play `n` games, their kinds drawn from a mix; return the wheel's changes, people's inputs and the
-    scenes.
-    """
+    scenes."""
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     changes: list[Change] = []
     feed: Feed = []

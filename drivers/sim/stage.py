@@ -1,9 +1,9 @@
 """Runs a virtual table behind pseudo-terminals; the only module of the simulation that blocks.
 
-One thread runs it. The ports' names are in one folder, together with a pipe that accepts faults, one JSON
-object per line. A virtual table that runs faster than real time can serve only programs that use its clock,
-which is shared through a file and read by `FollowedClock`. The clock never runs ahead of the virtual table,
-so a busy machine makes the evening slower but never wrong.
+A single thread runs it. The links to the ports are in one folder, together with a pipe that accepts requests
+for faults, one JSON object per line. A virtual table that runs faster than real time can serve only programs
+that use its clock, which is shared through a file and read by `FollowedClock`. The clock never runs ahead of
+the virtual table, so a busy machine makes the session slower but never wrong.
 """
 
 import errno
@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Protocol
 
 from drivers.sim.boards import Cable
-from drivers.sim.faults import FaultOrderError, carry_out, read_order
+from drivers.sim.faults import FaultRequestError, carry_out, parse_request
 from drivers.sim.table import VirtualTable
 
 CLOCK_FORMAT = struct.Struct("=QQqqqd")
-"""Update count before and after the update, its monotonic time (ns), the table time at that moment (us),
-limit (us), speed.
+"""The update count, twice, so that a half-written update is detected; the monotonic time of the update (ns);
+the table time at that moment (us); the limit (us); the speed.
 """
 _TRIES = 1000
 
@@ -61,7 +61,7 @@ class RealClock:
 
 
 class PacedClock:
-    """A clock that runs `speed` times as fast as real time, and stops at the time allowed."""
+    """A clock that runs `speed` times as fast as real time and stops at the limit that `allow` sets."""
 
     def __init__(self, speed: float, file: Path | None = None) -> None:
         """Start at the machine's monotonic time; share the clock through `file`, if given."""
@@ -96,7 +96,7 @@ class PacedClock:
 
 
 class FollowedClock:
-    """A virtual table's clock as read by another process."""
+    """A virtual table's clock, read by another process."""
 
     def __init__(self, file: Path) -> None:
         """Follow the clock in this file. Raises OSError if it can't be opened."""
@@ -122,15 +122,15 @@ def _time_of(since_ns: int, table_us: int, limit_us: int, speed: float) -> int:
 
 
 PID_FILE = "simulate.pid"
-"""A file with the process id of the folder's virtual table, for people; only the folder's lock prevents a
-second one."""
+"""The file with the process id of the virtual table in the folder, as information only; the lock on the
+folder is what prevents a second one."""
 
 
 class Claim:
-    """A claimed folder, until it is released or the process ends in any way."""
+    """A lock on a folder, held until it is released or the process ends for any reason."""
 
     def __init__(self, folder: Path) -> None:
-        """Claim the folder. Raises OSError with the process id if another virtual table runs there."""
+        """Lock the folder. Raises OSError with the process id if another virtual table runs there."""
         self._pid_file = folder / PID_FILE
         self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -156,7 +156,7 @@ _NOT_OPEN = (errno.EIO, errno.EAGAIN)
 
 
 class Pty:
-    """A pseudo-terminal for a plugged-in cable; it stays open even if no program uses its port."""
+    """A pseudo-terminal for a plugged-in cable; it stays open even if no program has its port open."""
 
     def __init__(self, name: Path) -> None:
         """Create a pseudo-terminal and link it under this name."""
@@ -171,12 +171,12 @@ class Pty:
 
     @property
     def unread(self) -> int:
-        """The number of bytes for the table that are still unread."""
+        """The number of bytes that the table has not read yet."""
         count = fcntl.ioctl(self._port, termios.FIONREAD, bytes(_COUNT.size))
         return int(_COUNT.unpack(count)[0])
 
     def write(self, data: bytes) -> None:
-        """Send to the table; bytes that do not fit are lost, as with a board whose port is not open."""
+        """Send bytes to the table; those that do not fit are lost, as from a board whose port is not open."""
         with suppress(BlockingIOError):
             self.sent_bytes += os.write(self.device, data)
 
@@ -195,7 +195,7 @@ class Pty:
             termios.tcflush(self._port, termios.TCIFLUSH)
 
     def block(self, blocked: bool) -> None:
-        """Stop reading the table's bytes, or read them again."""
+        """Stop accepting the table's bytes, or accept them again."""
         termios.tcflow(self._port, termios.TCOOFF if blocked else termios.TCOON)
 
     def share(self) -> None:
@@ -211,7 +211,7 @@ class Pty:
 
 
 def _unlink(name: Path) -> None:
-    """Remove a port's link. Raises FileExistsError if it is not a link, so that nothing else is removed."""
+    """Remove a port's link. Raises FileExistsError if the name is not a link, which is not removed."""
     if name.is_symlink():
         name.unlink()
     elif name.exists():
@@ -220,21 +220,21 @@ def _unlink(name: Path) -> None:
         )
 
 
-ORDERS = "faults"
-"""The pipe's name in the folder."""
+FAULT_PIPE = "faults"
+"""The name of the pipe for requests, in the folder."""
 MAX_WAIT_US = 50_000
 MAX_UNREAD_US = 20_000
-"""A paced clock runs on for this long while bytes are unread, and then stops until they are read."""
+"""A paced clock continues for this long while bytes are unread, and then stops until they are read."""
 READER_TIMEOUT_S = 1.0
 """Bytes that stay unread for this long are discarded, and the clock no longer waits for their reader."""
 MAX_TRANSIT_S = 0.002
-"""Maximum transit time of bytes through the kernel; if none are unread after that, they have been read."""
-_MAX_ORDER_BYTES = 4096
+"""Maximum time that bytes take through the kernel; if none are unread after that, all have been read."""
+_MAX_REQUEST_BYTES = 4096
 _POLL_S = 0.001
 
 
 class _Socket:
-    """The port that a cable is plugged into, and the time since which bytes sent there are unread."""
+    """The port that a cable is plugged into, and since when bytes sent to it are unread."""
 
     def __init__(self, pty: Pty, plugged: int) -> None:
         self.pty = pty
@@ -254,7 +254,7 @@ class Stage:
     def __init__(
         self, table: VirtualTable, folder: Path, clock: Clock, refused: Callable[[str], None]
     ) -> None:
-        """Run in this folder, which must exist; `refused` is called with the reason why an order was refused.
+        """Run in this folder, which must exist; `refused` is called with the reason for refusing a request.
 
         Raises OSError if the folder can't be used.
         """
@@ -264,8 +264,8 @@ class Stage:
         self._clock = clock
         self._report_refusal = refused
         self._sockets: dict[str, _Socket] = {}
-        self._half_order = b""
-        self._pipe = _pipe_at(folder / ORDERS)
+        self._partial_request = b""
+        self._pipe = _pipe_at(folder / FAULT_PIPE)
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Run until `stopping` returns True."""
@@ -294,8 +294,8 @@ class Stage:
         self._receive(wait_s)
 
     def sent_bytes(self, port: str) -> tuple[int, int]:
-        """Return how often this port has been plugged in, and how many bytes it has accepted since the
-        last time.
+        """Return how often the cable in this port has been plugged in, and how many bytes the port has
+        accepted since it was last plugged in.
         """
         for socket in list(self._sockets.values()):
             if socket.pty.name.name == port:
@@ -309,7 +309,7 @@ class Stage:
         self._sockets.clear()
         os.close(self._pipe)
         with suppress(FileNotFoundError):
-            (self._folder / ORDERS).unlink()
+            (self._folder / FAULT_PIPE).unlink()
 
     # --- cables and ports ---
 
@@ -325,8 +325,8 @@ class Stage:
             socket.pty.block(cable.blocked)
 
     def _is_free(self, port: str) -> bool:
-        """Return whether no cable is in this port: of two swapped cables, one must be unplugged before the
-        other is plugged in."""
+        """Return whether no cable is plugged into this port: when two cables are swapped, one must be
+        unplugged before the other is plugged in."""
         return all(socket.pty.name.name != port for socket in self._sockets.values())
 
     def _send(self, name: str, cable: Cable, now_us: int) -> None:
@@ -356,8 +356,8 @@ class Stage:
             socket.unread_since_s, socket.abandoned = None, True
 
     def _reader_limit_us(self) -> int | None:
-        """Return the time up to which a paced clock may run before the table has read what it was sent; None
-        if there is no limit."""
+        """Return the time up to which a paced clock may run while the table has unread bytes; None if there
+        is no limit."""
         limits_us = [
             socket.sent_us + MAX_UNREAD_US
             for socket in self._sockets.values()
@@ -371,19 +371,21 @@ class Stage:
         now_us = self._clock.now_us()
         for end in ready:
             if end == self._pipe:
-                self._handle_orders(now_us)
+                self._handle_requests(now_us)
             elif data := self._sockets[ends[end]].pty.read():
                 self._table.receive(ends[end], now_us, data)
 
-    # --- orders ---
+    # --- requests ---
 
-    def _handle_orders(self, now_us: int) -> None:
-        *lines, self._half_order = (self._half_order + os.read(self._pipe, _MAX_ORDER_BYTES)).split(b"\n")
-        self._half_order = self._half_order[-_MAX_ORDER_BYTES:]
+    def _handle_requests(self, now_us: int) -> None:
+        *lines, self._partial_request = (
+            self._partial_request + os.read(self._pipe, _MAX_REQUEST_BYTES)
+        ).split(b"\n")
+        self._partial_request = self._partial_request[-_MAX_REQUEST_BYTES:]
         for line in filter(bytes.strip, lines):
             try:
-                carry_out(self._table, read_order(line), now_us)
-            except FaultOrderError as error:
+                carry_out(self._table, parse_request(line), now_us)
+            except FaultRequestError as error:
                 self._report_refusal(str(error))
 
 
@@ -396,6 +398,6 @@ def _pipe_at(path: Path) -> int:
     os.mkfifo(path, 0o660)
     # Open for writing too, so that there is no end of file when a writer closes the pipe.
     pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    # Write-only for others: a program that read it by mistake would consume orders.
+    # Write-only for others: a program that read from the pipe by mistake would consume requests.
     os.fchmod(pipe, 0o220)
     return pipe

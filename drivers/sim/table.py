@@ -1,7 +1,7 @@
-"""The virtual table: devices on their cables, an evening that they sense, faults, and the ground truth (the
+"""The virtual table: devices on their cables, a session that they sense, faults, and the ground truth (the
 correct outcomes).
 
-It has no port, clock or thread: its caller passes the time in and transfers the bytes. The same seed and the
+It has no port, clock or thread: its caller passes in the time and transfers the bytes. The same seed and the
 same bytes from the table give the same bytes to the table.
 """
 
@@ -23,16 +23,17 @@ from drivers.sim.ss2_wheel import Change, Ss2Wheel
 ATTEMPTS_PER_ACT = 8
 GAMES_PER_ACT = 2
 DEALS_PER_ACT = 1
-"""Attempts per act; few in card games, because people check between acts whether anything must be cleared up.
+"""Attempts per act. Card games have few, because people clear up after a fault only between acts.
 """
 GAP_US = 2_000_000
 _SEEDS = 1_000_003
-"""Factor that keeps the seeds of different evenings' acts apart."""
+"""Factor that gives the acts of different sessions different seeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A series of attempts, in table time: what is sensed, what a smart wheel plays, and the truth."""
+    """A series of attempts: what the sensors detect, the changes of a smart wheel, and the ground truth;
+    times are table times."""
 
     feed: Feed
     scenes: Sequence[Scene]
@@ -41,17 +42,17 @@ class Act:
 
 
 Play = Callable[[int, int, bool], Act]
-"""Play a number of attempts with a seed, from time 0; the flag is True if people must first clear up after a
-fault."""
+"""Given a seed and a number of attempts, play them from time 0; the flag is True if people must first clear
+up after a fault."""
 
 
 class Show:
-    """The acts of one evening, in order; the same seed gives the same evening."""
+    """The acts of one session, in order; the same seed gives the same session."""
 
     def __init__(
         self, play: Play, seed: int, attempts: int | None, *, attempts_per_act: int = ATTEMPTS_PER_ACT
     ) -> None:
-        """Play this many attempts (None: without end), `attempts_per_act` of them per act."""
+        """Play this many attempts (None: without limit), `attempts_per_act` of them per act."""
         self._attempts_per_act = attempts_per_act
         self._play = play
         self._seed = seed
@@ -59,7 +60,7 @@ class Show:
         self._acts = 0
 
     def next_act(self, start_us: int, *, after_fault: bool) -> Act | None:
-        """Return the next act, starting at `start_us`; None at the evening's end."""
+        """Return the next act, starting at `start_us`; None at the end of the session."""
         count = self._attempts_per_act if self._left is None else min(self._attempts_per_act, self._left)
         if count == 0:
             return None
@@ -81,7 +82,7 @@ def throws_play(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = 
 
 
 def spins_play(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL) -> Play:
-    """Return a play of spins, their kinds drawn from a mix, on a wheel with the table's own sensors."""
+    """Return a play of spins on a wheel with the table's own sensors, their kinds drawn from a mix."""
 
     def play(seed: int, count: int, _after_fault: bool) -> Act:
         _, feed, scenes = wheel.evening(seed, mix, count, wheel=wheel_, rules=rules)
@@ -91,7 +92,7 @@ def spins_play(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL
 
 
 def smart_wheel_play(pockets: Sequence[str], mix: Mapping[str, float] = ss2_wheel.USUAL) -> Play:
-    """Return a play of games, their kinds drawn from a mix, on a smart wheel."""
+    """Return a play of games on a smart wheel, their kinds drawn from a mix."""
 
     def play(seed: int, count: int, _after_fault: bool) -> Act:
         changes, feed, scenes = ss2_wheel.evening(seed, pockets, mix, count)
@@ -104,13 +105,13 @@ def high_roller_play(table: DiceTable) -> Play:
     """Return a play of High Roller games; the last of each act is a final game."""
 
     def play(seed: int, count: int, after_fault: bool) -> Act:
-        return build_act(*high_roller.play_hours(seed, count, table=table, after_fault=after_fault))
+        return build_act(*high_roller.play_session(seed, count, table=table, after_fault=after_fault))
 
     return play
 
 
 def single_rolls_play(table: DiceTable, mix: Mapping[str, float], stage: Callable[[], str]) -> Play:
-    """Return a play of single rolls of High Roller, from the stage of the controller's game."""
+    """Return a play of single rolls of High Roller, continuing from the stage of the controller's game."""
 
     def play(seed: int, _count: int, _after_fault: bool) -> Act:
         evening = high_roller.Evening(seed, table=table, directed=False)
@@ -121,7 +122,8 @@ def single_rolls_play(table: DiceTable, mix: Mapping[str, float], stage: Callabl
 
 
 def deals_play(mix: Mapping[str, float] = three_card.SENSED) -> Play:
-    """Return a play of deals, their kinds drawn from a mix, in rotation from a shoe without positions."""
+    """Return a play of deals, their kinds drawn from a mix; the shoe deals in rotation and reports no
+    positions."""
 
     def play(seed: int, count: int, after_fault: bool) -> Act:
         return build_act(*three_card.deals(seed, mix, count, after_fault=after_fault))
@@ -163,7 +165,7 @@ def _shift_scene(scene: Scene, by_us: int) -> Scene:
 LEAD_US = 8_000_000
 """Delay from the start to the first attempt: a wheel is silent for some seconds after power-on."""
 CUE_CHECK_US = 50_000
-"""The interval at which a table that waits for a cue checks for it."""
+"""The interval at which a table that waits for its cue checks whether it may continue."""
 RECOVERY_US = 8_000_000
 """For this long after a fault ends, devices may still be reconnecting."""
 DropCondition = Callable[[AnyReading], bool]
@@ -180,7 +182,7 @@ class ActiveFault:
         self.ended_us: int | None = None
 
     def touches(self, begin_us: int, end_us: int) -> bool:
-        """Return whether the fault may have affected the table's readings in this period."""
+        """Return whether the fault may have affected readings in this period."""
         over_us = None if self.ended_us is None else self.ended_us + RECOVERY_US
         return self.began.t <= end_us and (over_us is None or over_us >= begin_us)
 
@@ -207,18 +209,18 @@ class VirtualTable:
         """The cable of each of the table's devices."""
         self.rng = rng
         self.drop_conditions: list[DropCondition] = []
-        """The conditions under which readings are currently dropped."""
+        """Readings that meet one of these conditions are dropped."""
         self.unrouted_count = 0
-        """The number of readings dropped because this table has no such device."""
+        """The number of readings dropped because no device of this table reads them."""
         self.over = False
-        """Whether the evening has ended."""
+        """Whether the session has ended."""
         self.observers: list[Callable[[int], None]] = []
-        """Called after every step, with the time."""
+        """Called with the time after every step."""
         self.cue: Callable[[], bool] | None = None
-        """If set, called to ask whether the next act may begin."""
+        """If set, returns whether the next act may begin."""
         self.act_listeners: list[Callable[[Act], None]] = []
         """Called with each act as it begins."""
-        self._evening = show
+        self._show = show
         self._report = report
         self._feed: deque[tuple[int, AnyReading]] = deque()
         self._scenes: deque[Scene] = deque()
@@ -232,7 +234,7 @@ class VirtualTable:
         self._faults: deque[ActiveFault] = deque()
 
     def start(self, now_us: int) -> None:
-        """Switch everything on; the evening begins `LEAD_US` later."""
+        """Switch everything on; the session begins `LEAD_US` later."""
         for cable in self.cables.values():
             cable.plugged += 1
             cable.peer.start(now_us)
@@ -240,7 +242,7 @@ class VirtualTable:
         self.at(now_us + LEAD_US, self._begin_act)
 
     def at(self, at_us: int, do: Callable[[int], None]) -> None:
-        """Call `do` at a time, with that time."""
+        """Schedule a call of `do` at a time; it is passed the time of the call."""
         self._timers_set += 1
         heappush(self._timers, (at_us, self._timers_set, do))
 
@@ -251,7 +253,7 @@ class VirtualTable:
             cable.to_peer.send(now_us, data)
 
     def add_readings(self, feed: Feed) -> None:
-        """Add readings to those that the sensors will make."""
+        """Add readings to those that the sensors will report."""
         self._feed = deque(sorted([*self._feed, *feed], key=lambda item: item[0]))
 
     def next_due_us(self) -> int | None:
@@ -263,7 +265,7 @@ class VirtualTable:
         return min((at for at in due if at is not None), default=None)
 
     def run(self, now_us: int) -> None:
-        """Handle what is due by now, each at its own time."""
+        """Handle every event that is due by now, each at its own time."""
         while (due := self.next_due_us()) is not None and due <= now_us:
             self._now_us = max(self._now_us, due)
             self._step(self._now_us)
@@ -292,7 +294,7 @@ class VirtualTable:
         self.at(ends_us, lambda now_us: self._end(active, now_us))
 
     def has_fault(self, name: str) -> bool:
-        """Return whether a fault is active on this device, or on all of them."""
+        """Return whether this device has an active fault, its own or one of all devices."""
         return any(
             f.ended_us is None and (f.began.device in (name, "") or name in f.also_affected)
             for f in self._faults
@@ -315,7 +317,7 @@ class VirtualTable:
                 break
             self._faults.popleft()
 
-    # --- the evening ---
+    # --- the session ---
 
     def _begin_act(self, now_us: int) -> None:
         if self.cue is not None and not self.cue():
@@ -323,7 +325,7 @@ class VirtualTable:
             return
         after_fault = not self.is_faultless or self._recovering_until_us > self._act_began_us
         self._act_began_us = now_us
-        act = self._evening.next_act(now_us, after_fault=after_fault)
+        act = self._show.next_act(now_us, after_fault=after_fault)
         if act is None:
             self.over = True
             return
@@ -347,7 +349,8 @@ class VirtualTable:
             cable.flush(now_us)
 
     def _scene_ends_us(self) -> int:
-        """Return the time at which the first scene is over: when the next one begins, or its act ends."""
+        """Return the time at which the first scene is over: when the next one begins, or when the act
+        ends."""
         return self._scenes[1].start_us if len(self._scenes) > 1 else self._act_ends_us
 
     def _report_scene(self, now_us: int) -> None:

@@ -1,7 +1,7 @@
 """A technician at the virtual table, who does what the table's test lamp requests.
 
 While a test runs, the lamp `test` is sent to every board. Its value is a request such as `throw_left-3`: the
-act, and a number that distinguishes it from the previous request.
+action, and a number that distinguishes the request from the previous one.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,12 +36,12 @@ IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
 PLACEMENT_NOISE_MM = 0.7
 BETS_PLACED_US = 5_000_000
-"""The time for which a wheel waits for bets, which nobody places in a test."""
+"""The part of a game that is skipped in a test: the time that a wheel allows for bets."""
 CONSOLE = "console"
 
 
 class Technician:
-    """Watches the test lamp of every board and acts."""
+    """Watches the test lamp of every board and does what it requests."""
 
     def __init__(self, table: VirtualTable, dice_table: DiceTable | None, wheel: Wheel | None) -> None:
         """Work at this table."""
@@ -57,17 +57,17 @@ class Technician:
         requested = shown - IDLE
         for request in sorted(requested - self._done):
             self._table.at(now_us + REACTION_US, partial(self.do, request.rpartition("-")[0] or request))
-        # Boards receive a request one after another, so an old request may be seen after the next one.
+        # Boards receive a request one after another, so an old one may remain visible beside the next.
         self._done = self._done | requested if requested else set()
 
     def do(self, request: str, now_us: int) -> None:
-        """Perform an act now; an unknown act is ignored."""
+        """Perform a requested action now; an unknown one is ignored."""
         verb, _, what = request.partition("_")
-        act = _ACTS.get(verb)
-        if act is not None:
-            self._table.add_readings(act(self, what, now_us))
+        action = _ACTIONS.get(verb)
+        if action is not None:
+            self._table.add_readings(action(self, what, now_us))
 
-    # --- acts ---
+    # --- actions ---
 
     def throw(self, wall: str, now_us: int) -> Feed:
         """Throw one die against a wall."""
@@ -104,7 +104,7 @@ class Technician:
         return self._impact(wall, now_us, self._table.rng.uniform(180, 450))
 
     def quiet(self, wall: str, now_us: int) -> Feed:
-        """Leave the table alone: the sensor detects background noise."""
+        """Leave the table untouched: the sensor detects background noise."""
         rng = self._table.rng
         return [
             item for n in range(5) for item in self._impact(wall, now_us + n * 150_000, rng.uniform(4, 24))
@@ -124,7 +124,7 @@ class Technician:
         return [(now_us + 2000, heard)]
 
     def put(self, where: str, now_us: int) -> Feed:
-        """Place one die on the felt with 6 up, at `x_y` if given."""
+        """Place one die on the felt with 6 up, at `X_Y` in millimetres or, without a position, anywhere."""
         if self._dice_table is None:
             return []
         rng = self._table.rng
@@ -163,7 +163,7 @@ class Technician:
         )
 
     def game(self, _what: str, now_us: int) -> Feed:
-        """Play one game at each smart wheel, launched soon."""
+        """Play one game on each smart wheel; the ball is launched within a few seconds."""
         rng = self._table.rng
         for cable in self._table.cables.values():
             if isinstance(cable.peer, Ss2Wheel):
@@ -223,7 +223,7 @@ class Technician:
         return [(now_us + 2000, held[kind])] if kind in held else []
 
 
-_ACTS: Mapping[str, Callable[[Technician, str, int], Feed]] = {
+_ACTIONS: Mapping[str, Callable[[Technician, str, int], Feed]] = {
     "throw": Technician.throw,
     "roll": Technician.roll,
     "knock": Technician.knock,

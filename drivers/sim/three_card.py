@@ -1,8 +1,8 @@
-"""Simulated evenings at a Three Card Poker table, with their ground truth.
+"""Simulated sessions at a Three Card Poker table, with their ground truth.
 
-There are deals of every kind, with people's actions and mistakes. The truth is derived from the rules
-document alone, independently of the controller's own rules. Each entry is an outcome that must be published,
-with its relevant keys.
+There are deals of every kind, with people's actions and mistakes. The ground truth is derived from the rules
+document alone, independently of the controller's rules. Each entry is an outcome that must be published, with
+its relevant keys.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +95,7 @@ USUAL: Mapping[str, float] = {
 }
 """The weight of each kind of deal."""
 SENSED: Mapping[str, float] = {kind: weight for kind, weight in USUAL.items() if kind != "shoe_down"}
-"""The kinds that need no device fault; cables are pulled only on request."""
+"""The kinds without a device fault, since a virtual table's cables are pulled only on request."""
 _FIRST_OUTCOMES: Mapping[str, Verdict] = {
     "deal.called": "valid",
     "deal.void": "void",
@@ -104,7 +104,7 @@ _FIRST_OUTCOMES: Mapping[str, Verdict] = {
 
 
 class Evening:
-    """One table's evening as it unfolds."""
+    """One table's session, played step by step."""
 
     def __init__(self, seed: int, *, directed: bool) -> None:
         self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -139,12 +139,12 @@ class Evening:
         self.truth.append({"type": kind, "data": data})
 
     def void(self, *codes: str, by: str = "sensors") -> None:
-        """Expect the current deal to be void for these causes."""
+        """Expect the current deal to be void for these reasons."""
         self.final_hands = {}
         self.expect("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
 
     def called(self, kind: str, dealt: Dealt, **more: object) -> None:
-        """Expect the current deal to be called, with the results of every hand."""
+        """Expect the current deal to be called, with the result of every hand."""
         self.final_hands = dealt.hands
         hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
         self.expect(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=results(dealt), **more)
@@ -169,21 +169,22 @@ class Evening:
             self.post(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
 
     def rotation(self, dealt: Dealt) -> list[tuple[str, str | None]]:
-        """Return the cards in the order of dealing: one each from the dealer's left, three times."""
+        """Return the cards in dealing order: three rounds of one card each, beginning on the dealer's
+        left."""
         positions = (*self.seats, DEALER)
         return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
 
     def act(self, dealt: Dealt, *, except_seat: str | None = None) -> None:
-        """Make every position (but one, if given) play or fold, in random order."""
+        """Make every position (except one, if given) play or fold, in random order."""
         for seat in self.rng.sample(self.seats, len(self.seats)):
             if seat != except_seat:
                 by = self.rng.choice(("player", "dealer"))
                 self.enter("fold" if seat in dealt.folds else "play", by, 1.5, seat=seat)
 
-    # --- an evening ---
+    # --- a session ---
 
     def clear_up(self) -> None:
-        """Clear anything that a device fault may have left open; unneeded inputs are refused."""
+        """Clear anything that a device fault may have left open; the table refuses unneeded inputs."""
         self.wait(3)
         self.enter("unlock", "supervisor", reason="the table was inspected")
         self.enter("settled")
@@ -228,7 +229,7 @@ class Evening:
 
 
 def plain(table: Evening, dealt: Dealt) -> None:
-    """Everything goes as it should."""
+    """A deal without any mistake."""
     table.deal_cards(table.rotation(dealt))
     table.act(dealt)
     table.called("deal.called", dealt, grade="sensors", by=None)
@@ -279,7 +280,7 @@ def dealer_short(table: Evening, dealt: Dealt) -> None:
 
 
 def card_twice(table: Evening, dealt: Dealt) -> None:
-    """A card of a different deck is in the shoe."""
+    """A card from another deck is in the shoe, so that one card is dealt twice."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
     cards[place] = (cards[place][0], cards[0][1])
@@ -299,7 +300,7 @@ def shoe_opened(table: Evening, dealt: Dealt) -> None:
 
 
 def misdeal_while_dealing(table: Evening, dealt: Dealt) -> None:
-    """The dealer exposes a card and calls a misdeal."""
+    """The dealer exposes a card while dealing and calls a misdeal."""
     table.deal_cards(table.rotation(dealt)[: table.rng.randint(1, 3 * len(table.seats))])
     table.enter("misdeal", reason="a card was exposed")
     table.void("called", by="dealer")
@@ -316,7 +317,7 @@ def misdeal_in_hold(table: Evening, dealt: Dealt) -> None:
 
 
 def misdeal_late(table: Evening, dealt: Dealt) -> None:
-    """The supervisor voids the deal after the call and before the first pay-out."""
+    """The supervisor calls a misdeal after the call and before the first payout."""
     plain(table, dealt)
     table.enter("misdeal", "supervisor", 4)
     table.final_hands = {}
@@ -342,7 +343,7 @@ def shoe_down(table: Evening, dealt: Dealt) -> None:
 
 
 def nobody_rules(table: Evening, dealt: Dealt) -> None:
-    """A card can't be read, nobody enters it, and the supervisor finally voids the deal."""
+    """The shoe can't read a card, nobody enters it, and the supervisor finally voids the deal."""
     _, _, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
     table.act(dealt)
@@ -352,7 +353,7 @@ def nobody_rules(table: Evening, dealt: Dealt) -> None:
 
 
 def fold_corrected(table: Evening, dealt: Dealt) -> None:
-    """The dealer entered a play as a fold and corrects it after the call."""
+    """The dealer entered a fold for a position that played, and corrects this after the call."""
     seat = table.rng.choice(table.seats)
     wrong = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     right = Dealt(dealt.hands, [s for s in wrong.folds if s != seat])
@@ -373,7 +374,7 @@ def card_corrected(table: Evening, dealt: Dealt) -> None:
 
 
 def play_after_fold(table: Evening, dealt: Dealt) -> None:
-    """A player who has folded then enters play, which is refused."""
+    """A player who has folded enters play, which is refused."""
     seat = table.rng.choice(table.seats)
     right = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
     table.deal_cards(table.rotation(right))
@@ -404,7 +405,7 @@ KINDS: Mapping[str, Kind] = {
 def evening(
     seed: int, mix: Mapping[str, float] = USUAL, n: int = 12, *, directed: bool = True
 ) -> tuple[Header, Feed, list[Expected]]:
-    """Play `n` deals of the kinds of a mix (kind: weight); the same seed gives the same evening.
+    """Play `n` deals, their kinds drawn from a mix (kind: weight); the same seed gives the same session.
 
     With `directed`, the shoe reports the recipient of each card.
     """
@@ -418,7 +419,7 @@ def evening(
 def deals(
     seed: int, mix: Mapping[str, float], n: int, *, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play `n` deals in rotation; after a fault, people first clear anything that was left open."""
+    """Play `n` deals, dealt in rotation; after a fault, people first clear anything that was left open."""
     table = Evening(seed, directed=False)
     scenes: list[Scene] = []
     if after_fault:

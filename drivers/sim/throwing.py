@@ -1,7 +1,8 @@
-"""A throw at the virtual table: the paths of its dice, and what camera, walls and people report.
+"""A throw at the virtual table: the paths of its dice, and what the camera, the wall sensors and people
+report.
 
-Paths are straight legs with constant deceleration. Points are (u, y): u runs from the shooter's end of the
-table to the far end, y is the table's. Speeds are in m/s (mm/ms), times in microseconds.
+Paths consist of straight legs with constant deceleration. Points are (u, y): u runs from the shooter's end of
+the table to the far end; y is the table's own y. Speeds are in m/s (mm/ms), times in microseconds.
 """
 
 import math
@@ -31,7 +32,7 @@ Side = Literal["near", "far", "front", "back"]
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A straight part of a path."""
+    """A straight part of a path, with the speeds at its beginning and end."""
 
     begin_us: int
     end_us: int
@@ -54,7 +55,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """The die struck a wall."""
+    """A die's strike on a wall."""
 
     t_us: int
     side: Side
@@ -78,11 +79,11 @@ class Path:
 
     @property
     def here(self) -> Point:
-        """The point at which the last leg ends."""
+        """The point where the path currently ends."""
         return self.legs[-1].stop if self.legs else self.release_point
 
     def go(self, to: Point, speed: float, speed_there: float) -> None:
-        """Add a leg to a point, with with the speed changing uniformly from `speed` to `speed_there`."""
+        """Add a leg to a point, on which the speed changes uniformly from `speed` to `speed_there`."""
         distance = math.dist(self.here, to)
         if distance < 1e-6:
             return
@@ -96,7 +97,8 @@ class Path:
         self.touches.append(Touch(self.end_us, side, along, speed))
 
     def at(self, t_us: float) -> Point:
-        """Return the position at a time: the hand before the release, the last point after the end."""
+        """Return the position at a time: before the release that of the hand, after the end the last
+        point."""
         if t_us <= self.release_us or not self.legs:
             return self.release_point
         for leg in self.legs:
@@ -110,7 +112,7 @@ class Path:
 
 
 def nearest_approach(first: Path, second: Path) -> tuple[int, float]:
-    """Return the time at which two moving dice are closest, to a millisecond, and their distance at that time
+    """Return the time at which two moving dice are closest, to within a millisecond, and their distance then
     (mm)."""
     begin = max(first.release_us, second.release_us)
     end = max(begin + 1, min(first.end_us, second.end_us))
@@ -120,12 +122,12 @@ def nearest_approach(first: Path, second: Path) -> tuple[int, float]:
 
 
 TRACK_NOISE_MM = 2.0
-"""Standard deviation of a die's centre in one frame, per axis."""
+"""Standard deviation of a die's measured centre in one frame, per axis."""
 
 
 @dataclass(slots=True)
 class Rest:
-    """A die's final resting position; `seen` is False if the camera does not report it."""
+    """How a die finally lies; `seen` is False if the camera does not report it."""
 
     face: Face
     up: Face | None
@@ -138,7 +140,7 @@ class Rest:
     at_us: int | None = None
 
     def reading(self, t_us: int, die: Die, place: Point) -> DieRest:
-        """Return the camera's reading of it, at a place in the table's (x, y)."""
+        """Return the camera's reading of the die at `place`, in the table's (x, y)."""
         return DieRest(
             t=t_us,
             dev=CAMERA,
@@ -160,18 +162,19 @@ class Script:
     paths: list[Path]
     rests: list[Rest]
     hidden: list[tuple[int, int, int]] = field(default_factory=list)
-    """Die index, start and end: the camera does not see this die in that period."""
+    """Periods in which the camera does not see a die: index of the die, start and end."""
     blind: tuple[int, int] | None = None
     """Start and end of a period in which the camera reports nothing."""
     silent_from_us: int | None = None
     """The time from which the far wall's sensor reports nothing."""
     unheard: set[tuple[int, int]] = field(default_factory=set)
-    """Die index and touch index of impacts that produce no reading."""
+    """Impacts that produce no reading: index of the die, and index in the touches of its path."""
     knocks: list[tuple[int, Side, float]] = field(default_factory=list)
+    """Knocks that a wall sensor detects: time, side, and position along the wall."""
     swap_us: int | None = None
     """The time from which the camera confuses the two dice."""
     seen: list[AnyReading] = field(default_factory=list)
-    """The camera's readings besides tracks and rests."""
+    """The camera's readings apart from tracks and resting positions."""
     extra: list[AnyReading] = field(default_factory=list)
     """Inputs of people, and health readings of devices."""
     collected_us: int | None = None
@@ -186,7 +189,7 @@ class Script:
 
     @property
     def rest_us(self) -> int:
-        """The time at which the last die is reported at rest, or would be."""
+        """The time at which the last die is reported at rest, or would be if the camera saw it."""
         return max(rest.at_us or path.end_us for path, rest in zip(self.paths, self.rests, strict=True))
 
     @property
@@ -206,7 +209,7 @@ class Reach:
 
 
 class Thrower:
-    """Builds paths on one table, thrown from the end u = 0 at `start_us`."""
+    """Builds the paths of dice thrown at one table at `start_us`, from the end where u = 0."""
 
     def __init__(self, rng: Random, table: DiceTable, start_us: int, *, rightward: bool) -> None:
         self.rng = rng
@@ -218,7 +221,7 @@ class Thrower:
         self.stand_u = rng.uniform(320.0, 620.0)
 
     def release(self, y_mm: float, after_us: int) -> Path:
-        """Return a new path: the die's release."""
+        """Return a new path that begins at the die's release."""
         return Path(self.start_us + after_us, (self.stand_u + self.rng.uniform(-25, 25), y_mm))
 
     def hands(self) -> tuple[float, float]:
@@ -252,7 +255,7 @@ class Thrower:
         return pair if self.rng.random() < 0.5 else (pair[1], pair[0])
 
     def fly(self, path: Path, to: Point, launch: float, arrive: float) -> None:
-        """Add a flight to a point, bouncing along the felt."""
+        """Add a flight to a point, with one to three bounces on the felt."""
         bounces = self.rng.randint(1, 3)
         fractions = sorted(self.rng.uniform(0.35, 0.93) for _ in range(bounces))
         start, speed = path.here, launch
@@ -271,13 +274,14 @@ class Thrower:
         path.strike("far", reach.arrive)
 
     def rebound(self, path: Path, struck_at: float) -> None:
-        """Add the rebound from the far wall, to rest in front of it."""
+        """Add the rebound from the far wall, until the die comes to rest in front of it."""
         speed = max(0.55, struck_at * self.rng.uniform(0.12, 0.42))
         angle = math.radians(self.rng.gauss(0, 17))
         self.settle(path, speed, math.pi + max(-0.7, min(0.7, angle)))
 
     def settle(self, path: Path, speed: float, heading: float, slow: float | None = None) -> None:
-        """Add a roll to rest along a heading (radians, 0 toward the far end), rebounding from a rail."""
+        """Add a roll along a heading (radians, 0 towards the far end) until the die comes to rest; if it
+        meets a rail, it rebounds."""
         distance = 1000 * speed**2 / (2 * (slow or self.rng.uniform(0.9, 3.2)))
         start = path.here
         goal = (start[0] + distance * math.cos(heading), start[1] + distance * math.sin(heading))
@@ -300,7 +304,7 @@ class Thrower:
         )
 
     def stop_short(self, path: Path, at: Point, launch: float) -> None:
-        """Add a flight, a landing and a roll to rest at a point."""
+        """Add a flight, a landing and a roll that ends at a point."""
         fraction = self.rng.uniform(0.4, 0.75)
         start = path.here
         landing = (start[0] + fraction * (at[0] - start[0]), start[1] + fraction * (at[1] - start[1]))
@@ -308,15 +312,16 @@ class Thrower:
         path.go(at, launch * self.rng.uniform(0.65, 0.9), 0)
 
     def roll_to(self, path: Path, at: Point, speed: float) -> None:
-        """Add a roll to rest at a point."""
+        """Add a roll that ends at a point."""
         path.go(at, speed, 0)
 
     def inside(self, y_mm: float) -> float:
-        """Return a y that is clear of the rails by the length of an edge."""
+        """Return y, moved if necessary so that the die's centre is more than an edge length from either
+        rail."""
         return min(self.table.width_mm - 2 * self.half - 1, max(2 * self.half + 1, y_mm))
 
     def flat(self) -> Rest:
-        """Return a resting position flat on the felt with a random face, clearly seen."""
+        """Return a die that lies flat on the felt with a random face up, read with high confidence."""
         face = self.face()
         return Rest(face, face, round(self.rng.uniform(0.9, 0.999), 3), round(abs(self.rng.gauss(0, 0.7)), 1))
 
@@ -333,7 +338,7 @@ class Thrower:
         )
 
     def short_by(self, min_mm: float, max_mm: float) -> float:
-        """Draw the distance from the wall at which a die stops or turns, on a logarithmic scale."""
+        """Draw the distance from the wall at which a die stops or turns back, on a logarithmic scale."""
         return math.exp(self.rng.uniform(math.log(min_mm), math.log(max_mm)))
 
 
@@ -342,8 +347,8 @@ IMPACT_ERROR_MM = 25.0
 
 
 class Senses:
-    """One table's sensors: `rightward` is the direction of the throw, `rails_heard` adds sensors on the
-    rails.
+    """One table's sensors: `rightward` tells whether the dice are thrown to the right; `rails_heard` adds
+    sensors on the rails.
     """
 
     def __init__(self, rng: Random, table: DiceTable, *, rightward: bool, rails_heard: bool) -> None:

@@ -1,5 +1,4 @@
-"""Evenings at the virtual table's wheel: spins as they occur in a shift, each with its ground truth, the
-correct outcome."""
+"""Simulated sessions at the virtual table's wheel: spins of every kind, each with its ground truth."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,7 +33,7 @@ EUROPEAN = Wheel(
 
 
 def some_wheel(rng: Random) -> Wheel:
-    """Draw a wheel: American or European, two to five beams, sensors at any angles.
+    """Draw a wheel, American or European, with two to five beams and sensors at arbitrary angles.
 
     The beams are always spaced unevenly enough to show the ball's direction.
     """
@@ -79,7 +78,7 @@ def croupier_at(rng: Random, wheel: Wheel, begin_s: float) -> Croupier:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A spin, and the result of a person's ruling after the first outcome."""
+    """A spin, with the result of a person's ruling after the first outcome, if there is one."""
 
     spin: Spin
     may_add: tuple[str, ...] = ()
@@ -92,7 +91,7 @@ def _draw_valid(croupier: Croupier, low: float = 6.5) -> Spin:
 
 
 def valid(croupier: Croupier) -> Played:
-    """Everything goes as it should."""
+    """A spin without any disturbance."""
     return Played(_draw_valid(croupier))
 
 
@@ -163,7 +162,7 @@ def same_direction(croupier: Croupier) -> Played:
 
 
 def foreign_object(croupier: Croupier) -> Played:
-    """Something falls into the wheel."""
+    """A foreign object falls into the wheel."""
     spin = _draw_valid(croupier)
     t_s = croupier.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s + 1.0)
     where = croupier.rng.choice(("track", "rotor"))
@@ -183,7 +182,7 @@ def ball_out(croupier: Croupier) -> Played:
 
 
 def ball_gone(croupier: Croupier) -> Played:
-    """The ball jumps out undetected: the pocket reader reports nothing."""
+    """The ball jumps out of the wheel undetected: only the pocket reader's silence shows it."""
     spin = _draw_valid(croupier)
     spin.play.fall = None
     spin.play.lift_s = spin.ball.end_s
@@ -194,7 +193,7 @@ def ball_gone(croupier: Croupier) -> Played:
 
 
 def rotor_reversed(croupier: Croupier) -> Played:
-    """The dealer turns the rotor around while the ball runs."""
+    """The dealer reverses the rotor while the ball runs."""
     # Late enough that the slowest rotor has passed the index, early enough that the ball is still running.
     after_s = croupier.rng.uniform(4.5, 6.0)
     spin = croupier.spin(
@@ -320,7 +319,7 @@ KINDS: Mapping[str, Callable[[Croupier], Played]] = {kind.__name__: kind for kin
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 12.0 if name == "valid" else 1.0 for name in KINDS}
-"""A third of the spins are plainly valid; the others are of every kind."""
+"""A third of the spins are plainly valid; all other kinds are equally likely."""
 
 
 _VERDICTS: Mapping[Accepted, Verdict] = {"call": "valid", "void": "void", "review": "review"}
@@ -334,10 +333,10 @@ def spin(
     wheel: Wheel = AMERICAN,
     dead_beams: frozenset[int] = frozenset(),
 ) -> tuple[Scene, Feed]:
-    """Return one spin of a kind that begins at `start_us`; `dead_beams` have failed for the whole evening.
+    """Return one spin of a kind; its scene begins at `start_us`, and the beams in `dead_beams` have failed.
 
     Raises:
-        KeyError: the kind is not one of KINDS.
+        KeyError: The kind is not one of KINDS.
     """
     return _play(kind, croupier_at(rng, wheel, start_us / 1e6), dead_beams)
 
@@ -354,7 +353,7 @@ def _play(kind: str, croupier: Croupier, dead_beams: frozenset[int]) -> tuple[Sc
 
 
 def _truth(played: Played, truth: SpinTruth) -> Truth:
-    """Return the truth with which published outcomes are compared."""
+    """Return the ground truth that published outcomes are compared with."""
     verdict: Verdict = "void" if truth.reasons else "valid"
     if truth.accept == ["review"]:
         verdict = "review"
@@ -380,9 +379,9 @@ def evening(
     dead_beams: frozenset[int] = frozenset(),
     rules: str = "roulette",
 ) -> tuple[Header, Feed, list[Scene]]:
-    """Play `n` spins of the kinds of a mix (kind: weight), on a drawn wheel if none is given.
+    """Play `n` spins, their kinds drawn from a mix (kind: weight), on a drawn wheel if none is given.
 
-    The same seed gives the same evening. The first spin is a valid one.
+    The same seed gives the same session. The first spin is always valid; `dead_beams` have failed throughout.
     """
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     wheel = wheel or some_wheel(rng)

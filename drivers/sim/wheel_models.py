@@ -1,9 +1,9 @@
-"""Models of wheels, drawn by kind: number and places of beams, ball, track, rotor and sensors.
+"""Models of wheels, drawn by kind: beams, ball, track, rotor and sensors.
 
-`lap_house` draws balls that follow a table of lap times instead of the equation of motion. Real balls timed
-from videos lose about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015 to
-0.025 at the drop, which comes at 0.43 to 0.48 rev/s. The table of laps is built backwards from the drop,
-using those values with a small error in each, and positions in between are interpolated smoothly.
+`lap_house` draws balls that follow a table of lap times instead of the equation of motion. Real balls, timed
+from videos, lose about 0.1 rev/s2 above 1.1 rev/s, 0.2 to 0.3 between 1.0 and 0.65, 0.05 at 0.55, and 0.015
+to 0.025 at the drop, which comes at 0.43 to 0.48 rev/s. The table of lap times is built backwards from the
+drop with losses drawn from such ranges, and positions in between are interpolated smoothly.
 """
 
 import math
@@ -40,7 +40,7 @@ def house(
     jitter_ms: float | None = None,
     knocked_up: float = 0.03,
 ) -> House:
-    """Draw a wheel with this many beams; by default, everything else is as on an ordinary wheel."""
+    """Draw a wheel with this many beams; whatever is not given is drawn as on an ordinary wheel."""
     knee = law is not None and law.knee > 0
     drop = rng.uniform(0.43, 0.48) if knee else rng.uniform(0.46, 0.56)
     kind = pockets or rng.choice(("american", "american", "european"))
@@ -76,7 +76,7 @@ def house(
 
 
 def _draw_uneven_angles(rng: Random, beams: int) -> tuple[float, ...]:
-    """Draw beam angles whose gaps show the ball's direction, in order or not."""
+    """Draw beam angles, not always in ascending order, whose gaps show the ball's direction."""
     min_gap = {2: 60, 3: 45, 4: 35, 8: 20}[beams]
     while True:
         angles = sorted(rng.sample(range(360), beams))
@@ -93,7 +93,7 @@ def with_drop(wheel: Wheel, drop_rev_per_s: float) -> Wheel:
 
 
 def knee(rng: Random) -> Law:
-    """Draw a real ball's law."""
+    """Draw the law of motion of a real ball, with its knee."""
     return Law(
         friction=rng.uniform(0.009, 0.016),
         drag=rng.uniform(0.035, 0.05),
@@ -128,12 +128,12 @@ def light_ball(rng: Random) -> House:
 
 
 def heavy_ball(rng: Random) -> House:
-    """A ball that runs long."""
+    """A heavy ball, which runs for a long time."""
     return house(rng, law=Law(friction=rng.uniform(0.012, 0.02), drag=rng.uniform(0.015, 0.025)))
 
 
 def with_knee(rng: Random) -> House:
-    """A wheel with a real ball's law and a real, slow rotor."""
+    """A wheel with a real ball's law of motion and a slow, realistic rotor."""
     rotor = Bearing(fraction=rng.uniform(0.0016, 0.003))
     return house(rng, law=knee(rng), bearing=rotor, rotor_speeds=(0.14, 0.28))
 
@@ -154,7 +154,7 @@ def tilted_knee(rng: Random) -> House:
 
 
 def knee_beams(count: int) -> Draw:
-    """Return a draw of wheels with a real ball and this many beams."""
+    """Return a function that draws wheels with a real ball and this many beams."""
     return lambda rng: house(rng, count, uneven=True, law=knee(rng), rotor_speeds=(0.14, 0.28))
 
 
@@ -186,12 +186,12 @@ def deflected(rng: Random) -> House:
 
 
 def slow_rotor(rng: Random) -> House:
-    """A rotor as slow as the slowest real ones."""
+    """A rotor about as slow as the slowest real ones."""
     return house(rng, rotor_speeds=(0.14, 0.18), bearing=Bearing(fraction=rng.uniform(0.0016, 0.003)))
 
 
 def fast_rotor(rng: Random) -> House:
-    """A rotor at the highest speed at which dealers turn it."""
+    """A rotor at the highest speeds at which dealers turn it."""
     return house(rng, rotor_speeds=(0.45, 0.6))
 
 
@@ -202,14 +202,14 @@ def dragging_rotor(rng: Random) -> House:
 
 
 def jittery(rng: Random) -> House:
-    """Sensors with a jitter of 1 to 2 ms, and beams up to a degree off their angles."""
+    """Sensors with a jitter of 1 to 2 ms, and beams up to a degree away from their stated angles."""
     drawn = house(rng, rng.choice((3, 4)), jitter_ms=rng.uniform(1.0, 2.0))
     misalignment = tuple(rng.uniform(-1.0, 1.0) for _ in drawn.wheel.beams_deg)
     return replace(drawn, optics=replace(drawn.optics, askew_deg=misalignment, reader_jitter_s=0.006))
 
 
 def marginal_beam(rng: Random) -> House:
-    """A wheel with a beam whose threshold is set so high that it misses fast balls."""
+    """A wheel with a beam whose threshold is set so high that the beam misses fast balls."""
     drawn = house(rng, 4)
     weak = rng.randrange(4)
     thresholds = tuple(rng.uniform(0.7, 1.0) if beam == weak else 0.0 for beam in range(4))
@@ -217,7 +217,7 @@ def marginal_beam(rng: Random) -> House:
 
 
 def beams(count: int, *, uneven: bool) -> Draw:
-    """Return a draw of wheels with this many beams."""
+    """Return a function that draws wheels with this many beams."""
     return lambda rng: house(rng, count, uneven=uneven)
 
 
@@ -274,7 +274,7 @@ HOUSES: Mapping[str, Draw] = {
     "beams_8": beams(8, uneven=False),
     "beams_8_uneven": beams(8, uneven=True),
 }
-"""Wheels whose sensors work; balls are launched as croupiers do."""
+"""Wheels without a failed sensor, by name; balls are launched as croupiers launch them."""
 
 
 _LOSSES = (
@@ -285,16 +285,17 @@ _LOSSES = (
     (0.8, 0.16, 0.25),
     (0.97, 0.19, 0.26),
 )
-"""Below the knee: speed (rev/s), and the range of a real ball's loss of speed there (rev/s2)."""
+"""Speed (rev/s), and the range of a real ball's loss of speed there (rev/s2), up to the knee."""
 _ONSET = (1.06, 1.22)
 """Range of speeds at which the knee begins (rev/s)."""
 _FAST_LOSSES = ((1.5, 0.08, 0.13), (1.9, 0.1, 0.18), (2.4, 0.13, 0.28))
-THUMB_S = 0.003
-"""Error of laps timed by hand, after smoothing."""
+LAP_ERROR = 0.003
+"""Relative standard deviation of lap times measured by hand, after smoothing."""
 
 
 def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
-    """Draw a wheel with such a ball and a real rotor, which turns at 0.14 to 0.28 rev/s."""
+    """Draw a wheel with a ball that follows a table of lap times, and a realistic rotor at 0.14 to 0.28
+    rev/s."""
     drawn = house(rng, count, uneven=uneven)
     loss_by_speed = _law(rng)
     drop = rng.uniform(0.43, 0.48)
@@ -320,7 +321,7 @@ def _law(rng: Random) -> list[tuple[float, float]]:
 
 
 def _clock(rng: Random, law: Sequence[tuple[float, float]], drop: float, turns: float) -> list[float]:
-    """Return the time (s) of each step of a ball's run, from a table of laps."""
+    """Return the time (s) of each step of a ball's run, interpolated from a table of lap times."""
     speeds = [drop]
     laps: list[float] = []
     while len(laps) < turns + 1:
@@ -328,7 +329,7 @@ def _clock(rng: Random, law: Sequence[tuple[float, float]], drop: float, turns: 
         for _ in range(4):
             lap_s = 2 / (speeds[-1] + before)
             before = speeds[-1] + _loss_at(law, (speeds[-1] + before) / 2) * lap_s
-        laps.append(lap_s * (1 + rng.gauss(0, THUMB_S)))
+        laps.append(lap_s * (1 + rng.gauss(0, LAP_ERROR)))
         speeds.append(before)
     speeds.reverse()
     times = [0.0]
@@ -348,7 +349,7 @@ def _loss_at(law: Sequence[tuple[float, float]], speed: float) -> float:
 
 
 def _interpolate(times: Sequence[float], speeds: Sequence[float], laps: float) -> float:
-    """Return the time at a number of laps, interpolated from each lap's times and speeds at its ends."""
+    """Return the time at a number of laps, interpolated from the times and speeds at the ends of the lap."""
     lap = min(int(laps), len(times) - 2)
     fraction = laps - lap
     a, b = times[lap], times[lap + 1]

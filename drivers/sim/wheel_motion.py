@@ -1,4 +1,4 @@
-"""Equations of motion of a ball in a wheel's track, of its fall into a pocket, and of the rotor.
+"""The motion of a ball on a wheel's track and during its fall into a pocket, and the motion of the rotor.
 
 Angles are in turns (1 = 360 degrees, counter-clockwise positive as seen from above), times in seconds, speeds
 in rev/s with the same sign. The fractions of speed that a ball keeps were observed on real wheels: 0.4 to
@@ -29,10 +29,10 @@ _MAX_SPEED = 5.0
 
 @dataclass(frozen=True)
 class Law:
-    """The law by which a ball slows down: `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus a real
-    ball's knee.
+    """How a ball slows down: by `friction` (rev/s2) + `drag` (1/rev) x speed squared, plus the knee of a real
+    ball.
 
-    Near `knee_at` (rev/s) a real ball stops sliding along the rim and starts to roll; there it loses up to
+    Near `knee_at` (rev/s) a real ball stops sliding along the rim and begins to roll; there it loses up to
     `knee` (rev/s2) more.
     """
 
@@ -49,7 +49,7 @@ class Law:
 
     @cached_property
     def table(self) -> tuple[float, ...]:
-        """The loss by speed, in steps of 1/200 rev/s."""
+        """The loss as a table over the speed, in steps of 1/200 rev/s."""
         count = round(_MAX_SPEED * _SPEEDS_PER_REV) + 1
         return tuple(self.loss((number + 0.5) / _SPEEDS_PER_REV) for number in range(count))
 
@@ -74,11 +74,12 @@ class Bowl:
     """The angle of the track's lowest point."""
     stretches: tuple[Stretch, ...] = ()
     grain: tuple[float, ...] = ()
-    """Relative deviation of the friction in each of equal parts of the track."""
+    """Relative deviation of the friction in each part of the track; the parts are equally long."""
 
     @cached_property
     def profile(self) -> tuple[tuple[float, float, float, float], ...]:
-        """By step of the angle: pull (rev/s2), additional friction, grain, square of the drop speed."""
+        """For each step of the angle: pull of the tilt (rev/s2), additional friction, factor of the grain,
+        and square of the speed at which the ball drops."""
         return tuple(self._at((number + 0.5) / STEPS) for number in range(STEPS))
 
     def _at(self, angle: float) -> tuple[float, float, float, float]:
@@ -93,7 +94,7 @@ class Bowl:
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a ball, as the time of each step, until it left the track or was caught."""
+    """One run of a ball, from its launch until it leaves the track or is caught, as the time of each step."""
 
     launch_s: float
     start: float
@@ -102,18 +103,18 @@ class Run:
     clock_s: tuple[float, ...] = field(repr=False)
     """The time at each step of 1/64 turn, starting with the launch."""
     turns: float = 0.0
-    """The length of the run, which ends within the last step of the clock."""
+    """The length of the run, which ends within the last step of `clock_s`."""
     dropped: bool = True
-    """Whether it dropped from the track; otherwise it was caught."""
+    """Whether the ball dropped from the track; otherwise it was caught."""
 
     @property
     def end_s(self) -> float:
-        """The time at which it left the track or was caught."""
+        """The time at which the ball left the track or was caught."""
         return self.at(self.turns)
 
     @property
     def end(self) -> float:
-        """The angle at which it left the track or was caught."""
+        """The angle at which the ball left the track or was caught."""
         return (self.start + self.direction * self.turns) % 1.0
 
     @property
@@ -129,7 +130,7 @@ class Run:
         fraction = turns * STEPS - step
         a, b = self.clock_s[step], self.clock_s[step + 1]
         if 0 < step < len(self.clock_s) - 2:
-            # Constant deceleration within the step, taken from the steps before and after.
+            # Constant deceleration within the step, estimated from the steps before and after.
             bend = (self.clock_s[step + 2] - b - (a - self.clock_s[step - 1])) / 4
             return a + fraction * (b - a) - bend * fraction * (1 - fraction)
         return a + fraction * (b - a)
@@ -141,7 +142,7 @@ class Run:
         return (step + (t_s - a) / (b - a)) / STEPS
 
     def passes(self, place: float) -> list[float]:
-        """Return the times at which the ball passes an angle of the bowl."""
+        """Return the times at which the ball passes an angle of the bowl during the run."""
         first = ((place - self.start) * self.direction) % 1.0
         laps = math.ceil(self.turns - first)
         return [self.at(first + lap) for lap in range(laps) if first + lap < self.turns]
@@ -171,7 +172,7 @@ def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, direction: int, 
 
 
 def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
-    """Return the launch speed for this many turns; exact for a level, clean track."""
+    """Return the launch speed for this many turns, which is exact for a level, clean track."""
     square = bowl.drop_speed**2
     for _ in range(round(turns * STEPS)):
         square += 2 * law.table[int(math.sqrt(square) * _SPEEDS_PER_REV)] / STEPS
@@ -188,7 +189,7 @@ _STEP_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A push that brings the rotor to a speed at a constant rate, or multiplies its speed by a factor."""
+    """A push that changes the rotor's speed at a constant rate, either to a given speed or by a factor."""
 
     at_s: float
     over_s: float
@@ -198,7 +199,7 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Bearing:
-    """The slowing of the rotor: by `dry` (rev/s2), and by `fraction` of its speed per second."""
+    """How the rotor slows down: by `dry` (rev/s2), and by `fraction` of its speed per second."""
 
     dry: float = 0.0
     fraction: float = 0.0023
@@ -251,8 +252,8 @@ class Rotor:
         return self._speeds[step] + fraction * (self._speeds[step + 1] - self._speeds[step])
 
     def passes(self, place: float, behind: float = 0.0) -> list[tuple[float, int]]:
-        """Return the times and directions in which a point `behind` turns clockwise of the mark passes an
-        angle."""
+        """Return the time and direction of each passage of a point, `behind` turns clockwise from the mark,
+        past an angle."""
         wanted = place + behind
         found: list[tuple[float, int]] = []
         last = math.floor(self._marks[0] - wanted)
@@ -290,7 +291,8 @@ _STILL_REV_PER_S = 0.09
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A part of the ball's fall: it moves evenly from one angle of the bowl to another."""
+    """A part of the ball's fall, in which it moves at constant speed from one angle of the bowl to
+    another."""
 
     begin_s: float
     end_s: float
@@ -313,21 +315,22 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """A ball's fall: its legs, and the time and position in the rotor at which it comes to rest."""
+    """A ball's fall: its legs, and the time and position in the rotor at which the ball comes to rest."""
 
     legs: tuple[Leg, ...]
     settle_s: float
     behind: float
-    """Its resting position, in turns clockwise of the rotor's mark."""
+    """The ball's resting position, in turns clockwise from the rotor's mark."""
 
     def pocket(self, count: int) -> int:
-        """Return the pocket's index, clockwise from the mark, in a rotor with this many pockets."""
+        """Return the index of the ball's pocket, clockwise from the mark, in a rotor with this many
+        pockets."""
         return round(self.behind * count) % count
 
 
 def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: int) -> Fall:
-    """Return a ball's fall after its run; `knocked_up` is the probability that a deflector sends it back
-    up.
+    """Return a ball's fall after its run; `knocked_up` is the probability that a deflector which it hits
+    sends it back up to the track.
     """
     t_s, angle, speed = ball.end_s, ball.end, ball.direction * ball.end_speed
     legs: list[Leg] = []
@@ -351,6 +354,6 @@ def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: in
         over_frets *= rng.uniform(0.3, 0.7) * (-1 if rng.random() < 0.15 else 1)
     go(0.02, 0.02 * rotor.speed_at(t_s), "rotor")
     pocket = round((rotor.mark_at(t_s) - angle) * pockets)
-    # A ball rests slightly off the middle of its pocket, and keeps that position.
+    # A ball comes to rest slightly off the middle of its pocket and stays there.
     off_middle = rng.uniform(-0.2, 0.2)
     return Fall(tuple(legs), t_s, ((pocket + off_middle) / pockets) % 1.0)

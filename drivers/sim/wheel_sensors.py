@@ -14,7 +14,7 @@ DROP_SENSED_S = 0.120
 
 @dataclass(frozen=True, slots=True)
 class Optics:
-    """The properties of one wheel's sensors. Jitters are standard deviations."""
+    """The optical properties of one wheel's sensors. Jitters are standard deviations."""
 
     jitter_s: float = 0.0003
     askew_deg: tuple[float, ...] = ()
@@ -22,8 +22,8 @@ class Optics:
     drop_jitter_s: float = 0.012
     reader_jitter_s: float = 0.002
     marginal: tuple[float, ...] = ()
-    """The ball's speed (rev/s) above which each beam starts to miss the ball; at twice that speed, the beam
-    always misses it."""
+    """For each beam, the ball's speed (rev/s) above which the beam begins to miss the ball (0: never); at
+    twice that speed it always does."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Faults:
     doubled: float = 0.0
     strays_hz: float = 0.0
     strays_s: list[tuple[float, int]] = field(default_factory=list)
-    """Stray pulses: times and beams."""
+    """The time and beam of each single stray pulse."""
     dead_beams: frozenset[int] = frozenset()
     dead_from_s: float = 0.0
     silent: list[tuple[float, float]] = field(default_factory=list)
@@ -46,11 +46,11 @@ class Faults:
     index_missed: float = 0.0
     index_doubled: float = 0.0
     second_mark: float | None = None
-    """Position of a scratch that also triggers the index sensor, in turns behind the rotor's mark."""
+    """Position of a scratch that also triggers the index sensor, in turns clockwise from the rotor's mark."""
     second_mark_seen: float = 1.0
     reader_missed: float = 0.0
     reader_misses: frozenset[int] = frozenset()
-    """The turns of the resting ball that the reader misses, from 0."""
+    """The turns of the resting ball that the reader misses, counted from 0."""
     reader_dead: bool = False
     reader_strays: int = 0
 
@@ -64,8 +64,8 @@ class Play:
     fall: Fall | None
     """None: no ball comes to rest."""
     rests: list[tuple[float, float]] = field(default_factory=list)
-    """The ball's resting positions before it hops to its last one: turns behind the mark, and the end of each
-    rest."""
+    """The ball's resting positions before it hops to its last one: each in turns clockwise from the rotor's
+    mark, with the time at which it ends."""
     lift_s: float = 0.0
     """The time at which the dealer removes the ball."""
     begin_s: float = 0.0

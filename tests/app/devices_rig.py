@@ -22,7 +22,7 @@ from controller.settings.tables import load_table
 from controller.settings.yaml_text import parse_document
 from drivers.sim.scenes import Began, Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
-from drivers.sim.stage import ORDERS, Stage
+from drivers.sim.stage import FAULT_PIPE, Stage
 from tests.app.house import House, live_of
 from tests.app.rig import PATIENCE_S, until
 from tests.sim.live_table import SWITCH_S, FastStation, SharedClock
@@ -128,7 +128,7 @@ class Evening:
     def order(self, fault: str, device: str) -> None:
         """Order a fault, and wait until it has begun."""
         before = len(self.faults)
-        with (self.ports / ORDERS).open("w", encoding="utf-8") as pipe:
+        with (self.ports / FAULT_PIPE).open("w", encoding="utf-8") as pipe:
             pipe.write(json.dumps({"fault": fault, "device": device}) + "\n")
         until(lambda: len(self.faults) > before, lambda: f"{fault} at {device}; refused: {self.refused}")
 

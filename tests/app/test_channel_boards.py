@@ -15,7 +15,7 @@ from controller.replay.log import open_log
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import parse_document
 from drivers.sim.boards import Sensor
-from drivers.sim.faults import FaultOrder, carry_out
+from drivers.sim.faults import FaultRequest, carry_out
 from drivers.sim.setting import types_for, virtual_table
 from tests.app.devices_rig import Evening
 from tests.app.house import live_of
@@ -88,7 +88,7 @@ def test_a_fault_of_a_board_is_a_fault_of_each_of_its_devices(tmp_path: Path) ->
     boards = boards_in(parse_document(path), settings)
     table = virtual_table(settings, types_for(settings, boards), seed=1, report=lambda _: None, boards=boards)
     table.start(0)
-    carry_out(table, FaultOrder(fault="dead_sensor", device="walls"), 0)
+    carry_out(table, FaultRequest(fault="dead_sensor", device="walls"), 0)
     (unseen,) = table.drop_conditions
     for dev, hidden in (("wall-left", True), ("wall-right", True), ("walls", True), ("cam", False)):
         assert unseen(WallImpact(t=1, dev=dev, wall="left", pos_mm=500, peak=300)) is hidden

@@ -22,12 +22,12 @@ from drivers.sim import dice, ss2_wheel
 from drivers.sim.faults import (
     FAULTS,
     DeviceKind,
-    FaultOrder,
-    FaultOrderError,
+    FaultRequest,
+    FaultRequestError,
     Schedule,
     carry_out,
     devices_able,
-    read_order,
+    parse_request,
 )
 from drivers.sim.scenes import Began, Over, Played, disagreements
 from drivers.sim.table import throws_play
@@ -263,26 +263,26 @@ def test_a_game_of_each_kind_is_published_as_it_happened(kind: str) -> None:
         (b'{"fault": "unplugg", "device": "cam"}', "found fault 'unplugg', expected one of unplug, "),
         (b'{"fault": "unplug", "device": "camera"}', "expected one of cam, wall-left, wall-right, console"),
         (b'{"fault": "wheel_encoder"}', "no device of this table can have this fault"),
-        (b'{"fault": "unplug", "seconds": -1}', "found -1.0 seconds, expected more than 0, up to 600"),
+        (b'{"fault": "unplug", "seconds": -1}', "found -1 seconds, expected more than 0 and at most 600"),
         (b'{"fault": "unplug", "devise": "cam"}', 'expected {"fault": "unplug", "device": "cam"} or similar'),
         (b"unplug cam", 'expected {"fault": "unplug", "device": "cam"} or similar'),
     ],
 )
-def test_an_impossible_order_is_refused_with_a_message(line: bytes, says: str) -> None:
+def test_an_impossible_request_is_refused_with_a_message(line: bytes, says: str) -> None:
     house = House("craps", attempts=1)
-    with pytest.raises(FaultOrderError, match="^.*" + says.replace("{", r"\{")):
-        carry_out(house.table, read_order(line), house.now_us)
+    with pytest.raises(FaultRequestError, match="^.*" + says.replace("{", r"\{")):
+        carry_out(house.table, parse_request(line), house.now_us)
     assert house.stories == []
 
 
 def test_a_device_has_one_fault_at_a_time() -> None:
     house = House("craps", attempts=1)
     house.fault("silence", "cam")
-    with pytest.raises(FaultOrderError, match="cam already has a fault"):
+    with pytest.raises(FaultRequestError, match="cam already has a fault"):
         house.fault("unplug", "cam")
-    with pytest.raises(FaultOrderError, match="a device already has a fault"):
+    with pytest.raises(FaultRequestError, match="a device already has a fault"):
         house.fault("power_cycle")
-    assert carry_out(house.table, FaultOrder(fault="unplug", device="console"), house.now_us).codes
+    assert carry_out(house.table, FaultRequest(fault="unplug", device="console"), house.now_us).codes
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from drivers.sim.faults import FAULTS, Schedule
 from drivers.sim.scenes import Began
-from drivers.sim.stage import ORDERS, FollowedClock, PacedClock, Pty
+from drivers.sim.stage import FAULT_PIPE, FollowedClock, PacedClock, Pty
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable
 
@@ -45,7 +45,7 @@ def live(tmp_path: Path) -> Iterator[LiveTable]:
 
 
 def order(folder: Path, **words: object) -> None:
-    with (folder / ORDERS).open("w", encoding="utf-8") as pipe:
+    with (folder / FAULT_PIPE).open("w", encoding="utf-8") as pipe:
         pipe.write(json.dumps(words) + "\n")
 
 
@@ -233,4 +233,4 @@ def test_the_faults_are_listed_with_their_symptoms() -> None:
     assert code == 0
     for name, fault in FAULTS.items():
         assert f"\n{name} (" in f"\n{out}"
-        assert fault.sees in out
+        assert fault.symptoms in out

@@ -19,7 +19,7 @@ from drivers.link.link import Arrival, LinkDown, LinkUp
 from drivers.link.station import Hub
 from drivers.registry import device_type
 from drivers.sim.boards import SHOE_SETTINGS
-from drivers.sim.faults import DeviceKind, FaultOrder, carry_out
+from drivers.sim.faults import DeviceKind, FaultRequest, carry_out
 from drivers.sim.scenes import Began, Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.ss2_wheel import APPROVED, MODE
@@ -168,7 +168,7 @@ class House:
         return bool(health) and isinstance(health[-1], DeviceUp)
 
     def fault(self, fault: str, device: str = "", **more: Any) -> Began:
-        return carry_out(self.table, FaultOrder(fault=fault, device=device, **more), self.now_us)
+        return carry_out(self.table, FaultRequest(fault=fault, device=device, **more), self.now_us)
 
     # --- cables ---
 
