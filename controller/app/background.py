@@ -33,7 +33,7 @@ OVERDUE_TIMEOUT_S = 600.0
 
 
 def lower_priority() -> None:
-    """Lower this process's priority to idle, and end it when the controller ends."""
+    """Lower this process's scheduling priority to idle, and end it when the controller ends."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         Thread(target=_end_with_controller, daemon=True).start()
     with suppress(OSError):  # a service manager may forbid it; the priority then stays normal
@@ -90,7 +90,7 @@ class BackgroundProcess:
                 self._stop.wait(RESTART_S)
 
     def _run(self) -> bytes | None:
-        """Run the process until it ends; return its output, or None if it can't be started."""
+        """Run the process until it ends; return its output, or None if it can't be started or is stopping."""
         its_end, our_end = os.pipe()
         with os.fdopen(our_end, "wb"):  # the process ends with the controller, which closes this end
             try:
@@ -162,7 +162,7 @@ class Verifier:
     """One verification of the whole journal in the background."""
 
     def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """Prepare a verification; `done` is called if the journal is valid, else its fault locks play."""
+        """Prepare it; `done` is called if the journal is valid; otherwise its fault locks play."""
         self._journal = journal
         self._faults = faults
         self._done = done
@@ -194,7 +194,7 @@ DAY_US = 86_400_000_000
 
 
 class Retention:
-    """Drops the journal's expired contents; their digests stay, so that the chain still verifies."""
+    """Drops the journal's expired contents; their digests are kept, so that the chain can be verified."""
 
     def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
         """Set up the retention; the first call of `drop_expired` checks at once."""

@@ -1,6 +1,7 @@
 """The clocks of a live table: the monotonic clock for all decisions, and the wall clock only for labels.
 
-Only this module reads the time; all other modules receive it.
+Only this module reads these clocks; other modules receive the time. `requests.py` reads a third clock, the
+time since boot, for the expiry of sign-in tokens.
 """
 
 import ctypes

@@ -72,8 +72,8 @@ class Control:
         """Bind the socket.
 
         Raises:
-            InUseError: another controller is listening there.
-            LookupError: there is no such group.
+            InUseError: another controller is listening on it.
+            LookupError: one of the groups does not exist.
             OSError: the socket can't be created.
         """
         self._daemon = daemon
@@ -185,7 +185,7 @@ class Control:
             block = _receive(connection, left_s)
             connection.settimeout(SEND_TIMEOUT_S)
             if block is None or (left_s == 0 and b"\n" not in block):
-                message = f"{reader.waits_for} did not arrive in time; reconnect and send it at once"
+                message = f"{reader.waits_for} did not arrive in time; reconnect and send it without delay"
                 connection.sendall(refusal("too_slow", message))
                 return
             if not block:
@@ -309,10 +309,10 @@ def _bind(path: Path, group: int | None) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket of a killed controller.
+    """Remove the socket that a killed controller left.
 
     Raises:
-        InUseError: another controller is listening there.
+        InUseError: another controller is listening on it.
         FileExistsError: the file is not a socket.
     """
     if not path.exists():
@@ -322,7 +322,7 @@ def _remove_stale(path: Path) -> None:
     if not is_listening(path):
         path.unlink()
         return
-    raise InUseError(f"{path}: another controller is already listening at this socket; stop it first")
+    raise InUseError(f"{path}: another controller is already listening on this socket; stop it first")
 
 
 def _receive(connection: socket.socket, within_s: float | None) -> bytes | None:
@@ -351,7 +351,7 @@ class LineReader:
 
     def __init__(self, now_us: int, limit: int) -> None:
         """Accept lines of at most `limit` bytes."""
-        self.waits_for = "a first request"
+        self.waits_for = "the first request"
         """What must arrive in time; named in the refusal."""
         self._lines = LineSplitter(limit)
         self._due_us: int | None = now_us + round(FIRST_LINE_TIMEOUT_S * 1e6)
@@ -368,5 +368,5 @@ class LineReader:
             self._begun, self._due_us = False, None
         elif lines or not self._begun:
             self._begun, self._due_us = True, now_us + round(LINE_TIMEOUT_S * 1e6)
-            self.waits_for = "the end of a line"
+            self.waits_for = "the rest of a line"
         return lines

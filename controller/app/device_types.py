@@ -58,7 +58,7 @@ class Kind(DeviceKind):
         yield from self.family.claims(settings)
 
     def mistakes(self, settings: object, folder: Path) -> Iterator[DeviceMistake]:
-        """Yield a mistake for each port whose name may change its device, and each library not installed."""
+        """Yield a mistake for each port name that could change its meaning, missing library or wrong key."""
         address = self.family.address(settings)
         if isinstance(address, StreamAddress):
             yield from _port_mistakes(address.name)
@@ -107,7 +107,7 @@ def _port_mistakes(port: str) -> Iterator[DeviceMistake]:
 def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[DeviceMistake]:
     if settings.key and settings.key_file:
         yield DeviceMistake(
-            ("key_file",), "a key next to it", "key or key_file", "keep the file, delete the key"
+            ("key_file",), "`key` as well", "only one of them", "keep the key in the file, and delete `key`"
         )
     elif settings.key_file and here:
         try:
@@ -143,7 +143,7 @@ def hardware_of(
 
     `now_us` is the clock of their readings; with GPIO lines, it must be the machine's monotonic clock.
     `station` creates a station other than the default. `quiet` devices light no lamp and sound no buzzer. A
-    reading for which a device is not set up is reported to `faults`.
+    reading that a device is not set up to send is reported to `faults`.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
     types = {name: device_type(device.type) for name, device in typed.items()}
@@ -165,7 +165,7 @@ def hardware_of(
 
 
 def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mapping[str, frozenset[str]]:
-    """Return the kinds of readings that each device is set up for, by the file and by its settings."""
+    """Return the kinds of readings that each device is set up to send, by the file and by its settings."""
     reads = {name: frozenset[str](device.reads) for name, device in settings.devices.items()}
     for name, type_ in types.items():
         for reported in type_.reported_devices(name, settings.devices[name].settings):
@@ -174,7 +174,7 @@ def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mappi
 
 
 def _random_fraction() -> float:
-    """Return a random number from 0 to 1; it spreads the retries of ports and affects no outcome."""
+    """Return a random number from 0 to just below 1; it spreads the ports' retries and affects no outcome."""
     return int.from_bytes(os.urandom(4)) / 2**32
 
 

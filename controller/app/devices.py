@@ -23,8 +23,8 @@ from drivers.health import DEVICE_FAULTS, Causes
 
 RATE_WINDOW_US = 5_000_000
 MAX_LATE = 5
-"""This many late readings, each within a minute of the one before, are a fault; fewer may be due to a brief
-peak in load."""
+"""This many late readings, each within a minute of the one before, constitute a fault; fewer may be due to a
+brief peak in load."""
 LATE_CLEARS_US = 60_000_000
 """The fault ends once the device has sent no late reading for this long."""
 
@@ -76,7 +76,7 @@ class Devices:
         self._seen: dict[str, DeviceActivity] = {}
         self._open: dict[tuple[str, str], bool] = {}
         self._late: dict[str, tuple[int, int]] = {}
-        """By device: how many readings were late in a row, and when the last one arrived."""
+        """By device: how many late readings count towards the fault, and when the last one arrived."""
         self._buttons = Buttons(faults)
 
     def note(self, reading: AnyReading) -> None:
@@ -126,7 +126,7 @@ class Devices:
     def _updated(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
         message = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
-            # A failed part ends only with a restart of the device, which is down in between.
+            # A failed part is cleared only by a restart of the device, which is down in between.
             self._faults.clear(reading.dev, but=() if not seen.up else (FAILED_PART,))
             return seen._replace(up=True, says=message)
         code = str(reading.code)
@@ -189,7 +189,7 @@ AMOUNTS_TO = {
     "configuration": "device_configuration",
     "rotor_speed": "device_doubtful",
 }
-"""Faults more serious than a missing device, by the code reported; `self_test` matches any number."""
+"""Faults more serious than a missing device, by the reported code; `self_test` also matches `self_test_N`."""
 _NUMBERED = re.compile(r"(?<=^self_test)_[0-9]+$")
 
 
@@ -241,7 +241,7 @@ class Buttons:
         """Report stuck buttons to `faults`."""
         self._faults = faults
         self._pressed: dict[bytes, _Pressed] = {}
-        """By the whole input except its times, so that many seats pressing at once are not one button."""
+        """By the whole input except its times, so that several seats' presses do not count as one button."""
 
     def note(self, entered: Input, now_us: int) -> None:
         """Record an input from a console."""

@@ -35,7 +35,6 @@ APPROVES: Mapping[str, frozenset[str]] = {
 }
 """The faults that each approval by a person clears."""
 
-_ITSELF = "automatically"
 _APPROVED = "when a member of staff approves it"
 
 _OWN_FAULTS: Mapping[str, FaultKind] = {
@@ -93,7 +92,8 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "reading_not_its_own": FaultKind(
         "a device sent a reading that it is not set up for; the reading was ignored",
         "another program or board in its place, a faulty script, or a kind missing from its `reads`",
-        "check what is connected there; if it is right, add the kind to its `reads` in the table's file",
+        "check what is connected there; if it is the right device, add the kind to its `reads` in the table's"
+        " file",
         "when the device starts again",
         locks=False,
     ),
@@ -120,7 +120,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     TEST_FAILED: FaultKind(
         "a guided test of a sensor or lamp failed and has not been repeated successfully",
-        "the test's finding, shown with the device and its sensor",
+        "the test's finding, which the fault states after the device and its sensor",
         "fix it, then repeat the test: `tablectl test DEVICE`",
         "when the test passes; a restart does not clear it",
         locks=False,
@@ -128,7 +128,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "device_component": FaultKind(
         "a wheel reports that a sensor, its motor or its encoder failed",
         "a worn or dirty part of the wheel",
-        "run the wheel's self-test and repair it, then power-cycle it, or `tablectl approve device`",
+        "run the wheel's self-test and repair the wheel; then power-cycle it, or `tablectl approve device`",
         "when the wheel restarts or a member of staff approves it (after a restart of the controller: only on"
         " approval)",
     ),
@@ -229,7 +229,7 @@ class Fault(NamedTuple):
 
     @property
     def kind(self) -> FaultKind:
-        """Return the fault's entry in the catalogue, with its specific cause and remedy if it has them."""
+        """The fault's entry in the catalogue, with the specific cause and remedy if the fault has them."""
         kind = CATALOGUE[self.code]
         return kind._replace(cause=self.likely or kind.cause, next_step=self.do or kind.next_step)
 
@@ -241,7 +241,10 @@ def test_fault(where: str, found: str) -> Fault:
     """Return the fault of a failed test: `where` names device and sensor, `found` ends with what to do."""
     device = where.partition(", ")[0]
     return Fault(
-        TEST_FAILED, where, found, do=f"follow the test's instruction, then repeat it: tablectl test {device}"
+        TEST_FAILED,
+        where,
+        found,
+        do=f"follow the test's instruction, then repeat the test: tablectl test {device}",
     )
 
 
@@ -287,9 +290,9 @@ class Change(NamedTuple):
 
 
 class ActiveFaults:
-    """The active faults, each once for its code and duty; thread-safe.
+    """The active faults, at most one for each code and duty; thread-safe.
 
-    A duty is the part of the program that detects the fault and ends it.
+    A duty is the part of the program that detects the fault and clears it.
     """
 
     def __init__(self, listener: Listener = lambda _: None) -> None:
@@ -302,7 +305,7 @@ class ActiveFaults:
         self._lock = Lock()
 
     def began(self, fault: Fault, duty: str = "") -> None:
-        """Add a fault; if it is already active for this duty and place, only update its text."""
+        """Add a fault; if its code is active for this duty, only update its text, at the same `where`."""
         with self._lock:
             active = self._active.get((fault.code, duty))
             if active is not None:

@@ -1,4 +1,4 @@
-"""A table's own devices: their readings go to the core, and lamps and commands go to them.
+"""A table's own devices: their readings go to the core, and lamp states and commands go to the devices.
 
 The boards' keys are in separate files, which are read at the start and whenever they change.
 """
@@ -76,10 +76,10 @@ def key_in(path: Path) -> str:
         raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", CREATE_KEY) from error
     if mode & stat.S_IRWXO:
         raise KeyFileError(
-            f"mode {stat.S_IMODE(mode):04o}", "a file that only its owner can read", f"chmod 0600 {path}"
+            f"mode {stat.S_IMODE(mode):04o}", "a file closed to other users", f"chmod 0600 {path}"
         )
     if not KEY.fullmatch(text):
-        raise KeyFileError("other text in it", "32 to 128 hexadecimal digits", CREATE_KEY)
+        raise KeyFileError("text that is not a key", "32 to 128 hexadecimal digits", CREATE_KEY)
     return text
 
 
@@ -329,7 +329,7 @@ class Hardware:
         self.refresh()
 
     def refresh(self) -> None:
-        """Send to every device the lamp states that it does not show yet."""
+        """Send each device the lamp states that it does not show yet."""
         for name in self._kinds:
             self._run_on(name, self._send_missing)
 
@@ -365,7 +365,7 @@ class Hardware:
                 self._run_on(name, _buzz)
 
     def _forget(self, device: AttachedDevice, now_us: int) -> None:
-        """Forget what a board shows, so that everything is sent again; a panel restores its lamps itself."""
+        """Forget what a board shows, so that all lamps are sent again; a panel restores its lamps itself."""
         del now_us
         if not isinstance(device, Panel):
             self._shown[device.name].clear()
@@ -436,7 +436,8 @@ def _sent(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) 
     except OverflowError:
         return False  # Too many commands are unanswered; the next refresh sends it again.
     except ValueError as error:
-        log(ERROR, f"{verb} {dict(fields)} can't be sent to a board: {error}")
+        command = " ".join((verb, *(f"{key}={value}" for key, value in fields.items())))
+        log(ERROR, f"the command `{command}` can't be sent to a board: {error}")
     return True
 
 

@@ -38,7 +38,7 @@ class HistoryLimit(NamedTuple):
 MAX_WAITING_ROWS = 1024
 """If more rows than this wait for a screen's request, the whole history is read from the journal again."""
 MAX_CORRECTABLE = 64
-"""How many of the newest results may still be corrected; older ones are final."""
+"""How many of the newest results a correction can still change in the counts; older ones are final."""
 
 
 class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The table's identity: digests of the program, the rule set, the pay table and the configuration.
 
 The identity last approved by a person is stored beside the journal, signed with the table's key. A change
-is detected at each start until it is approved.
+is reported at each start until it is approved.
 """
 
 import os
@@ -42,7 +42,7 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Approved(msgspec.Struct, frozen=True, kw_only=True):
-    """The digests approved by a person, or by a table's first start."""
+    """The digests approved by a person, or automatically at a table's first start."""
 
     digests: Digests
     by: str

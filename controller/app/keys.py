@@ -56,7 +56,7 @@ class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a key's history: the key `old` was replaced by `new`, or revoked if `new` is empty.
 
     Keys are public keys in hex; for a node's key, which has none, the first 32 digits of its SHA-256.
-    `signature` is the old key's (none for a node's key); `proof` is the new key's signature of the old key.
+    `signature` is the old key's (none for a node's key); `proof` is the new key's signature over the old key.
     """
 
     kind: str
@@ -88,7 +88,7 @@ def public_of(kind: Kind, path: Path) -> str:
     if kind == "node":
         text = path.read_text(encoding="ascii").strip()
         if not _NODE.fullmatch(text):
-            raise KeyFault(f"{path}: found other text, expected 32 to 128 hexadecimal digits")
+            raise KeyFault(f"{path}: found text that is not a key, expected 32 to 128 hexadecimal digits")
         return sha256(text.lower().encode()).hexdigest()[:32]
     return load_key(path, kind).public.raw.hex()
 
@@ -96,7 +96,8 @@ def public_of(kind: Kind, path: Path) -> str:
 def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> KeyStep:
     """Replace a key and return the step; if the old key is `lost`, the step is not signed by it.
 
-    Raises KeyFault if there is no such key, or if the key exists although it is declared lost.
+    Raises KeyFault if the key's history does not match, or if the key exists although it is declared lost;
+    JournalFault or OSError if the key can't be read.
     """
     with locked_folder_of(path):
         return _rotate(kind, path, who, reason, lost=lost)
@@ -104,11 +105,12 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
 
 def _rotate(kind: Kind, path: Path, who: str, reason: str, *, lost: bool) -> KeyStep:
     if lost and path.exists():
-        raise KeyFault(f"{path}: the key was declared lost, but it is here; move it away, or rotate it")
+        raise KeyFault(
+            f"{path}: the key was declared lost, but its file exists; move it away, or rotate the key"
+        )
     old = None if lost else _signing_key(kind, path)
-    steps = history(
-        kind, path
-    )  # first, so that the history of a different key is detected before anything changes
+    # The history comes first, so that the history of a different key is detected before anything changes.
+    steps = history(kind, path)
     before = (steps[-1].new if steps else "") if lost else public_of(kind, path)
     new_file = path.with_name(path.name + ".new")
     if (begun := _interrupted_step(kind, new_file, before, steps)) is not None:
@@ -163,11 +165,11 @@ def _require_newest(path: Path, key: str, steps: Sequence[KeyStep]) -> None:
     if not steps[-1].new:
         raise KeyFault(
             f"{path}: found key {key[:16]}, which {steps[-1].who} revoked ({steps[-1].reason}); move it"
-            " away, then: tablectl keys replace"
+            " away, then run: tablectl keys replace"
         )
     raise KeyFault(
-        f"{path}: found key {key[:16]}, expected {steps[-1].new[:16]}, which replaced it; put that one back,"
-        " or move this one away, then: tablectl keys replace"
+        f"{path}: found key {key[:16]}, expected {steps[-1].new[:16]}, which replaced it; restore that key,"
+        " or move this one away, then run: tablectl keys replace"
     )
 
 
@@ -188,8 +190,8 @@ def locked_folder_of(path: Path) -> Iterator[None]:
             yield
     except BlockingIOError as error:
         raise KeyFault(
-            f"{path.parent}: another command is changing keys in this folder; nothing was changed:"
-            " repeat this when that command has ended"
+            f"{path.parent}: another command is changing keys in this folder, so nothing was changed;"
+            " repeat this command when that one has ended"
         ) from error
 
 
@@ -291,7 +293,7 @@ def _new_key(kind: Kind) -> bytes:
 
 
 def _signing_key(kind: Kind, path: Path) -> Key | None:
-    """Return the key that signs a step, or None for a node's key; raises KeyFault if it can't be read."""
+    """Return the key that signs a step, or None for a node's key."""
     public_of(kind, path)
     return None if kind == "node" else load_key(path, kind)
 
@@ -350,7 +352,7 @@ def _read(path: Path) -> Iterator[KeyStep]:
             yield _decode(line)
         except msgspec.MsgspecError as error:
             raise KeyFault(
-                f"{file}, line {number}: found {error}, expected a step of a key's history"
+                f"{file}, line {number}: found unreadable text ({error}), expected a step of a key's history"
             ) from None
 
 
@@ -413,7 +415,9 @@ def _replace_table_key(
     wall: Callable[[], WallTime],
 ) -> tuple[KeyReplacement, str]:
     if lost and where.file.exists():
-        raise KeyFault(f"{where.file}: the key was declared lost, but it is here; move it away, or rotate it")
+        raise KeyFault(
+            f"{where.file}: the key was declared lost, but its file exists; move it away, or rotate the key"
+        )
     old = None if lost else where.read()
     new_place = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
     begun = _readable(new_place)

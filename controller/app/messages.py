@@ -31,7 +31,7 @@ class StatusRequest(Request, frozen=True, kw_only=True, tag="status"):
 
 
 class TableRequest(Request, frozen=True, kw_only=True, tag="table"):
-    """Requests the table's state for a staff screen, and for the inputs that each role may enter."""
+    """Requests the table's state for a staff screen, with the inputs that each role may enter."""
 
 
 class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
@@ -163,7 +163,7 @@ class RowRequest(Request, frozen=True, kw_only=True, tag="row"):
 
 
 class IdentityRequest(Request, frozen=True, kw_only=True, tag="identity"):
-    """Requests the table's identity at this row, and for the public key that signs it."""
+    """Requests the table's identity at this row, and the public key that signs it."""
 
     at: Row
     token: Token | None = None

@@ -175,14 +175,14 @@ def _groups(options: Options) -> Iterator[Mistake]:
         if role == "socket" and os.geteuid() and number not in {os.getegid(), *os.getgroups()}:
             yield Mistake(
                 file="--socket-group",
-                found=f"group {group!r}, of which this user is not a member",
+                found=f"group {group!r}, which this user does not belong to",
                 expected="a group that can own the socket",
-                hint="add it to the unit's SupplementaryGroups, or to the user: usermod --append --groups",
+                hint="add it to the unit's SupplementaryGroups, or the user to it: usermod --append --groups",
             )
 
 
 def _folder(option: str, folder: Path, *, to_be_made: bool = False) -> Iterator[Mistake]:
-    """Yield a mistake if this folder can't be written, except on a read-only disk, which locks the table."""
+    """Yield a mistake if this folder can't be written to; a read-only disk locks the table instead."""
     made = folder if folder.exists() or not to_be_made else folder.parent
     wrong = _why_unwritable(made)
     if wrong is not None:
@@ -274,7 +274,7 @@ def _socket(path: Path) -> Iterator[Mistake]:
         yield Mistake(
             file=f"--socket {path}",
             found=found,
-            expected=f"{MAX_SOCKET_PATH} at most",
+            expected=f"at most {MAX_SOCKET_PATH} bytes",
             hint="choose a shorter folder",
         )
         return

@@ -34,7 +34,7 @@ PERMISSIONS: Mapping[str, frozenset[Role]] = {
     "test": frozenset({"technician"}),
     "approve": frozenset({"staff"}),
     "hold pictures": frozenset({"staff", "technician"}),
-    "outbox": frozenset({"staff", "technician", "settlement"}),
+    "read the outbox": frozenset({"staff", "technician", "settlement"}),
     "settle": frozenset({"settlement"}),
 }
 """The roles that may perform each action; status, faults and board need no role."""
@@ -122,7 +122,7 @@ def group_id(group: str) -> int:
 
 
 def is_listening(path: Path) -> bool:
-    """Return whether a process listens at this Unix socket; raises OSError if that can't be determined."""
+    """Return whether a process listens on this Unix socket; raises OSError if that can't be determined."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
@@ -176,8 +176,8 @@ class ConnectionSlots:
         """Assign a slot to a connection; if none is available, return the processes that occupy them.
 
         If all are occupied, the connection takes the slot of the client that has been silent the longest. The
-        candidates are the idle clients of the same user, and the clients of users with more slots; a busy one
-        is chosen only if none is idle.
+        candidates are the idle clients of the same user, and the clients of users with at least two slots
+        more; a busy one is chosen only if none is idle.
         """
         kind = kind_of(peer)
         with self._lock:
@@ -368,7 +368,7 @@ class RefusalTally:
             self._pending[refused] = self._pending.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal a sum for each kind whose window is over, or for all kinds; keep a sum without room."""
+        """Journal a sum for each kind whose window is over, or for all; keep a sum that finds no room."""
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US

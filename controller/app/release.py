@@ -38,7 +38,7 @@ LIST_FILE = "release.json"
 TRUSTED_FILE = "/etc/table/release.pub"
 """The file of the public release keys that a machine trusts, one per line in hexadecimal digits."""
 MAX_LIST_BYTES = 4_000_000
-"""Maximum size of a list in bytes: several hundred files at 120 bytes each."""
+"""Maximum size of a list in bytes; several hundred files take about 120 bytes each."""
 _PURPOSE = b"table-release\0"
 _PACKAGES = ("controller", "drivers")
 _CONFIG = "controller/_config"
@@ -149,12 +149,12 @@ def verify(place: ProgramPlace, trusted: Collection[str], *, compiled: bool = Tr
         listed = bounded(_decode, payload, MAX_LIST_BYTES)
         signed = is_signed(payload, _PURPOSE, PublicKey(bytes.fromhex(listed.key)))
     except (Unreadable, ValueError) as error:
-        raise ReleaseFault(f"{file}: is not a signed list of files ({error})") from None
+        raise ReleaseFault(f"{file} is not a signed list of files ({error})") from None
     if not signed:
-        raise ReleaseFault(f"{file}: found a list without a valid signature of its key {listed.key[:16]}")
+        raise ReleaseFault(f"{file}: found a list without a valid signature by its key {listed.key[:16]}")
     if not any(follows(listed.history, key, listed.key) for key in trusted):
         names = ", ".join(sorted(key[:16] for key in trusted))
-        raise ReleaseFault(f"{file}: found the signature of key {listed.key[:16]}, expected that of {names}")
+        raise ReleaseFault(f"{file}: found a signature by key {listed.key[:16]}, expected one by {names}")
     differences = "; ".join(
         (*_differences(listed.files, dict(_digests(place))), *(_planted(place) if compiled else ()))
     )

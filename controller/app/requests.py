@@ -63,7 +63,7 @@ DURABLE_TIMEOUT_S = 2.0
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _ADVICE = {
-    "not_allowed": "ask someone in a group that may",
+    "not_allowed": "ask someone in a group that may do this",
     "nothing_to_approve": "no active fault needs this approval; `tablectl faults` lists the active ones",
     "overflow": "the controller's queue is full; enter it again",
 }
@@ -125,7 +125,7 @@ class Requests:
             case OutboxRequest() | Settled() if self._daemon.options.shadow:
                 return refusal("shadow", "this controller is a shadow: its calls must not be settled")
             case OutboxRequest():
-                return self._if_may(peer, "outbox", request, self._outbox)
+                return self._if_may(peer, "read the outbox", request, self._outbox)
             case Settled():
                 return self._if_may(peer, "settle", request, self._settled)
         return refusal(

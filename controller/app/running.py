@@ -119,7 +119,9 @@ class SelfTest:
 
     def _check_devices(self) -> Check:
         missing = self._devices.missing(self._required)
-        message = f"not up: {_each(missing)}" if missing else f"{len(self._required)} of them up"
+        message = (
+            f"not up: {_each(missing)}" if missing else f"all {len(self._required)} required devices are up"
+        )
         return Check(name="devices", ok=not missing, says=message)
 
     def _check_switches(self, now_us: int) -> Check:
@@ -148,7 +150,7 @@ def _unreported(dev: str, switches: str) -> str:
         return (
             f"{dev} has not reported its switches since the start; wait 10 s, or open and close one of them"
         )
-    return f"{dev} has not reported {switches} since the start; open and close it"
+    return f"{dev} has not reported {switches} since the start; open and close each of them"
 
 
 def passed(checks: tuple[Check, ...]) -> bool:
@@ -159,7 +161,7 @@ def passed(checks: tuple[Check, ...]) -> bool:
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
 """Faults that only a person can clear, and that a start does not detect again."""
 LOOK_BACK = 5000
-"""Maximum number of rows searched for the lock's cause; a lock with an older row counts as a person's."""
+"""Maximum number of rows searched for the lock; a lock with an older row counts as a person's."""
 STOP_S = 5.0
 """How long each thread may take to stop."""
 _encode = msgspec.json.Encoder().encode
@@ -315,7 +317,7 @@ class RunningTable:
             self._retention.drop_expired(now_us)
 
     def end(self, *, begun: bool = True) -> bool:
-        """Stop core, recorder, pump and journal, in this order; return whether everything is on the disk."""
+        """Stop verifier, core, recorder, pump and journal; return whether everything is on the disk."""
         self.verifier.stop(1.0)
         clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
         if not self._publishing.stop(STOP_S):
@@ -346,7 +348,7 @@ class RunningTable:
         return self._tested
 
     def test(self) -> None:
-        """Run the self-test, publish a changed result, and unlock the table if the option says so."""
+        """Run the self-test, publish a changed result, and unlock the table if that is automatic."""
         with self._testing:
             self._test()
 
@@ -429,7 +431,8 @@ class RunningTable:
     def _query_late(self, query: LateWagersQuery) -> bool:
         """Lodge a wager made with the dice out for confirmation; return False if that is impossible.
 
-        Its row is queued for the journal before its description goes to the consoles, where it is confirmed.
+        The wager's row is queued for the journal before the consoles, where staff confirm it, receive its
+        description.
         """
         lodged = {"wager": query.wager, "says": query.says}
         fields = {"input": "late_wager", **lodged, "digest": query.digest, "nonce": query.nonce}

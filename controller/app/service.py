@@ -70,7 +70,7 @@ STOPPED = 0
 BAD_SETTINGS = 2
 """Exit code: the table's file or the command line is wrong; nothing was started."""
 IN_USE = 4
-"""Exit code: another controller uses the journal or listens at the socket."""
+"""Exit code: another controller uses the journal or listens on the socket."""
 NOT_FLUSHED = 5
 """Exit code: stopped, but the disk did not accept the last rows."""
 DEFECT = 70
@@ -78,7 +78,7 @@ DEFECT = 70
 
 
 STUCK_TIMEOUT_S = 10.0
-"""A thread that makes no progress for this long is a fault; an SD card can stall for seven seconds."""
+"""A thread that makes no progress for this long is reported; an SD card can stall for seven seconds."""
 CODE = "thread_stopped"
 
 
@@ -97,7 +97,7 @@ class Watchdog:
         self._watched[name] = turns
 
     def check(self, now_us: int) -> bool:
-        """Report stuck threads; return whether every thread has made progress since the last True."""
+        """Report stuck threads; return whether all threads progressed since it last returned True."""
         turns = {name: count() for name, count in self._watched.items()}
         for name, count in turns.items():
             before, since_us = self._moved.get(name, (-1, now_us))

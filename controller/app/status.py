@@ -33,7 +33,7 @@ _TIMELESS_FIGURES = frozenset(
 _SECOND_US = 1_000_000
 Calibration = Literal["camera", "walls", "wheel"]
 _CALIBRATIONS: Mapping[str, Calibration] = {"wall_impact": "walls", "ball_beam": "wheel"}
-"""The calibrations, by the kind of reading that they measure."""
+"""The calibrations, by the kind of reading that they concern."""
 
 
 def build_status(daemon: Daemon) -> dict[str, object]:
@@ -176,9 +176,9 @@ def build_devices(
 
 
 def calibration_of(kind: str, reads: Collection[str]) -> Calibration | None:
-    """Return which `tablectl calibrate` command is for a device of this type with these kinds of readings.
+    """Return the `tablectl calibrate` command for a device of this type with these kinds of readings.
 
-    Return None if there is none, or if the device's own program calibrates it.
+    Return None if there is no such command, or if the device's own program calibrates it.
     """
     if kind in DEVICE_MODULES and device_type(kind).calibrated_camera:
         return "camera"
@@ -259,7 +259,7 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
     for key in _NOT_SHOWN:
         state.pop(key, None)
     kind = game_of(rules.game).attempt.attempt
-    standing = view.state.call
+    last_call = view.state.call
     return {
         "state": state,
         "lock": "locked" if view.halted else view.state.lock,
@@ -273,7 +273,7 @@ def _of_view(live: RunningTable, view: View, rules: RuleSet, approvals: tuple[st
             "open": view.attempt_open,
         },
         "hold_left_ms": _hold_left_ms(view),
-        "standing": None if standing is None else standing.number,
+        "standing": None if last_call is None else last_call.number,
         "bets": {"open": not view.bets_closed, "round": view.first.round},
         "awaited": view.awaited,
         "acted": view.acted,
@@ -303,7 +303,7 @@ def _may_enter(role: str, name: str, rules: RuleSet) -> bool:
 
 
 def _hold_left_ms(view: View) -> float | None:
-    """Return for how long a held call can still be stopped; None if none is held."""
+    """Return how long a held call can still be stopped (ms); None if none is held."""
     return None if view.hold_ends_us is None else max(0, view.hold_ends_us - view.now_us) / 1000
 
 

@@ -30,13 +30,13 @@ from drivers.framing import LineSplitter
 POLL_S = 0.05
 """The interval at which the client's requests are polled."""
 BEGIN_TIMEOUT_US = 10_000_000
-"""Test mode starts once earlier readings have been judged; if it is not on by then, it was refused."""
+"""Test mode starts once earlier readings have been judged; if it is off after this time, it was refused."""
 LOCK_TIMEOUT_S = 1.0
 """Maximum time to detect that the previous client is gone: one poll, or longer on a busy machine."""
 END_TIMEOUT_S = 10.0
 """Maximum time to leave test mode: earlier readings must be judged first."""
 MAX_TEST_US = 3_600_000_000
-"""An abandoned test ends after this time, an hour."""
+"""A test ends after an hour at the latest, because it may have been abandoned."""
 MAX_FAILED = 64
 """Maximum number of failed sensors of one device; a wheel has two or three dozen."""
 RESULTS = Rate(burst=128, per_s=8)
@@ -139,7 +139,10 @@ class Tests:
                 if not requests.process():
                     return
                 if not live.core.view.testing or daemon.monotonic.now_us() - since_us > MAX_TEST_US:
-                    connection.sendall(refusal("ended", "test mode was switched off"))
+                    message = (
+                        "test mode was switched off, or lasted longer than an hour; begin the test again"
+                    )
+                    connection.sendall(refusal("ended", message))
                     return
         finally:
             self._ending = True
@@ -260,9 +263,9 @@ def why_test_refused(view: View) -> str | None:
     if view.halted:
         return "the journal accepts no more rows; see `tablectl faults`"
     if view.attempt_open:
-        first = "rule on it (`tablectl status` shows what may be entered)"
+        first = "wait for it to end, or rule on it (`tablectl status` shows the possible rulings)"
         advice = "" if view.state.lock == "locked" else f"; then {_LOCK}, so that no other attempt begins"
-        return f"a throw, spin or deal is in progress (wait for it to end) or under review ({first}{advice})"
+        return f"a throw, spin or deal is in progress or under review; {first}{advice}"
     if view.pending:
         return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
     if view.bets_closed:

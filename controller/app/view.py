@@ -20,7 +20,7 @@ class View(NamedTuple):
     """Whether an attempt is neither decided nor under review."""
     held: bool
     hold_ends_us: int | None
-    """When the current hold ends, until which the call can be stopped; None if no call is held."""
+    """When the current hold ends; the call can be stopped until then. None if no call is held."""
     bets_closed: bool
     testing: bool
     halted: bool

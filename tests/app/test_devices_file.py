@@ -235,7 +235,7 @@ def test_a_boards_key_may_be_in_its_own_file(tmp_path: Path) -> None:
     ("text", "mode", "found"),
     [
         (None, 0, "an unreadable file"),
-        ("secret", 0o600, "other text in it"),
+        ("secret", 0o600, "text that is not a key"),
         ("00112233445566778899aabbccddeeff", 0o644, "mode 0644"),
     ],
 )

@@ -35,7 +35,7 @@ def test_a_client_must_send_its_first_line_in_time_and_may_be_silent_afterwards(
     hearing = LineReader(5, LIMIT)
     assert hearing.left_s(5) == FIRST_LINE_TIMEOUT_S
     assert hearing.left_s(5 + 61 * SECOND_US) == 0
-    assert hearing.waits_for == "a first request"
+    assert hearing.waits_for == "the first request"
     assert hearing.feed(b"status\n", 6) == [b"status"]
     assert hearing.left_s(10**15) is None
 
@@ -45,7 +45,7 @@ def test_the_time_limit_of_a_line_runs_from_its_first_byte() -> None:
     assert hearing.feed(b"sta", SECOND_US) == []
     assert hearing.feed(b"t", 3 * SECOND_US) == []
     assert hearing.left_s(3 * SECOND_US) == LINE_TIMEOUT_S - 2
-    assert hearing.waits_for == "the end of a line"
+    assert hearing.waits_for == "the rest of a line"
     assert hearing.feed(b"us\nfau", 4 * SECOND_US) == [b"status"]
     assert hearing.left_s(4 * SECOND_US) == LINE_TIMEOUT_S
     assert hearing.feed(b"lts\n", 5 * SECOND_US) == [b"faults"]

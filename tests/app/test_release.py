@@ -123,7 +123,7 @@ def test_a_change_to_any_bit_of_the_list_is_found(checkout: Path, key: Path) -> 
             verify(place_of(checkout), trusted(key))
     for found in (b"", b"{}", b"[]", whole[: len(whole) // 2], whole + whole, b"[" * 100_000):
         file.write_bytes(found)
-        with pytest.raises(ReleaseFault, match=r"is not a signed list of files|did not sign"):
+        with pytest.raises(ReleaseFault, match=r"is not a signed list of files"):
             verify(place_of(checkout), trusted(key))
     file.unlink()
     with pytest.raises(ReleaseFault, match="the release's signed list of files is missing"):
@@ -133,7 +133,7 @@ def test_a_change_to_any_bit_of_the_list_is_found(checkout: Path, key: Path) -> 
 def test_a_signature_by_an_unknown_key_is_named(checkout: Path, key: Path, tmp_path: Path) -> None:
     keys.make("release", tmp_path / "strange.key")
     signed(checkout, tmp_path / "strange.key")
-    with pytest.raises(ReleaseFault, match=f"expected that of {next(iter(trusted(key)))[:16]}"):
+    with pytest.raises(ReleaseFault, match=f"expected one by {next(iter(trusted(key)))[:16]}"):
         verify(place_of(checkout), trusted(key))
 
 
@@ -169,7 +169,7 @@ def test_a_rotation_that_no_trusted_key_signed_is_refused(way: str, checkout: Pa
         strange = msgspec.structs.replace(step, signature="0" * 128)
         assert not keys.follows([strange], step.old, step.new)
         return
-    with pytest.raises(ReleaseFault, match="expected that of"):
+    with pytest.raises(ReleaseFault, match="expected one by"):
         verify(place_of(checkout), first)
 
 

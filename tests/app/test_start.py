@@ -214,7 +214,7 @@ def test_a_user_who_may_not_write_to_the_folder_is_refused() -> None:
     )
     assert "--journal /etc: found /etc, which this user may not write to" in done.stdout, done.stderr
     assert "--socket /etc: found /etc, which this user may not write to" in done.stdout
-    assert f"--socket-group: found group {mine!r}, of which this user is not a member" in done.stdout
+    assert f"--socket-group: found group {mine!r}, which this user does not belong to" in done.stdout
 
 
 MOMENTS = (
