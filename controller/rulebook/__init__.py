@@ -1,1 +1,1 @@
-"""The rules of the documents by their ids: the meaning of each, and its place in its document."""
+"""The rules of the documents by id: what each one means, and where its document prints it."""

@@ -1,6 +1,6 @@
-"""The catalogue of rules in our own words: each id with its document, its lines there, and its meaning.
+"""The catalogue of rules in our own words: each id with its document, line numbers and meaning.
 
-The code is followed by one text for each document, and one for what the documents leave open.
+Below the code is one text for each document, and one for what the documents leave open.
 """
 
 import re
@@ -40,7 +40,7 @@ class Rule(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The place where the rule is printed."""
+        """Where the rule is printed, or that its document does not mention it."""
         if self.lines == "-":
             return f"{self.document}, which does not mention it"
         if self.lines == "several":
@@ -130,7 +130,7 @@ C34-PAY-17|105|Any Craps pays 7 to 1.
 C34-PAY-18,20|106, 108|Craps 2 and Craps 12 pay 30 to 1.
 C34-PAY-19|107|Craps 3 pays 15 to 1.
 C34-PAY-21|109|Eleven in one roll pays 15 to 1.
-C34-PAY-22|111|Horn and Horn High are paid like the separate bets on 2, 3, 11 and 12 of which they consist.
+C34-PAY-22|111|Horn and Horn High are paid like the separate bets on 2, 3, 11 and 12 that they combine.
 C34-PAY-23|112|Craps-Eleven is paid as half a bet on Any Craps and half a bet on eleven.
 C34-PAY-24|-|Whirl has no line in the pay table; it is paid as its five parts (!34-6).
 C34-ODDS-1|116|Behind Pass with a point, odds are taken up to the amount of the Pass bet: 2 to 1 on 4 and 10,
@@ -181,7 +181,7 @@ CRAPS_V1 = """\
 CV1-OBJ-1|9|Two dice; the players bet against the house, by the pay tables posted at the table.
 CV1-LIM-1|13|Bets are one to ten dollars; all of a player's bets on one spot count as one bet.
 CV1-LIM-2|33|No bet on a roll may exceed the limit set by the state.
-CV1-LIM-3|17|The house offers the bets of the pay table that it posts, and pays according to it.
+CV1-LIM-3|17|The house offers the bets of the pay table that it posts, and pays by that table.
 CV1-SHOOT-1|19|The shooter must have a bet on Pass or Don't Pass.
 CV1-SHOOT-2|21, 25|The dice pass clockwise.
 CV1-SHOOT-3|21|The dice are thrown at the far back wall, and normally both must hit it.
@@ -196,7 +196,7 @@ CV1-RND-4|23|A box number sets the point, which must be repeated before a 7.
 CV1-RND-5|23|Only a seven-out costs the shooter the dice; craps does not.
 CV1-RND-6|25|The dealer turns the puck to on and places it on the point.
 CV1-RND-7|25|A made point begins a new round with the same shooter; a seven-out passes the dice on.
-CV1-RND-8|25-29|With a point on, 2, 3, 11 and 12 do not affect bets of several rolls (!V1-3).
+CV1-RND-8|25-29|With a point on, 2, 3, 11 and 12 do not affect multi-roll bets (!V1-3).
 CV1-RND-9|29|Every roll decides the one-roll bets.
 CV1-BET-1|31|Pass and Don't Pass are bet without a point; Come and Don't Come are bet with one.
 CV1-BET-2|31|All other bets may be made, and odds raised, at any time (!V1-2).
@@ -280,7 +280,7 @@ CV1-NOTE-2|183|A remark on maximum inside bets, whose amount is left open (!V1-1
 
 ROULETTE = """\
 R-PLACE-1|9|Bets are roulette chips on the layout.
-R-PLACE-2|11|Each player has chips of one colour, which no value chips have.
+R-PLACE-2|11|Each player has chips of one colour, which differs from those of the value chips.
 R-PLACE-3|13|A player is responsible for where the player's chips lie, no matter who placed them.
 R-PLACE-4|15|A bet counts for the spot on which it lies when the ball comes to rest.
 R-LIM-1|17|Bets are one to ten dollars (!R-11).
@@ -373,7 +373,7 @@ H-WIN-1|46|All remaining players roll; the highest roll wins.
 H-MULTI-1|48|A player may roll once for each matching card.
 H-TIE-1|50|Players tied for the highest roll have another roll-off (!H-3).
 H-BONUS-1|54|Winning three games in a row wins the Bonus Pot (!H-12).
-H-CLOSE-1|56|The final game, which begins within fifteen minutes of closing, wins the Bonus Pot (!H-10).
+H-CLOSE-1|56|Whoever wins the final game, begun within fifteen minutes of closing, wins the Bonus Pot (!H-10).
 H-CLOSE-2|58|With fewer than two players at the end, the Bonus Pot is recorded as rake (!H-11).
 """
 
@@ -417,7 +417,7 @@ GAPS = """\
 !34-26|82|Odds that are off are returned when their bet is decided.
 !34-27|117, 120|Lay odds are limited by the original bet, even if that bet is reduced.
 !V1-1|94-96|The examples exceed the table's own limit: the limit applies.
-!V1-2|31|Bets with times of their own keep to those times.
+!V1-2|31|Bets that may be made only at certain times keep those times.
 !V1-3|25-29|A new Come bet is still decided by 2, 3, 11 and 12.
 !V1-4|31, 62, 88|The specific rule on reducing a bet overrides the general one.
 !V1-5|62, 88, 96|Lay, buy and put bets are mentioned but not offered.
@@ -478,7 +478,7 @@ GAPS = """\
 !T-14|88|A wrong count voids the deal; a person enters a card that can't be read.
 !T-15|73|A player's two positions are two hands.
 !T-16|81|The order of reconciling does not change any amount.
-!T-17|120, 138|Of six suited cards, only their own row is paid.
+!T-17|120, 138|Six suited cards from ace down to nine are paid only by their own row.
 !H-1|25-38|If nobody matches, the same player throws again.
 !H-2|46|A player who alone matches the total wins.
 !H-3|50|Players with equal rolls each roll once more.

@@ -76,8 +76,8 @@ def format_reasons(reasons: Iterable[Reason]) -> str:
 
 
 BOOK_ID = "BOOK-ID"
-"""A rule of the wager book, not of a document: an id names one bet, is used once, and is valid while it is
-up."""
+"""A rule of the wager book, not of a document: an id names one bet, is used once, and is valid while the bet
+is up."""
 BOOK_AMOUNT = "BOOK-AMOUNT"
 """A rule of the wager book, not of a document: an increase raises a stake, a reduction lowers it."""
 Status = Literal["win", "lose", "push", "void", "removed", "rejected", "pending"]
@@ -129,7 +129,7 @@ class Bonus(Decided, frozen=True):
 
     @property
     def bet(self) -> str:
-        """The id of the bet that earned it."""
+        """The id of the bet that earned the bonus."""
         return self.id.removesuffix(self.ENDING)
 
 
@@ -150,7 +150,7 @@ class PotShared(AnswerLine, frozen=True, kw_only=True):
 
 
 class PotRecorded(AnswerLine, frozen=True, kw_only=True):
-    """A Bonus Pot (in cents) that becomes rake at the end of the hours of operation, by this rule."""
+    """A Bonus Pot (in cents) recorded as rake at the end of the hours of operation, under this rule."""
 
     id: str
     do: Literal["end"] = "end"
@@ -215,7 +215,7 @@ class Book(ABC):
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why no bet is accepted while the dice are out, even if confirmed; None if confirmed bets are."""
+        """Why not even a confirmed bet is accepted while the dice are out; None if confirmed bets are."""
         return NEVER_LATE
 
     @property

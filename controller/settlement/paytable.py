@@ -55,7 +55,7 @@ def payout(stake_cents: int, ratio: Ratio, pay_unit_cents: int = 1) -> Payout:
 
 
 class BreakageLedger:
-    """The sum of all breakage, kept per denominator so that a sum costs one addition."""
+    """The sum of all breakage, kept per denominator so that adding a part is one integer addition."""
 
     def __init__(self) -> None:
         self._over: dict[int, int] = {}
@@ -220,7 +220,7 @@ class Report:
 def find_uneven_pay(
     wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int
 ) -> Finding | None:
-    """Return a finding if a single chip can't be paid exactly at this ratio; it names the stakes that can."""
+    """Return a finding if a single chip can't be paid exactly at this ratio, with the stakes that can be."""
     part = payout(chip_cents, ratio, pay_unit_cents)
     if not part.breakage:
         return None
@@ -233,8 +233,8 @@ def find_uneven_pay(
         code="uneven_pay",
         wager=wager,
         rule=rule,
-        text=f"{ratio} on {chip_cents} cents pays {part.paid_cents}, the house keeps {part.breakage_cents}; "
-        f"stakes in steps of {chips * chip_cents} cents are paid exactly",
+        text=f"{ratio} on {chip_cents} cents pays {part.paid_cents}, and the house keeps "
+        f"{part.breakage_cents}; stakes in steps of {chips * chip_cents} cents are paid exactly",
     )
 
 

@@ -38,7 +38,7 @@ class PayTableDiffers(Exception):
 
 
 class PlayState(Protocol):
-    """The state of play at a table apart from its bets, which a new game can be given."""
+    """The state of play at a table apart from its bets; the requests of `prelude` bring a new book to it."""
 
     @property
     def point(self) -> int | None:
@@ -58,7 +58,7 @@ class PlayState(Protocol):
         """Return whether a request names the shooter, which the table repeats after a correction."""
 
     def prelude(self) -> Sequence[RawRequest]:
-        """Return the requests that bring a new game without bets to this state."""
+        """Return the requests that bring a new book without bets to this state."""
 
 
 class NoPlayState:
@@ -81,12 +81,12 @@ class NoPlayState:
         return False
 
     def prelude(self) -> Sequence[RawRequest]:
-        """Return no requests: a new game is already in this state."""
+        """Return no requests: a new book is already in this state."""
         return ()
 
 
 class Ended(NamedTuple):
-    """An attempt that ended; `remembers` tells whether the game has state besides its bets."""
+    """An attempt that ended; `remembers` tells whether the book has state besides its bets."""
 
     play_state: PlayState
     requests: Sequence[RawRequest]
@@ -95,7 +95,7 @@ class Ended(NamedTuple):
 
 
 def decided_by(do: str) -> Callable[[Ended], Sequence[RawRequest] | None]:
-    """Return a `settled_at` for a game that starts over after each request with this name."""
+    """Return a `settled_at` for a book that starts over after each request with this name."""
 
     def settled_at(ended: Ended) -> Sequence[RawRequest] | None:
         return () if any(raw["do"] == do for raw in ended.requests) else None
@@ -133,13 +133,13 @@ class Wagers:
     closed: Refusal
     """Why no bet is accepted while bets are closed."""
     settled_at: Callable[[Ended], Sequence[RawRequest] | None]
-    """Returns the requests that bring a new game without bets to this state; None if no requests can."""
+    """Returns the requests that bring a new book without bets to the state reached; None if none can."""
     play_state: Callable[[], PlayState] = NoPlayState
     """Returns the state of play at the start."""
     prelude_after: Callable[[Outcome, Mapping[str, str]], Sequence[RawRequest]] = _fresh
-    """Returns the requests that bring a new game to the table's state after an outcome (players by seat)."""
+    """Returns the requests that bring a new book to the table's state after an outcome (players by seat)."""
     point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
-    """Returns the point after an outcome, as the outcome states it; None if it does not."""
+    """Returns the point after an outcome, if the outcome states it; otherwise None."""
     accepted_while_closed: Callable[[RawRequest], bool] = _never
     """Returns whether a request is accepted although bets are closed."""
     accepts_late: bool = False
@@ -147,6 +147,6 @@ class Wagers:
     bets_reports: frozenset[BetsReport] = frozenset()
     """The reports on bets that the game's table receives."""
     bought_at_table: Refusal | None = None
-    """Why no bet is accepted here, in a game whose cards are bought at the table, which reports them."""
+    """Why settlement accepts no bet in a game whose cards are bought at the table, which reports them."""
     returns_stakes_at_open_and_close: bool = True
     """Whether all stakes are returned when the table opens or closes."""

@@ -266,8 +266,8 @@ class CrapsBook(Book):
         return []
 
 
-_PAIRS = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
-"""Dice that set each point."""
+_POINT_DICE = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
+"""Dice that set a point, by point."""
 _NATURAL = (3, 4)
 
 
@@ -348,7 +348,7 @@ class DiceState:
         named = dice.shooter is not None
         shooter: list[RawRequest] = [{"do": "new_shooter", "player": dice.shooter}] if named else []
         point: list[RawRequest] = (
-            [{"do": "roll", "dice": _PAIRS[dice.point]}] if dice.point is not None else []
+            [{"do": "roll", "dice": _POINT_DICE[dice.point]}] if dice.point is not None else []
         )
         if not dice.rolls:
             passed: list[RawRequest] = [{"do": "new_shooter"}] if point else []

@@ -194,7 +194,7 @@ def _untrue_odds(table: CrapsPayTable) -> Iterator[Finding]:
                     code="not_true_odds",
                     wager=f"{wager} {number}",
                     rule=pay.rule,
-                    text=f"pays {pay.ratio}, true odds are {Ratio(*fair.as_integer_ratio())}: "
+                    text=f"pays {pay.ratio}, but true odds are {Ratio(*fair.as_integer_ratio())}: "
                     "rounded on purpose or misprinted",
                 )
 

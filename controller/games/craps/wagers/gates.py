@@ -177,11 +177,11 @@ class Gates:
         """Return why taking a bet down is refused; None if it is allowed."""
         settings = self._settings
         if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
-            return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
+            return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stays up until it is decided")
         keeps = settings.shooter_keeps_dont_pass
         if keeps.value and bet.wager == "dont_pass" and bet.player == self._dice.shooter:
             return Refusal(
-                keeps.rule, "the shooter may not lower a Don't Pass; it stands until it is decided"
+                keeps.rule, "the shooter may not lower a Don't Pass; it stays up until it is decided"
             )
         return None
 
@@ -197,8 +197,8 @@ class Gates:
     def take_call(self, bet: Bet, *, on: bool | None, stands: bool = False) -> None:
         """Call a bet on or off, or return it to the default (None).
 
-        If the pay table says so, the default applies again when the next point is set, unless the player said
-        that the call stands.
+        If the pay table says so, the default applies again when the next point is set, unless `stands` says
+        that the call also applies to later rounds.
         """
         bet.called_on = on
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
@@ -232,7 +232,7 @@ class Gates:
             return Refusal(BOOK_ID, f"the id {request.id!r} was used before; use a new id for each bet")
         if request.wager not in self._rules:
             rule = self._table.not_offered.get(request.wager, self._table.offered_by)
-            return Refusal(rule, f"{request.wager!r} is not offered; offered are {', '.join(self._rules)}")
+            return Refusal(rule, f"{request.wager!r} is not offered; choose one of {', '.join(self._rules)}")
         return None
 
     def _late(self, request: BetRequest) -> Refusal | None:
@@ -243,7 +243,7 @@ class Gates:
         if request.confirmed:
             return None
         rule = self._settings.late_if_confirmed.rule
-        return Refusal(rule, "a late bet stands only if both the dealer and the boxperson confirm it")
+        return Refusal(rule, "a late bet is valid only if both the dealer and the boxperson confirm it")
 
     @property
     def late_refusal(self) -> Refusal | None:
@@ -319,7 +319,7 @@ class Gates:
                 and self._settings.one_come_per_roll.value
             ):
                 rule = _NO_ODDS_RULES.get(request.wager, rule)
-            return Refusal(rule, f"{request.wager} need a {flat} bet by the same player that is up")
+            return Refusal(rule, f"{request.wager} need a {flat} bet that the same player has up")
         if base.number is None:
             return Refusal(rule, f"{request.wager} are accepted only once the {flat} has its number")
         policy = self._settings.no_lay_on

@@ -131,7 +131,7 @@ class SharpShooter:
     """The rule that says how it is decided."""
     pays: Mapping[int, Pays]
     printed_chances: Mapping[int, str] = field(default_factory=dict)
-    """The printed chance of each number of points; the one below the first row of `pays` includes fewer."""
+    """The printed chance of each number of points; the number just below the first row covers fewer too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,12 +199,12 @@ class ToOrFor:
 
 _ANY_NUMBER = Switch(value=False, rule="C34-PASS-1", reason="the document does not limit their number")
 _ORIGINAL_CAPS = Switch(
-    value=False, rule="!34-27", reason="the amount originally wagered caps lay odds, reduced since or not"
+    value=False, rule="!34-27", reason="lay odds are capped by the amount originally wagered, even if reduced"
 )
 _CALLS_STAND = Wagers(
-    value=(), rule="!34-18", reason="a call stands until the player changes it or the bet is decided"
+    value=(), rule="!34-18", reason="a call is valid until the player changes it or the bet is decided"
 )
-"""The defaults for a pay table file that predates these settings."""
+"""This and the two above are the defaults for a pay table file that predates these settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +297,7 @@ class CrapsPayTable:
     def _check_parts(self, name: str, combined: Combined) -> None:
         parts = {*combined.parts, *combined.high.values()}
         if missing := sorted(parts - {*self.one_roll}):
-            raise ValueError(f"{', '.join(missing)} under one_roll too, of which {name} is made")
+            raise ValueError(f"{', '.join(missing)} under one_roll too, as a part of {name}")
         highs: tuple[int | None, ...] = tuple(combined.high) or (None,)
         for high, total in product(highs, range(2, 13)):
             net = self.net(combined, total, high)

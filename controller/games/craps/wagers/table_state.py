@@ -54,7 +54,7 @@ class Dice:
             self.point = thrown.total
 
     def is_same_shooter(self, player: str | None) -> bool:
-        """Return whether this player is the shooter of the present hand, whether named late or repeatedly."""
+        """Return whether this player is the current hand's shooter, even if named late or again."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)

@@ -112,7 +112,7 @@ _TABLE = "table"
 _NO_GAME = Refusal("H-START-1", "no game is open; open one with `game`")
 _ROLLING = Refusal("H-REBUY-1", "cards can be bought only before the dice are thrown; buy in the next game")
 _CARD_STAYS = Refusal(
-    "H-DEAL-1", "a card that was bought lies face up and stays in the game until it is decided"
+    "H-DEAL-1", "a card that was bought lies face up and stays in play until the game is decided"
 )
 _UNKNOWN = Refusal(
     BOOK_ID, "no card with this id is in the game; name one that was bought and is still undecided"
@@ -166,7 +166,7 @@ class Play:
         rule, order = (
             ("H-ORDER-1", "the roll-off's order") if self.roll_off else ("H-ROLL-1", "the button's roll")
         )
-        return Refusal(rule, f"it is player {self.roller}'s turn, by {order}; found player {player}")
+        return Refusal(rule, f"it is player {self.roller}'s turn ({order}), not player {player}'s")
 
     def throw(self, total: int) -> BoughtCard | None:
         """Handle a legal roll; return the winning card once there is one."""
@@ -280,10 +280,10 @@ class HighRollerBook(Book):
         seats = [str(seat) for seat in request.seats]
         maximum = self._settings.bonus_most_cents
         if len(set(seats)) < len(seats):
-            return Refusal("H-BTN-1", f"expected each seat once, clockwise; found {', '.join(seats)}")
+            return Refusal("H-BTN-1", f"found seats {', '.join(seats)}, expected each seat once, clockwise")
         if str(request.button) not in seats:
             return Refusal(
-                "H-BTN-1", f"expected the button at one of seats {', '.join(seats)}; found {request.button}"
+                "H-BTN-1", f"found the button at {request.button}, expected one of seats {', '.join(seats)}"
             )
         if (request.bonus_take or 0) > maximum.value:
             return Refusal(
@@ -298,7 +298,7 @@ class HighRollerBook(Book):
         rank = rank_of(str(bet.card))
         if refusal or rank is None or self._play is None:
             refusal = refusal or Refusal(
-                "H-EQ-1", f"cards are 2 to 10, Jack and Queen, or 2 to 12; found {bet.card}"
+                "H-EQ-1", f"found card {bet.card}, expected 2 to 10, J or Q, or a number from 2 to 12"
             )
             return [refusal.reject(bet.id, bet.wager, bet.amount or price.value)]
         self._ids.add(bet.id)
@@ -317,7 +317,8 @@ class HighRollerBook(Book):
             return _ROLLING
         if player not in self._play.seats:
             return Refusal(
-                "H-START-1", f"players of this game are {', '.join(self._play.seats)}; found {player}"
+                "H-START-1",
+                f"player {player} is not in this game, whose players are {', '.join(self._play.seats)}",
             )
         if bet.wager != "card" or bet.amount not in (None, price.value):
             return Refusal(price.rule, f"the only wager is one card for {price.value} cents")
@@ -459,7 +460,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _throw(dice: tuple[int, int], call: str | None, player: object) -> RawRequest:
-    """Return the request for a roll; the one for an elimination roll names no player (!H-16)."""
+    """Return the request for a roll; the request for an elimination roll names no player (!H-16)."""
     if call in ("elimination", "no_match") or not isinstance(player, str | int):
         return {"do": "throw", "dice": dice}
     return {"do": "throw", "dice": dice, "player": str(player)}

@@ -127,7 +127,7 @@ class RouletteBook(Book):
             case Spin() | SingleZeroSpin():
                 return self._spin(request.number)
             case NoSpin():
-                # The bets stand for the next spin, or are taken back before it (!R-7).
+                # The bets stay up for the next spin, or are taken back before it (!R-7).
                 self._closed = False
             case _:
                 raise TypeError(f"{type(request).__name__} is not a request of a roulette table")
@@ -206,9 +206,9 @@ class RouletteBook(Book):
         already_bet = self._on_spot.get((player, spot), 0)
         if limits.includes(stake) and already_bet + more <= limits.max_cents:
             return None
-        already = f", of which {already_bet} are there already" if already_bet else ""
+        already = f"{already_bet} cents are there already, and " if already_bet else ""
         return Refusal(
-            limits.rule, f"a player may have {limits} on a spot{already}; this bet would add {more} cents"
+            limits.rule, f"a player may have {limits} on a spot; {already}this bet would add {more} cents"
         )
 
     def _move(self, chips: _Chips, cents: int) -> None:
@@ -254,7 +254,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _ if outcome.type == "bets.opened":
-            # After a spin, bets are open already; this is needed only if the dealer opened them.
+            # After a spin, the book's bets are open already; this is needed only if the dealer opens them.
             return [{"do": "no_spin", "reason": "bets opened"}]
         case _:
             return []

@@ -96,23 +96,23 @@ class Layout:
         rule = RULES.get(wager)
         if rule is None:
             raise NoSuchSpot(
-                "R-BET-1", f"no wager {wager!r} on this layout; its wagers are {', '.join(RULES)}"
+                "R-BET-1", f"there is no wager {wager!r} on this layout; choose one of {', '.join(RULES)}"
             )
         if wager in self._inside:
             return self._on_numbers(wager, rule, numbers, which)
         if numbers:
-            raise NoSuchSpot(rule, f"{wager} takes no numbers, found {_listed(numbers)}")
+            raise NoSuchSpot(rule, f"{wager} takes no numbers; found {_listed(numbers)}")
         if wager in self._parts:
             if which not in (1, 2, 3):
-                raise NoSuchSpot(rule, f"{wager} takes `which` 1, 2 or 3, found {which}")
+                raise NoSuchSpot(rule, f"{wager} takes `which` 1, 2 or 3; found {which}")
             return self._parts[wager][which - 1]
         if which is not None:
-            raise NoSuchSpot(rule, f"{wager} takes no `which`, found {which}")
+            raise NoSuchSpot(rule, f"{wager} takes no `which`; found {which}")
         return self._outside[wager]
 
     def _on_numbers(self, wager: str, rule: str, numbers: tuple[str, ...], which: int | None) -> Spot:
         if which is not None:
-            raise NoSuchSpot(rule, f"{wager} takes `numbers`, not `which`, found {which}")
+            raise NoSuchSpot(rule, f"{wager} takes `numbers`, not `which`; found {which}")
         covers = frozenset(numbers)
         spot = self._inside[wager].get(covers)
         if spot is not None and len(numbers) == len(covers):
@@ -124,15 +124,14 @@ class Layout:
             raise NoSuchSpot(rule, f"{wager} is not offered on a {self.wheel.replace('_', '-')} wheel")
         count = NUMBERS_PER_WAGER[wager]
         if len(numbers) != count or len(covers) != count:
-            raise NoSuchSpot(
-                rule, f"{wager} takes {count} different numbers, found {_listed(numbers) or 'none'}"
-            )
+            wanted = "one number" if count == 1 else f"{count} different numbers"
+            raise NoSuchSpot(rule, f"{wager} takes {wanted}; found {_listed(numbers) or 'none'}")
         raise NoSuchSpot(
             rule, f"{_listed(numbers)} is not a {wager} on this layout; {self._nearest(wager, numbers)}"
         )
 
     def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
-        """Return the spots of this wager with the most numbers in common."""
+        """Return, as text, the spots of this wager that share the most numbers with these."""
         places = self._inside[wager]
         best_count = max(len(covers.intersection(numbers)) for covers in places)
         nearest = [covers for covers in places if len(covers.intersection(numbers)) == best_count]

@@ -76,7 +76,7 @@ class RoulettePayTable:
 
 
 _WITHOUT_A_ROW: Literal["high"] = "high"
-"""The wager that the printed pay table leaves out (!R-2)."""
+"""The wager that has no row in the printed pay table (!R-2)."""
 
 
 def report(table: RoulettePayTable) -> Report:
@@ -114,7 +114,7 @@ def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
 
 
 def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
-    """Yield a finding if the odds are the usual list with one row lost and all rows below moved up (!R-1)."""
+    """Yield a finding if the odds are the usual list with one row missing and all below moved up (!R-1)."""
     odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
     usual = {wager: usual_odds(len(Layout().spots(wager)[0].covers)) for wager in RULES}
     printed = [odds[wager] for wager in RULES if wager != _WITHOUT_A_ROW]
@@ -129,8 +129,8 @@ def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterato
             code="looks_misprinted",
             wager=", ".join(moved),
             rule="!R-1",
-            text=f"the usual odds, but with the row {whole[lost]} to 1 lost and all rows below it moved up: "
-            f"the house keeps {kept}; the usual odds are in roulette-conventional",
+            text=f"the usual odds, but with the row {whole[lost]} to 1 missing and all rows below it moved "
+            f"up: the house keeps {kept}; the usual odds are in roulette-conventional",
         )
 
 

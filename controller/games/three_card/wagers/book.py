@@ -42,7 +42,7 @@ CardText = Annotated[str, Meta(pattern=r"^[2-9TJQKA][cdhs]\Z")]
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A wager on a position: ante, pair_plus or side, or play once its cards have been seen."""
+    """A wager on a position: ante, pair_plus or side, or play once the position's cards have been seen."""
 
     id: str
     seat: Seat
@@ -52,7 +52,7 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Close(Request, frozen=True, kw_only=True, tag="close"):
-    """No more bets, because the first card leaves the shoe; only Play may still be made."""
+    """No more bets: the dealer has called it, or the first card has left the shoe. Only Play is accepted."""
 
 
 class Deal(Request, frozen=True, kw_only=True, tag="deal"):
@@ -79,12 +79,12 @@ CARDS_EACH = 3
 
 _BEFORE_THE_CARDS: tuple[LimitedWager, ...] = ("ante", "pair_plus", "side")
 _STANDS = Refusal(
-    "T-DEAL-4", "a wager stands until the deal; only a fold gives it up, and only a void deal returns it"
+    "T-DEAL-4", "a wager stays up until the deal is decided; only a fold forfeits it before then"
 )
 _UNKNOWN = Refusal(BOOK_ID, "no wager with this id is up; name an accepted wager that is still undecided")
 _DUPLICATE_ID = Refusal(BOOK_ID, "a wager with this id has already been accepted; give each wager its own id")
 _BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are for Ante Bonus lines; use a different id")
-_LATE = Refusal("T-DEAL-2", "betting has closed and the cards are out; bet again before the next deal")
+_LATE = Refusal("T-DEAL-2", "betting has closed for this deal; bet again before the next deal")
 _NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
 _NO_PAIR_PLUS = Refusal(
     "T-SIDE-1", "the side bet goes on top of Pair Plus; bet pair_plus on this position first"
@@ -121,10 +121,10 @@ class ThreeCardBook(Book):
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
         """The positions with an Ante and without Pair Plus, which the dealer names (T-DEAL-2b)."""
-        positions_lacking_card = (
+        lacking = (
             seat for seat, wagers in self._positions.items() if "ante" in wagers and "pair_plus" not in wagers
         )
-        return tuple(sorted(positions_lacking_card, key=_left_to_right))
+        return tuple(sorted(lacking, key=_left_to_right))
 
     @property
     def played(self) -> tuple[str, ...]:
@@ -188,7 +188,9 @@ class ThreeCardBook(Book):
         limits = next((self._limits[wager] for wager in _BEFORE_THE_CARDS if wager == bet.wager), None)
         if limits is None:
             known = ", ".join(_BEFORE_THE_CARDS)
-            return Refusal("T-DEAL-1", f"no wager {bet.wager!r} at this table; it has {known} and play")
+            return Refusal(
+                "T-DEAL-1", f"there is no wager {bet.wager!r} at this table; choose one of {known} and play"
+            )
         if self._closed:
             return _LATE
         if bet.wager != "ante" and "ante" not in position and self._settings.ante_required.value:
@@ -202,7 +204,7 @@ class ThreeCardBook(Book):
     def _not_own(self, player: str, seat: str) -> Refusal | None:
         """Return a refusal if the player may not bet on this position (T-DEAL-1d).
 
-        That is another player's position, or one beyond the positions that the player may have.
+        The position belongs to another player, or is one more than the player may have.
         """
         if not player:
             return None
@@ -250,7 +252,9 @@ class ThreeCardBook(Book):
         for seat in map(str, deal.folds):
             play = self._positions.get(seat, {}).get("play")
             if play:
-                reason = f"position {seat} has Play but is reported as folded; correct the folds or void it"
+                reason = (
+                    f"position {seat} has Play but is reported as folded; correct the folds or void the deal"
+                )
                 yield Refusal("T-DEAL-4", reason).refuse(play.id, "deal")
 
     def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[AnswerLine]:
@@ -344,7 +348,7 @@ WAGERS = Wagers(
     open=_open,
     report=_report,
     requests_of=requests_of,
-    closed=Refusal("T-DEAL-2", "the cards are out; bet again once this deal is decided"),
+    closed=Refusal("T-DEAL-2", "betting has closed; bet again once this deal is decided"),
     settled_at=decided_by("deal"),
     accepted_while_closed=_is_play,
     bets_reports=frozenset({"pair_plus", "played"}),

@@ -1,4 +1,4 @@
-"""The exact house edges of Three Card Poker, over every player's and dealer's hand and every six cards."""
+"""The exact house edges of Three Card Poker, over every player's hand, dealer's hand and set of six cards."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -48,7 +48,7 @@ Hand = tuple[Card, ...]
 
 
 class BestPlay(NamedTuple):
-    """The best play of the Ante: its mean win in Antes, the number of hands it plays, and the weakest."""
+    """The best play of the Ante: its mean win in Antes, the number of hands played, and the weakest one."""
 
     worth: Fraction
     played: int
@@ -193,7 +193,7 @@ def _pair_plus_worth(pays: Mapping[Row, Pays]) -> Fraction:
 
 
 def _mean(rows: Mapping[K | None, int], pays: Mapping[K, Pays]) -> Fraction:
-    """Return the mean win of a stake over counted rows; the key None counts the hands of no row."""
+    """Return the mean win of a stake over counted rows; the key None counts the hands without a row."""
     net = Fraction(0)
     for earned, count in rows.items():
         won = _to_one(pays, earned)

@@ -1,7 +1,7 @@
-"""A Three Card Poker pay table, and the decisions of each position's wagers by it.
+"""A Three Card Poker pay table, and how it decides each position's wagers.
 
-The side bet is decided by the best five of the player's and the dealer's six cards. One row is above the
-five-card list: six suited cards from ace down to nine (T-SIDE-1, !T-17).
+The side bet is decided by the best five of the player's and the dealer's six cards. One row ranks above the
+five-card hands: six suited cards from ace down to nine (T-SIDE-1, !T-17).
 """
 
 from collections import Counter
@@ -193,7 +193,7 @@ Position = Mapping[str, Stake]
 
 
 class Showdown:
-    """Decides wagers by one pay table."""
+    """Decides the wagers on each position by one pay table."""
 
     def __init__(
         self, table: ThreeCardPayTable, breakage: BreakageLedger, equal: EqualHands = "push"

@@ -105,7 +105,7 @@ def test_a_combined_bet_that_could_lose_in_part_is_refused() -> None:
 
 def test_a_combined_bet_of_wagers_that_are_not_priced_is_refused() -> None:
     table = paytable(C34)
-    with pytest.raises(ValueError, match="any_craps, yo under one_roll too, of which c_and_e is made"):
+    with pytest.raises(ValueError, match="any_craps, yo under one_roll too, as a part of c_and_e"):
         replace(table, one_roll={"field": table.one_roll["field"]})
 
 

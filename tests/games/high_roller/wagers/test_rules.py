@@ -315,7 +315,7 @@ def test_reasons_name_the_rule() -> None:
     assert lost["reason"] == "H-MATCH-1: 7 was thrown"
     assert other["reason"] == "H-WIN-1: player 1 won with a"
     (refused, *_) = result_lines("game 1,2 button 1; a 1 7; c 2 7; 3-4 by 2")
-    assert refused["reason"] == "it is player 1's turn, by the button's roll; found player 2"
+    assert refused["reason"] == "it is player 1's turn (the button's roll), not player 2's"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_r_1_the_printed_table_lacks_11_to_1_and_is_reported() -> None:
     lost = findings["looks_misprinted"]
     assert lost.rule == "!R-1"
     assert lost.wager == "three, four, five, six, dozen"
-    assert "the row 11 to 1 lost" in lost.text
+    assert "the row 11 to 1 missing" in lost.text
     assert "52.63 per cent of six" in lost.text
     assert "roulette-conventional" in lost.text
 

@@ -103,7 +103,7 @@ def test_colours_are_those_of_the_wheel() -> None:
     [
         ("straight", ("37",), None, "R-BET-1", "this wheel has no number '37'; it has 0, 00 and 1 to 36"),
         ("straight", ("07",), None, "R-BET-1", "no number '07'"),
-        ("straight", (), None, "R-BET-1", "takes 1 different numbers, found none"),
+        ("straight", (), None, "R-BET-1", "takes one number; found none"),
         ("split", ("1", "5"), None, "R-BET-2", "the nearest are 0-1, 1-2, 4-5, 5-6"),
         ("split", ("3", "4"), None, "R-BET-2", "is not a split"),
         ("split", ("0", "3"), None, "R-BET-2", "is not a split"),
@@ -114,7 +114,7 @@ def test_colours_are_those_of_the_wheel() -> None:
         ("four", ("0", "1", "2", "3"), None, "R-BET-4", "the nearest are 1-2-4-5"),
         ("five", ("0", "00", "1", "2", "4"), None, "R-BET-5", "the nearest are 0-00-1-2-3"),
         ("six", ("2", "3", "4", "5", "6", "7"), None, "R-BET-6", "is not a six"),
-        ("column", (), None, "R-BET-7", "takes `which` 1, 2 or 3, found None"),
+        ("column", (), None, "R-BET-7", "takes `which` 1, 2 or 3; found None"),
         ("dozen", (), 4, "R-BET-8", "found 4"),
         ("dozen", ("1",), 1, "R-BET-8", "takes no numbers"),
         ("red", ("1",), None, "R-BET-9", "takes no numbers"),
