@@ -47,14 +47,17 @@ _MAX_DEPTH = 200
 """Maximum nesting of lists and objects; explicit, because Python's own limit differs by release."""
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _MAX_DIGITS = 300
-"""Maximum number of digits in an integer, fewer than the 309 of the largest double."""
+"""Maximum number of characters of an integer, including its sign: fewer than the 309 digits of the largest
+double."""
+_LONG_INTEGER = re.compile(rb"[-0-9]{%d}" % (_MAX_DIGITS + 1))
 _EXPECTED = "one JSON text in UTF-8"
+_NUMBER = f"a number within the range of a double, an integer of at most {_MAX_DIGITS} digits"
 _MAX_SHOWN = 60
 """Maximum number of characters of a found value that a message quotes."""
 
 
 class StrictJsonError(ValueError):
-    """The text is not JSON, or is ambiguous JSON; states what was found and what was expected."""
+    """The text is not JSON, or is ambiguous JSON; the message states what was found and what was expected."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -67,7 +70,8 @@ def decode_strict(raw: bytes) -> object:
 
     Raises:
         StrictJsonError: the text is not JSON, is nested too deeply, repeats a key, or contains NaN, Infinity,
-        a number outside the range of a double, half of a surrogate pair, or a NUL in a string.
+            an integer of more than 300 digits, another number outside the range of a double, half of a
+            surrogate pair, or a NUL in a string.
     """
     if nests_too_deep(raw):
         raise StrictJsonError(f"lists and objects nested more than {_MAX_DEPTH} deep", _EXPECTED)
@@ -94,8 +98,11 @@ def nests_too_deep(raw: bytes) -> bool:
 
 
 def _is_surely_unambiguous(value: object, raw: bytes) -> bool:
-    """Return whether the bytes alone prove it: no escape, and no more colons than a flat object has keys."""
-    if b"\\u" in raw:
+    """Return whether a look at the bytes rules out every ambiguity of a decoded text.
+
+    It has no `\\u` escape and no long integer, and at most one object: it has a colon for each key, no more.
+    """
+    if b"\\u" in raw or (len(raw) > _MAX_DIGITS and _LONG_INTEGER.search(raw)):
         return False
     if isinstance(value, dict):
         return raw.count(b":") == len(value)
@@ -115,7 +122,7 @@ def _decode_slowly(raw: bytes) -> object:
         raise
     except UnicodeDecodeError as error:
         raise StrictJsonError(
-            f"byte {error.start} {raw[error.start : error.start + 1]!r}", _EXPECTED
+            f"a byte that is not UTF-8 (0x{raw[error.start]:02x} at offset {error.start})", _EXPECTED
         ) from error
     except json.JSONDecodeError as error:
         raise StrictJsonError(f"no JSON ({error.msg} at character {error.pos})", _EXPECTED) from error
@@ -124,7 +131,7 @@ def _decode_slowly(raw: bytes) -> object:
 
 
 class _UnusableNumber(str):
-    """The text of a number that is out of range; the check of its object names the key."""
+    """The text of a number that is out of range; the check of the enclosing object names its key."""
 
     __slots__ = ()
 
@@ -141,10 +148,10 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _check(where: str, value: object) -> None:
-    """Raise StrictJsonError for an unusable value or list item; the values of objects are already checked."""
+    """Raise StrictJsonError for an unusable value or list item; the values in objects are already checked."""
     match value:
         case _UnusableNumber():
-            raise StrictJsonError(f"{where} {_shorten(value)}", "a number within the range of a double")
+            raise StrictJsonError(f"{where} {_shorten(value)}", _NUMBER)
         case str() if "\0" in value:
             raise StrictJsonError(f"a NUL in {where}: {_shorten(ascii(value))}", "text without a NUL")
         case str() if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
