@@ -1,4 +1,4 @@
-"""Effects, which the engine returns for a reading: outcomes to publish, and effects for the table itself."""
+"""Effects, which the engine returns for a reading: outcomes to publish, and effects on the table itself."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -12,7 +12,7 @@ Matrix = tuple[tuple[float, float, float], ...]
 
 MIN_PAIRS = 4
 DEFAULT_MAX_ERROR_MM = 10.0
-"""Maximum error of a calibration at its own points, unless the camera's settings set a different one."""
+"""Maximum error at the points of a calibration, unless the camera's settings specify another."""
 _SINGULAR = 1e-9
 _VALUES_PER_ROW = 4
 
@@ -28,7 +28,7 @@ class CalibratedSettings(Protocol):
 
     @property
     def error_mm(self) -> float:
-        """Maximum error of the calibration at one of its own points."""
+        """Maximum error, in mm, that the calibration may have at any of its points."""
         ...
 
 
@@ -60,8 +60,8 @@ def fit(pairs: Sequence[Pair]) -> Homography:
     """Return the homography that best fits four or more pairs.
 
     Raises:
-        CalibrationError: there are fewer than four pairs, the points are on one line, or the plane is seen
-            edge-on.
+        CalibrationError: there are fewer than four pairs, the points are on one line, or the plane's horizon
+            runs between them.
     """
     if len(pairs) < MIN_PAIRS:
         raise CalibrationError(f"found {len(pairs)} pairs of points, expected at least {MIN_PAIRS}")
@@ -88,11 +88,13 @@ def fit_rows(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
     """Return the homography for a table file's calibration rows (image x and y, table x and y).
 
     Raises:
-        ValueError: a row does not have four values, or the error of the fit is larger than `error_mm`.
+        ValueError: a row does not have four values, the points fix no homography (CalibrationError), or the
+            error of the fit is larger than `error_mm`.
     """
     for row in rows:
         if len(row) != _VALUES_PER_ROW:
-            raise ValueError(f"calibration: found {list(row)}, expected image x, y and table x, y")
+            found = f"a row of {len(row)} values"
+            raise ValueError(f"calibration: found {found}, expected four: image x, y and table x, y")
     plane = fit([((u, v), (x, y)) for u, v, x, y in rows])
     if plane.error_mm > error_mm:
         found = f"image points that miss their table points by up to {plane.error_mm:.1f} mm"

@@ -396,7 +396,7 @@ def data_of(type_: str, text: bytes | msgspec.Raw) -> Data:
 
     Raises:
         KeyError: the type is unknown.
-        msgspec.MsgspecError: the data do not have this type.
+        msgspec.MsgspecError: the data do not match the type.
     """
     return _DATA[type_].decode(text)
 

@@ -86,7 +86,7 @@ class PublishSettings:
 
     to: PublishRoute | None = None
     """A settlement engine in this process, one behind a broker, or one that polls the control socket. If left
-    out, the one in this process is used; if it is not installed, the table reports that no bets are
+    out, the engine in this process is used; if that is not installed, the table reports that no bets are
     settled."""
     embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None

@@ -1,7 +1,7 @@
 """The devices in a table file: the readings that each supplies, and the settings of its kind of hardware.
 
-The kinds of hardware are passed in, so that this package imports no driver. Without them, only `reads` and
-`wall` of each device are read.
+The kinds of hardware are passed as an argument, so that this package imports no driver. Without them, only
+`type`, `reads` and `wall` of each device are read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,14 +26,14 @@ class DeviceMistake(NamedTuple):
 
 
 class DeviceKind(Protocol):
-    """What the loading of a table file needs to know about a kind of hardware."""
+    """What a table file's loader needs to know about a kind of hardware."""
 
     @property
     def settings(self) -> type:
         """The dataclass of its settings."""
 
     def reported_devices(self, name: str, settings: object) -> Iterable[ReportedDevice]:
-        """Return the table's devices whose readings a device with this name sends."""
+        """Return the devices of the table whose readings the device `name` sends."""
 
     def claims(self, settings: object) -> Iterable[Claim]:
         """Return the resources that no other device may use, such as a port or a line."""
@@ -50,7 +50,8 @@ class BareDevice:
     """A device without a type: another device sends its readings, or they come from a script or a log."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """The kinds of reading that it sends. While it is down, these count as missing, not as unseen."""
+    """The kinds of reading that it sends. While it is down, they count as missing, not as proof that nothing
+    happened."""
     wall: Wall | None = None
     """The wall that a wall sensor listens to."""
 
@@ -75,7 +76,7 @@ class Devices:
     """The devices in one file, read one by one so that the mistakes in all of them are reported."""
 
     def __init__(self, document: Document, kinds: DeviceKinds | None, folder: Path) -> None:
-        """Read the devices; `mistakes` then contains every mistake."""
+        """Read the devices; `mistakes` then lists every mistake in them."""
         self.mistakes: list[Mistake] = []
         self._document = document
         self._kinds = kinds
@@ -101,7 +102,8 @@ class Devices:
 
     @property
     def complete(self) -> bool:
-        """Whether every device could be read; if not, it is not known which readings no device supplies."""
+        """Whether all readings that the devices supply are known: every device could be read, and lists its
+        readings or is of a known kind."""
         known = all(device.reads or not device.type for device in self._read.values())
         return self._complete and (known or self._kinds is not None)
 
@@ -185,9 +187,8 @@ class Devices:
             return now
         if before.wall and now.wall and before.wall != now.wall:
             expected = f"one wall per device; another of its sensors is at the {before.wall} wall"
-            self._add_mistake(
-                sender, DeviceMistake(now.at, f"the {now.wall} wall", expected, "give each wall its own dev")
-            )
+            hint = "name a different `dev` for each wall"
+            self._add_mistake(sender, DeviceMistake(now.at, f"the {now.wall} wall", expected, hint))
         kinds = None if before.kinds is None or now.kinds is None else (*before.kinds, *now.kinds)
         wall, switches = before.wall or now.wall, before.switches or now.switches
         return ReportedDevice(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), wall, switches)
@@ -232,8 +233,9 @@ class Devices:
             switches=reported.switches,
         )
 
-    def may_read_nothing(self, name: str) -> bool:
-        """Return whether `reads` may be empty: the device serves others, or its kind is not known here."""
+    def may_omit_reads(self, name: str) -> bool:
+        """Return whether `reads` may be empty: the device sends other devices' readings, or its kind is
+        unknown here."""
         for_others = any(sender == name and dev != name for dev, sender in self._senders.items())
         return for_others or (self._kinds is None and bool(self._read[name].type))
 

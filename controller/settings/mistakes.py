@@ -40,7 +40,7 @@ class SettingsError(Exception):
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as text: relative if it is below the working directory."""
+    """Return a path as text, relative to the working directory if it is below it."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 

@@ -1,4 +1,4 @@
-"""Pay tables (`config/paytables/*.yaml`), the wager books opened with them, and their exact house edges.
+"""Pay tables (`config/paytables/*.yaml`), the wager books that use them, and their exact house edges.
 
 Findings that a named person has accepted are kept with the table owner's files, not in the shipped
 configuration, which each release replaces.

@@ -1,4 +1,4 @@
-"""Rule sets (`config/rulesets/*.yaml`), each of which is checked as a whole."""
+"""Rule sets (`config/rulesets/*.yaml`): each file is checked as a whole."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from controller.settings.places import config_file
 from controller.settings.yaml_text import Document, parse_document
 
 SECTIONS = ("throw", "craps", "spin", "high_roller", "deal")
-"""All sections that a rule set can have, of which each game uses some."""
+"""All sections that a rule set can have; each game uses some of them."""
 
 
 @dataclass(frozen=True, slots=True)

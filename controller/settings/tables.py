@@ -42,7 +42,7 @@ class ZoneSection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiceTableSection:
-    """The inside of a dice table, from wall to wall, and the size of its dice."""
+    """The inner dimensions of a dice table, and the size of its dice."""
 
     length_mm: Positive
     """From the left end wall (x = 0) to the right one."""
@@ -51,7 +51,7 @@ class DiceTableSection:
     die_mm: Positive
     """The edge length of a die."""
     wall_relief_mm: Annotated[float, Ge(0), Le(50)] = 12.0
-    """How far the base of the walls' pyramids lies behind their tips, from which the table is measured."""
+    """How far the base of the walls' pyramids lies behind their tips; the table is measured from the tips."""
     zones: tuple[ZoneSection, ...] = ()
 
 
@@ -98,7 +98,7 @@ class TableFile:
     deal: Mapping[str, object] | None = None
     """Policies that replace those of the rule set; give only those that differ."""
     devices: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    """The devices by name: what each one reads, and how it is connected."""
+    """The devices by name: which readings each one sends, and how it is connected."""
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
     """What a switch does when it opens; by default `door` and `tamper` lock the table."""
     publish: PublishSettings = field(default_factory=PublishSettings)
@@ -182,7 +182,8 @@ def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> 
     for key in ("beams_deg", "pocket_reader_deg", "rotor_index_deg", "drop_rev_per_s"):
         if getattr(wheel, key) is None:
             hint = "or, on a table that has only a smart wheel, set spin: {revolutions: trusted_wheel}"
-            yield document.mistake(("wheel", key), "nothing", "a value, for counting turns", hint)
+            expected = "a value, because this table's own sensors judge its spins"
+            yield document.mistake(("wheel", key), "nothing", expected, hint)
 
 
 def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
@@ -221,7 +222,7 @@ def _retention(document: Document, retention: RetentionSettings) -> Iterator[Mis
 def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
     for name, device in devices.devices.items():
         at = ("devices", name)
-        if not device.reads and not devices.may_read_nothing(name):
+        if not device.reads and not devices.may_omit_reads(name):
             found = "an empty list" if document.has((*at, "reads")) else "nothing"
             yield document.mistake((*at, "reads"), found, "the kinds of reading that it sends")
         if "wall_impact" in device.reads and device.wall is None:
@@ -237,7 +238,8 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
 def _blind_spots(
     document: Document, devices: Mapping[str, DeclaredDevice], rules: RuleSet
 ) -> Iterator[Mistake]:
-    """Yield what the rules need but no device reads; without it every attempt would go to review."""
+    """Yield the readings that the rules need but no device sends; without them every attempt would go to
+    review."""
     read = {kind for device in devices.values() for kind in device.reads}
     hint = "add the device"
     for kind in _needed_kinds(rules):

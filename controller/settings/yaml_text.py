@@ -1,4 +1,4 @@
-"""Reading YAML without its surprises, and changing values in the text of a file.
+"""Parsing a strict subset of YAML, and changing values in the text of a file.
 
 Only `true` and `false` are booleans, and only plain decimals are numbers; `on`, `no`, `017`, `0x1f`, `1_000`,
 `12:30` and dates remain text. Duplicate keys, anchors, aliases and tags are mistakes. A change preserves
@@ -38,7 +38,7 @@ _PLAIN_ONLY = "write the value out where it is needed"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a file; line and column count from 1."""
+    """A position in a file; line and column count from 1."""
 
     file: str
     line: int
@@ -220,7 +220,7 @@ class _Composer:
         elif inner in self._places:
             first = self._places[inner].line
             self._wrong(
-                event, inner, f"the key a second time (first in line {first})", "each key once", "delete one"
+                event, inner, f"the key a second time (first on line {first})", "each key once", "delete one"
             )
         else:
             self._places[inner] = self._place(event)
@@ -276,7 +276,7 @@ def _plain(text: str) -> Value:
 
 
 class EditError(ValueError):
-    """The file can't be changed in this way; names the key, what was found and what was expected."""
+    """The file can't be changed in this way; the message names the key or the file."""
 
 
 def changed(text: str, values: Mapping[KeyPath, Setting]) -> str:
@@ -375,7 +375,7 @@ def replace_file(
 ) -> ReplacedFile:
     """Replace a file atomically and durably, keeping the old file next to it as `NAME.STAMP`.
 
-    `check` reads the new file before it replaces the old one. If `check` raises, the old file stays.
+    `check` reads the new file before it replaces the old one. If `check` raises, the old file is kept.
 
     Raises EditError if the file has changed since `before` was read, and OSError if it can't be written.
     """

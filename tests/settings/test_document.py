@@ -181,7 +181,7 @@ def test_a_wrong_value_in_a_mapping_is_a_mistake(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "found"),
     [
-        ("name: x\nlimit_cents: 1\nname: y\n", 3, "the key a second time (first in line 1)"),
+        ("name: x\nlimit_cents: 1\nname: y\n", 3, "the key a second time (first on line 1)"),
         ("name: x\nthrow: &throw\n  wall: end\n", 2, "the anchor '&throw'"),
         ("name: *x\n", 1, "the alias '*x'"),
         ("name: !secret x\n", 1, "the tag '!secret'"),
