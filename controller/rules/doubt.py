@@ -1,8 +1,8 @@
 """Readings that arrive too late to count: if they would change a verdict, the attempt goes to a person.
 
 A verdict that rests on the absence of a reading is only as reliable as the delivery of the readings. A
-reading that arrives after the watermark has passed it never changes what was published, but it is not ignored
-either.
+reading that arrives after the watermark has passed its time never changes what was published, but it is not
+ignored either.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from controller.model.verdicts import DealVerdict, Reason, Ruling, SpinVerdict, 
 
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
 Judge = Callable[[Sequence[Reading]], V]
-"""Judges an attempt on these readings, in time order."""
+"""A function that judges an attempt from its readings, given in time order."""
 
 
 def judge_with_late(
@@ -24,7 +24,7 @@ def judge_with_late(
 ) -> V:
     """Judge an attempt with and without its late readings: if the verdicts differ, the result is a review.
 
-    A person's call always stands.
+    A verdict that a person called is returned unchanged.
     """
     verdict = judge(readings)
     if basis.called is not None or not basis.late:
@@ -37,8 +37,8 @@ def judge_with_late(
 
 
 def with_doubt(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
-    """Turn a verdict into a review. This doubt is listed before the reasons of a verdict that was already a
-    review."""
+    """Turn a verdict into a review for this reason. The reasons of an earlier review follow it; others are
+    dropped."""
     return _turn_into_review(
         verdict, Reason(code="missing_reading", rule=causes.get("missing_reading", ""), seen=seen)
     )

@@ -37,7 +37,7 @@ def spins(outcomes: list[dict[str, object]]) -> list[tuple[str, object]]:
     return [(str(o["type"]), o["data"]) for o in outcomes if str(o["type"]).startswith("spin")]
 
 
-def test_witnessed_numbers_are_called_and_all_others_are_reviewed(
+def test_observed_numbers_are_called_and_all_others_are_reviewed(
     capture: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code, printed, err = replayed(capfd, capture)
@@ -87,7 +87,7 @@ def test_an_explained_call_names_its_rules_and_the_lines_behind_it(
 ) -> None:
     assert main(["replay", capture, "--device", "ss2", "--explain"]) == 0
     out = capfd.readouterr().out
-    assert "the change from state 4 to 5 of game 012 was witnessed, announced and shown (R-SPIN-4)" in out
+    assert "from state 4 to 5 of game 012 was observed after the number was announced (R-SPIN-4)" in out
     assert "ss2 wheel_status" in out
 
 

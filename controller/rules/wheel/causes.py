@@ -184,8 +184,8 @@ class Case:
         return abs(self.ball.end_speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
 
     def objects(self) -> list[ForeignObject]:
-        """Return what was seen from `object_before_launch_s` before the first pulse, because the ball is
-        released before it reaches a beam."""
+        """Return the objects seen since `object_before_launch_s` before the first pulse: a ball is released
+        before it reaches a beam."""
         pulses = self.trace.pulses
         first_us = pulses[0].t if pulses else self.decided_at_us
         since_us = first_us - round(self.rules.object_before_launch_s * 1e6)
@@ -214,7 +214,8 @@ def same_direction(case: Case) -> Reason | None:
 
 
 def direction_doubtful(case: Case) -> Reason | None:
-    """R-SPIN-1: a ball that seems to run with the rotor, judged from pulses of which too many are stray."""
+    """R-SPIN-1: a ball that seems to run with the rotor, when too many pulses are stray for this to be
+    certain."""
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
         return None
@@ -453,7 +454,7 @@ def out_after_rest(case: Case) -> Reason | None:
 
 
 def index_contradicts(case: Case) -> Reason | None:
-    """The last index pass showed another direction than those before it."""
+    """The last index pass showed a different direction from those before it."""
     odd = case.trace.contrary_mark
     if odd is None or case.trace.rotor_direction is None:
         return None

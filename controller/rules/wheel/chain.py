@@ -52,7 +52,7 @@ _SAME_PASS_TURNS = 1 / 12
 DOUBLE_COST = 0.3
 """Cost of a pulse that repeats one of the same beam within a twelfth of a turn."""
 FITTING_COST = 1.6
-"""Cost of a pulse that fits the ball's next pass by place and time but comes from something else: one stray
+"""Cost of a pulse that fits the ball's next pass in beam and time but comes from something else: one stray
 pulse in six does."""
 MISSED_COST = 0.7
 """Cost of a pass missed by a beam that detects others: slightly more likely than a stray that must fit."""
@@ -74,11 +74,11 @@ DIRECTION_MARGIN = 2.0
 """The same for the direction, since nothing later reveals a mistake in it: two doubtful pulses."""
 _SET_ASIDE_MARGIN = 2.6
 """A story that costs this much more than the cheapest is set aside while the next pulses are plain: what is
-reported rests on those within `DIRECTION_MARGIN`, and the difference leaves room for the cost of some
+reported rests on the stories within `DIRECTION_MARGIN`, and the difference leaves room for the cost of some
 steps."""
-_CALM_PULSES, _CALM_MARGIN = 3, 2.0
-"""After this many pulses at the expected place and time, a story that is cheaper than the next by this much
-is the only one."""
+_PLAIN_PULSES, _SOLE_MARGIN = 3, 2.0
+"""After this many pulses in a row at the expected beam and time, a story that is cheaper than the next by
+this much is the only one kept."""
 _SILENT_TURNS = 2.0
 """A beam without a pulse in this many turns is silent: passes at it no longer cost anything."""
 _MIN_DETECTION_FRACTION, _FEW_PULSES = 0.3, 4
@@ -104,21 +104,21 @@ the story already contains."""
 
 
 class _SetAside:
-    """The stories at some pulse, of which the expensive ones are not followed, and the pulses since."""
+    """The stories at some pulse, before the expensive ones were set aside, and the pulses since."""
 
-    __slots__ = ("calm", "max_cost", "other", "pulse_counts", "pulses", "stories")
+    __slots__ = ("max_cost", "other", "plain_in_row", "pulse_counts", "pulses", "stories")
 
     def __init__(
-        self, stories: list[Story], max_cost: float, other: float, pulse_counts: list[int], calm: int
+        self, stories: list[Story], max_cost: float, other: float, pulse_counts: list[int], plain_in_row: int
     ) -> None:
         """A story of cost `max_cost` or more is not followed; `other` is the highest possible cost of the
-        cheapest story of the other direction; `pulse_counts` and `calm` are the values of the chain at that
-        time."""
+        cheapest story of the other direction; `pulse_counts` and `plain_in_row` are the values of the chain
+        at that time."""
         self.stories = stories
         self.max_cost = max_cost
         self.other = other
         self.pulse_counts = pulse_counts
-        self.calm = calm
+        self.plain_in_row = plain_in_row
         self.pulses: list[tuple[int, int]] = []
 
 
@@ -138,7 +138,7 @@ class Chain:
         """Pulses of each beam so far."""
         self._last_us = [-DOUBLED_US] * ring.count
         self._interrupted = False
-        self._calm = 0
+        self._plain_in_row = 0
         self._set_aside: _SetAside | None = None
 
     def empty_copy(self) -> "Chain":
@@ -172,7 +172,7 @@ class Chain:
             self._follow(t, beam)
         elif len(self._start.pulses) == COMPLETE:
             assert self._start.story is not None
-            self._stories, self._start, self._calm = [self._start.story], None, _CALM_PULSES
+            self._stories, self._start, self._plain_in_row = [self._start.story], None, _PLAIN_PULSES
 
     def _expand_start(self) -> None:
         """Follow every story of the launch so far, because the launch is no longer clean or one story does
@@ -223,14 +223,14 @@ class Chain:
         if not plain:
             self._relaunch(stories, t, beam, options)
         elif len(stories) == len(options) == 1:
-            self._calm += 1
+            self._plain_in_row += 1
             stories[0].cost = options[0][0]
             self._step(stories[0], options[0], t, beam)
             return
         kept = [self._extend(option, t, beam) for option in _select_options(options)]
         best = kept[0]
-        self._calm = self._calm + 1 if plain and best.last.t == t else 0
-        if self._calm >= _CALM_PULSES and len(kept) > 1 and kept[1].cost - best.cost >= _CALM_MARGIN:
+        self._plain_in_row = self._plain_in_row + 1 if plain and best.last.t == t else 0
+        if self._plain_in_row >= _PLAIN_PULSES and len(kept) > 1 and kept[1].cost - best.cost >= _SOLE_MARGIN:
             kept = [best]
         self._stories = kept
 
@@ -246,7 +246,7 @@ class Chain:
         other = min([story.cost for story in stories if story.sense != best.sense], default=inf)
         counts = list(self.pulse_counts)
         counts[beam] -= 1
-        self._set_aside = _SetAside(stories, max_cost, other, counts, self._calm)
+        self._set_aside = _SetAside(stories, max_cost, other, counts, self._plain_in_row)
         self._stories = [story for story in stories if story.cost < max_cost]
         return True
 
@@ -274,21 +274,21 @@ class Chain:
         if not kept or kept[0].last.t != t or kept[0].sense != best.sense:
             return False
         min_cost = kept[0].cost
-        if max_cost - min_cost < _CALM_MARGIN or min_cost + DIRECTION_MARGIN > max_cost:
+        if max_cost - min_cost < _SOLE_MARGIN or min_cost + DIRECTION_MARGIN > max_cost:
             return False
         for story in kept:
             if story.cost >= max_cost - CLEAR_MARGIN:
                 story.fewer_turns = story.more_turns = inf
             if story.more_turns == inf and story.cost < min_cost + CLEAR_MARGIN:
                 return False
-        calm = self._calm + 1 >= _CALM_PULSES
+        enough = self._plain_in_row + 1 >= _PLAIN_PULSES
         aside.other += FITTING_COST
-        if calm and (len(kept) == 1 or kept[1].cost - min_cost >= _CALM_MARGIN):
+        if enough and (len(kept) == 1 or kept[1].cost - min_cost >= _SOLE_MARGIN):
             self._set_aside, kept = None, kept[:1]
         elif len(kept) == 1 and aside.other >= min_cost + _DROP_MARGIN:
             return False
         aside.pulses.append((t, beam))
-        self._calm += 1
+        self._plain_in_row += 1
         self._stories = kept
         return True
 
@@ -297,7 +297,7 @@ class Chain:
         aside, self._set_aside = self._set_aside, None
         if aside is None:
             return
-        self._stories, self._calm = aside.stories, aside.calm
+        self._stories, self._plain_in_row = aside.stories, aside.plain_in_row
         current_counts, self.pulse_counts = self.pulse_counts, aside.pulse_counts
         for t, beam in aside.pulses:
             self.pulse_counts[beam] += 1
@@ -371,12 +371,12 @@ class Chain:
         run = before if before.is_run else before.before
         self._stories = [Story(sense, Pass(None, t, beam), before.cost, run) for sense in SENSES]
         self._interrupted = False
-        self._calm = 0
+        self._plain_in_row = 0
         self._set_aside = None
 
     def _accept_if_clearly_next(self, story: Story, t: int, beam: int) -> bool:
-        """Handle a pulse at the expected place and time, if only one story is left; return whether it was
-        one."""
+        """If the pulse comes at the expected beam and time, add it to the only story left; return whether it
+        did."""
         last = story.last
         speed, since = last.speed, last.beam
         if not speed or since == beam or t <= last.t:
@@ -408,7 +408,7 @@ class Chain:
         if not steps or steps[0][2] >= _PLAIN_COST:
             return False
         story.cost += steps[0][2]
-        self._calm += 1
+        self._plain_in_row += 1
         return True
 
     def _any_detects(self, beams: Sequence[int]) -> bool:
@@ -428,8 +428,8 @@ class Chain:
     def _continue_story(
         self, story: Story, t: int, beam: int, detecting: Sequence[int], options: list[_Option]
     ) -> bool:
-        """Add the possible continuations of a story with a pulse; return whether the pulse is clearly its
-        ball's next."""
+        """Add the possible continuations of a story with a pulse; return whether its ball clearly made that
+        pulse next."""
         last, sense, cost = story.last, story.sense, story.cost
         fewer, more, since_us = story.fewer_turns, story.more_turns, last.t
         cheapest, fits = _DROP_MARGIN, False

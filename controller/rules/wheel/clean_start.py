@@ -22,8 +22,8 @@ from controller.rules.wheel.story import (
 )
 
 COMPLETE = 7
-"""The number of pulses of a complete start: with the fourth, the next one becomes clear, and three more clear
-ones leave no other story."""
+"""The number of pulses of a complete start: from the fourth on, the next one is predictable, and three more
+that come as predicted leave no other story."""
 KNOWN = 4
 """From this many pulses on, this story is certainly the cheapest: any other leaves out a pulse, or passes a
 beam without one."""

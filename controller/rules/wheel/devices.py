@@ -36,8 +36,8 @@ class Absence(msgspec.Struct, frozen=True):
 
 
 def find_silence_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
-    """Return the period in which a board with these index passes had reported nothing when the ball was first
-    seen.
+    """Return the period before the ball was first seen in which a board with these index passes reported
+    nothing.
 
     It was up, but its sensors detected nothing for several turns, so they may have missed a launch as well.
     The result is None if there was no such period. A gap that ended with an index pass is no silence: some
@@ -66,7 +66,7 @@ class WheelDevices:
     """Follows the devices of one wheel from before a spin's first pulse to its end."""
 
     def __init__(self, sources: Sources | None) -> None:
-        """`sources` are the kinds of readings that each device sends; a device that it does not name may send
+        """`sources` lists the kinds of readings that each device sends; a device that is not listed may send
         any."""
         self.down: dict[str, DeviceDown] = {}
         """The devices that were down at some time during the spin."""

@@ -1,7 +1,7 @@
-"""Whether a spin counts: every rule is checked, and every cause that applies is listed with what was seen.
+"""Whether a spin counts: every rule is checked, and every cause of the ruling is listed with what was seen.
 
-A certain cause of a No Spin outranks a cause of review; a cause that rests on something *not* seen is certain
-only if everything that should have seen it was working.
+Conclusive grounds for a No Spin outrank causes of a review, which are then left out. Grounds that rest on
+something *not* seen are conclusive only if every device that should have seen it was working.
 """
 
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ def judge_spin(
 
     `readings` are in time order: first the `device_down` readings still in force and the last
     `INDEX_PASSES_KEPT` index passes from before the spin, then everything from its first `ball_beam` on.
-    `called` is a person's No Spin; it is listed with the causes that were certain by then. `sources` are the
-    kinds of readings that each device sends; a device that it does not name is assumed to matter.
+    `called` is a person's No Spin; it is listed with the grounds that were conclusive by then. `sources`
+    lists the kinds of readings that each device sends; a device that is not listed is assumed to matter.
 
     Readings of other kinds, readings after the decision and implausible readings are not errors; they prove
     nothing.
@@ -153,7 +153,7 @@ def _learn(case: Case) -> Learned:
 
 
 def _separate_laps(ball: BallRun) -> list[tuple[float, float]]:
-    """Return laps that are far enough apart for the loss between two of them to exceed their errors."""
+    """Return laps that are far enough apart for the loss of speed between two of them to exceed its error."""
     separate: list[tuple[float, float]] = []
     due = 0.0
     for at in ball.passes:
@@ -178,8 +178,8 @@ def after_late_close(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
 
 
 def after_relaunch(verdict: SpinVerdict, rules: SpinRules) -> SpinVerdict:
-    """Return the verdict on a spin that the next launch ended: a review becomes a No Spin, as nobody can rule
-    on it."""
+    """Return the verdict on a spin that was ended by the next launch: a review becomes a No Spin, because
+    nobody can rule on it any more."""
     if verdict.ruling is not Ruling.REVIEW:
         return verdict
     unruled = Reason(code="unruled", rule=rules.causes.get("unruled", "!R-8"), seen=_UNRULED)

@@ -193,8 +193,8 @@ def _fill_losses(learned: Mapping[float, float]) -> list[float]:
 
 
 KNEE_SLOWING = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
-"""The knee of a real ball: at about 1 rev/s it begins to roll instead of sliding along the rim, and loses
-speed two to four times as fast until, at 0.6, it rolls. Timed from videos of real wheels."""
+"""The knee of a real ball: from about 1 rev/s, when it stops sliding along the rim, until it rolls freely at
+0.6, it loses speed two to four times as fast. Timed from videos of real wheels."""
 MAX_LOSS_WITHOUT_KNEE = 0.12
 """The maximum loss without a knee, in rev/s2: such a ball loses 0.05 to 0.1 at 0.7 to 1 rev/s, even on a damp
 track."""

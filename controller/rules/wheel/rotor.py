@@ -8,7 +8,7 @@ of the turn, the position is unknown. The length of coming turns is predicted by
 last passes, since a rotor that is left alone loses speed evenly; this prediction never places a pocket.
 
 A pocket reading is placed between the index passes on both sides of it, so it waits for the next pass. It
-counts if the readings of three consecutive turns agree.
+counts if the readings of as many consecutive turns as the rule set requires (usually three) agree.
 """
 
 from bisect import bisect_right
@@ -33,7 +33,7 @@ changes."""
 _MAX_EXTRAPOLATION_TURNS = 2.5
 """How far beyond its last pass the curve is used: two missed passes, and half a turn to the reader."""
 _PASSES_TO_PLACE = 4
-"""The minimum number of passes that place a read: one more than the curve's unknowns, because a curve fits
+"""The minimum number of passes that make the curve usable: one more than its unknowns, because a curve fits
 any three passes, right or wrong."""
 _MAX_FIT_ERROR_TURNS = 0.02
 """The maximum distance of a pass from the curve: three quarters of a pocket, so that no fit hides a
@@ -136,7 +136,7 @@ class Rotor:
         return Place(before.turn + turns_run, before.run, turn_us, before.direction)
 
     def waits(self, t_us: int) -> bool:
-        """Return whether one of the next two passes may still place a time that has no place yet."""
+        """Return whether one of the next two passes may yet determine the position at this time."""
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0:
             return False
@@ -234,8 +234,8 @@ class Rotor:
             self._begin_run(self.direction, last_us, t_us)
 
     def _is_clearly_next(self, mark: RotorIndex) -> bool:
-        """Return whether this is certainly the next turn: as long after the last pass as that was after its
-        own predecessor."""
+        """Return whether this is certainly the next turn: the pass comes when the last two turns predict
+        it."""
         times, turns = self._times, self._turns
         if len(times) < 3 or turns[-1] - turns[0] >= len(turns) or mark.direction != self.direction:
             return False
@@ -393,7 +393,7 @@ class PocketRead(msgspec.Struct, frozen=True):
 
 
 def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | None:
-    """Return the pocket that was under the reader; None while a coming pass may still show it."""
+    """Return the pocket that was under the reader; None while a later pass may yet show it."""
     place = rotor.place(reading.t)
     if place is None:
         return None if rotor.waits(reading.t) else PocketRead(reading, None)
@@ -467,7 +467,7 @@ class PocketCount:
         self.seen.append(reading)
 
     def place(self, by: Reading, placed: Callable[[PocketBall], PocketRead | None]) -> None:
-        """Place the waiting pocket readings after the index pass `by`; one that must still wait holds up
+        """Place the waiting pocket readings after the index pass `by`; one that must wait longer holds up
         those after it."""
         for reading in self.waiting:
             read = placed(reading)

@@ -1,6 +1,6 @@
-"""One game of a smart wheel as its reader reports it: what was witnessed, and what contradicts it.
+"""One game of a smart wheel as its reader reports it: what was observed, and what contradicts it.
 
-The wheel's number counts only if its change from state 4 to state 5 was witnessed within one game, and
+The wheel's number counts only if its change from state 4 to state 5 was observed within one game, and
 nothing contradicts it. The number shown before state 5 is the previous game's.
 """
 
@@ -26,7 +26,7 @@ BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
 """The wheel's flags."""
 MAX_BALL_MISSING_US = 5_000_000
-"""The manufacturer's value: it is tolerated if the ball is not sensed for less than this time."""
+"""The manufacturer's value: a ball that is not sensed is tolerated for less than this time."""
 MAX_LAUNCH_REPORT_US = 3_000_000
 """The manufacturer's value: for this long after the ball is in the rim, the wheel may still report that its
 launch failed."""
@@ -141,12 +141,12 @@ class SmartWheelGame:
 
     @property
     def number(self) -> str | None:
-        """The number that the wheel reported for this game, witnessed or not; None if it reported none."""
+        """The number that the wheel reported for this game, observed or not; None if it reported none."""
         return self._number
 
     @property
-    def witnessed(self) -> bool:
-        """Whether the number was witnessed and nothing contradicts it."""
+    def observed(self) -> bool:
+        """Whether the change to the number was observed and nothing contradicts the number."""
         return self.number_by is not None and not self._voids and not self._doubts
 
     def give_up_at_us(self) -> int:
@@ -241,7 +241,7 @@ class SmartWheelGame:
         if games_between(last, status) == 1 and status.state in BETWEEN_GAMES:
             self._number = _number(status)
         change = f"from state {last.state} of {_game(last)} to state {status.state} of {_game(status)}"
-        self._add_doubt("missing_reading", f"the wheel went {change}: its number was not witnessed", status)
+        self._add_doubt("missing_reading", f"the wheel went {change}: its number was not observed", status)
         self.decided_by = status
 
     def _take_number(self, last: WheelStatus, status: WheelStatus) -> None:
@@ -249,12 +249,12 @@ class SmartWheelGame:
         self.number_by = status
         if last.state != NO_MORE_BETS or games_between(last, status):
             went = f"the wheel went from state {last.state} of {_game(last)} to state 5 of {_game(status)}"
-            self._add_doubt("missing_reading", f"{went}: its change from 4 to 5 was not witnessed", status)
+            self._add_doubt("missing_reading", f"{went}: its change from 4 to 5 was not observed", status)
         elif status.unheard_ms:
             silent = (
                 f"nothing was received from the wheel for {status.unheard_ms / 1000:.1f} s before its number"
             )
-            self._add_doubt("missing_reading", f"{silent}: the change from 4 to 5 was not witnessed", status)
+            self._add_doubt("missing_reading", f"{silent}: the change from 4 to 5 was not observed", status)
         if status.flags:
             self._add_doubt("conflict", f"the number came with the warning flags {status.flags:X}", status)
         if self._number not in self._pockets:
@@ -372,10 +372,10 @@ class SmartWheelGame:
             return f"{head}: " + "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
         assert self.number_by is not None
         turning = f" against a rotor running {self._rotor_direction}" if self._rotor_direction else ""
-        announced = ", announced and shown" if self._announced else ""
+        announced = " after the number was announced" if self._announced else ""
         return (
             f"{self._number}: the wheel reports that the ball ran{turning} (R-SPIN-1, R-SPIN-2 on trust), "
-            f"and the change from state 4 to 5 of {_game(self.number_by)} was witnessed{announced} (R-SPIN-4)"
+            f"and the change from state 4 to 5 of {_game(self.number_by)} was observed{announced} (R-SPIN-4)"
         )
 
 

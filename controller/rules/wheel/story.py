@@ -1,5 +1,5 @@
-"""Stories, the possible explanations of the pulses: the beams in the order in which a ball passes them, and
-its passes in order."""
+"""Stories, the possible explanations of the pulses. Each is a sequence of passes at beams, which a ball
+passes in a fixed order."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -70,7 +70,7 @@ def _ahead(turns: float) -> float:
 
 
 FASTEST = 4.5
-"""The highest speed of a ball, in rev/s: a hand reaches 3.6 for a moment."""
+"""The maximum speed of a ball, in rev/s: a hand reaches 3.6 for a moment."""
 JITTER_S = 0.004
 """The edges of two beams scatter by one or two milliseconds each, which matters most for short steps."""
 MAX_SLACK = 0.15
@@ -102,10 +102,10 @@ Lap = tuple[float, float]
 class Pass(msgspec.Struct, eq=False):
     """One pass of the ball at a beam: `turns` are those since the first pulse of its run.
 
-    `before` is the previous pass, None at the start of a run; `t` is in microseconds. `speed` is that of the
-    step to it in rev/s, `loss` the ball's loss of speed per second over the last steps; both are 0 at a run's
-    first pass. `number` counts the run's passes. `lap` is the lap that the pass ends, None if it ends none,
-    once it has been computed.
+    `before` is the previous pass, None at the start of a run; `t` is in microseconds. `speed` is the speed in
+    rev/s over the step that led here, `loss` the ball's loss of speed per second over the last steps; both
+    are 0 at a run's first pass. `number` counts the run's passes. `lap` is the lap that the pass completes
+    (None if it completes none), or `NOT_COMPUTED`.
     """
 
     before: Union["Pass", None]
@@ -135,8 +135,8 @@ class Story(msgspec.Struct, eq=False):
 
     `cost` is in pulses that are not the ball's. `before` is the previous run if this is another one. `stray`
     is the number of pulses since the run's first that were not its ball's, and `silent` the number of passes,
-    by beam, at beams without a pulse so far. According to equivalent stories that are not ruled out, there
-    may be up to `fewer_turns` turns less or `more_turns` turns more.
+    by beam, at beams without a pulse so far. According to equivalent stories that are not ruled out, the ball
+    may have run up to `fewer_turns` fewer turns or `more_turns` more.
     """
 
     sense: Sense

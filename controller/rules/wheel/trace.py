@@ -103,7 +103,7 @@ class SpinTrace:
         self.marks = 0
         """The number of index passes of the rotor's current run within the spin."""
         self.contrary_mark: RotorIndex | None = None
-        """The last index pass, if it showed another direction than the passes before it."""
+        """The last index pass, if it showed a different direction from the passes before it."""
         self.reversals: list[Reversal] = []
         self.handled_by: RotorIndex | None = None
         """The index pass that showed a hand on the rotor long after the ball had come to rest."""
@@ -121,7 +121,8 @@ class SpinTrace:
 
     @property
     def is_spin(self) -> bool:
-        """Return whether it was a ball and not a hand: it makes a run, drops, or is read in a pocket."""
+        """Return whether it was a ball and not a hand: it makes a run or many pulses, drops, or is read in a
+        pocket."""
         return bool(self.chain.run or self.drop or self.pockets.seen) or len(self.pulses) >= _MIN_BALL_PULSES
 
     @property
@@ -182,7 +183,8 @@ class SpinTrace:
         )
 
     def _choose_slowing(self, last: Pass) -> Slowing:
-        """Return how this ball slows down: like others before it, or by its own knee if none was seen."""
+        """Return how this ball slows down: like earlier balls or, if none has been timed, with the knee it
+        shows."""
         if self.learned.left_s:
             return self.slowing
         slowest, fastest = KNEE_SPEEDS

@@ -1,6 +1,6 @@
-"""What a table can know about a spin while it is running, on its own or next to a smart wheel.
+"""What a table can know about a running spin, by its own sensors alone or next to a smart wheel.
 
-Next to a smart wheel, the spin is judged from the table's own beams, since the wheel can't prove four
+Next to a smart wheel, the spin is judged by the table's own beams, since the wheel can't prove the
 revolutions. A number that the wheel contradicts or does not report is not called.
 """
 
@@ -158,8 +158,9 @@ class SpinWatch:
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin: it made a No Spin certain, or confirmed the number.
 
-        Usually it is the index pass that placed the third agreeing pocket reading. It may also be a pass that
-        shows that a hand turned the rotor after the ball had come to rest, so that no reading can follow.
+        Usually it is the index pass that placed the last agreeing pocket reading needed. It may also be a
+        pass that shows that a hand turned the rotor after the ball had come to rest, so that no reading can
+        follow.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
@@ -317,7 +318,7 @@ class CheckedWatch(SpinWatch):
 
     @property
     def decided_by(self) -> Reading | None:
-        """The reading that decided the spin, once the wheel has reported a number too."""
+        """The reading that decided the spin, once the wheel's game is decided too."""
         by, game = super().decided_by, self.wheel_game
         if game is None or self.no_spin_by is not None:
             return by
@@ -372,7 +373,7 @@ def _check_number(verdict: SpinVerdict, game: SmartWheelGame | None, rules: Spin
         reasons.append(
             _reason(rules, "conflict", f"the pocket reader saw {own}, but the smart wheel reported {number}")
         )
-    if game is not None and game.number_by is not None and not game.witnessed:
+    if game is not None and game.number_by is not None and not game.observed:
         reasons += game.verdict().reasons
     evidence = (*verdict.evidence, *(game.readings if game is not None else ()))
     if not reasons:

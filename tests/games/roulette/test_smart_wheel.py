@@ -37,7 +37,7 @@ GAME = heard(game(12, " 7", "23"))
 NUMBER_US = next(word.t for word in reports(GAME) if word.state == 5)
 
 
-def test_a_witnessed_number_is_called_with_grade_wheel_and_no_revolutions() -> None:
+def test_an_observed_number_is_called_with_grade_wheel_and_no_revolutions() -> None:
     called = next(o for o in outcomes(GAME) if isinstance(o.data, SpinCalled))
     assert isinstance(called.data, SpinCalled)
     assert (called.data.spin, called.data.number, called.data.colour) == (1, "23", "red")
@@ -122,7 +122,7 @@ def test_no_number_can_be_set_while_the_ball_runs_and_only_a_pocket_afterwards()
     assert [r.cause for r in refused if isinstance(r, TableEvent)] == ["result_not_in", "bad_argument"]
 
 
-# --- what was not witnessed ---
+# --- what was not observed ---
 
 
 def test_a_missed_state_5_is_a_review_that_shows_the_number_and_calls_nothing() -> None:
@@ -199,7 +199,7 @@ def test_a_power_cycle_in_a_spin_is_a_review_without_a_number() -> None:
     assert (set(codes), number) == ({"missing_reading"}, None)
 
 
-def test_a_missing_state_3_is_noted_and_the_witnessed_number_still_counts() -> None:
+def test_a_missing_state_3_is_noted_and_the_observed_number_still_counts() -> None:
     published = outcomes(heard([*game(66, "11", "22")[:4], *game(66, "11", "22")[14:]]))
     called = next(o.data for o in published if isinstance(o.data, SpinCalled))
     assert (called.number, [n.code for n in called.notices]) == ("22", ["state_unseen"])
@@ -344,15 +344,15 @@ def test_a_game_begun_at_a_locked_table_is_never_called_even_if_it_is_unlocked_m
 # --- random reports ---
 
 
-def witnessed(said: list[WheelStatus]) -> set[tuple[int, str]]:
-    """Return the witnessed numbers, found only from the two reports of each change from state 4 to 5."""
+def observed(said: list[WheelStatus]) -> set[tuple[int, str]]:
+    """Return the observed numbers, found only from the two reports of each change from state 4 to 5."""
     pairs = [(a, b) for a, b in pairwise(said) if (a.state, b.state) == (4, 5) and a.spin == b.spin]
     return {(b.t, str(b.number)) for _, b in pairs if not b.flags and not b.unheard_ms}
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(st.data())
-def test_only_witnessed_numbers_are_called_whatever_is_lost_or_damaged(data: st.DataObject) -> None:
+def test_only_observed_numbers_are_called_whatever_is_lost_or_damaged(data: st.DataObject) -> None:
     lines = [*game(12, " 7", "23"), *game(13, "23", " 0"), *game(14, " 0", "00")]
     for _ in range(data.draw(st.integers(0, 6))):
         at = data.draw(st.integers(0, len(lines) - 1))
@@ -371,5 +371,5 @@ def test_only_witnessed_numbers_are_called_whatever_is_lost_or_damaged(data: st.
     readings = heard(lines)
     published = outcomes(readings)
     called = {(o.t, o.data.number) for o in published if isinstance(o.data, SpinCalled)}
-    assert called <= witnessed(reports(readings))
+    assert called <= observed(reports(readings))
     assert {number for _, number in called} <= set(AMERICAN.pockets_clockwise)
