@@ -254,7 +254,7 @@ def story_lines(seen: ThrowSeen) -> Iterator[str]:
     for story in seen.stories:
         if not story.worse:
             yield f"best: {story.words}"
-        elif story.stands:
+        elif story.possible:
             yield f"also possible, {story.worse:.0f} worse: {story.words}"
         else:
             yield f"ruled out, {story.worse:.0f} worse: {story.words}"

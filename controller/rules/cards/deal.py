@@ -1,4 +1,4 @@
-"""The judge of deals: every position and the dealer received three cards, and no card appears twice.
+"""The judge of deals. A deal counts if each position and the dealer got three cards and none appears twice.
 
 A shoe may report the position that each card goes to. If it does not, the cards are assumed to go out in the
 order of dealing: from the dealer's left, the dealer last (T-DEAL-3), one each in rotation or in stacks of
@@ -25,7 +25,7 @@ Act = Literal["play", "fold"]
 
 @dataclass(frozen=True, slots=True)
 class HandCard:
-    """One card of a hand: its face, None if it could not be read, and whether a person entered it."""
+    """One card of a hand: its face (None if it could not be read), and whether a person entered it."""
 
     face: str | None
     entered: bool = False
@@ -72,7 +72,7 @@ class Layout:
 
     @property
     def all_acted(self) -> bool:
-        """Whether every position plays or folds."""
+        """Whether every position has played or folded."""
         return bool(self.seats) and all(seat in self.acts for seat in self.seats)
 
     @property
@@ -82,8 +82,7 @@ class Layout:
 
     @property
     def positions_lacking_card(self) -> tuple[str, ...]:
-        """The positions where a card can be entered without replacing one: a card there was unread, or never
-        counted.
+        """The positions with a card that was not read or not counted, which a person can enter.
 
         If the shoe reports no positions, a card that was not counted shifted all cards after it, so only
         unread cards are listed.
@@ -159,10 +158,10 @@ def build_layout(readings: Sequence[Reading], seats: Sequence[str], order: Order
 
 
 def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
-    """Return the position of a `set_card` and its hand including that card; None if the card has no place.
+    """Return the position that a `set_card` names and its hand with that card; None if the card fits nowhere.
 
     `what` names the card to replace. Without it, the card replaces the first unread card or, if there is
-    none, completes a short hand. Without a seat, it replaces the only unread card of the deal.
+    none, completes a short hand. Without a seat, it goes to the only position that has an unread card.
     """
     face = written(entered.card)
     position = position_name(entered.seat)

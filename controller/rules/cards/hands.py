@@ -136,7 +136,7 @@ _ROWS = {
 
 
 def row(hand: Strength) -> Row | None:
-    """Return the one row that a hand earns, the highest (!T-4); None below a pair."""
+    """Return the highest row that a hand earns, which alone is paid (!T-4); None below a pair."""
     return Row.MINI_ROYAL if hand.mini_royal else _ROWS.get(hand.kind)
 
 

@@ -1,8 +1,8 @@
 """The physical limits with which explanations of a throw are compared, and the prices of their assumptions.
 
-Every explanation has a price: the sum of the squared deviations, in standard deviations, between it and what
-the cameras and wall sensors reported, and of -2 ln(p) for each event of probability p that it assumes. Prices
-can be added because each is -2 times the natural logarithm of a probability.
+Every explanation has a price: the sum of its squared deviations, in standard deviations, from what the
+cameras and wall sensors reported, plus -2 ln(p) for each event of probability p that it assumes. Prices can
+be added because each is -2 times the natural logarithm of a probability.
 """
 
 from math import log, pi, sqrt
@@ -13,9 +13,9 @@ MARGIN = 9.0
 """An explanation is ruled out if its price exceeds the lowest price by more than this (three standard
 deviations)."""
 
-LEAST_EDGES = 0.5
+MIN_CONTACT_EDGES = 0.5
 """Smallest distance, in edges, from a wall to the centre of a die that touches it: a face touches."""
-MOST_EDGES = sqrt(3.0) / 2.0
+MAX_CONTACT_EDGES = sqrt(3.0) / 2.0
 """Largest such distance, in edges: a corner touches, half a space diagonal from the centre."""
 MEAN_EDGES = 0.75
 """Mean reach of a cube over all orientations, in edges."""
@@ -27,8 +27,8 @@ MISS_EDGES = 0.6
 further."""
 
 KNOCK = 2.0 * log(10.0)
-"""Price of a knock on the wall, by something else, at the place and time of a turn: assumes that a hand
-knocks at one in ten of a die's turns."""
+"""Price of a knock on the wall by something other than the dice, at the position and time of a turn: a hand
+is assumed to knock at one in ten of a die's turns."""
 CAUSELESS = 6.0
 """Price of a turn that nothing on the table explains: one die in twenty meets an obstacle that was not
 seen."""
@@ -46,8 +46,8 @@ THROWN_BACK_MARGIN = 9.0
 happens within one frame, where no track shows it. In 168 simulated observations of two such throws, at 60 to
 120 frames/s and 2 mm, the price of the true story exceeded the lowest price by at most 17.1."""
 SHOVE = 2.0 * log(3.0)
-"""Price of a die that is thrown back in this way and strikes the wall again within the frame: one in three
-dice that are struck so near the wall does so."""
+"""Price of a die that is thrown back in this way and strikes the wall again within the frame: of the dice
+that are struck so near the wall, one in three does so."""
 SHOVE_MS = 36.0
 """Maximum time from the die's own touch to that second strike: three frames at 90 frames/s, in which the die
 moves no further than a few edges from the wall, plus the uncertainty of the sensor's delay. In 16,080
@@ -65,10 +65,10 @@ LONE_DIE_HARD = 5.0
 one such turn in 250. Of 7,571 such turns in 12,060 simulated observations, eight were not touches: in six the
 dice had met, and the other two are observations of one throw."""
 LONE_DIE_ERRORS = 2.5
-"""For a turn larger than any that a landing causes, ALONE_HARD also applies within this many errors outside
-the band, because obstacles are just as rare there. If it were 3, nine instead of five of 100 turns 7.5 mm
-outside the band would be called hits if somebody knocked at that place and moment, and five fewer of 12,060
-simulated observations would need a person."""
+"""For a turn larger than any that a landing causes, LONE_DIE_HARD also applies within this many errors
+outside the band, because obstacles are just as rare there. With 3, nine instead of five of 100 turns 7.5 mm
+outside the band, each with a knock at the same position and moment, would be called hits, and five fewer of
+12,060 simulated observations would need a person."""
 HARD_ERRORS = 1.0
 """A change of speed is reduced by this many of its own errors: in five of six cases the true change was no
 smaller."""
@@ -76,10 +76,10 @@ MAX_CAUSELESS_M_PER_S = 0.6
 """Maximum loss of speed that felt causes in a tumbling die between two frames; a smaller loss needs no other
 cause."""
 THUMP = 1.0
-"""Price of a soft impact at a turn being the sound of a landing in which the die's spin turned it: landings
-are often heard."""
+"""Price of explaining a soft impact at a turn as the sound of a landing in which the die's spin turned it:
+landings are often heard."""
 STEEP_LANDING = 2.0 * log(3.0)
-"""Price of a landing so steep that friction stops the die before taking its full effect; such a landing may
+"""Price of a landing so steep that friction stops the die before it has its full effect; such a landing may
 sound loud for its turn. One in three dice that have fallen for a long time comes down this steeply."""
 MAX_LANDING_M_PER_S = 4.0
 """Maximum change of speed along the table that a landing causes: a die thrown down from a metre strikes felt
@@ -100,28 +100,27 @@ LANDING_M_PER_S = 1.0
 transmits a twelfth of the blow; a die that strikes felt at 5 m/s and leaves it at 3 m/s changes its speed by
 8 m/s; and loudness varies by a factor of 1.3 with the place."""
 SOFT_ERRORS = 2.0
-"""The range, in errors of a track point, over which SOFT_SHARE changes to SOFT_SHARE_FAR: the position is not
-known more precisely."""
+"""The range, in errors of a track point, over which SOFT_FRACTION changes to SOFT_FRACTION_FAR: the position
+is not known more precisely."""
 UNHEARD = 4.0
 """Price of a touch that a working sensor did not hear: one in seven is softer than the sensor's threshold."""
 FELL_FLAT = 2.0 * log(4.5)
-"""Added if such a die lies flat and out of its faces' reach. It sets where a silent stop becomes a miss:
-with its face 7 mm from the wall, where only a corner reaches it. Nearer stops go to review: of 13 dice that
-came to rest silently with their face 4 to 7 mm from a wall, in 7,500 simulated throws, eight had touched
-it."""
+"""Added to UNHEARD if the die lies flat and no face or upright edge reaches the wall. It sets where a silent
+stop becomes a miss: with the face 7 mm from the wall, which only a corner reaches from there. Nearer stops go
+to review: of 13 dice that came to rest silently with their face 4 to 7 mm from a wall, in 7,500 simulated
+throws, eight had touched it."""
 RINGING = 1.0
-"""Price of an impact being the ringing of an earlier one: low, because one hit in four rings."""
+"""Price of explaining an impact as the ringing of an earlier one: low, because one hit in four rings."""
 RATTLE = 2.0 * log(20.0)
 """Price of a second impact of one touch that is too loud to be ringing: of 7,751 dice that struck a wall, one
 in forty made one within a frame; walls differ."""
 SIMULTANEOUS_MS = 3.0
 SIMULTANEOUS = 2.0 * log(100.0)
-"""Price of a second impact within AT_ONCE_MS. That is less than the spread of the impacts' delays, and less
-than a wall needs to fall silent; none of those 7,751 dice made such an impact. Two such sounds come from two
-dice."""
+"""Price of a second impact of one touch within SIMULTANEOUS_MS: a wall needs longer than that to fall silent,
+and none of those 7,751 dice made such an impact. Two such sounds come from two dice."""
 SHARED_IMPACT = 0.0
-"""Price of two dice making one impact together: none, because both are known to have turned at that place and
-time."""
+"""Price of two dice making one impact together: none, because both are known to have turned at that position
+and time."""
 
 RING_FRACTION = 0.6
 """The peak of ringing is below this fraction of the peak of its hit."""
@@ -152,21 +151,22 @@ BACK_M_PER_S = 0.15
 """A die that leaves a wall at this speed or faster turned there; a slower one may have come to rest."""
 
 
-def contact_least(table: DiceTable) -> float:
-    """Return the least distance, in mm, from a wall's tips to the centre of a die that touches it."""
-    return LEAST_EDGES * table.die_mm - table.wall_relief_mm
+def min_contact_mm(table: DiceTable) -> float:
+    """Return the minimum distance, in mm, from a wall's tips to the centre of a die that touches the wall."""
+    return MIN_CONTACT_EDGES * table.die_mm - table.wall_relief_mm
 
 
-def contact_most(table: DiceTable) -> float:
-    """Return the greatest distance, in mm, from a wall's tips to the centre of a die that touches it."""
-    return MOST_EDGES * table.die_mm
+def max_contact_mm(table: DiceTable) -> float:
+    """Return the maximum distance, in mm, from a wall's tips to the centre of a die that touches the wall."""
+    return MAX_CONTACT_EDGES * table.die_mm
 
 
 def reach_price(edges: float) -> float:
-    """Return the price of a cube reaching no further than `edges` from its centre, in a random orientation.
+    """Return the price of a random orientation in which a cube reaches no further than `edges` from its
+    centre.
 
-    The share of orientations with a reach below `edges` grows from 0 at half an edge to 1 at half a space
-    diagonal, as the power 2.3 of the fraction of that range. Below MISS_EDGES the price stays constant,
+    The fraction of orientations with a reach below `edges` grows from 0 at half an edge to 1 at half a space
+    diagonal, as the power 2.3 of the position within that range. Below MISS_EDGES the price stays constant,
     because the error of the track is priced instead.
     """
     return max(-2.0 * log(_share_below(max(edges, MISS_EDGES))), 0.0)
@@ -198,9 +198,9 @@ def fell_flat_price(table: DiceTable, place_mm: float, sd_mm: float) -> float:
 
 
 def _share_below(edges: float) -> float:
-    """Return the share of a cube's orientations that reach less far than `edges` from its centre."""
-    return float(((edges - LEAST_EDGES) / (MOST_EDGES - LEAST_EDGES)) ** 2.3)
+    """Return the fraction of a cube's orientations that reach less far than `edges` from its centre."""
+    return float(((edges - MIN_CONTACT_EDGES) / (MAX_CONTACT_EDGES - MIN_CONTACT_EDGES)) ** 2.3)
 
 
-_REACHES = tuple(FLAT_EDGES + (MOST_EDGES - FLAT_EDGES) * n / 10 for n in range(10))
-"""Distances from an edge's reach nearly to a corner's, which a single orientation has."""
+_REACHES = tuple(FLAT_EDGES + (MAX_CONTACT_EDGES - FLAT_EDGES) * n / 10 for n in range(10))
+"""Distances from the reach of an edge to nearly that of a corner, which only one orientation has."""

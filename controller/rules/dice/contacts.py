@@ -45,7 +45,8 @@ SLOW_TURN_MS = 28.0
 """A turn found in the track within this time of one that was heard is the same turn, spread over two
 frames."""
 REST_ERROR_SHARE = 0.5
-"""The position error of a die at rest, as a share of the error in flight: it is averaged over many frames."""
+"""The position error of a die at rest, as a fraction of the error in flight: it is averaged over many
+frames."""
 NEAREST_POINTS = 3
 """Points averaged to find a slow die's nearest position: the error of a single point may exceed the distance
 that the die fell back."""
@@ -59,8 +60,9 @@ class Contact:
     """One moment at which a die may have touched a wall.
 
     `touch` is the price of a touch that no sensor heard, `miss` the price of no touch, and `landed` the price
-    of no touch where the die's landing on the felt turned it. `heard` maps the number of each impact that may
-    be this contact's sound to the price of that, and `knock` is the price of such an impact being a knock.
+    of no touch where the die's landing on the felt turned it. `heard` maps each impact that may be this
+    contact's sound, by its number, to the price of that explanation, and `knock` is the price of explaining
+    such an impact as a knock.
     """
 
     wall: str
@@ -78,7 +80,7 @@ class Contact:
     misfit: float = inf
     code: str = ""
     seen: str = ""
-    hard: float = 0.0
+    cause_certainty: float = 0.0
     """The certainty, from 0 to 1, that the turn had a cause."""
     change: float = 0.0
     """The change of the die's speed towards the wall, in m/s."""
@@ -181,9 +183,9 @@ def _contacts_in_span(approach: Approach, span: Span) -> list[Contact]:
 def _assign_turn(heard: Contact, turn: Contact, candidates: list[Contact]) -> None:
     """Assign a turn that only the track shows to the nearest of the contacts whose sounds fit no turn."""
     for contact in candidates:
-        contact.miss = contact.landed = contact.cause = contact.hard = 0.0
+        contact.miss = contact.landed = contact.cause = contact.cause_certainty = 0.0
     heard.touch, heard.miss, heard.landed = turn.touch, turn.miss, turn.cause
-    heard.cause, heard.hard, heard.gap_mm = turn.cause, turn.hard, turn.gap_mm
+    heard.cause, heard.cause_certainty, heard.gap_mm = turn.cause, turn.cause_certainty, turn.gap_mm
     heard.change, heard.min_change = turn.change, turn.min_change
     heard.sd, heard.reach = turn.sd, turn.reach
 
@@ -198,7 +200,7 @@ def _is_same_turn(heard: Contact, contact: Contact) -> bool:
 
 
 def _heard_contacts(approach: Approach, span: Span) -> Iterator[Contact]:
-    """Find the impacts that this die may have made, each with the turn at the moment it was made."""
+    """Find the impacts that this die may have made, each with the die's turn at that moment."""
     scene, times = approach.scene, approach.path.times
     min_delay, max_delay = scene.errors.impact_delay_ms
     spare_ms = 0.5 * (max_delay - min_delay) + bands.CLOCK_MARGIN_MS
@@ -222,7 +224,7 @@ def _heard_contacts(approach: Approach, span: Span) -> Iterator[Contact]:
             continue
         last = contacts[-1] if contacts else None
         if last is not None and _repeats_turn(approach, k, last, contact):
-            contact.miss = contact.landed = contact.cause = contact.hard = 0.0
+            contact.miss = contact.landed = contact.cause = contact.cause_certainty = 0.0
         if last is not None and contact.t - last.t <= SAME_TURN_MS:
             _merge(last, contact)
         else:
@@ -247,7 +249,7 @@ def _interrupted_price(approach: Approach, k: int, latest: float) -> float:
     if times[k + 1] - times[k] > approach.scene.hidden_ms:
         return inf
     before = line_until(times, approach.gaps, k, approach.noise(k - 2, k))
-    gap = max(before.at(latest) - bands.contact_most(approach.scene.table), 0.0)
+    gap = max(before.at(latest) - bands.max_contact_mm(approach.scene.table), 0.0)
     return bands.BROKEN + gap * gap / before.variance_at(latest)
 
 
@@ -282,10 +284,10 @@ def _price_turn(approach: Approach, turn: Turn, k: int, heard: _Heard) -> Contac
     )
     contact.placed[heard.impact] = 0.0 if hidden else max(bands.KNOCK_AT_DIE - heard.errors, 0.0)
     contact.misfit = price
-    contact.hard = _cause_certainty(turn) if turned else 0.0
-    contact.cause = contact.hard * bands.CAUSELESS
-    contact.miss = contact.cause + contact.hard * inside
-    contact.landed = contact.cause + contact.hard * room * room
+    contact.cause_certainty = _cause_certainty(turn) if turned else 0.0
+    contact.cause = contact.cause_certainty * bands.CAUSELESS
+    contact.miss = contact.cause + contact.cause_certainty * inside
+    contact.landed = contact.cause + contact.cause_certainty * room * room
     contact.touch = _unheard_price(approach, turn) + outside
     if hidden:
         contact.knock = max(bands.KNOCK - 2.0 * log(step / approach.scene.hidden_ms), 0.0)
@@ -308,7 +310,11 @@ def _merge(first: Contact, later: Contact) -> None:
     if later.misfit < first.misfit:
         first.t, first.gap_mm, first.misfit, first.clear = later.t, later.gap_mm, later.misfit, later.clear
         first.miss, first.landed, first.cause = later.miss, later.landed, later.cause
-        first.hard, first.change, first.min_change = later.hard, later.change, later.min_change
+        first.cause_certainty, first.change, first.min_change = (
+            later.cause_certainty,
+            later.change,
+            later.min_change,
+        )
         first.sd, first.reach, first.touch = later.sd, later.reach, later.touch
     first.heard = heard
 
@@ -324,7 +330,7 @@ def _band_errors(approach: Approach, turn: Turn) -> tuple[float, float]:
     No position is too near the wall for a touch: pads give way, and a die seen well behind the wall's base is
     reported as a conflict.
     """
-    within = max(bands.contact_most(approach.scene.table) - turn.place, 0.0) / turn.sd
+    within = max(bands.max_contact_mm(approach.scene.table) - turn.place, 0.0) / turn.sd
     return out_of_band(approach, turn), within * within
 
 
@@ -357,7 +363,7 @@ def _silent_turns(approach: Approach, span: Span) -> list[Contact | None]:
     """Return a span's sharpest turn, by the track alone, and others near the wall that may be touches."""
     times, gaps = approach.path.times, approach.gaps
     last = len(times) - (2 if approach.path.rests else 1)
-    max_contact = bands.contact_most(approach.scene.table)
+    max_contact = bands.max_contact_mm(approach.scene.table)
     turns: list[tuple[Turn, int]] = []
     for k in range(max(span.first, 1), min(span.last, last - 1)):
         if gaps[k + 1] - gaps[k] < gaps[k] - gaps[k - 1] + approach.noise(k, k):
@@ -383,10 +389,12 @@ def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
     outside, inside = _band_errors(approach, turn)
     unheard = _unheard_price(approach, turn)
     contact.touch = unheard + outside
-    contact.hard = _cause_certainty(turn)
-    contact.cause = contact.hard * bands.CAUSELESS
-    contact.miss = min(contact.cause + contact.hard * inside, unheard + bands.MARGIN - 1.0)
-    contact.landed = min(contact.cause + contact.hard * _room_errors(approach, turn) ** 2, contact.miss)
+    contact.cause_certainty = _cause_certainty(turn)
+    contact.cause = contact.cause_certainty * bands.CAUSELESS
+    contact.miss = min(contact.cause + contact.cause_certainty * inside, unheard + bands.MARGIN - 1.0)
+    contact.landed = min(
+        contact.cause + contact.cause_certainty * _room_errors(approach, turn) ** 2, contact.miss
+    )
     contact.code, heard = _silence(approach, turn.t)
     within = max(2.0 * turn.sd, 1.0)
     contact.seen = (
@@ -431,7 +439,7 @@ def _rested(approach: Approach, span: Span) -> Contact | None:
     both = moving_var + rest_var
     place = (rest_var * moving + moving_var * gaps[end]) / both
     sd = sqrt(rest_var * moving_var / both)
-    short = place - bands.LEAST_EDGES * approach.scene.table.die_mm
+    short = place - bands.MIN_CONTACT_EDGES * approach.scene.table.die_mm
     # A die nearer than a face against the tips lies between them, so it touches the wall.
     deep = max(-short, 0.0) / sd
     contact = Contact(
@@ -454,7 +462,7 @@ def _rested(approach: Approach, span: Span) -> Contact | None:
 def _fell_back(approach: Approach, span: Span) -> Contact | None:
     """Price a die that came nearest to the wall on an edge or a corner, and fell back from it as it stopped.
 
-    It falls over so slowly that only its position shows the touch.
+    Such a die tips over so slowly that only its position shows the touch.
     """
     path, gaps = approach.path, approach.gaps
     count = span.last - span.first + 2 - NEAREST_POINTS
@@ -471,7 +479,7 @@ def _fell_back(approach: Approach, span: Span) -> Contact | None:
     contact = Contact(
         wall=approach.wall,
         t=path.times[m],
-        gap_mm=nearest - bands.LEAST_EDGES * approach.scene.table.die_mm,
+        gap_mm=nearest - bands.MIN_CONTACT_EDGES * approach.scene.table.die_mm,
         did="turned back",
         touch=bands.UNHEARD + bands.reaching_price(approach.scene.table, nearest, sd),
         miss=0.0,
@@ -495,7 +503,7 @@ def _hidden_contact(approach: Approach, k: int) -> Contact:
 def _seen_at_wall(approach: Approach, m: int) -> Contact:
     """Price a die that was seen at the wall without a turn or a rest there: it may have slid along it."""
     contact = _no_touch(approach, m)
-    outside = max(approach.gaps[m] - bands.contact_most(approach.scene.table), 0.0) / approach.noise(m, m)
+    outside = max(approach.gaps[m] - bands.max_contact_mm(approach.scene.table), 0.0) / approach.noise(m, m)
     contact.touch = bands.UNHEARD + outside * outside
     contact.code, heard = _silence(approach, contact.t)
     contact.seen = f"die {approach.path.die.number} was seen at the {approach.wall} wall, but {heard}"
@@ -512,7 +520,7 @@ def _seen_beyond(approach: Approach, span: Span) -> Contact | None:
     """Return a conflict for a die that was seen behind a wall, where no die of a valid throw can be."""
     gaps = approach.gaps[span.first : span.last + 1]
     m = span.first + gaps.index(min(gaps))
-    behind = bands.contact_least(approach.scene.table) - approach.gaps[m]
+    behind = bands.min_contact_mm(approach.scene.table) - approach.gaps[m]
     if behind <= BEYOND_ERRORS * approach.noise(m, m):
         return None
     face = 0.5 * approach.scene.table.die_mm - approach.gaps[m]
@@ -538,7 +546,7 @@ def _no_touch(approach: Approach, m: int) -> Contact:
 
 
 def _unseen_start_contact(approach: Approach) -> Contact | None:
-    """Return an open contact for a die whose release was not seen: its path before that is unknown."""
+    """Return an open contact for a die whose release was not seen: the start of its path is unknown."""
     if approach.path.die.releases:
         return None
     seen = f"the path of die {approach.path.die.number} before it was first seen is unknown"

@@ -15,10 +15,10 @@ from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_place_price
 
 FALL_MS = 620.0
-"""How long a die must fall for its landing to be as loud as a hit that turns a die by 1 m/s. Felt transmits a
-twelfth of the blow, the place of the landing may add a third, and a die leaves felt at half its striking
-speed, so it must strike at 6 m/s. A die that bounced up from the felt has fallen for only half of the time
-since then, and strikes at half of that speed."""
+"""How long a die must fall for its landing to be as loud as a hit that changes a die's speed by 1 m/s. Felt
+transmits a twelfth of the blow, the place of the landing may add a third, and a die leaves felt at half its
+striking speed, so it must strike at 6 m/s. A die that bounced up from the felt has fallen for only half of
+the time since then, and strikes at half of that speed."""
 LANDING_HEARD_MM = 150.0
 """A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a hundredth
 at this distance."""
@@ -65,7 +65,7 @@ def thump_price(scene: Scene, turned: Contact, hit_m_per_s: float) -> float:
 def _far_certainty(scene: Scene, turned: Contact) -> float:
     """Return the certainty, from 0 to 1, that a die turned further from the wall than a cube's mean reach."""
     table, unsure_mm = scene.table, bands.SOFT_ERRORS * scene.errors.track_noise_mm
-    past_mean_mm = turned.gap_mm + (bands.LEAST_EDGES - bands.MEAN_EDGES) * table.die_mm
+    past_mean_mm = turned.gap_mm + (bands.MIN_CONTACT_EDGES - bands.MEAN_EDGES) * table.die_mm
     return min(max(1.0 + past_mean_mm / unsure_mm, 0.0), 1.0) if unsure_mm else float(past_mean_mm > 0.0)
 
 
@@ -83,7 +83,7 @@ def _can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: f
 
 def _parts_apart(scene: Scene, path: Path, other: Path, points: range) -> Iterator[range]:
     """Yield the parts of a range of points in which the other die was out of reach."""
-    reach_mm = 2.0 * bands.contact_most(scene.table) + 2.0 * scene.errors.track_noise_mm
+    reach_mm = 2.0 * bands.max_contact_mm(scene.table) + 2.0 * scene.errors.track_noise_mm
     begin = points.start
     for i in points:
         if _distance_mm(path, other, i) <= reach_mm:

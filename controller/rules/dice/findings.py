@@ -1,4 +1,4 @@
-"""The findings of the judge's rules: certain causes of a No Roll, causes of a review, and notices."""
+"""The findings of the judge's rules: conclusive causes of a No Roll, causes of a review, and notices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from controller.model.verdicts import Notice, Reason
 
 @dataclass(slots=True)
 class Findings:
-    """Causes of a No Roll, causes of a review, and notices, each in the order in which they were found."""
+    """Causes of a No Roll, causes of a review, and notices, each list in the order in which it was filled."""
 
     causes: Mapping[str, str]
     void: list[Reason] = field(default_factory=list)
@@ -18,7 +18,7 @@ class Findings:
     evidence: list[Reading] = field(default_factory=list)
 
     def no_roll(self, code: str, seen: str, *, die: int | None = None) -> None:
-        """Add a certain cause of a No Roll."""
+        """Add a conclusive cause of a No Roll."""
         self.void.append(self._reason(code, seen, die))
 
     def add_review(self, code: str, seen: str, *, die: int | None = None, rule: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What the dice's wall hits mean: both must hit the wall that the rule set names.
+"""What wall hits mean for a throw: both dice must hit the wall that the rule set names.
 
 A miss may lead to a No Roll or only to a warning.
 
@@ -15,7 +15,7 @@ from controller.model.rulesets import ThrowRules
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
 from controller.rules.dice.findings import Findings
-from controller.rules.dice.impacts import End, may_be_ringing
+from controller.rules.dice.impacts import Touched, may_be_ringing
 from controller.rules.dice.loudness import SureHit
 from controller.rules.dice.meetings import untangle_names
 from controller.rules.dice.paths import Path, build_path
@@ -31,7 +31,7 @@ MIDDLE_FRACTION = 0.1
 """A release within this fraction of the table's length from its middle does not show which end is the far
 end; the direction of flight does."""
 
-_EVERY_END: frozenset[End] = frozenset({(False, False), (False, True), (True, False), (True, True)})
+_EVERY_OUTCOME: frozenset[Touched] = frozenset({(False, False), (False, True), (True, False), (True, True)})
 FIRST_POINTS = 4
 """After this many points, a die's direction of flight stands out from the noise."""
 
@@ -46,7 +46,7 @@ class Hit(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encounter:
-    """What a die did near a wall, including nothing.
+    """What a die did near a wall, even if it did nothing.
 
     `t` is the time in milliseconds from the throw's start. `gap_mm` is the distance from the die's face to
     the wall's tips when the die turned or stopped. `code` is the cause of a review if the hit is unclear, and
@@ -77,7 +77,7 @@ def far_end(scene: Scene) -> str | None:
     """Return the end farthest from the shooter, or None if it is unknown.
 
     It is the end opposite the release. If the dice were already in flight when the camera first saw them, it
-    is the end they flew towards, provided that no die flew towards the other.
+    is the end that they flew towards, provided that no die flew towards the other end.
     """
     length = scene.table.length_mm
     thrown = [die for die in scene.dice if die.releases]
@@ -142,9 +142,9 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
 
 def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
     """Return a die's contacts as encounters, judged by the stories that keep the camera's names."""
-    outcomes = {end[label] for end in account.own_name_ends}
-    touched = [story for end, story in account.own_stories.items() if end[label]]
-    made = min(touched).made[label]
+    outcomes = {touched[label] for touched in account.possible_unswapped}
+    stories = [story for touched, story in account.own_stories.items() if touched[label]]
+    made = min(stories).made[label]
     die = label + 1
     if outcomes == {True}:
         hits = [
@@ -252,9 +252,9 @@ class _WallJudgement:
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
         account = self.met.account
         assert account is not None
-        ends = _EVERY_END if self._jumped_paths else account.ends
-        meanings = {self._meaning(end, judged, warnings) for end in ends}
-        own_meanings = {self._meaning(end, judged, warnings) for end in account.own_name_ends}
+        outcomes = _EVERY_OUTCOME if self._jumped_paths else account.possible
+        meanings = {self._meaning(touched, judged, warnings) for touched in outcomes}
+        own_meanings = {self._meaning(touched, judged, warnings) for touched in account.possible_unswapped}
         self._note_near_end()
         # A missed wall may be forgiven, but if the camera followed something else, the resting place may be
         # that object's too.
@@ -297,9 +297,9 @@ class _WallJudgement:
             close = "the dice's tracks came so close that the camera may have swapped the dice"
             self.found.add_review("conflict", f"{close}: either both hit a wall, or only one did")
 
-    def _meaning(self, end: End, judged: list[DieSeen], warnings: int) -> str:
+    def _meaning(self, touched: Touched, judged: list[DieSeen], warnings: int) -> str:
         """Return what the hits mean for the throw: stands, warned or void."""
-        hits = [end[die.number - 1] for die in judged]
+        hits = [touched[die.number - 1] for die in judged]
         if all(hits):
             return "stands"
         if self.rules.missed_wall == "no_roll":

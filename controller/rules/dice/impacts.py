@@ -1,4 +1,4 @@
-"""What may have made each impact, with the names of two given paths: the stories and their prices.
+"""What may have made each impact, given two paths and their names: the stories and their prices.
 
 An impact was made by one die, by both, or by neither (a knock, a landing or the ringing of an earlier one).
 """
@@ -17,19 +17,19 @@ from controller.rules.dice.pushes import back_price, last_seen_before, may_be_th
 from controller.rules.dice.scene import Scene
 from controller.rules.dice.turns import heard_place_price
 
-End = tuple[bool, bool]
+Touched = tuple[bool, bool]
 """The outcome of a story: whether die 1 and die 2, named as they are at rest, touched a wall that counts."""
 Contacts = tuple[list[Contact], list[Contact]]
 
 MAX_IMPACTS = 6
-"""The maximum number of impacts for which every possible source is tried. If there are more, the first
-impacts that are not ringing are used, because a die may go on rattling."""
+"""The maximum number of impacts for which every possible source is tried. If there are more, the earliest are
+used, and those that may be ringing only after all others: a die may go on rattling."""
 NEXT_CORNER_MS = 40.0
 """Longest time until a cube that landed on one corner strikes with the next: a quarter turn at 40 rad/s."""
 
 
 class Story(NamedTuple):
-    """One explanation of a throw: its price, each die's impacts, and the times (ms) of swapped names."""
+    """One explanation of a throw: its price, each die's impacts, and the times (ms) of name swaps."""
 
     price: float
     made: tuple[frozenset[int], frozenset[int]]
@@ -39,15 +39,15 @@ class Story(NamedTuple):
 class ThrownBack(NamedTuple):
     """The outcome and price of a story in which a die thrown back into the wall made both impacts."""
 
-    end: End
+    touched: Touched
     price: float
     impacts: tuple[int, int]
 
 
 def find_stories(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, walls: Sequence[str]
-) -> tuple[dict[End, Story], list[ThrownBack]]:
-    """Return the cheapest story of each outcome with the names of these paths.
+) -> tuple[dict[Touched, Story], list[ThrownBack]]:
+    """Return the cheapest story of each outcome, given these paths and their names.
 
     The second value holds the cheapest stories in which one die was thrown back into a wall by the other, by
     outcome and pair of impacts.
@@ -64,8 +64,8 @@ def find_stories(
         if impact.wall in walls and i not in by_impact
     )
     soft_impacts = _find_soft_impacts(scene, paths, contacts, by_impact)
-    best: dict[End, Story] = {}
-    back_prices: dict[tuple[End, tuple[int, int]], float] = {}
+    best: dict[Touched, Story] = {}
+    back_prices: dict[tuple[Touched, tuple[int, int]], float] = {}
     thrown_back = [
         pair
         for pair in combinations(impacts, 2)
@@ -93,20 +93,24 @@ def find_stories(
             for i, (makers, _) in zip(impacts, choice, strict=True)
             if not makers and i not in soft_impacts and not may_ring(scene, i)
         }
-        ends = [
-            _end_prices(contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks)
+        outcomes = [
+            _outcome_prices(
+                contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks
+            )
             for die in (0, 1)
         ]
         thrown_back_here = [pair for pair in thrown_back if any(own.issuperset(pair) for own in made)]
         for one in (False, True):
             for two in (False, True):
-                story = Story(price + ends[0][one] + ends[1][two], (frozenset(made[0]), frozenset(made[1])))
+                story = Story(
+                    price + outcomes[0][one] + outcomes[1][two], (frozenset(made[0]), frozenset(made[1]))
+                )
                 if (one, two) not in best or story.price < best[one, two].price:
                     best[one, two] = story
                 for pair in thrown_back_here:
                     key = (one, two), pair
                     back_prices[key] = min(back_prices.get(key, inf), story.price)
-    return best, [ThrownBack(end, price, pair) for (end, pair), price in back_prices.items()]
+    return best, [ThrownBack(touched, price, pair) for (touched, pair), price in back_prices.items()]
 
 
 class _Match(NamedTuple):
@@ -127,20 +131,20 @@ class _Match(NamedTuple):
     loudness: float = 0.0
     """How much worse the impact's loudness fits the contact's turn than a knock (`Loudness.hit_price`)."""
     only: bool = False
-    """Whether the die can have made this impact only by being knocked back."""
+    """Whether being knocked back is the only way in which the die can have made this impact."""
 
 
 Maker = tuple[tuple[_Match, ...], float]
-"""The contacts that made an impact (none for a knock, a landing or ringing), and the price of that."""
+"""The contacts that made an impact (none for a knock, a landing or ringing), and the explanation's price."""
 
 
 def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Match]:
-    """Return the contact of a die that fits each impact best."""
+    """Return, for each impact, the contact of a die that fits it best."""
     best: dict[int, _Match] = {}
     for c, contact in enumerate(contacts):
         for i, price in contact.heard.items():
             if i not in best or price < best[i].price:
-                # Few knocks are as loud as a hit with the turn at which they are heard.
+                # Few knocks are as loud as a hit that causes the turn at which they are heard.
                 loudness = _hit_price(scene, contact, i)
                 knock = contact.knock + contact.placed[i] + max(-loudness, 0.0)
                 best[i] = _Match(die, c, price, knock, loudness=loudness)
@@ -313,10 +317,11 @@ Quiet = tuple[float, float]
 """The prices of a touch that no sensor heard, and of no touch."""
 
 
-def _end_prices(
+def _outcome_prices(
     contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int], knocks: set[int]
 ) -> tuple[float, float]:
-    """Return the prices of no touch by a die and of a touch, given its contacts that made a sound (`heard`).
+    """Return the prices of no touch and of a touch by one die, given its contacts that made a sound
+    (`heard`).
 
     A track alone never proves a touch: without a sound, the outcome of no touch always remains possible. With
     a sound, a position too near the wall for a miss proves a touch, and so does a hidden stretch whose two

@@ -1,4 +1,5 @@
-"""The throw judge: it applies every rule, lists every cause, and refers uncertain throws to a person."""
+"""The throw judge: it applies every rule, lists every cause of its ruling, and refers doubtful throws to
+people."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -58,7 +59,7 @@ def judge_throw(
 
 
 def judge_on(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> ThrowVerdict:
-    """Judge one throw on its recorded basis, without and with the readings that arrived too late."""
+    """Judge one throw on its recorded basis, both without and with the readings that arrived too late."""
     return judge_and_learn(readings, table, rules, basis).verdict
 
 
@@ -105,7 +106,8 @@ def _judge_implausible(scene: Scene, found: Findings) -> None:
 
 
 def _verdict(found: Findings, faces: tuple[int, int] | None, walls: WallFindings) -> ThrowVerdict:
-    """Return the verdict: a certain No Roll outranks a review, and a roll is called only without either."""
+    """Return the verdict: a conclusive No Roll outranks a review, and a roll is called if there is
+    neither."""
     if found.void:
         ruling, reasons, sentence = Ruling.VOID, found.void, no_roll_line(found.void)
     elif found.review or faces is None:

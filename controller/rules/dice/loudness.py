@@ -1,4 +1,4 @@
-"""The loudness of hits of each wall of a table, learned from certain hits; part of the recorded state.
+"""How loud hits are on each wall of a table, learned from certain hits; part of the recorded state.
 
 A wall turns a die with one blow, and its sensor receives the whole blow, so an impact's peak is proportional
 to the die's change of speed. A landing on the felt beside the wall turns a die by friction, and only a
@@ -129,7 +129,7 @@ class Loudness:
         return ((expected_change - heard.change) / error) ** 2
 
     def unheard_price(self, wall: str, change: float, change_sd: float, setting: float) -> float:
-        """Return the price of a working sensor not hearing a touch with this change of speed, in m/s.
+        """Return the price of a touch, with this change of speed in m/s, that a working sensor did not hear.
 
         It is 0 until an impact of the wall has shown how soft a sound its sensor reports.
         """

@@ -23,15 +23,14 @@ MEETING_MS = 30.0
 """Steps in which the dice are close belong to one meeting if they are within this time of each other: three
 frames."""
 MARGIN_MS = 50.0
-"""A swap earlier than this before the first evidence of a wall, or later than this after the last, changes
-only the names."""
+"""A swap more than this before the first evidence of a wall, or more than this after the last, changes only
+the names."""
 SPEED_STEPS = 3
-"""Number of steps over which a speed is averaged, or fewer if there are fewer."""
+"""Maximum number of steps over which a speed is averaged."""
 SIDEWAYS_M_PER_S = 0.75
 """Distance, in mm, by which a die may deviate from its line for each millisecond in which it is hidden."""
 MAX_MEETINGS = 4
-"""Maximum number of meetings considered: one more would make 32 combinations. Later ones are counted with the
-last."""
+"""Maximum number of meetings considered: one more would make 32 combinations. Later ones are ignored."""
 MAX_KEPT_PRICE = bands.MARGIN - 3.0
 """Maximum price of the camera's own names: the flight of the dice alone never rules them out, since the
 camera saw more than the judge."""
@@ -103,7 +102,7 @@ def reach_mm(scene: Scene, error_mm: float = 0.0) -> float:
     """Return the distance between centres, in mm, at which dice may touch: corner to corner, and four
     errors."""
     error = max(scene.errors.track_noise_mm, MIN_NOISE_MM, error_mm)
-    return 2.0 * bands.contact_most(scene.table) + 4.0 * error
+    return 2.0 * bands.max_contact_mm(scene.table) + 4.0 * error
 
 
 def _max_error_mm(path: Path) -> float:
@@ -171,8 +170,8 @@ def _prices_from_near_steps(
 def _prices_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float) -> tuple[float, float]:
     """Return the prices of names kept and swapped if a die struck a wall in the step right beside this one.
 
-    No point shows the speed with which such a die left the wall, or came to it: it was at most the speed with
-    which it came, or left, reversed.
+    No point shows the speed at which such a die left the wall, or approached it. That speed is at most the
+    approach speed, or the speed at which it left, reversed.
     """
     one, two = (
         step._replace(
@@ -187,7 +186,8 @@ def _prices_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float
 def _reversed(
     scene: Scene, x: float, y: float, beside: tuple[float, float], beyond: tuple[float, float] | None
 ) -> tuple[float, float]:
-    """Return the speed beside a point, or the one beyond a wall near it, reversed by that wall."""
+    """Return the speed beside a point or, if a wall is near it, the speed one step further off, reversed by
+    that wall."""
     if beyond is None:
         return beside
     table, near = scene.table, WALL_EDGES * scene.table.die_mm

@@ -20,8 +20,8 @@ KINK_ERRORS = 3.0 * sqrt(6.0)
 deviations: the speeds before and after a point, each over two steps, differ by the square root of six errors
 over the time of two steps."""
 HIDDEN_POINTS = 8
-"""Number of points for a die that was hidden: extrapolated over a longer time, a speed from few points is too
-inaccurate."""
+"""Number of points for a die that was hidden: a speed from few points is too inaccurate to be extrapolated
+over a longer time."""
 FAST_M_PER_S = 1.0
 """A die slower than this rolls to a stop, and spin and felt bend its path; a thrown die is faster."""
 MAX_BOUNCE_MS = 11.0

@@ -10,7 +10,7 @@ from math import hypot, sqrt
 from typing import NamedTuple
 
 from controller.model.readings import DieAt, Reading
-from controller.rules.dice.bands import MAX_LANDING_M_PER_S, contact_most
+from controller.rules.dice.bands import MAX_LANDING_M_PER_S, max_contact_mm
 from controller.rules.dice.motion import KINK_ERRORS
 from controller.rules.dice.scene import DieSeen, Scene
 
@@ -27,14 +27,14 @@ this."""
 
 
 SPEED_POINTS = 3
-"""Minimum number of points before a die was hidden that show how fast it flew."""
+"""Minimum number of points, before a die was hidden, that show how fast it flew."""
 THROWN_M_PER_S = 8.0
 """Maximum speed assumed if there are fewer points: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
 
 
 class Jump(NamedTuple):
     """A step that no die can have made: the time of its middle (ms), and the sum of its lengths along and
-    across."""
+    across the table."""
 
     t: float
     length_mm: float
@@ -146,7 +146,7 @@ def _landed_at_first(scene: Scene, path: Path) -> bool:
         return False
     x, y, table = path.xs[0], path.ys[0], scene.table
     error = scene.errors.track_noise_mm
-    if min(x, table.length_mm - x, y, table.width_mm - y) < contact_most(table) + JUMP_ERRORS * error:
+    if min(x, table.length_mm - x, y, table.width_mm - y) < max_contact_mm(table) + JUMP_ERRORS * error:
         return False
     first, second = (b - a for a, b in pairwise(path.times[:3]))
     if first > scene.hidden_ms:
@@ -179,7 +179,7 @@ class Approach:
     errors."""
 
     def noise(self, first: int, last: int) -> float:
-        """Return the error of these track points, at least LEAST_NOISE_MM: no camera is free of errors."""
+        """Return the RMS error of these track points, at least MIN_NOISE_MM: no camera is free of errors."""
         errors = self.path.errors
         if errors is None:
             return max(self.scene.errors.track_noise_mm, MIN_NOISE_MM)
@@ -200,7 +200,7 @@ def approach_to(scene: Scene, path: Path, wall: str) -> Approach:
         end = scene.table.width_mm
         gaps = [end - y for y in path.ys]
     along = path.ys if wall in {"left", "right"} else path.xs
-    close = contact_most(scene.table) + 5.0 * max(scene.errors.track_noise_mm, MIN_NOISE_MM)
+    close = max_contact_mm(scene.table) + 5.0 * max(scene.errors.track_noise_mm, MIN_NOISE_MM)
     return Approach(scene, path, wall, gaps, along, close)
 
 

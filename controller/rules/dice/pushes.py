@@ -52,7 +52,7 @@ def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
     noise = max(scene.errors.track_noise_mm, MIN_NOISE_MM)
     nearer_mm = one.gap_mm - two.gap_mm
     distance = hypot(nearer_mm, one.along_mm - two.along_mm)
-    if distance > 2.0 * bands.contact_most(scene.table) + 2.0 * noise:
+    if distance > 2.0 * bands.max_contact_mm(scene.table) + 2.0 * noise:
         return inf
     edge = scene.table.die_mm
     shortfall = max(MIN_AWAY_FRACTION * max(distance, edge) - nearer_mm, 0.0) / (GAP_ERRORS * noise)
@@ -95,7 +95,7 @@ def back_price(scene: Scene, path: Path, wall: str, t: float, fastest: float) ->
     spare_ms = 0.5 * (max_delay - min_delay) + bands.CLOCK_MARGIN_MS
     approach = approach_to(scene, path, wall)
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
-    band = bands.contact_most(scene.table)
+    band = bands.max_contact_mm(scene.table)
     shortfall = min(
         max(approach.gaps[k] - band - fastest * max(at - path.times[k], 0.0), 0.0)
         + max(approach.gaps[k + 1] - band - fastest * max(path.times[k + 1] - at, 0.0), 0.0)
@@ -143,7 +143,7 @@ def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: 
     ]
     if turns and 0.0 < fraction < 1.0:
         nearest = min(turns, key=lambda contact: abs(contact.t - t))
-        return Place(nearest.gap_mm + bands.LEAST_EDGES * scene.table.die_mm, along_mm)
+        return Place(nearest.gap_mm + bands.MIN_CONTACT_EDGES * scene.table.die_mm, along_mm)
     straight_mm = before.gap_mm + fraction * (after.gap_mm - before.gap_mm)
     return Place(_gap_at_turn(scene, path, wall, i, t) or straight_mm, along_mm)
 

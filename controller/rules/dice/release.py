@@ -1,4 +1,4 @@
-"""Whether both dice left the hand, and together (C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2)."""
+"""Whether both dice left the hand, and did so together (C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2)."""
 
 from collections.abc import Iterable
 
@@ -47,8 +47,8 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
         )
     elif foreign := _unexplained_impacts(scene, thrown, WALLS[rules.wall]):
         impact = foreign[0]
-        not_made = f"die {3 - missing[0]} did not make an impact on the {impact.wall} wall"
-        seen = f"die {missing[0]} was not seen, but {not_made}"
+        unexplained = f"die {3 - missing[0]} does not account for an impact on the {impact.wall} wall"
+        seen = f"die {missing[0]} was not seen, but {unexplained}"
         found.evidence.append(impact)
         found.add_review("missing_reading", seen, die=missing[0])
     elif _came_from_out_of_sight(thrown[0]):
@@ -124,11 +124,11 @@ def _flew_before(scene: Scene, die: DieSeen) -> str | None:
 
 
 def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
-    """Return why the releases are in doubt if neither die in sight made an impact; else None."""
+    """Return why the releases are in doubt if neither die accounts for one of the impacts; else None."""
     foreign = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not foreign:
         return None
-    return f"neither die, as far as it was seen, made an impact on the {foreign[0].wall} wall"
+    return f"neither die, as far as it was seen, accounts for an impact on the {foreign[0].wall} wall"
 
 
 def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[str]) -> list[WallImpact]:

@@ -79,8 +79,9 @@ def _judge_place(scene: Scene, die: DieSeen, rules: ThrowRules, found: Findings)
     assert rest is not None
     surface, sure = _surface(scene, rest)
     if not sure:
-        edge = f"lies at the edge of the {surface}, but the camera reports that it lies on {rest.on}"
-        nowhere = f"is reported on the {surface}, but the table has none at that place"
+        seen_on = "can't tell what it lies on" if rest.on == "unknown" else f"reports it on the {rest.on}"
+        edge = f"lies at the edge of the {surface}, but the camera {seen_on}"
+        nowhere = f"is reported on the {surface}, but the table has none at that position"
         seen = nowhere if surface == rest.on else edge
         found.add_review("conflict", f"die {die.number} {seen}", die=die.number)
         return
@@ -98,7 +99,7 @@ def _judge_craps_table(scene: Scene, rest: DieRest, surface: str, die: int, foun
         found.no_roll(code, f"die {die} came to rest {where}", die=die)
     elif not _inside(scene, rest):
         found.add_review(
-            "conflict", f"die {die} lies outside the walls, but is reported on {rest.on}", die=die
+            "conflict", f"die {die} lies outside the walls, but is reported on the {rest.on}", die=die
         )
 
 
@@ -115,7 +116,7 @@ def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings
 
 
 LOOSE_CHIPS_RULE = "H-LEGAL-3"
-"""By the letter of the rule, chips are foreign objects; the dealer decides (!H-14)."""
+"""Taken literally, the rule makes chips foreign objects; the dealer decides (!H-14)."""
 
 
 def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -> None:

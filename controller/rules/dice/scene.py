@@ -36,7 +36,7 @@ MAX_TABLE_LENGTHS = 3.0
 HAND_REACH_MM = 1500.0
 """Two dice farther apart than this did not leave the hands of one shooter, who stands in one place."""
 THROWN_MM_PER_S = 1000.0
-"""A die faster than this was thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
+"""A die faster than this was thrown; the stick moves dice more slowly. Most throws are 2 to 6 m/s."""
 FIRST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 NOTHING: Mapping[str, float] = {}
@@ -118,7 +118,7 @@ class Scene:
     last_seen: dict[str, int] = field(default_factory=dict)
     """The time at which each device sent its last reading about dice or walls."""
     frame_ms: float = 0.0
-    """The time between frames as the tracks show it, at most SLOWER times the setting."""
+    """The time between frames as the tracks show it, at most MAX_SLOWER times the setting."""
 
     @property
     def hidden_ms(self) -> float:
@@ -135,7 +135,8 @@ class Scene:
         return frozenset(known | {reading.dev for die in self.dice for reading in sightings(die)})
 
     def is_down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
-        """Return whether a device was down, or with `faults` also faulty, at this time."""
+        """Return whether a device was down (or, with `faults`, faulty) at this time and has sent nothing
+        since."""
         down = False
         since = 0
         for event in self.devices:
@@ -163,7 +164,7 @@ class Scene:
 
 
 def sightings(die: DieSeen) -> Iterator[Reading]:
-    """Yield every reading of a die except the track points after the first."""
+    """Yield a die's releases, rests and other events, and the first point of its track."""
     yield from die.releases
     yield from die.track[:1]
     yield from die.rests

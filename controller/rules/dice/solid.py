@@ -1,8 +1,8 @@
-"""Whether the dice seem to occupy one place.
+"""Whether the dice seem to occupy the same position.
 
-Unless one die is above the other, their centres are at least an edge apart. A camera that takes one die for
-two, or two for one, reports them nearer than that; nothing that it reports of either die is then reliable
-(C34-PT-3).
+Unless one die is above the other, their centres are at least an edge apart. A camera that mistakes one die
+for two, or two for one, reports them nearer than that; nothing that it reports about either die is then
+reliable (C34-PT-3).
 """
 
 from bisect import bisect_left
@@ -27,7 +27,7 @@ some time."""
 
 
 def judge_solid(scene: Scene, found: Findings) -> None:
-    """Ask for a review if both dice were seen in a place that has room for only one."""
+    """Ask for a review if both dice were seen where there is room for only one."""
     one, two = (die.rest for die in scene.dice)
     if any(die.offs for die in scene.dice):
         return
@@ -42,7 +42,7 @@ def judge_solid(scene: Scene, found: Findings) -> None:
         edge = scene.table.die_mm
         found.add_review(
             "conflict",
-            f"the dice's tracks were {mean:.1f} mm apart all along, less than a die's edge of {edge:g} mm",
+            f"the dice's tracks were {mean:.1f} mm apart throughout, less than a die's edge of {edge:g} mm",
         )
 
 

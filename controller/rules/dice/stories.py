@@ -12,14 +12,14 @@ from math import inf
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact, find_contacts
-from controller.rules.dice.impacts import Contacts, End, Story, ThrownBack, find_stories, may_ring
+from controller.rules.dice.impacts import Contacts, Story, ThrownBack, Touched, find_stories, may_ring
 from controller.rules.dice.meetings import Meeting, meetings, swap_names_after
 from controller.rules.dice.paths import Path
 from controller.rules.dice.pushes import Pair, last_seen_before, overlap, push_price
 from controller.rules.dice.scene import Scene
 
 CERTAIN_MARGIN = 2.0 * bands.MARGIN
-"""If a die's hit of an end wall is at least this certain, the die is not checked against the side rails."""
+"""If a die's hit on an end wall is at least this certain, the die is not checked against the side rails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,20 @@ class Account:
     """
 
     contacts: Contacts
-    own_stories: dict[End, Story]
-    stories: dict[End, Story]
-    own_thrown_back: Mapping[End, float] = field(default_factory=dict)
-    thrown_back: Mapping[End, float] = field(default_factory=dict)
+    own_stories: dict[Touched, Story]
+    stories: dict[Touched, Story]
+    own_thrown_back: Mapping[Touched, float] = field(default_factory=dict)
+    thrown_back: Mapping[Touched, float] = field(default_factory=dict)
     """Prices of outcomes in which one die was thrown back into a wall by the other although, in the best
     story, both dice struck it. They are ruled out only by a margin that is larger by `THROWN_BACK_MARGIN`."""
 
     @property
-    def ends(self) -> frozenset[End]:
+    def possible(self) -> frozenset[Touched]:
         """Return the outcomes that are not ruled out."""
         return self._not_ruled_out(self.stories, self.thrown_back)
 
     @property
-    def own_name_ends(self) -> frozenset[End]:
+    def possible_unswapped(self) -> frozenset[Touched]:
         """Return the outcomes that are not ruled out if the camera never swapped the names."""
         return self._not_ruled_out(self.own_stories, self.own_thrown_back)
 
@@ -53,19 +53,21 @@ class Account:
         """Return whether a die's miss is ruled out by a much larger margin (`CERTAIN_MARGIN`) than
         required."""
         prices = [
-            (end, story.price)
+            (touched, story.price)
             for stories in (self.own_stories, self.stories)
-            for end, story in stories.items()
+            for touched, story in stories.items()
         ]
-        missed = min(price for end, price in prices if not end[label])
+        missed = min(price for touched, price in prices if not touched[label])
         return missed - min(price for _, price in prices) > CERTAIN_MARGIN
 
-    def _not_ruled_out(self, stories: dict[End, Story], thrown_back: Mapping[End, float]) -> frozenset[End]:
+    def _not_ruled_out(
+        self, stories: dict[Touched, Story], thrown_back: Mapping[Touched, float]
+    ) -> frozenset[Touched]:
         limit = min(story.price for story in stories.values()) + bands.MARGIN
         return frozenset(
-            end
-            for end, story in stories.items()
-            if story.price <= limit or thrown_back.get(end, inf) <= limit + bands.THROWN_BACK_MARGIN
+            touched
+            for touched, story in stories.items()
+            if story.price <= limit or thrown_back.get(touched, inf) <= limit + bands.THROWN_BACK_MARGIN
         )
 
 
@@ -84,14 +86,14 @@ def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) 
         thrown_back += [
             story_back._replace(price=story_back.price + price) for story_back in other_thrown_back
         ]
-        for end, story in other_stories.items():
+        for touched, story in other_stories.items():
             dearer = story._replace(price=story.price + price, swaps=times)
-            if times and dearer.price >= best_stories[end].price:
+            if times and dearer.price >= best_stories[touched].price:
                 continue
-            best_stories[end] = dearer
-    for end, story in _struck_twice(scene, own_stories, found):
-        if story.price < best_stories[end].price:
-            best_stories[end] = story
+            best_stories[touched] = dearer
+    for touched, story in _struck_twice(scene, own_stories, found):
+        if story.price < best_stories[touched].price:
+            best_stories[touched] = story
     best = min(best_stories.items(), key=lambda item: item[1].price)
     return Account(
         contacts,
@@ -103,14 +105,14 @@ def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) 
 
 
 def _price_thrown_back(
-    scene: Scene, thrown_back: Sequence[ThrownBack], end: End, best: Story
-) -> dict[End, float]:
+    scene: Scene, thrown_back: Sequence[ThrownBack], touched: Touched, best: Story
+) -> dict[Touched, float]:
     """Return the prices of outcomes in which a die was thrown back although, in the best story, both
     struck."""
-    if end != (True, True):
+    if touched != (True, True):
         return {}
     struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
-    prices: dict[End, float] = {}
+    prices: dict[Touched, float] = {}
     for other, price, pair in thrown_back:
         first, last = (scene.impacts[i].t / 1000.0 for i in pair)
         first_allowed, last_allowed = last - bands.SHOVE_MS, first + bands.SHOVE_MS
@@ -130,7 +132,7 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
     for label, contacts in enumerate(found):
         pair = (paths[label], contacts), (paths[1 - label], found[1 - label])
         for contact in contacts:
-            if contact.hard and not contact.hidden:
+            if contact.cause_certainty and not contact.hidden:
                 _weigh_causes(scene, pair, contact)
     return found
 
@@ -141,20 +143,20 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
     if contact.misfit > bands.MARGIN or overlap(scene, pair, contact.wall, contact.t):
         earlier = last_seen_before(pair[0][0], contact.t)
         push = min(push, push_price(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
-    reduction = contact.hard * max(bands.CAUSELESS - push, 0.0)
+    reduction = contact.cause_certainty * max(bands.CAUSELESS - push, 0.0)
     contact.miss, contact.landed = contact.miss - reduction, contact.landed - reduction
     contact.cause -= reduction
-    if reduction or (contact.hard < 1.0 and not contact.heard):
+    if reduction or (contact.cause_certainty < 1.0 and not contact.heard):
         # Chips need not be considered where the felt alone may have caused a silent turn.
         return
-    max_gap_mm = bands.contact_most(scene.table) - bands.LEAST_EDGES * scene.table.die_mm
+    max_gap_mm = bands.max_contact_mm(scene.table) - bands.MIN_CONTACT_EDGES * scene.table.die_mm
     chips_price = bands.LONE_DIE
     if contact.min_change > bands.MAX_LANDING_M_PER_S:
         max_gap_mm += bands.LONE_DIE_ERRORS * contact.sd
         chips_price = bands.LONE_DIE_HARD
     if contact.gap_mm <= max_gap_mm:
-        contact.miss += contact.hard * chips_price
-        if contact.hard == 1.0:
+        contact.miss += contact.cause_certainty * chips_price
+        if contact.cause_certainty == 1.0:
             contact.proof = min(contact.miss, contact.landed + bands.LONE_DIE + contact.reach)
 
 
@@ -163,12 +165,12 @@ def _is_certain(contact: Contact) -> bool:
 
 
 def _struck_twice(
-    scene: Scene, own_stories: Mapping[End, Story], found: Sequence[Meeting]
-) -> Iterator[tuple[End, Story]]:
+    scene: Scene, own_stories: Mapping[Touched, Story], found: Sequence[Meeting]
+) -> Iterator[tuple[Touched, Story]]:
     """Yield the stories in which one die made both dice's impacts, because the names were swapped in between.
 
-    The die came back from the wall, met the other die and was knocked into the wall again. Dice of one mass
-    then take each other's speed, so the tracks show two dice that passed through each other, and each touch
+    The die came back from the wall, met the other die and was knocked into the wall again. Dice of equal mass
+    then exchange their speeds, so the tracks show two dice that passed through each other, and each touch
     fits as well as with the camera's own names; only the meeting tells the stories apart.
     """
     own = own_stories[True, True]
@@ -178,7 +180,7 @@ def _struck_twice(
             if not struck[first] or not struck[last]:
                 continue
             between = max(struck[first]) < meeting.t < min(struck[last])
-            # What happens sooner is `_add_shoved_matches`' to weigh: no die gets away from the wall and back.
+            # Shorter times are left to `_add_shoved_matches`: in these, no die leaves the wall and returns.
             if between and min(struck[last]) - max(struck[first]) > bands.SHOVE_MS:
                 price = own.price + max(meeting.swapped - meeting.kept, 0.0)
                 both, none = frozenset(own.made[0] | own.made[1]), frozenset[int]()

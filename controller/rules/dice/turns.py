@@ -36,7 +36,7 @@ def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Tu
 
 def out_of_band(approach: Approach, turn: Turn) -> float:
     """Return how far a turn is outside the range of a die that touches the wall, in squared errors."""
-    out = max(turn.place - bands.contact_most(approach.scene.table), 0.0) / turn.sd
+    out = max(turn.place - bands.max_contact_mm(approach.scene.table), 0.0) / turn.sd
     return out * out
 
 

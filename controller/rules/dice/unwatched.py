@@ -1,8 +1,8 @@
 """Whether each die was watched from release until it came to rest (C34-INV-1a, !V1-25, H-LEGAL-2).
 
-A die that was out of sight for longer than a moment may have left the table and come back, or been turned.
-This is independent of the walls: a wall hit that was not seen may be forgiven (CV1-SHOOT-4), but a die that
-was not watched never is.
+A die that was out of sight for more than a moment may have left the table and come back, or been turned. This
+is independent of the walls: a wall hit that was not seen may be forgiven (CV1-SHOOT-4), but a die that was
+not watched never is.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided
                 found.note("unwatched", f"{seen}, and has not moved", die=die.number, rule=rule)
                 continue
             if gap.after is None:
-                seen = f"die {die.number} was still out of sight, after {away_s:.1f} s, when the throw ended"
+                seen = f"die {die.number} had been out of sight for {away_s:.1f} s when the throw ended"
             else:
                 seen += f" before it was seen {'at rest' if isinstance(gap.after, DieRest) else 'again'}"
             found.add_review("missing_reading", seen, die=die.number, rule=rule)

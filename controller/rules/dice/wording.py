@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Reason
-from controller.rules.dice.impacts import End, Story, may_be_ringing
+from controller.rules.dice.impacts import Story, Touched, may_be_ringing
 from controller.rules.dice.scene import Scene
 from controller.rules.dice.stories import Account
 
@@ -21,12 +21,12 @@ def wall_words(rules: ThrowRules) -> str:
 
 
 def no_roll_line(reasons: Sequence[Reason]) -> str:
-    """Return the line that says why there is no roll."""
+    """Return the line that states why the throw is a No Roll."""
     return f"No Roll: {_causes(reasons)}"
 
 
 def review_line(reasons: Sequence[Reason]) -> str:
-    """Return the line that says what a person must decide."""
+    """Return the line that states what a person must decide."""
     return f"Review: {_causes(reasons)}"
 
 
@@ -48,11 +48,11 @@ def _walls(walls: Sequence[str]) -> str:
 
 
 class RankedStory(NamedTuple):
-    """A story in words, and by how much its price exceeds the best one's, in squared standard deviations."""
+    """A story in words, and how far its price exceeds the best story's, in squared standard deviations."""
 
     words: str
     worse: float
-    stands: bool
+    possible: bool
     """Whether the story is not ruled out."""
 
 
@@ -61,16 +61,16 @@ def rank_stories(scene: Scene, account: Account) -> tuple[RankedStory, ...]:
     ranked = sorted(account.stories.items(), key=lambda item: item[1])
     least = ranked[0][1].price
     priced = [
-        RankedStory(_in_words(scene, end, story), story.price - least, end in account.ends)
-        for end, story in ranked
+        RankedStory(_in_words(scene, touched, story), story.price - least, touched in account.possible)
+        for touched, story in ranked
         if story.price < float("inf")
     ]
-    last = max(i for i, story in enumerate(priced) if story.stands)
+    last = max(i for i, story in enumerate(priced) if story.possible)
     return tuple(priced[: last + 2])
 
 
-def _in_words(scene: Scene, end: End, story: Story) -> str:
-    parts = [_die_in_words(scene, label, story, touched=end[label]) for label in (0, 1)]
+def _in_words(scene: Scene, touched: Touched, story: Story) -> str:
+    parts = [_die_in_words(scene, label, story, touched=touched[label]) for label in (0, 1)]
     if story.swaps:
         when = ", ".join(f"{t / 1000.0:.3f} s" for t in story.swaps)
         parts.append(f"the camera swapped their names at {when}")

@@ -1,4 +1,5 @@
-"""Whose turn it is to roll, and who has won: the elimination throw, the roll-off and its ties."""
+"""Whose turn it is to roll, who has won (the elimination throw, the roll-off and its ties), and how money is
+split."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,8 +21,8 @@ class Split(NamedTuple):
 def split(
     gross: int, bonus_take: int, *, rake_percent: int, rake_above_bonus_cents: int | None = None
 ) -> Split:
-    """Split a game's money (H-MONEY-1): first the rake, then the Bonus Pot's share of at most the remainder
-    (!H-7)."""
+    """Split a game's money (H-MONEY-1): first the rake, then the Bonus Pot's share, at most the remainder
+    (!H-7) and, with `rake_above_bonus_cents`, at most that much less than the rake (!H-6)."""
     rake = gross * rake_percent // 100
     bonus = min(bonus_take, gross - rake)
     if rake_above_bonus_cents is not None:
@@ -62,7 +63,8 @@ CARDS_PER_DECK = 11 * CARDS_PER_RANK
 
 
 def rank_of(text: str) -> int | None:
-    """Return the total that a card matches: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for another card."""
+    """Return the total that a card matches: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for any other
+    card."""
     return _RANKS.get(text)
 
 

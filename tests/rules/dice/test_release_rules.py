@@ -185,7 +185,7 @@ def blind_to_die_2(throw: Throw, *, until_ms: float = 1e9) -> Throw:
 def test_CV1_INV_2_two_impacts_and_one_die_in_sight_are_a_missing_reading_and_not_one_die_thrown() -> None:
     verdict = judged(blind_to_die_2(thrown(dice())), CV1)
     assert ruled(verdict) == (Ruling.REVIEW, [("missing_reading", 2)])
-    assert "die 1 did not make an impact on the right wall" in verdict.reasons[0].seen
+    assert "die 1 does not account for an impact on the right wall" in verdict.reasons[0].seen
 
 
 @given(st.integers(0, 200))

@@ -113,13 +113,16 @@ def test_C34_INV_2iii_two_causes_at_once_are_both_listed() -> None:
     [
         (
             {"x": 1800.0, "y": 901.0, "on": "felt"},
-            "die 2 lies at the edge of the bank, but the camera reports that it lies on felt",
+            "die 2 lies at the edge of the bank, but the camera reports it on the felt",
         ),
         (
             {"x": 600.0, "y": 500.0, "on": "bank"},
-            "die 2 is reported on the bank, but the table has none at that place",
+            "die 2 is reported on the bank, but the table has none at that position",
         ),
-        ({"x": 3000.0, "y": 1130.0, "on": "felt"}, "die 2 lies outside the walls, but is reported on felt"),
+        (
+            {"x": 3000.0, "y": 1130.0, "on": "felt"},
+            "die 2 lies outside the walls, but is reported on the felt",
+        ),
     ],
 )
 def test_a_place_on_which_camera_and_table_disagree_is_a_conflict(rest: dict[str, object], seen: str) -> None:

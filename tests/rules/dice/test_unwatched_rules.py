@@ -154,7 +154,7 @@ def test_a_die_lost_at_rest_and_not_seen_again_before_the_other_came_to_rest(
     rest = of(throw, 2)
     one_rolls_on = lost(later(throw, 3 * SECOND_US, lambda r: r is of(throw, 1)), rest.t + SECOND_US)
     assert missing(judged(one_rolls_on, rules), rule) == [
-        "die 2 was still out of sight, after 2.0 s, when the throw ended"
+        "die 2 had been out of sight for 2.0 s when the throw ended"
     ]
 
 
