@@ -18,7 +18,7 @@ from controller.rules.wheel.chain import (
 from controller.rules.wheel.story import SENSES, Pass, Sense, Story
 
 DROPPED_STORY, STORIES, NEWEST = 6.0, 10, 4
-CALM, CALM_CLEAR = 3, 2.0
+PLAIN_PULSES, SOLE_MARGIN = 3, 2.0
 FASTEST, SPEED_UP, SLOW_DOWN, MAX_LOSS = 4.5, 1.08, 0.80, 0.5
 JITTER_S, MAX_SLACK, STEP_VARIATION = 0.004, 0.15, 0.08
 PLAIN, MIN_PULSES, FEW, DEAF_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
@@ -66,8 +66,8 @@ class ExhaustiveChain(Chain):
             children += [Story(sense, Pass(None, t, beam), least, run) for sense in SENSES]
         kept = _select_options(children) if len(children) > 1 else children
         best = kept[0]
-        self._calm = self._calm + 1 if plain and best.last.t == t else 0
-        if self._calm >= CALM and len(kept) > 1 and kept[1].cost - best.cost >= CALM_CLEAR:
+        self._plain_in_row = self._plain_in_row + 1 if plain and best.last.t == t else 0
+        if self._plain_in_row >= PLAIN_PULSES and len(kept) > 1 and kept[1].cost - best.cost >= SOLE_MARGIN:
             kept = [best]
         self._stories = kept
 

@@ -48,25 +48,27 @@ def test_R_SPIN_4_the_pocket_is_found_whatever_the_wheel_and_its_sensors_angles(
 
 
 def test_R_SPIN_4_two_reads_are_not_yet_a_number() -> None:
-    calm = spin(Scene(bounces=0))
-    third = calm.of(PocketBall)[2]
-    verdict = judged(calm, until_us=third.t - 1)
+    plain_spin = spin(Scene(bounces=0))
+    third = plain_spin.of(PocketBall)[2]
+    verdict = judged(plain_spin, until_us=third.t - 1)
     assert (verdict.ruling, codes(verdict), verdict.number) == (Ruling.REVIEW, ["missing_reading"], None)
     assert verdict.reasons[0].seen == "only 2 of 3 pocket readings were received"
 
 
 def test_R_SPIN_4_the_third_read_waits_for_the_index_pass_after_it() -> None:
-    calm = spin(Scene(bounces=0))
-    third = calm.of(PocketBall)[2]
-    after = next(mark for mark in calm.of(RotorIndex) if mark.t > third.t)
-    assert judged(calm, until_us=after.t - 1).number is None
-    assert judged(calm, until_us=after.t).number == calm.number
+    plain_spin = spin(Scene(bounces=0))
+    third = plain_spin.of(PocketBall)[2]
+    after = next(mark for mark in plain_spin.of(RotorIndex) if mark.t > third.t)
+    assert judged(plain_spin, until_us=after.t - 1).number is None
+    assert judged(plain_spin, until_us=after.t).number == plain_spin.number
 
 
 def test_R_SPIN_4_three_reads_within_one_turn_are_one() -> None:
-    calm = spin(Scene(bounces=0, turns_read=1))
-    read = calm.of(PocketBall)[0]
-    verdict = judged(calm, calm.and_also(pocket_read(read.t + 2_000), pocket_read(read.t + 4_000)))
+    plain_spin = spin(Scene(bounces=0, turns_read=1))
+    read = plain_spin.of(PocketBall)[0]
+    verdict = judged(
+        plain_spin, plain_spin.and_also(pocket_read(read.t + 2_000), pocket_read(read.t + 4_000))
+    )
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
 
 
@@ -78,12 +80,16 @@ def test_R_SPIN_4_a_ball_that_hops_is_read_in_its_final_pocket() -> None:
 
 
 def test_R_SPIN_4_a_differing_fourth_read_before_the_holds_end_is_a_conflict() -> None:
-    calm = spin(Scene(bounces=0))
-    third = calm.of(PocketBall)[2]
-    after = next(mark for mark in calm.of(RotorIndex) if mark.t > third.t)
+    plain_spin = spin(Scene(bounces=0))
+    third = plain_spin.of(PocketBall)[2]
+    after = next(mark for mark in plain_spin.of(RotorIndex) if mark.t > third.t)
     differs = pocket_read(after.t + 100_000)
-    verdict = judged(calm, calm.and_also(differs), until_us=differs.t)
-    assert (verdict.ruling, codes(verdict), verdict.number) == (Ruling.REVIEW, ["conflict"], calm.number)
+    verdict = judged(plain_spin, plain_spin.and_also(differs), until_us=differs.t)
+    assert (verdict.ruling, codes(verdict), verdict.number) == (
+        Ruling.REVIEW,
+        ["conflict"],
+        plain_spin.number,
+    )
 
 
 def test_R_SPIN_4_reads_at_the_border_of_two_pockets_agree_on_none() -> None:
