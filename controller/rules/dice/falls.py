@@ -10,9 +10,9 @@ from math import hypot, log, sqrt
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
-from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to
+from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to, spans_near
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.turns import heard_place_price
+from controller.rules.dice.turns import heard_place_price, turn_after
 
 FALL_MS = 620.0
 """How long a die must fall for its landing to be as loud as a hit that changes a die's speed by 1 m/s. Felt
@@ -41,8 +41,29 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_p
             return True
         near = _gap_mm(scene, path, impact, t) <= LANDING_HEARD_MM
         heard_near = near and heard_place_price(scene, path, impact, t) is not None
-        if heard_near and _can_have_fallen(scene, path, other, t, FALL_MS * hit_m_per_s):
+        if not heard_near:
+            continue
+        if _turned_in_corner(scene, path, impact, t):
             return True
+        if _can_have_fallen(scene, path, other, t, FALL_MS * hit_m_per_s):
+            return True
+    return False
+
+
+def _turned_in_corner(scene: Scene, path: Path, impact: int, t: float) -> bool:
+    """Return whether a wall beside an impact's wall turned the die at this time.
+
+    The rubber of that wall also drives a die against the felt, however briefly it had fallen.
+    """
+    beside = ("front", "back") if scene.impacts[impact].wall in {"left", "right"} else ("left", "right")
+    at = bisect_right(path.times, t) - 1
+    for wall in beside:
+        approach = approach_to(scene, path, wall)
+        for span in spans_near(approach):
+            for k in range(max(at - 1, span.first), min(at + 2, span.last)):
+                turn = turn_after(approach, k, path.times[k], path.times[k + 1])
+                if turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd):
+                    return True
     return False
 
 
