@@ -1,8 +1,8 @@
 """Throws of rigid bodies that are hard to judge, each sensed many times.
 
 `once_wrong.zlib` holds them in the format of the bank. In each a die came near the wall and turned short of
-it: pushed by the other, which was knocked back into the wall; by its own landing, which was detected; or the
-dice met right before one of them struck.
+it: pushed by the other, which was knocked back into the wall; by its own landing, which was detected, once
+driven against the felt by a side wall; or the dice met right before one of them struck.
 """
 
 from collections import Counter
