@@ -22,7 +22,7 @@ from controller.settlement_service.work import Cause, Work, encode
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The sender of a request: the name and role of a token, and the account that a player's token is for."""
+    """The sender of a request: its token's name and role, and the account that a player's token is for."""
 
     name: str
     role: Role
@@ -34,7 +34,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a request: the player's balance after it in cents, and the game's lines."""
+    """The result of a request: the player's balance in cents afterwards, and the game's lines."""
 
     player: str
     balance: int
@@ -96,7 +96,7 @@ class AccountRequests:
         return self._once(identity, {"do": "open", "player": player}, do)
 
     def pay(self, identity: RequestIdentity, player: str, cents: int) -> Done:
-        """Book chips in (cents above 0) or out (below 0).
+        """Book chips bought (`cents` above 0) or cashed out (below 0).
 
         Raises RequestRefused if there is no such account, or if its balance is less than the amount paid out.
         """
@@ -116,7 +116,7 @@ class AccountRequests:
         return self._once(identity, {"do": "pay", "player": player, "cents": cents}, do)
 
     def seat(self, identity: RequestIdentity, table: str, seat: str, player: str) -> Done:
-        """Seat a player, so that the table's shooters and positions belong to this account."""
+        """Seat a player, so that what the table reports of this seat concerns the player's account."""
 
         def do(work: Work) -> Done:
             need_account(work, player)
@@ -125,7 +125,9 @@ class AccountRequests:
             this_seat = (seats.c.table_name == table) & (seats.c.seat == seat)
             previous = work.connection.execute(select(seats.c.player).where(this_seat)).scalar_one_or_none()
             if previous is not None and enrolled.book.stakes_of(previous):
-                raise RequestRefused("SEATED", f"player {previous} has bets up at seat {seat}")
+                raise RequestRefused(
+                    "SEATED", f"player {previous} of seat {seat} has bets up; wait until they are decided"
+                )
             check_taking_seat(enrolled, seat, player)
             work.connection.execute(seats.delete().where(this_seat))
             work.connection.execute(insert(seats).values(table_name=table, seat=seat, player=player))
@@ -222,7 +224,7 @@ class AccountRequests:
         self, work: Work, table: EnrolledTable, player: str, raw: RawRequest, answer: Admitted | NoStatement
     ) -> Done:
         if table.halted:
-            raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
+            raise RequestRefused("HALTED", f"table {table.name} is halted: {table.halted}")
         account = player_account(player)
         if answer is _TRIAL:
             must_be_open(table, raw)
@@ -350,8 +352,8 @@ def _answer(
 def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | NoStatement) -> Admitted:
     """Return the statement that admits a request. Raises RequestRefused if it does not admit it.
 
-    The statement must include the last outcome that opened or closed bets here, and none that is not settled
-    here, so that the request is booked between the same outcomes as at the table.
+    The statement must include the last outcome that opened or closed bets here, and no outcome that is not
+    settled here, so that the request is booked between the same outcomes as at the table.
     """
     must_be_open(table, raw)
     closed, late = table.betting == "closed", bool(raw.get("late"))
@@ -360,19 +362,24 @@ def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | NoStatement)
     statement = answer.statement
     if statement.sequence < table.betting_seq or (table.round is not None and statement.round != table.round):
         raise RequestRefused(
-            "TABLE-WORD", "bets have been closed or opened since; the bet was not accepted, try again"
+            "TABLE-WORD",
+            "bets have been closed or opened since the table's statement; nothing was accepted, try again",
         )
     if statement.sequence >= table.next_seq:
-        raise RequestRefused("TABLE-WORD", "outcomes of the table are not settled yet; nothing was accepted")
+        raise RequestRefused(
+            "TABLE-WORD", "outcomes from the table are not settled yet; nothing was accepted, try again"
+        )
     if statement.takes != ("late" if late else "play" if closed else "wagers"):
-        raise RequestRefused("TABLE-WORD", "the table does not accept this now; nothing was accepted")
+        raise RequestRefused(
+            "TABLE-WORD", "the table does not accept such requests now; nothing was accepted"
+        )
     if statement.takes == "play" and str(raw.get("seat")) in statement.folded:
         raise RequestRefused("T-DEAL-4", f"position {raw['seat']} has folded")
     return answer
 
 
 def must_be_open(table: EnrolledTable, raw: RawRequest) -> None:
-    """Raise RequestRefused if the table, as far as it is settled, can't admit this."""
+    """Raise RequestRefused if the table can't admit a request, as far as its outcomes are settled."""
     late = bool(raw.get("late"))
     if late and (refusal := table.book.late_refusal):
         raise RequestRefused(refusal.rule, refusal.reason)
@@ -383,7 +390,7 @@ def must_be_open(table: EnrolledTable, raw: RawRequest) -> None:
 
 
 def _may_open(table: EnrolledTable, raw: RawRequest) -> bool:
-    """Return whether the table, as far as it is settled, could admit this."""
+    """Return whether the table could admit a request, as far as its outcomes are settled."""
     if raw.get("late"):
         return table.dice_out and table.book.late_refusal is None
     if table.betting == "open":
@@ -396,8 +403,8 @@ _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 
 def _late_wager(round_: int, raw: RawRequest) -> LateWager:
-    """Return a late wager as its table receives it: with a digest of the whole request, and a sentence for
-    people.
+    """Return a late wager as its table receives it: with a digest of the whole request, and a description for
+    the table's staff.
     """
     digest = sha256(msgspec.json.encode(raw, order="sorted")).hexdigest()
     detail = next((f" {raw[name]}" for name in ("number", "base", "dice") if raw.get(name)), "")
@@ -409,7 +416,7 @@ _NOT_REQUESTED = NoStatement("TABLE-WORD", "no statement was requested from the 
 
 
 _TRIAL = NoStatement("TABLE-WORD", "this was only a trial")
-"""Replaces the table's statement in a trial: a request refused for this reason would otherwise be granted."""
+"""Replaces the table's statement in a trial: a request refused only for this reason would be granted."""
 
 
 def _requested_play(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
@@ -446,8 +453,9 @@ def was_refused(answer: str) -> bool:
 
 
 def _build_refusal(line: AnswerLine) -> RequestRefused:
-    """Return a game's refusal: in a refused line the rule is separate, in a rejected one it is in the
-    reason."""
+    """Return a game's refusal. In a refused line the rule is a separate field; in a rejected one the reason
+    begins with it.
+    """
     rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
     if rule is None:
         rule, _, reason = reason.partition(": ")
@@ -461,7 +469,7 @@ DEALER = "dealer"
 def check_bet_seat(work: Work, enrolled: EnrolledTable, bet: RawRequest, *, own: bool) -> None:
     """Raise RequestRefused if a bet is on a position that is not its player's.
 
-    `own` means that the player makes the request. Players may bet only at the seat where staff has seated
+    `own` means that the player makes the request. Players may bet only at the seat where staff have seated
     them.
     """
     if bet.get("seat") is None:
@@ -478,7 +486,7 @@ def check_bet_seat(work: Work, enrolled: EnrolledTable, bet: RawRequest, *, own:
 
 
 def check_taking_seat(enrolled: EnrolledTable, seat: str, player: str) -> None:
-    """Raise RequestRefused if it is the dealer's position, or if another player has wagers there."""
+    """Raise RequestRefused if a seat is the dealer's position, or if another player has wagers there."""
     _check_no_dealer(seat)
     _check_owner(seat, player, enrolled.book.player_at(seat))
 
@@ -490,7 +498,7 @@ def _check_no_dealer(seat: str) -> None:
 
 def _check_owner(seat: str, player: str, owner: str | None) -> None:
     if owner is not None and owner != player:
-        raise RequestRefused("SEATED", f"seat {seat} is another player's, not {player}'s")
+        raise RequestRefused("SEATED", f"seat {seat} belongs to another player, not to {player}")
 
 
 def _owner(work: Work, table: str, seat: str) -> str | None:

@@ -1,9 +1,9 @@
-"""One table's wager book over time: steps in, lines and money out; corrections replay the steps. No I/O.
+"""One table's wager book over time. It applies steps and returns lines and movements of money. No I/O.
 
 A step is one indivisible change, as stored in the database. An outcome's requests take effect immediately; a
-correction's requests replace those of the outcome that it corrects. Outcomes that decide nothing (a review, a
-device's health) have none. The steps since the last settled state (the anchor) are kept, so that a correction
-can be computed from there and a restart has little to replay.
+correction's requests replace those of the outcome that it corrects, and the steps are replayed. Outcomes that
+decide nothing (a review, a device's health) have no step. The steps since the last settled state (the anchor)
+are kept, so that a correction can be computed from there and a restart has little to replay.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,13 @@ from controller.settlement.wagers import Ended, Wagers
 from controller.settlement_service.ledger import Movement, Tally, Wager
 
 Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
-"""A player's granted request, an outcome, an outcome that replaces another, the table opening again, or
-requests that are withdrawn because bets had closed before the table received them."""
+"""A player's granted request, an outcome, an outcome that replaces another, a fresh start (the table opens or
+closes, or a person resolved a contradiction), or requests that are withdrawn because bets had closed before
+the table received them."""
 
 
 class ReceivedAt(NamedTuple):
-    """When a table received a request: its session, the round of bets, and the time by its clock (us)."""
+    """When a table received a request: the table's session, the round of bets, and the table's time (us)."""
 
     session: str
     round: int
@@ -36,7 +37,7 @@ class ReceivedAt(NamedTuple):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One step of a table's history. `n` counts a table's steps from 1 without a gap.
+    """One step of a table's history. `n` counts the table's steps from 1 without a gap.
 
     `requests` are those of the settle contract, with players' names instead of seats. `seq` is the outcome's
     number, `corrects` that of the outcome that a correction replaces. `result` marks the end of an attempt,
@@ -59,8 +60,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A settled state: the book was empty after step `n`, and these requests bring a fresh game to that
-    state.
+    """A settled state: the book was empty after step `n`, and the requests `prelude` bring a fresh game to
+    that state.
 
     `carry` is the fraction of a cent of breakage not booked yet, in lowest terms.
     """
@@ -102,7 +103,7 @@ class UnknownRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """The result of a step. `supersedes_from`: the results of this and later steps are no longer valid."""
+    """The result of a step. The earlier results of step `supersedes_from` and of later ones are invalid."""
 
     lines: tuple[StepAnswer, ...]
     movement: Movement
@@ -160,9 +161,8 @@ class _State:
             moved.add(applied.movement)
             if applied.refused:
                 if step.kind != "asked":
-                    raise Contradiction(
-                        str(msgspec.to_builtins(applied.lines[0])), "a request that is granted"
-                    )
+                    reason = getattr(applied.lines[0], "reason", "")
+                    raise Contradiction(f"a refused `{raw['do']}` ({reason})", "one that the game accepts")
                 return lines, moved, True
             self.play_state.follow(request)
         self._check_point(step)
@@ -179,7 +179,8 @@ class _State:
             return
         expected = None if step.point_after == "off" else step.point_after
         if self.play_state.point != expected:
-            raise Contradiction(f"point {expected} at the table", f"point {self.play_state.point}")
+            found, own = (_describe_point(point) for point in (expected, self.play_state.point))
+            raise Contradiction(f"{found} at the table", own)
 
     def settled(self, step: Step, lines: Sequence[StepAnswer]) -> Sequence[RawRequest] | None:
         """Return the prelude of an anchor after this step; None if the state is not settled."""
@@ -204,7 +205,8 @@ class RuleSetGame:
         try:
             request = self._request_of(raw, str_keys=True)
         except msgspec.ValidationError as error:
-            raise UnknownRequest(f"found {str(raw.get('do'))!r} of {self.name}: {error}") from error
+            expected = f"a request of {self.name}"
+            raise UnknownRequest(f"found {str(raw.get('do'))!r}, expected {expected} ({error})") from error
         assert isinstance(request, Request)
         return request
 
@@ -230,13 +232,15 @@ class TableBook:
 
     @property
     def line_bet(self) -> tuple[str, bool] | None:
-        """The shooter of a craps table, and whether the line bet is there; None if there is no shooter."""
+        """The shooter of a craps table, and False if a required line bet is missing; None if there is no
+        shooter.
+        """
         shooter = self._state.play_state.shooter
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game accepts no bet with the dice out, even if it is confirmed; None if it does."""
+        """Why this game accepts no bet with the dice out, even a confirmed one; None if it accepts them."""
         return self._state.tally.late_refusal
 
     @property
@@ -255,7 +259,7 @@ class TableBook:
         return not self._state.tally.up
 
     def wager(self, id_: str) -> Wager | None:
-        """Return a wager that was accepted since the anchor."""
+        """Return the wager with this id; None if none was accepted since the anchor."""
         return self._state.tally.wagers.get(id_)
 
     def player_at(self, seat: str) -> str | None:
@@ -335,52 +339,50 @@ class TableBook:
     # --- corrections and withdrawals ---
 
     def received_after(self, closed: ReceivedAt) -> tuple[int, ...]:
-        """Return the steps with requests of that round that the table received after this time."""
+        """Return the steps with requests of the closed round that the table received after the close."""
         heard = ((kept.step.n, kept.step.heard) for kept in self._history)
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 
     def last_received(self, of: ReceivedAt) -> int | None:
-        """Return when the table received the last request of that round that is still valid; None if
-        there is none.
-        """
+        """Return when the table received the last valid request of this round; None if there is none."""
         heard = (kept.step.heard for kept in self._history)
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
 
     def _strike(self, step: Step) -> Booked:
         """Void granted requests by replaying the book without them."""
         struck = set(step.strikes)
-        place = next((i for i, kept in enumerate(self._history) if kept.step.n in struck), None)
-        if place is None:
+        first = next((i for i, kept in enumerate(self._history) if kept.step.n in struck), None)
+        if first is None:
             raise Contradiction(f"steps {sorted(struck)} to withdraw", "steps since the last settled state")
 
         def play_again() -> list[StepAnswer]:
-            return self._replay(place, lambda kept: None if kept.step.n in struck else kept)
+            return self._replay(first, lambda kept: None if kept.step.n in struck else kept)
 
-        return self._book_difference(place, play_again)
+        return self._book_difference(first, play_again)
 
     def _correct(self, step: Step) -> Booked:
-        place = next((i for i, kept in enumerate(self._history) if step.corrects in kept.seqs), None)
-        if place is None:
+        first = next((i for i, kept in enumerate(self._history) if step.corrects in kept.seqs), None)
+        if first is None:
             raise Contradiction(
-                f"a correction of outcome {step.corrects}", "the last attempt, which is not settled"
+                f"a correction of outcome {step.corrects}", "one of the last attempt, before it is settled"
             )
-        corrected = self._history[place]
+        corrected = self._history[first]
 
         def play_again() -> list[StepAnswer]:
             seqs = corrected.seqs if step.seq is None else corrected.seqs | {step.seq}
             corrected_step = _RecordedStep(_corrected(corrected.step, step), corrected.movement, seqs)
             return self._replay(
-                place, lambda kept: corrected_step if kept is corrected else kept, shooters_after=False
+                first, lambda kept: corrected_step if kept is corrected else kept, shooters_after=False
             )
 
-        return self._book_difference(place, play_again)
+        return self._book_difference(first, play_again)
 
-    def _book_difference(self, place: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
-        """Book the difference that replaying the steps makes; return the lines from this place on again."""
+    def _book_difference(self, first: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
+        """Book the difference that replaying the steps makes; the step at index `first` has changed."""
         before = Movement()
         for kept in self._history:
             before.add(kept.movement)
-        from_n = self._history[place].step.n
+        from_n = self._history[first].step.n
         accepted = dict(self._state.tally.wagers)
         lines = play_again()
         removed = [wager for id_, wager in accepted.items() if self.wager(id_) is None]
@@ -393,15 +395,16 @@ class TableBook:
 
     def _replay(
         self,
-        place: int,
+        first: int,
         current_step: Callable[[_RecordedStep], _RecordedStep | None],
         *,
         shooters_after: bool = True,
     ) -> list[StepAnswer]:
-        """Replay all steps as they are now (None: withdrawn); bets that can no longer be granted are void.
+        """Replay all steps; bets that can no longer be granted are void. Return the lines from `first` on.
 
-        No anchor is set before the next result, since another correction may need these steps. After a
-        correction the table states again who gets the dice, so that is skipped here (`shooters_after` False).
+        `current_step` returns a step as it is now, or None if it is withdrawn. No anchor is set before the
+        next result, since another correction may need these steps. After a correction the table reports again
+        who gets the dice, so steps after `first` do not name the shooter (`shooters_after` False).
         """
         history, self._history = self._history, []
         self._candidate = None
@@ -412,14 +415,18 @@ class TableBook:
             if kept is None:
                 lines += [StepAnswer(before.step.n, _voided(raw, _TOO_LATE)) for raw in _bets(before.step)]
                 continue
-            answers, moved, refused = self._state.run(kept.step, shooters=shooters_after or i <= place)
+            answers, moved, refused = self._state.run(kept.step, shooters=shooters_after or i <= first)
             if refused:
                 lines += [StepAnswer(kept.step.n, _voided(raw, _NOT_POSSIBLE)) for raw in _bets(kept.step)]
                 continue
             self._history.append(_RecordedStep(kept.step, moved, kept.seqs))
-            if i >= place:
+            if i >= first:
                 lines += answers
         return lines
+
+
+def _describe_point(point: int | None) -> str:
+    return "no point" if point is None else f"point {point}"
 
 
 def _corrected(step: Step, correction: Step) -> Step:
@@ -432,8 +439,8 @@ def _bets(step: Step) -> list[RawRequest]:
     return [raw for raw in step.requests if raw["do"] == "bet"]
 
 
-_TOO_LATE = "bets had already closed when the table received it: the close was detected late"
-_NOT_POSSIBLE = "after the correction of an earlier outcome, this could not have been made"
+_TOO_LATE = "bets had already closed when the table received this bet; the close was detected late"
+_NOT_POSSIBLE = "after the correction of an earlier outcome, this bet could not have been made"
 
 
 def _voided(bet: RawRequest, reason: str) -> Decided:

@@ -1,7 +1,7 @@
-"""The channel between the engine and the process that serves HTTP, and its messages.
+"""The channel between the engine and the process that serves HTTP, and the messages on it.
 
 Requests and answers are declared here, with the roles that may make each request; the OpenAPI document is
-generated from their types. Money is in cents. Messages are sent as numbered frames of limited length.
+generated from these types. Money is in cents. Messages are sent as numbered frames of limited length.
 """
 
 import struct
@@ -38,7 +38,7 @@ class Amount(_Message):
 
 
 class Seating(_Message):
-    """The player who sits here."""
+    """The player to seat."""
 
     player: Name
 
@@ -68,9 +68,9 @@ class NewWagers(_Message):
 
 
 class Change(_Message):
-    """A change of a wager that is up: `to` in cents for increase and reduce, `on` for working.
+    """A change to a wager that is up: `to` in cents for increase and reduce, `on` for working.
 
-    `on: "default"` restores the rules' default; `stands` keeps the call beyond the next point.
+    `on: "default"` restores the rules' default; `stands` keeps the call in force after the next point.
     """
 
     do: Literal["increase", "reduce", "remove", "working", "no_action"]
@@ -130,7 +130,7 @@ class Result(BaseModel):
 
 
 class RoundView(BaseModel):
-    """The intervals of a round of bets, in milliseconds of the table's clock; null if unknown.
+    """The intervals of a round of bets, in milliseconds on the table's clock; null if unknown.
 
     `wager_to_close_ms` is from the last granted wager or change to the close of bets, and never negative.
     `close_to_move_ms` is from the close to the ball's drop, the dice's release or the first card.
@@ -212,9 +212,9 @@ ACCESS: Mapping[Action, Mapping[Role, Reach]] = {
 
 
 MAX_REQUEST = 64 * 1024
-"""Maximum bytes of a request; its body is at most a quarter of that."""
+"""Maximum bytes of a request; its HTTP body has at most a quarter of that."""
 MAX_ANSWER = 4 * 1024 * 1024
-"""Maximum bytes of an answer; 500 results have 200 kB."""
+"""Maximum bytes of an answer; 500 results take about 200 kB."""
 BEAT = 0
 """The number of a frame that only shows that the other end is running; requests count from 1."""
 _HEADER = struct.Struct("!IQ")
@@ -266,9 +266,9 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     cents: int = 0
     limit: int = 0
     asked: dict[str, object] = {}
-    """For a bet or a change: the request of the settle contract."""
+    """For a bet or a change: the request, in the settle contract's form."""
     bets: tuple[dict[str, object], ...] = ()
-    """For several bets: their requests."""
+    """For several bets: their requests, in the same form."""
 
 
 class HttpAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The engine's client of an MQTT broker: receives outcomes and statements, sends answers and queries."""
+"""The engine's MQTT client: receives outcomes and statements, and sends answers and queries."""
 
 import select
 import socket
@@ -40,7 +40,7 @@ from controller.settlement_service.gate import LateWager, NoStatement, PlayAt
 from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
-"""MQTT reason codes from this one on (inclusive) are refusals."""
+"""The lowest MQTT reason code that is a refusal."""
 TURN_S = 0.5
 BATCH = 200
 """Maximum number of outcomes settled in one transaction."""
@@ -48,14 +48,15 @@ RESEND_INTERVAL_US = 5_000_000
 """Minimum interval between requests for the same missing outcomes."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
-Passing = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
+TransientMessage = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus | PlayPlaced
 """Messages to a table that are useless if they are delayed."""
 
 
 REPORT_PROGRESS_US = 10_000_000
-"""Minimum interval between comparisons of positions with the same connected table."""
+"""Minimum interval between progress reports to a table that has neither just connected nor just closed."""
 MAX_QUERIES = 1000
-"""Maximum number of messages waiting for this thread; one more displaces the oldest (its bet is refused)."""
+"""Maximum number of messages queued for the broker's thread; another one displaces the oldest, whose bet is
+then refused."""
 _BROKER_OFFLINE = NoStatement(
     "TABLE-WORD", "the broker is offline, so no table can be reached; the bet was not accepted"
 )
@@ -64,7 +65,7 @@ _TABLE_OFFLINE = NoStatement(
 )
 _TABLE_TOO_OLD = NoStatement(
     "TABLE-WORD",
-    "the table's controller (release 0.1.0) can't state that bets are open; nothing was accepted; update the"
+    "the table's controller is too old to state that bets are open; nothing was accepted; update the"
     " controller",
 )
 
@@ -75,7 +76,7 @@ class _LastResend(NamedTuple):
 
 
 class _LastStatus(NamedTuple):
-    """A table's state according to its latest status, and when positions were last compared."""
+    """A table's state according to its latest status, and when progress was last reported to it."""
 
     session: int | None
     online: bool
@@ -85,7 +86,7 @@ class _LastStatus(NamedTuple):
     """The newest outcome named in its status."""
 
 
-class Broker:
+class BrokerClient:
     """Receives outcomes from an MQTT 5 broker and answers them; one thread runs it."""
 
     def __init__(
@@ -93,7 +94,8 @@ class Broker:
     ) -> None:
         """Prepare.
 
-        `name` is the client id and the certificate's name, `now_us` a monotonic clock; `key` signs answers.
+        `name` is the client id, and the engine's name in its messages; `now_us` is a monotonic clock, and
+        `key` signs the messages.
         """
         self._engine = engine
         self._settings = settings
@@ -106,11 +108,11 @@ class Broker:
         self._waiting: deque[bytes] = deque()
         self._last_resend: dict[str, _LastResend] = {}
         self._closing: set[str] = set()
-        """Tables that have closed; positions are compared once their outcomes are settled."""
+        """Tables that have closed; their progress is reported once their outcomes are settled."""
         self._logged: set[str] = set()
         self._key = key
         self._statuses: dict[str, _LastStatus] = {}
-        self._queries: deque[tuple[str, Passing]] = deque(maxlen=MAX_QUERIES)
+        self._queries: deque[tuple[str, TransientMessage]] = deque(maxlen=MAX_QUERIES)
         engine.line_bet = self.send_line_bet
         engine.pair_plus = self.send_pair_plus
         engine.played = self.send_played
@@ -124,7 +126,10 @@ class Broker:
         """Increases while the thread is running."""
 
     def ask(self, table: str, nonce: str) -> NoStatement | None:
-        """Ask a table whether bets are open, from any thread; return None, or why it can't be asked."""
+        """Ask a table whether bets are open; return None, or why it can't be asked.
+
+        This and the other methods that send a message may be called from any thread.
+        """
         refusal = self._unreachable(table)
         if refusal is None:
             self._put(table, OpenQuery(nonce=nonce, by=self._name))
@@ -163,30 +168,30 @@ class Broker:
         return None if status.says_open else _TABLE_TOO_OLD
 
     def send_line_bet(self, table: str, seat: str, has: bool, at: BookPosition) -> None:
-        """Inform a table whether the shooter at a seat has the line bet, from any thread."""
+        """Report to a table whether the shooter at a seat has the line bet."""
         status = self._statuses.get(table)
         if status is not None and status.online and status.says_open:
             self._put(table, self._line_bet(table, seat, has, at))
 
     def send_pair_plus(self, table: str, without: tuple[str, ...], at: BookPosition) -> None:
-        """Inform a table which positions have no Pair Plus, from any thread."""
+        """Report to a table which positions have an Ante and no Pair Plus."""
         status = self._statuses.get(table)
         if status is not None and status.online and status.says_open:
             self._put(table, self._pair_plus(table, without, at))
 
     def send_played(self, table: str, play: PlayAt, at: BookPosition) -> None:
-        """Inform a table which positions have a Play wager, from any thread."""
+        """Report to a table which positions have a Play wager."""
         status = self._statuses.get(table)
         if status is not None and status.online and status.says_open:
             self._put(table, self._played(table, play, at))
 
-    def _put(self, table: str, message: Passing) -> None:
+    def _put(self, table: str, message: TransientMessage) -> None:
         self._queries.append((table, message))
-        with suppress(OSError):  # A full pipe wakes the reader as well; a closed one has no reader.
+        with suppress(OSError):  # A full socket wakes the thread anyway; a closed one has no reader.
             self._wake.send(b"\0")
 
     def run(self, stop: Signal) -> None:
-        """Run until stopped; a lost connection is restored after a second."""
+        """Run until stopped; reconnect a second after the connection is lost."""
         while not stop.is_set():
             self.turns += 1
             if self._link is None and not self._connect():
@@ -210,7 +215,7 @@ class Broker:
         self._wake.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Receive, settle and answer what has arrived, waiting at most this long."""
+        """Receive, settle and answer what has arrived; wait for it for at most `timeout_s`."""
         link = self._link
         if link is None or link.fileno() < 0:
             self._drop_connection("the connection is closed")
@@ -224,7 +229,7 @@ class Broker:
         for event in link.turn():
             self._handle_event(link, event)
         if not self.ready and self._now_us() - self._since_us > self._settings.timeout_s * 1e6:
-            self._drop_connection("no answer in time")
+            self._drop_connection(f"no answer within {self._settings.timeout_s:g} s")
         if self._link is link and self._waiting:
             self._settle()
         while self._link is link and self._due and link.room:
@@ -235,7 +240,7 @@ class Broker:
             table, message = self._queries.popleft()
             self._send_to(link, table, message)
 
-    def _send_to(self, link: MqttLink, table: str, answer: Passing | ProgressReport) -> None:
+    def _send_to(self, link: MqttLink, table: str, answer: TransientMessage | ProgressReport) -> None:
         """Send a message that is useless if delayed; the broker does not keep it for an offline table."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
@@ -278,20 +283,20 @@ class Broker:
 
     def _on_outcome(self, topic: str, payload: bytes) -> None:
         with suppress(ValueError):
-            # The broker's access list restricts who may write to a topic; the event must be of that table.
+            # The broker's access list restricts who may write to a topic; the event must name that table.
             event = deliveries.read(payload).event
             if topics_of(event.table, self._settings.prefix).outcome == topic:
                 self._waiting.append(payload)
                 if event.type == "table.closed":
                     self._closing.add(event.table)
                 return
-        self._log_once(f"{topic}: found a message that is not an event of that table; it is ignored")
+        self._log_once(f"{topic}: ignored a message that is not an event from this topic's table")
 
     def _on_statement(self, topic: str, payload: bytes) -> None:
         try:
             self._engine.gate.receive(payload)
         except ValueError as error:
-            self._log_once(f"{topic}: {error}; it is ignored")
+            self._log_once(f"{topic}: ignored a message: {error}")
 
     def _on_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
         """Record a table's state; if it has just connected, report how far its outcomes are settled."""
@@ -299,7 +304,7 @@ class Broker:
         try:
             status = read_status(payload)
         except Unreadable as error:
-            self._log_once(f"{topic}: found a message that is not a table's status ({error}); it is ignored")
+            self._log_once(f"{topic}: ignored a message that is not a table's status ({error})")
             return
         if status.table != table:
             return
@@ -324,7 +329,7 @@ class Broker:
         if settled is not None:
             seq, chain = settled
             status = self._statuses.get(table)
-            meeting = ProgressReport(
+            report = ProgressReport(
                 table=table,
                 told=max(seq, 0 if status is None else status.newest_seq),
                 sequence=seq,
@@ -334,7 +339,7 @@ class Broker:
                 earlier=self._key.earlier,
                 by=self._name,
             )
-            self._send_to(link, table, meeting)
+            self._send_to(link, table, report)
             bets = self._engine.bets(table)
             if bets is not None and bets.line_bet is not None:
                 self._send_to(link, table, self._line_bet(table, *bets.line_bet, bets.at))
@@ -401,7 +406,7 @@ class Broker:
                 self._log_once(f"table {refused.table}: {refused.reason} [{refused.code}]")
 
     def _report_progress_if_due(self, table: str) -> None:
-        """Compare positions at intervals with a table in play, and with one that has closed."""
+        """Report progress at intervals to a table in play, and once to one that has closed."""
         status, now_us = self._statuses.get(table), self._now_us()
         if self._link is None or status is None or not (status.online and status.says_open):
             return

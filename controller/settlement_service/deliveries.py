@@ -1,4 +1,4 @@
-"""Deliveries: outcomes' events as signed by a table, and the engine's answers."""
+"""Deliveries: events signed by a table, each with one outcome, and the engine's answers to them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
@@ -8,8 +8,8 @@ from controller.model.outcomes import Outcome, data_of
 from controller.publish import events
 from controller.publish.events import Event, read_event, signed_by
 
-LAST_US = 2**62
-"""Maximum of a table's times (us): half the range of the database's integers."""
+MAX_T_US = 2**62
+"""Maximum absolute value of a table's time (us): half the range of the database's integers."""
 
 
 class Delivery(NamedTuple):
@@ -35,7 +35,9 @@ def read(payload: bytes) -> Delivery:
 
 
 def verified_outcome(delivery: Delivery, key: PublicKey) -> Outcome | str:
-    """Verify an event and return its outcome, or what is wrong, such as a signature by another key."""
+    """Verify an event; return its outcome, or a description of what is wrong, such as another key's
+    signature.
+    """
     event = delivery.event
     if not signed_by(delivery.payload, key):
         return f"outcome {event.id} is not signed by the key that table {event.table} was enrolled with"
@@ -46,8 +48,8 @@ def verified_outcome(delivery: Delivery, key: PublicKey) -> Outcome | str:
         data, t = data_of(event.type, event.data), int(event.tabletime)
     except (ValueError, KeyError, RecursionError) as error:
         return f"outcome {event.id} of type {event.type} can't be read ({error}); update settlement"
-    if abs(t) > LAST_US:
-        return f"outcome {event.id} can't be read: found the time {t}, expected at most {LAST_US} us"
+    if abs(t) > MAX_T_US:
+        return f"outcome {event.id}: found the time {t} us, expected {-MAX_T_US} to {MAX_T_US} us"
     return Outcome(type=event.type, t=t, id=event.id, seq=event.seq, data=data)
 
 
@@ -64,7 +66,7 @@ RefusalCode = Literal[
 
 
 class AcknowledgedDelivery(NamedTuple):
-    """The outcome's effect is committed, now or earlier: its id and chain hash, as the journal needs them."""
+    """The outcome's effect is committed, now or earlier. The table's journal needs its id and chain hash."""
 
     table: str
     id: str
@@ -93,7 +95,10 @@ Answer = AcknowledgedDelivery | HeldDelivery | RejectedDelivery
 
 
 def to_messages(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
-    """Yield the messages for the answers, each with its table; a refusal has no message."""
+    """Yield a table and a message for each acknowledgement, and one resend request per table.
+
+    A rejected delivery gets no message.
+    """
     missing: dict[str, HeldDelivery] = {}
     for answer in answers:
         match answer:

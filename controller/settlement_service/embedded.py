@@ -1,4 +1,4 @@
-"""The settlement engine in a table's own process: a consumer of its events, opened by its own thread."""
+"""The settlement engine in a table's own process, which consumes the table's events in a separate thread."""
 
 from collections.abc import Callable
 
@@ -46,15 +46,20 @@ class EmbeddedConsumer(Consumer):
                 raise RefusedOutcome(refused)
 
 
-_NOT_LODGED = NoStatement("C34-MK-1b", "the table's dice are not out, or it already has that wager")
-_STARTING = NoStatement("TABLE-WORD", "the table is not up yet; try again in a moment")
+_NOT_LODGED = NoStatement(
+    "C34-MK-1b", "the table did not lodge the wager: its dice are not out, or the wager is already lodged"
+)
+_STARTING = NoStatement("TABLE-WORD", "the table has not started yet; try again in a moment")
 
 
 class EmbeddedEngine(Consumer):
-    """Opens an engine for one table at the first call, enrols the table, and serves the HTTP API."""
+    """Opens an engine for one table, enrols the table, and serves the HTTP API.
+
+    It does so in `begin`, or if that failed, at the next event.
+    """
 
     def __init__(self, setup: EngineSetup, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
-        """Prepare; `clock` returns wall time, used only for labels, and `nonce` an unpredictable number."""
+        """Prepare; `clock` returns wall time (see `engine.Clock`), and `nonce` an unpredictable number."""
         self._gate = Gate(nonce, setup.settings.word_wait_s)
         self._setup = setup
         self._clock = clock
@@ -67,7 +72,8 @@ class EmbeddedEngine(Consumer):
 
         Raises:
             DatabaseUnavailable: the database does not respond.
-            Blocked: the database is not this table's, or another program has it or the API's port.
+            Blocked: the database does not fit this table, or another program holds it or the API's port.
+            ImportError: the HTTP libraries are missing.
         """
         if self._consumer is not None:
             return
@@ -137,17 +143,19 @@ class EmbeddedEngine(Consumer):
         return self._setup.settings.database or f"sqlite:///{here}/settlement.db"
 
     def _enrol(self, engine: Engine) -> None:
-        """Enrol the table with its key at its first outcome; if an engine lacks it later, that is a fault."""
+        """Enrol the table with its key, unless outcomes were settled before: a database that then lacks the
+        table is the wrong one.
+        """
         table, rules, pinned = self._setup.table, self._setup.rules, self._setup.enrolment()
         with engine.work() as work:
             known = engine.table(work, table)
         if known is None and not pinned.never_settled:
-            found = f"no table {table}, although outcomes of it were settled before"
-            expected = "the database used before, or this table enrolled by hand with its --first outcome"
+            found = f"no table {table}, although outcomes from it were settled before"
+            expected = "the database used before, or this table enrolled by hand with `--first`"
             raise SettlementFault("table_unknown", self._url, found, expected)
         if known is not None and known.rules != rules:
             found = f"table {table} enrolled with rules {known.rules}"
-            raise SettlementFault("rules_differ", self._url, found, f"{rules}, as its file says")
+            raise SettlementFault("rules_differ", self._url, found, f"{rules}, as in the table's file")
         if known is None:
             engine.enrol(table, rules, pinned.public_key)
 

@@ -24,30 +24,30 @@ from controller.settlement_service.store import Store
 from controller.settlement_service.work import Numbers, Work
 
 Clock = Callable[[], int]
-"""Wall time in microseconds since 1970, used only for labels."""
+"""Wall time in microseconds since 1970; it dates rows and ages stored answers, and decides no money."""
 
 
 class BookPosition(NamedTuple):
-    """The position of a table's book: the newest settled outcome's number, and its own step."""
+    """The position of a table's book: the numbers of the newest settled outcome and of the newest step."""
 
     sequence: int
     step: int
 
 
 class Bets(NamedTuple):
-    """An engine's report to a table about its bets, and the book's position at that time."""
+    """The engine's report to a table about its bets, and the book's position at that time."""
 
     at: BookPosition
     line_bet: tuple[str, bool] | None
-    """The shooter's seat, and whether the line bet is there; None if there is no shooter."""
+    """The shooter's seat, and False if a required line bet is missing there; None if there is no shooter."""
     without_pair_plus: tuple[str, ...] | None
-    """The positions with an Ante and no Pair Plus; None in another game."""
+    """The positions with an Ante and no Pair Plus; None in other games."""
     played: PlayAt | None = None
     """The positions with a Play wager, and the round of bets; None if there are none."""
 
 
 class Engine:
-    """Settles the tables that are enrolled. Any thread may call it."""
+    """Settles the outcomes of enrolled tables. Any thread may call it."""
 
     def __init__(
         self,
@@ -60,14 +60,14 @@ class Engine:
         """Work on an open store; bets wait at `gate` for their table's statement."""
         self.gate = gate or Gate()
         self.line_bet: Callable[[str, str, bool, BookPosition], None] = lambda _table, _seat, _has, _at: None
-        """Informs a table (its name) whether the shooter at a seat has the line bet; returns immediately."""
+        """Reports to a table (its name) whether the shooter at a seat has the line bet. This and the next two
+        return immediately."""
         self.pair_plus: Callable[[str, tuple[str, ...], BookPosition], None] = lambda _table, _without, _at: (
             None
         )
-        """Informs a table (its name) which positions have an Ante and no Pair Plus; returns immediately."""
+        """Reports to a table (its name) which positions have an Ante and no Pair Plus."""
         self.played: Callable[[str, PlayAt, BookPosition], None] = lambda _table, _play, _at: None
-        """Informs a table (its name) which positions have a Play wager, and so can no longer fold; returns
-        immediately."""
+        """Reports to a table (its name) which positions have a Play wager, and so can no longer fold."""
         self._reported: dict[str, Bets] = {}
         """The last report on each table's bets."""
         self._store = store
@@ -84,8 +84,8 @@ class Engine:
         A repeated outcome is acknowledged again without any further effect. The answers include
         acknowledgements of outcomes that waited for these.
 
-        Raises DatabaseUnavailable if the database does not respond; no answer is given, so the events must be
-        sent again.
+        Raises DatabaseUnavailable if the database does not respond. No event is answered then, and all of
+        them must be sent again.
         """
         answers: list[Answer] = []
         reached: dict[str, int] = {}
@@ -108,7 +108,7 @@ class Engine:
         for name, seq in reached.items():
             self.gate.settled(name, seq)
         for name in decided:
-            self.gate.reopened(name)
+            self.gate.end_late_waits(name)
         for name in [table.name for table in self._tables.values() if table.halted]:
             # The book may contain part of the outcome that it then refused.
             self._tables.pop(name, None)
@@ -130,15 +130,16 @@ class Engine:
     def enrol(
         self, table: str, rules: str, key: bytes, *, first_seq: int | None = None, anew: bool = False
     ) -> None:
-        """Pin a table's public key (32 bytes) and rule set; its outcomes are accepted from `first_seq` (1)
+        """Pin a table's public key (32 bytes) and rule set; accept its outcomes from `first_seq` (default 1)
         on.
 
         `anew` pins a new key for an enrolled table and continues at its next outcome, or at a later
-        `first_seq`: a person states that the outcomes in between are lost, as when an older journal was
-        restored.
+        `first_seq`: a person declares that the outcomes in between are lost, for example after an older
+        journal was restored.
 
         Raises:
-            RequestRefused: it is already enrolled, or (`anew`) it is not, or `first_seq` was settled.
+            RequestRefused: it is already enrolled; with `anew`, it is not enrolled with these rules, or
+                outcome `first_seq` was settled.
             SettingsError: there is no such rule set.
             ValueError: the bytes are not an Ed25519 public key.
         """
@@ -150,14 +151,16 @@ class Engine:
                 select(tables.c.rules, tables.c.next_seq).where(tables.c.name == table)
             ).first()
             if known is not None and not anew:
-                raise RequestRefused("ENROLLED", f"table {table} is enrolled; use --anew to pin another key")
+                raise RequestRefused(
+                    "ENROLLED", f"table {table} is already enrolled; use --anew to pin another key"
+                )
             if anew and (known is None or known.rules != rules):
                 raise RequestRefused("ENROLLED", f"table {table} is not enrolled with rules {rules}")
             from_seq = (1 if known is None else known.next_seq) if first_seq is None else first_seq
             if known is not None and from_seq < known.next_seq:
                 raise RequestRefused(
                     "ENROLLED",
-                    f"outcome {from_seq} of table {table} was settled; its next is {known.next_seq}",
+                    f"outcome {from_seq} of table {table} is already settled; the next is {known.next_seq}",
                 )
             if known is not None:
                 work.connection.execute(
@@ -182,18 +185,19 @@ class Engine:
                 )
 
     def release(self, table: str, who: str, *, refund: bool) -> None:
-        """Clear a table's alarms and resume it if it is halted: a person has investigated.
+        """Clear a table's alarms and resume it if it is halted, after a person (`who`) has investigated.
 
-        `refund`: all its stakes are returned, and the outcome at which it halted is accepted without
+        With `refund`, all its stakes are returned, and the outcome at which it halted is accepted without
         effect.
 
-        Raises RequestRefused if no such table is halted or has an alarm, or (`refund`) if it is not halted.
+        Raises RequestRefused if the table is neither halted nor has an alarm, or (`refund`) is not halted.
         """
         with self.work() as work:
             enrolled = self.table(work, table)
             waits = enrolled is not None and not refund and work.has_alarm(table)
             if enrolled is None or not (enrolled.halted or waits):
-                raise RequestRefused("HALTED", f"table {table} is not halted and has no alarm")
+                reason = "so nothing is refunded" if refund else "and has no alarm"
+                raise RequestRefused("HALTED", f"table {table} is not halted, {reason}")
             self._intake.release(work, enrolled, who, refund=refund)
 
     def undo_trial(self, work: Work, table: EnrolledTable) -> None:
@@ -232,7 +236,7 @@ class Engine:
             self._inform(name, bets)
 
     def bets(self, table: str) -> Bets | None:
-        """Return a table's report about its bets; None if it receives none. Raises DatabaseUnavailable."""
+        """Return the report on a table's bets; None if it receives none. Raises DatabaseUnavailable."""
         with self.work() as work:
             self.table(work, table)
             return self._bets(work, table)
@@ -252,7 +256,7 @@ class Engine:
         )
 
     def _inform(self, name: str, bets: Bets) -> None:
-        """Inform a table of changes since the last report."""
+        """Report to a table what has changed since the last report."""
         before = self._reported.get(name, _NOTHING_REPORTED)
         self._reported[name] = bets
         if bets.line_bet is not None and bets.line_bet != before.line_bet:

@@ -25,7 +25,7 @@ BETTING: Mapping[str, Betting] = {
     "bets.closed": "closed",
     "table.closed": "closed",
 }
-"""Outcomes after which betting is open or closed."""
+"""The outcomes that open or close betting."""
 Games = Callable[[str], RuleSetGame]
 _decode_anchor = msgspec.json.Decoder(Anchor).decode
 _decode_step = msgspec.json.Decoder(Step).decode
@@ -56,7 +56,7 @@ class EnrolledTable:
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
 
     def follow_bets(self, outcome: Outcome) -> None:
-        """Handle an outcome that may open or close betting."""
+        """Record whether an outcome opens or closes betting, or decides an attempt."""
         if outcome.type in BETTING:
             self.betting, self.betting_seq = BETTING[outcome.type], outcome.seq
             if isinstance(outcome.data, Bets):
@@ -66,7 +66,9 @@ class EnrolledTable:
 
     @property
     def dice_out(self) -> bool:
-        """Whether bets with the dice out may be accepted: a throw is undecided, as far as is settled."""
+        """Whether bets with the dice out may be accepted: betting is closed and the throw, as far as outcomes
+        are settled, is undecided.
+        """
         closed = self.game.wagers.accepts_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
 
@@ -83,9 +85,9 @@ class EnrolledTable:
 
 
 def shipped_games() -> Games:
-    """Return a function that returns a rule set's game; each is loaded once, and every book is a copy.
+    """Return a function that returns the game of a rule set, given the rule set's name.
 
-    The function raises SettingsError for an unknown rule set.
+    Each game is loaded once, and every book is a copy. The function raises SettingsError for an unknown name.
     """
     known: dict[str, RuleSetGame] = {}
 
@@ -159,7 +161,7 @@ def _decided_of(connection: Connection, table: str) -> int:
 
 
 def steps_after(connection: Connection, table: str, n: int) -> list[Step]:
-    """Return a table's steps after this one, in order."""
+    """Return a table's steps after step `n`, in order."""
     steps = schema.steps
     query = select(steps.c.body).where(steps.c.table_name == table, steps.c.n > n).order_by(steps.c.n)
     return [_decode_step(body) for body in connection.execute(query).scalars()]

@@ -10,7 +10,7 @@ class SettlementFault(Exception):
 
 
 class DatabaseUnavailable(Exception):
-    """The database does not respond; the request may have been carried out, and must be repeated."""
+    """The database does not respond. The request may have been carried out, and must be repeated."""
 
 
 class RequestRefused(Exception):

@@ -1,9 +1,8 @@
 """The gate: no bet or change is accepted without the table's fresh statement (docs/betting-window.md).
 
-For a bet that has arrived, the gate sends the table a query with a number used once (nonce). The bet waits
-for a statement that repeats the nonce, and until the outcomes that the statement includes are settled, but no
-longer than `WAIT_S`. Clocks are never compared: the nonce proves that the statement was made after the bet
-had arrived.
+For a bet that has arrived, the gate sends the table a query with a number used once (nonce). The bet then
+waits, for at most `WAIT_S`, until a statement repeats the nonce and the outcomes that the statement includes
+are settled. Clocks are never compared: the nonce proves that the statement was made after the bet arrived.
 """
 
 from collections.abc import Callable
@@ -15,11 +14,11 @@ from controller.publish.betting import OpenStatement, read_statement, statement_
 from controller.publish.wire import Unreadable
 
 WAIT_S = 0.6
-"""Maximum time that a bet waits for the statement: the table's delay (120 ms), its core, and a slow
-network."""
+"""Maximum time that a bet waits for the statement; it leaves room for the table's delay (120 ms), a turn of
+its core, and a slow network."""
 LATE_WAIT_S = 9.0
-"""How long a wager made with the dice out waits for confirmation; dice are at rest or under review within
-8 s.
+"""How long a wager made with the dice out waits for confirmation: within 8 s the dice are at rest or the
+throw is under review.
 """
 MAX_LATE = 8
 """Maximum number of such wagers waiting per table, since they use capacity that other bets need."""
@@ -58,31 +57,31 @@ class PlayAt(NamedTuple):
     seats: tuple[str, ...]
 
 
-LateLine = Callable[[str, str, LateWager], NoStatement | None]
-"""Asks a table (its name, a nonce) whether this wager is confirmed; returns why it can't be queried."""
-PlayLine = Callable[[str, str, PlayAt], NoStatement | None]
-"""Asks a table (its name, a nonce) whether it accepts Play at these positions; returns why it can't be
-queried."""
-Line = Callable[[str, str], NoStatement | None]
-"""Asks a table (its name, a nonce); returns immediately, with the reason if it can't be queried."""
-_NO_LINE = NoStatement(
-    "TABLE-WORD", "no broker configured and no table in this process: it is not known whether bets are open"
+AskTable = Callable[[str, str], NoStatement | None]
+"""Asks a table (its name, a nonce) whether bets are open; returns immediately, with the reason if it can't be
+asked."""
+AskTableLate = Callable[[str, str, LateWager], NoStatement | None]
+"""Asks a table whether this wager, made with the dice out, is confirmed; returns as above."""
+AskTablePlay = Callable[[str, str, PlayAt], NoStatement | None]
+"""Asks a table whether it accepts Play at these positions; returns as above."""
+_NO_TABLE = NoStatement(
+    "TABLE-WORD",
+    "the engine has no broker, so it can't ask a table whether bets are open; start it with `--broker`",
 )
 _BUSY = NoStatement(
     "TABLE-WORD", "too many bets are waiting for the table's statement; nothing was accepted, try again"
 )
 _NEVER = NoStatement(
     "TABLE-WORD",
-    "the table did not state in time that bets are open: they are closed, or it is unreachable; the bet was"
-    " not accepted",
+    "the table did not state in time that bets are open: either they are closed or the table is unreachable;"
+    " the bet was not accepted",
 )
 _UNCONFIRMED = NoStatement(
     "C34-MK-1b",
-    "dealer and boxperson did not both confirm it, on the record, while the dice were in motion; nothing was"
-    " accepted",
+    "dealer and boxperson did not both confirm the wager while the dice were in motion; nothing was accepted",
 )
 _UNSETTLED = NoStatement(
-    "TABLE-WORD", "outcomes of the table are not settled yet; nothing was accepted, try again in a moment"
+    "TABLE-WORD", "outcomes from the table are not settled yet; nothing was accepted, try again in a moment"
 )
 
 
@@ -97,12 +96,12 @@ class _Query:
 
 
 class Gate:
-    """Waits for tables' statements. Any thread may use it, without the engine's lock."""
+    """Waits for tables' statements. Any thread may use it, and need not hold the engine's lock."""
 
     def __init__(
         self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S, late_s: float = LATE_WAIT_S
     ) -> None:
-        """Wait `wait_s` for a statement, and `late_s` for one on a wager made with the dice out.
+        """Wait `wait_s` for a statement, and `late_s` for one about a wager made with the dice out.
 
         `nonce` returns 32 unpredictable hexadecimal digits; without it no table can be queried and no bet is
         granted.
@@ -111,9 +110,9 @@ class Gate:
         self._late_s = late_s
         self._nonce = nonce
         self._changed = Condition()
-        self._line: Line | None = None
-        self._late_line: LateLine | None = None
-        self._play_line: PlayLine | None = None
+        self._ask_table: AskTable | None = None
+        self._ask_table_late: AskTableLate | None = None
+        self._ask_table_play: AskTablePlay | None = None
         self._queries: dict[str, _Query] = {}
         self._settled: dict[str, int] = {}
         self._keys: dict[str, PublicKey] = {}
@@ -123,13 +122,19 @@ class Gate:
         """The newest statement of each table that was queried."""
 
     def connect(
-        self, line: Line, late_line: LateLine | None = None, play_line: PlayLine | None = None
+        self,
+        ask_table: AskTable,
+        ask_table_late: AskTableLate | None = None,
+        ask_table_play: AskTablePlay | None = None,
     ) -> None:
-        """Set the functions that ask tables: `late_line` about wagers made with the dice out.
+        """Set the functions that ask tables.
 
-        `play_line` asks about Play; without it, Play is treated like any other bet.
+        Without `ask_table_late`, wagers made with the dice out are refused; without `ask_table_play`, Play is
+        treated like any other bet.
         """
-        self._line, self._late_line, self._play_line = line, late_line, play_line
+        self._ask_table = ask_table
+        self._ask_table_late = ask_table_late
+        self._ask_table_play = ask_table_play
 
     @property
     def waiting(self) -> int:
@@ -149,8 +154,8 @@ class Gate:
             self._settled[table] = seq
             self._changed.notify_all()
 
-    def reopened(self, table: str) -> None:
-        """Record that a table's throw in progress was decided: late wagers stop waiting."""
+    def end_late_waits(self, table: str) -> None:
+        """Refuse a table's waiting late wagers, since its dice are no longer out."""
         with self._changed:
             for query in self._queries.values():
                 query.over = query.over or query.table == table
@@ -166,15 +171,15 @@ class Gate:
         try:
             statement = read_statement(payload)
         except Unreadable as error:
-            raise ValueError(f"not a statement of a table ({error})") from error
+            raise ValueError(f"it is not a table's statement ({error})") from error
         with self._changed:
             key = self._keys.get(statement.table)
             requested = any(nonce in self._queries for nonce in statement.heard)
         if not requested or key is None:
-            return  # No request waits for it: it is old, for another engine, or for everyone.
+            return  # No request waits for it: it is old, answers another engine, or was sent unasked.
         if not statement_signed_by(payload, key):
             self.forged += 1
-            raise ValueError(f"a statement of table {statement.table} that its key did not sign")
+            raise ValueError(f"a statement in the name of table {statement.table}, not signed by its key")
         self.accept(statement)
 
     def accept(self, statement: OpenStatement) -> None:
@@ -196,32 +201,32 @@ class Gate:
     def ask(self, table: str, play: PlayAt | None = None) -> Admitted | NoStatement:
         """Ask for the statement and wait for it; the request must already be complete.
 
-        `play` is the position at which Play is made, if the request makes it.
+        `play` names the positions at which the request makes Play wagers, if any.
         """
-        line = self._line
-        if line is None or self._nonce is None:
-            return _NO_LINE
+        ask_table = self._ask_table
+        if ask_table is None or self._nonce is None:
+            return _NO_TABLE
         nonce = self._nonce()
         if not self.expect(table, nonce):
             return _BUSY
         try:
-            play_line = self._play_line if play is not None else None
-            if play is None or play_line is None:
-                return line(table, nonce) or self._wait(nonce)
-            return play_line(table, nonce, play) or self._wait(nonce)
+            ask_table_play = self._ask_table_play if play is not None else None
+            if play is None or ask_table_play is None:
+                return ask_table(table, nonce) or self._wait(nonce)
+            return ask_table_play(table, nonce, play) or self._wait(nonce)
         finally:
             self.forget(nonce)
 
     def ask_late(self, table: str, wager: LateWager) -> Admitted | NoStatement:
         """Ask whether a wager made with the dice out is confirmed in time, and wait for the decision."""
-        line = self._late_line
-        if line is None or self._nonce is None:
-            return _NO_LINE
+        ask_table_late = self._ask_table_late
+        if ask_table_late is None or self._nonce is None:
+            return _NO_TABLE
         nonce = self._nonce()
         if not self.expect(table, nonce, wager.digest):
             return _BUSY
         try:
-            return line(table, nonce, wager) or self._wait_late(nonce)
+            return ask_table_late(table, nonce, wager) or self._wait_late(nonce)
         finally:
             self.forget(nonce)
 

@@ -1,6 +1,7 @@
-"""Limits on HTTP requests: the token is checked before the body is read, the body before it is parsed.
+"""Limits on HTTP requests: the token is checked before the body is read, and the body's length before it is
+parsed.
 
-No request costs more than a few kilobytes of memory and a few seconds.
+A request that is refused here has cost at most some tens of kilobytes of memory and a few seconds.
 """
 
 import asyncio
@@ -20,24 +21,25 @@ from controller.settlement_service.channel import HttpAnswer, HttpRequest, Role,
 DIGEST: Final = "table.digest"
 """Key of the token's digest in a request's scope."""
 MAX_BODY = 16_384
-"""Maximum bytes of a body; fifty wagers take some 5,000, any other request less than 2,000."""
+"""Maximum bytes of a body; fifty wagers take about 5,000, any other request less than 2,000."""
 MAX_HEAD = 16_384
 """Maximum bytes of a request's line and headers."""
 BODY_TIMEOUT_S = 5.0
 """A body that takes longer to arrive is refused."""
 LINGER_TIMEOUT_S = 1.0
 MAX_LINGER = 256 * 1024
-"""A refused body is still read for LINGER_S, up to this many bytes, so that its sender receives the
-reason.
+"""After a refusal the rest of the body is read for at most LINGER_TIMEOUT_S and this many bytes, so that the
+sender receives the reason.
 """
 MAX_TOKEN = 200
 """Maximum characters of a token; a valid one has 43."""
 MAX_INVALID_TOKENS_PER_S = 20
-"""Maximum number of invalid tokens per second looked up for one address; any more must wait."""
+"""Maximum number of invalid tokens per second looked up for one address; until a second has passed, further
+unknown tokens from that address are refused."""
 MAX_ADDRESSES = 256
 """Maximum number of addresses counted separately; any further ones share one count."""
 MAX_KNOWN = 1000
-"""Maximum number of valid tokens remembered; any others are looked up again."""
+"""Maximum number of valid tokens remembered; at one more, all are forgotten and looked up again."""
 MAX_REQUESTS_PER_TOKEN = 4
 """Maximum number of simultaneous requests with one player's or reader's token, so that nobody can take all of
 the engine's time."""
@@ -50,7 +52,7 @@ class _RequestHandler(Protocol):
 
 
 class _Refused(Exception):
-    """A request that is refused without reading the rest of it."""
+    """A request that is refused; the rest of it is discarded."""
 
     def __init__(self, status: int, reason: str, rule: str = "") -> None:
         super().__init__(reason)
@@ -58,7 +60,9 @@ class _Refused(Exception):
 
 
 class Bounds:
-    """Guards the application: it passes only requests with a valid token and a short, strict JSON body."""
+    """Guards the application: a request passes only with a valid token (unless it is open to all) and a
+    short, strict JSON body.
+    """
 
     def __init__(self, app: ASGIApp, handler: _RequestHandler) -> None:
         """Guard this application; `handler` checks tokens."""
@@ -147,7 +151,7 @@ class _Passed(_Refused):
 
 
 class _Replay:
-    """Passes a body that has been read to the application, and then only the client's disconnection."""
+    """Gives the application the body that was already read, and then only the client's disconnection."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
@@ -174,18 +178,18 @@ def _check_head(scope: Scope) -> None:
     """Refuse a head that is longer than any valid request's."""
     named = sum(len(name) + len(value) for name, value in scope["headers"])
     if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
-        raise _Refused(431, f"found a request line and headers of more than {MAX_HEAD} bytes, expected fewer")
+        raise _Refused(431, f"the request line and headers have more than the allowed {MAX_HEAD} bytes")
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
-    """Read a body within its limits, and check that it is unambiguous JSON."""
+    """Read a body within the limits, and check that it is unambiguous JSON."""
     length = headers.get(b"content-length", [b"0"])[0]
     if int(length) > MAX_BODY:
         raise _Refused(413, f"found a body of {int(length)} bytes, expected at most {MAX_BODY}")
     kind = headers.get(b"content-type", [b""])[0].partition(b";")[0].strip().lower()
     announced = int(length) > 0 or b"transfer-encoding" in headers
     if announced and scope["method"] in _WITH_BODY and kind != b"application/json":
-        raise _Refused(415, "expected a body of application/json")
+        raise _Refused(415, "the body's content type is not application/json")
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
@@ -197,7 +201,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > MAX_BODY:
-                    raise _Refused(413, f"found a body of more than {MAX_BODY} bytes, expected at most that")
+                    raise _Refused(413, f"the body has more than the allowed {MAX_BODY} bytes")
     except TimeoutError:
         raise _Refused(408, f"the body did not arrive within {BODY_TIMEOUT_S:g} s") from None
     if body:

@@ -58,9 +58,7 @@ from controller.settlement_service.http_limits import DIGEST, MAX_HEAD, Bounds, 
 
 Key = Annotated[
     Id,
-    Header(
-        alias="Idempotency-Key", description="Unique to a request; sent again when the request is repeated."
-    ),
+    Header(alias="Idempotency-Key", description="Unique to a request; repeat a request with the same key."),
 ]
 Player = Annotated[Name, Path()]
 Table = Annotated[Name, Path()]
@@ -68,11 +66,14 @@ Wager = Annotated[Id, Path()]
 _COMMON_RESPONSES: dict[int, dict[str, object]] = {
     401: {"model": Refused, "description": "No valid token."},
     403: {"model": Refused, "description": "The token's role may not do this."},
-    429: {"model": Refused, "description": "Too many invalid tokens; try again later."},
+    429: {
+        "model": Refused,
+        "description": "Too many invalid tokens or simultaneous requests; try again later.",
+    },
     431: {"model": Refused, "description": "The request's headers are too long."},
     503: {
         "model": Refused,
-        "description": "The database does not respond; repeat the request with the same key.",
+        "description": "The engine or its database does not respond; repeat the request with the same key.",
     },
 }
 _BODY: dict[int, dict[str, object]] = {
@@ -89,7 +90,7 @@ _UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description":
 
 
 class RequestHandler(Protocol):
-    """Answers requests: the engine, in this process or in another."""
+    """Answers requests: the engine, in this process or another."""
 
     def ask(self, ask: HttpRequest) -> Awaitable[HttpAnswer]:
         """Return the answer, or a refusal if none arrives in time."""
@@ -102,7 +103,7 @@ def _responses(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str
 
 
 router = APIRouter()
-_bearer = HTTPBearer(auto_error=False, description="A token of `tablectl settlement token make`.")
+_bearer = HTTPBearer(auto_error=False, description="A token made with `tablectl settlement token make`.")
 guarded = APIRouter(dependencies=[Depends(_bearer)])
 
 
@@ -165,13 +166,13 @@ async def account(engine: Engine, player: Player) -> Response:
 async def results(
     engine: Engine, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> Response:
-    """Read the newest valid results."""
+    """Read the valid results, table by table, the newest of each table first."""
     return await engine.ask("results", player=player, limit=limit)
 
 
 @guarded.post("/players/{player}/deposits", response_model=Granted, responses=_responses(_REFUSES))
 async def deposit(engine: Engine, key: Key, player: Player, amount: Amount) -> Response:
-    """Handle a buy-in."""
+    """Book a buy-in."""
     return await engine.ask("deposit", key=key, player=player, cents=amount.cents)
 
 
@@ -183,7 +184,7 @@ async def withdraw(engine: Engine, key: Key, player: Player, amount: Amount) -> 
 
 @guarded.get("/tables", response_model=list[TableView])
 async def tables(engine: Engine) -> Response:
-    """List the tables and what each waits for."""
+    """List the tables, each with the outcome that it waits for."""
     return await engine.ask("tables")
 
 
@@ -245,7 +246,7 @@ MAX_CHARACTERS = 2000
 
 
 class LimitedLog(logging.Handler):
-    """Logs a limited number of lines per minute, by the records' own times."""
+    """Logs a limited number of lines per minute, according to the records' timestamps."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         """Write each line with `write`."""
@@ -317,7 +318,7 @@ class Remote:
                 return await answer
         except TimeoutError:
             return refusal(
-                503, "DATABASE", f"the engine or its database gave no answer within {timeout_s:g} s"
+                503, "DATABASE", f"the engine or its database did not answer within {timeout_s:g} s"
             )
         finally:
             del self._waiting[number]

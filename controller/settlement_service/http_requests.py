@@ -1,8 +1,8 @@
 """Requests received over HTTP, authorized and answered in the engine's own process.
 
-Every request has the digest of a token. The token, its role, and the account, wager or seat concerned are
-checked here, so that the process that serves HTTP need not be trusted. Only digests of tokens are stored; a
-token is shown once, when it is made.
+Every request except `health` carries the digest of a token. The token, its role, and the account, wager or
+seat concerned are checked here, so that the process that serves HTTP need not be trusted. Only digests of
+tokens are stored; a token is shown once, when it is made.
 """
 
 import json
@@ -47,7 +47,7 @@ from controller.settlement_service.faults import DatabaseUnavailable, RequestRef
 from controller.settlement_service.ledger import player_account
 
 MAX_LISTED = 1000
-"""Maximum number of tables, alarms or wagers in one answer, so that it fits one frame."""
+"""Maximum number of tables, alarms or wagers in one answer, so that the answer fits in one frame."""
 
 
 class Views:
@@ -85,7 +85,7 @@ class Views:
         return row.player, view
 
     def results(self, player: str, limit: int) -> list[Result]:
-        """Return a player's newest results that are not superseded, the newest first."""
+        """Return a player's results that are not superseded, table by table, the newest of each first."""
         results, movements = schema.results, schema.movements
         query = (
             select(results, movements.c.booked_us)
@@ -111,7 +111,7 @@ class Views:
         ]
 
     def tables(self) -> list[TableView]:
-        """Return every table and what it is waiting for."""
+        """Return every table, each with the outcome that it waits for."""
         query = select(schema.tables).order_by(schema.tables.c.name).limit(MAX_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
@@ -167,12 +167,17 @@ class Tokens:
         self._engine = engine
 
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
-        """Store the digest of a new secret. Raises RequestRefused for a name in use or an unknown player."""
+        """Store the digest of a new secret.
+
+        Raises RequestRefused for a name in use, an unknown player, or a player and a role that do not fit.
+        """
         if (role == "player") != (player is not None):
-            found = "no player" if player is None else f"player {player}"
-            raise RequestRefused(
-                "TOKEN", f"found {found} for the role {role}, expected a player for the role player only"
+            reason = (
+                "a token with the role player must name its player"
+                if player is None
+                else f"a token with the role {role} can't be for a player; leave out player {player}"
             )
+            raise RequestRefused("TOKEN", reason)
         with self._engine.work() as work:
             tokens = schema.tokens
             if work.connection.execute(select(tokens.c.name).where(tokens.c.name == name)).first():
@@ -192,7 +197,7 @@ class Tokens:
                 raise RequestRefused("TOKEN", f"there is no valid token named {name}")
 
     def caller(self, digest: str) -> Caller | None:
-        """Return the caller whose token has this digest; None if there is no valid one."""
+        """Return the caller whose token has this digest; None if there is no valid token."""
         tokens = schema.tokens
         query = select(tokens).where(tokens.c.digest == digest, tokens.c.revoked_us.is_(None))
         with self._engine.work() as work:
@@ -225,7 +230,7 @@ class _HttpRefusal(Exception):
 
 
 class HttpRequests:
-    """Answers requests to an engine, from any thread."""
+    """Answers requests to an engine. Any thread may use it."""
 
     def __init__(self, engine: Engine, broker: ReadBrokerState = lambda: "none") -> None:
         """Answer for this engine; `broker` returns the state of the broker that outcomes come from."""
@@ -311,7 +316,7 @@ class HttpRequests:
             return _granted(self._accounts.change(identity, ask.table, dict(ask.asked)))
         if do in ("bet", "bets"):
             bets = (ask.asked,) if do == "bet" else ask.bets
-            # A wager that dealer and boxperson must confirm aloud is lodged by staff only (C34-MK-1b).
+            # Only staff may lodge a wager that dealer and boxperson must confirm aloud (C34-MK-1b).
             if own and any(bet.get("player") != caller.player or bet.get("late") for bet in bets):
                 raise _forbidden(caller)
             if do == "bets":

@@ -1,8 +1,9 @@
-"""The engine's side of its HTTP API: starts the process that serves it, and answers its requests.
+"""The engine's side of the HTTP API: starts the process that serves HTTP, and answers the requests that it
+passes on.
 
-An attack over HTTP is confined to that process, which shares no memory, files or processor time with the
-engine, and is restarted if it ends or stops responding. The port is bound here, so that it stays reserved
-during a restart.
+An attack over HTTP is confined to that process: it shares no memory with the engine, has neither its database
+nor its key, runs at a lower priority, and is restarted if it ends or stops responding. The port is bound
+here, so that it stays reserved during a restart.
 """
 
 import os
@@ -37,16 +38,16 @@ from controller.settlement_service.upkeep import Pruning
 STOP_TIMEOUT_S = 5.0
 TURN_S = 0.5
 PROBE_INTERVAL_S = 0.5
-"""Interval at which the database is probed for writability."""
+"""Interval between tests that the database can be written."""
 SILENT_TURNS = 40
-"""The other process is restarted after this many turns (20 s) without a heartbeat, which it sends every
-second.
+"""The other process sends a heartbeat every second, and is restarted after this many turns (20 s) of silence.
 """
 RESTART_DELAY_S = 2.0
-"""Delay before it is restarted."""
+"""Delay before the other process is restarted."""
 WORKERS = 64
-"""Maximum number of simultaneous requests, each of which may wait for its table's statement (0.2 s; 0.6 s for
-a silent table). The gate lets fewer wait per table, so that a silent table does not block the others."""
+"""Maximum number of simultaneous requests, each of which may wait for its table's statement (0.2 s, or 0.6 s
+for a silent table; 9 s with the dice out). The gate lets fewer wait per table, so that a silent table does
+not block the others."""
 MAX_WAITING = 64
 """Maximum number of requests waiting for a worker; any more are refused."""
 BACKLOG = 128
@@ -91,7 +92,10 @@ class HttpSupervisor:
         broker: ReadBrokerState = lambda: "none",
         say: Say = sys.stderr.write,
     ) -> None:
-        """Bind the port. Raises SettlementFault if it is in use, ImportError without the HTTP libraries."""
+        """Bind the port.
+
+        Raises SettlementFault if the port can't be bound, and ImportError if the HTTP libraries are missing.
+        """
         for library in ("fastapi", "uvicorn"):
             if find_spec(library) is None:
                 raise ModuleNotFoundError(f"No module named {library!r}", name=library)
@@ -105,7 +109,7 @@ class HttpSupervisor:
                 (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
             )
         except OSError as error:
-            found, expected = error.strerror or str(error), "a port and an address of this machine"
+            found, expected = error.strerror or str(error), "a free port on an address of this machine"
             raise SettlementFault("api_port", f"{host}:{port}", found, expected) from error
         self.ready = False
         """Whether requests are answered."""
@@ -127,12 +131,12 @@ class HttpSupervisor:
         ]
 
     def start(self) -> None:
-        """Start to answer requests."""
+        """Start answering requests."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Finish the requests in progress, then stop."""
+        """Stop; requests in progress are answered with 503, and must be repeated with the same key."""
         self._stopping.set()
         self._probe_now.set()
         link = self._link
@@ -152,7 +156,7 @@ class HttpSupervisor:
             try:
                 reason = self._serve_once()
             except Exception as error:  # noqa: BLE001 - if this thread ended, there would be no API
-                reason = f"its process could not be served: {type(error).__name__}: {error}"
+                reason = f"its process could not be run: {type(error).__name__}: {error}"
             self.ready = False
             if not self._stopping.is_set():
                 self._say(f"HTTP API: {reason}; restarting in {RESTART_DELAY_S:g} s\n")
@@ -233,9 +237,8 @@ class HttpSupervisor:
             full = self._waiting >= MAX_WAITING + WORKERS
             self._waiting += not full
         if full:
-            link.answer(
-                number, refusal(503, "BUSY", "too many requests are waiting; repeat it with the same key")
-            )
+            reason = "too many requests are waiting; repeat this one with the same key"
+            link.answer(number, refusal(503, "BUSY", reason))
         else:
             self._workers.submit(self._answer, link, number, ask)
 
@@ -261,7 +264,9 @@ class HttpSupervisor:
     # --- the database ---
 
     def _probe(self) -> None:
-        """Test writing at intervals, so that a stalled or read-only database is detected before a bet."""
+        """Test writing at intervals, so that a stalled or read-only database is detected before a bet needs
+        it.
+        """
         while not self._stopping.is_set():
             self._probe_now.wait(PROBE_INTERVAL_S)
             self._probe_now.clear()
@@ -274,7 +279,7 @@ class HttpSupervisor:
                 self._pruning.prune_if_due()
             except DatabaseUnavailable as error:
                 answer = database_refusal(error)
-            except Exception as error:  # noqa: BLE001 - if this thread ended, health would no longer be reported
+            except Exception as error:  # noqa: BLE001 - without this thread, health is no longer reported
                 self._say(f"settlement: the database could not be tested: {type(error).__name__}: {error}\n")
                 answer = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:

@@ -1,4 +1,4 @@
-"""Intake of outcomes: each once, in order per table, signed with the table's own key."""
+"""Intake of outcomes: applies each once, in the table's order, if the table's own key signed it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000
-"""Maximum bytes of one table's outcomes that wait for a missing one; a thousand outcomes take a third of
-that. The limit keeps the holder of one table's key from using the memory that other tables need."""
+"""Maximum bytes of one table's outcomes that wait for a missing one; a thousand outcomes take about a third
+of that. The limit keeps the holder of one table's key from using the memory that other tables need."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
-"""Causes of a No Roll or No Spin that are malfunctions of the equipment."""
+"""Reasons for a No Roll or No Spin that count as a malfunction of the equipment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,9 @@ class Policies:
     """The house's policies."""
 
     malfunction: Literal["stand", "refund"] = "stand"
-    """What happens to bets after a No Roll or No Spin caused by a malfunction: they stand for the next one
-    (!34-10, !R-7), or all stakes are returned (as Singapore's Conduct of Gaming rules, r.15, require).
+    """What happens to bets after a No Roll or No Spin caused by a malfunction: they remain for the next
+    attempt (!34-10, !R-7), or all stakes are returned (as Singapore's Conduct of Gaming rules, r.15,
+    require).
     """
     hold: int = 1000
     """Maximum number of a table's outcomes that wait for a missing one."""
@@ -57,7 +58,8 @@ class Intake:
     def take(self, work: Work, table: EnrolledTable | None, delivery: Delivery) -> list[Answer]:
         """Handle one delivery for its table; return its answer and those of deliveries that waited for it."""
         if table is None:
-            return [_rejected(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
+            reason = "the table is not enrolled; enrol it with `tablectl settlement enrol`"
+            return [_rejected(delivery, "table_unknown", reason)]
         if table.halted:
             return [_rejected(delivery, "table_halted", table.halted)]
         outcome = verified_outcome(delivery, table.key)
@@ -94,7 +96,7 @@ class Intake:
         if known == delivery.chain:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
         if known is None:
-            reason = f"outcome {outcome.id} is older than the first that this table was enrolled with"
+            reason = f"outcome {outcome.id} is earlier than the first outcome that was set at enrolment"
             return _rejected(delivery, "before_enrolment", reason)
         return self._conflict(work, table, delivery, outcome, known)
 
@@ -105,7 +107,10 @@ class Intake:
         held = sum(len(kept.payload) for kept, _ in table.early.values())
         full = len(table.early) >= self._policies.hold or held + len(delivery.payload) > MAX_HELD_BYTES
         if waiting is None and full:
-            reason = f"{len(table.early)} outcomes wait for outcome {table.next_seq}; send that one"
+            reason = (
+                f"{len(table.early)} outcomes already wait for the missing outcome {table.next_seq};"
+                " send that one first"
+            )
             return _rejected(delivery, "hold_full", reason)
         table.early[outcome.seq] = delivery, outcome
         return HeldDelivery(table.name, outcome.seq, table.next_seq)
@@ -113,12 +118,12 @@ class Intake:
     def _conflict(
         self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome, known: str
     ) -> RejectedDelivery:
-        """Halt at a second outcome with the same number and a valid signature (a cloned table or old
+        """Halt at a second outcome with the same number and a valid signature (from a cloned table or an old
         journal).
         """
         reason = (
-            f"outcome {outcome.seq} came with chain hash {delivery.chain} and with {known}, both signed by "
-            "the table's key: find the second table or the restored journal, then release the table"
+            f"outcome {outcome.seq} was received with the chain hashes {delivery.chain} and {known}, both"
+            " signed by the table's key; find the second table or restored journal, then release the table"
         )
         return self._halt(work, table, delivery, "outcome_conflict", reason)
 
@@ -166,8 +171,8 @@ class Intake:
         self._step(work, table, Step(n=table.book.last_n + 1, kind="struck", strikes=strikes))
         work.store_last_bet(table.name, closed, table.book.last_received(closed))
         reason = (
-            f"round {closed.round}: {len(strikes)} wagers or changes were withdrawn: the table received them"
-            " after bets had closed, which its sensors reported late; see its fault `readings_late`"
+            f"round {closed.round}: withdrew {len(strikes)} wagers or changes that the table received after"
+            " bets had closed; its sensors reported the close late (see the table's fault `readings_late`)"
         )
         work.alarm(table.name, "bets_struck", reason)
 
@@ -178,7 +183,7 @@ class Intake:
         if outcome.seq == table.skip_seq:
             return self._skipping(work, table, outcome)
         if outcome.type in _NEW_BEGINNINGS and wagers.returns_stakes_at_open_and_close:
-            return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table starts again")
+            return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type} returns all stakes")
         requests = self._in_names(work, table.name, wagers.requests_of(outcome))
         if not requests:
             return None
@@ -235,7 +240,7 @@ def seat_of(work: Work, table: str, player: str) -> str:
 
 
 class _Seated(dict[str, str]):
-    """The players by seat; a seat without an account has a player named after the seat."""
+    """The players by seat; a seat without a player has one named after table and seat."""
 
     def __init__(self, table: str, taken: Mapping[str, str]) -> None:
         super().__init__(taken)
@@ -252,9 +257,9 @@ _NEW_BEGINNINGS = frozenset({"table.opened", "table.closed"})
 def _named(raw: RawRequest, names: Mapping[str, str]) -> RawRequest:
     """Return a request with players' names instead of seats."""
     named = dict(raw)
-    for word in ("player", "button"):
-        if named.get(word) is not None:
-            named[word] = names[str(named[word])]
+    for field in ("player", "button"):
+        if named.get(field) is not None:
+            named[field] = names[str(named[field])]
     if isinstance(seats := named.get("seats"), tuple | list):
         named["seats"] = [names[str(seat)] for seat in seats]
     return named

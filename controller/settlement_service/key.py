@@ -1,7 +1,7 @@
 """The settlement engine's own key, with which it signs its answers: Ed25519, created at the first start.
 
-A rotated key is shown with the previous key's signature, so that tables that trust that key accept the new
-one.
+A rotated key is published with the previous key's signature, so that tables that trust the previous key
+accept the new one.
 """
 
 import os
@@ -20,7 +20,7 @@ from controller.settlement_service.faults import SettlementFault
 CREDENTIAL = "settlement-key"
 """The credential's name in the unit: LoadCredentialEncrypted=settlement-key:/etc/table/settlement.cred."""
 FOLDER = Path("/var/lib/table")
-"""Where the key is if the engine's database is not a file."""
+"""The key's folder if the engine's database is not a file."""
 
 
 class EngineKey(NamedTuple):
@@ -85,7 +85,7 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
 def rotate(path: Path) -> EngineKey:
     """Replace the key with a new one, signed by the old one, which is kept next to it as `.before`.
 
-    If it is interrupted, the next call continues where it stopped; an engine that starts in between has one
+    If it is interrupted, the next call continues where it stopped; an engine that starts in between uses one
     of the two keys.
 
     Raises:
@@ -129,7 +129,7 @@ def _rotate(path: Path) -> EngineKey:
 
 
 def _finish(path: Path) -> bool:
-    """Complete an interrupted rotation, if its key is endorsed; return whether one was completed."""
+    """Complete an interrupted rotation if its new key is endorsed; return whether one was completed."""
     made = path.with_suffix(".new")
     try:
         if not made.exists() or not _handovers(path, load_key(made, "engine")):
@@ -141,9 +141,7 @@ def _finish(path: Path) -> bool:
 
 
 def _endorsements(path: Path, held: Key) -> tuple[Endorsement, ...]:
-    """Return the endorsements of this key and those before it, newest first; empty if it was never
-    rotated.
-    """
+    """Return the endorsements of this key and earlier ones, newest first; none if it was never rotated."""
     handovers = _handovers(path, held)
     keys = (held.public.raw.hex(), *(one.before for one in handovers))
     return tuple(
@@ -186,7 +184,7 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
 
 
 def _names_its_key(path: Path) -> bool:
-    """Return whether the endorsement names its key: otherwise it may belong to an earlier rotation."""
+    """Return whether the endorsement file names the previous key; if not, it may be an earlier rotation's."""
     file = _endorsement_path(path)
     return file.exists() and b" " in file.read_bytes().strip()
 

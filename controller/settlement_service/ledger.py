@@ -26,7 +26,7 @@ from controller.settlement.book import (
 )
 
 CAGE = "cage"
-"""The account that chips come from and go to; it represents the money outside."""
+"""The account that chips come from and go to; it represents the money outside the ledger."""
 
 
 class Unbalanced(Exception):
@@ -64,7 +64,7 @@ def bonus_pot(table: str) -> str:
 
 
 class Movement:
-    """Cents by account, which sum to zero."""
+    """Cents per account, which sum to zero."""
 
     def __init__(self, legs: Mapping[str, int] | None = None) -> None:
         """Start with these legs, by default none."""
@@ -85,7 +85,7 @@ class Movement:
         return ((account, cents) for account, cents in self._legs.items() if cents)
 
     def balanced(self) -> dict[str, int]:
-        """Return the legs to book; raises Unbalanced if they do not sum to zero."""
+        """Return the legs to book. Raises Unbalanced if they do not sum to zero."""
         legs = dict(self.legs())
         if sum(legs.values()):
             raise Unbalanced(f"a movement of {legs} is not balanced")
@@ -125,7 +125,7 @@ class Applied:
 class Tally:
     """One table's game and wagers.
 
-    `wagers` are all accepted ones except those passed to `forget`.
+    `wagers` holds every accepted wager until it is passed to `forget`.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Tally:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game accepts no bet with the dice out, even if it is confirmed; None if it does."""
+        """Why this game accepts no bet with the dice out, even a confirmed one; None if it accepts them."""
         return self._game.late_refusal
 
     @property

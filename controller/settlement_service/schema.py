@@ -164,9 +164,9 @@ rounds = Table(
     Column("moved_t", BigInteger),
     Column("result_t", BigInteger),
 )
-"""For each round, in microseconds of the table's clock: when the table received the last granted wager or
-change (in `bet_session`), and (in `session`, which may be another one) when bets closed, when the ball
-dropped or the dice were released, and when the round was decided."""
+"""For each round, in microseconds on the table's clock: when the table received the last granted wager or
+change (in `bet_session`), and (in `session`, which may be a later one) when bets closed, when the ball
+dropped, the dice were released or the first card was dealt, and when the round was decided."""
 
 _LATER = (rounds,)
 

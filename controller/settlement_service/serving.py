@@ -6,14 +6,14 @@ from threading import Event, Thread
 
 from controller.model.tables import MqttSettings
 from controller.settlement_service.channel import BrokerState
-from controller.settlement_service.consuming import Broker, Clock, Say
+from controller.settlement_service.consuming import BrokerClient, Clock, Say
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.http_supervisor import STOP_TIMEOUT_S, HttpSupervisor
 from controller.settlement_service.key import EngineKey
 
 TURN_S = 0.5
 START_S = 60
-"""Extra start time requested from the service manager, repeatedly, while waiting for the broker."""
+"""Extra start time requested from the service manager, repeatedly, until the API and the broker are ready."""
 Notify = Callable[..., None]
 """Notifies systemd, as in sd_notify(3)."""
 
@@ -38,9 +38,9 @@ def serve(
     Raises:
         SettlementFault: another program has the API's port.
     """
-    broker = (
-        None if serving.broker is None else Broker(engine, serving.broker, serving.name, now_us, say, key=key)
-    )
+    broker = None
+    if serving.broker is not None:
+        broker = BrokerClient(engine, serving.broker, serving.name, now_us, say, key=key)
     http = HttpSupervisor(
         engine,
         serving.host,
@@ -63,7 +63,7 @@ def serve(
 
 
 def _supervise(
-    engine: Engine, http: HttpSupervisor, broker: Broker | None, stop: Event, notify: Notify
+    engine: Engine, http: HttpSupervisor, broker: BrokerClient | None, stop: Event, notify: Notify
 ) -> None:
     """Report READY once outcomes and requests are answered, then notify the watchdog while every part is
     running.
@@ -88,11 +88,11 @@ def _supervise(
             notify(status)
 
 
-def _turns(http: HttpSupervisor, broker: Broker | None) -> tuple[int, ...]:
+def _turns(http: HttpSupervisor, broker: BrokerClient | None) -> tuple[int, ...]:
     return (http.beats, http.probes, *(() if broker is None else (broker.turns,)))
 
 
-def _broker_state(broker: Broker | None) -> BrokerState:
+def _broker_state(broker: BrokerClient | None) -> BrokerState:
     if broker is None:
         return "none"
     return "connected" if broker.ready else "away"

@@ -70,7 +70,7 @@ class DatabaseFile:
             return "its disk has become read-only"
         free_bytes = disk.f_bavail * disk.f_frsize
         if free_bytes < MIN_BYTES:
-            return f"its disk has {free_bytes} bytes left, expected {MIN_BYTES}"
+            return f"its disk has {free_bytes} bytes left, expected at least {MIN_BYTES}"
         return None
 
 
@@ -166,8 +166,8 @@ class Store:
     def transaction(self) -> Iterator[Connection]:
         """Yield the connection within a transaction; it is committed at the end, or not at all.
 
-        Raises DatabaseUnavailable if the database does not respond; at the end, the transaction may then have
-        been committed.
+        Raises DatabaseUnavailable if the database does not respond. If that happens at the commit, the
+        transaction may have been committed.
         """
         try:
             connection = self._connected()
@@ -316,7 +316,7 @@ def _is_locked(error: DBAPIError) -> bool:
 
 
 def _in_use_fault(where: str) -> SettlementFault:
-    expected = "no other settlement engine or command on this database; stop that one first"
+    expected = "no other settlement engine or command on this database; stop the other one first"
     return SettlementFault("database_owned", where, "a database in use", expected)
 
 

@@ -83,7 +83,7 @@ def _movements(connection: Connection) -> Iterator[str]:
         yield f"movement {movement} has no entries"
     loose = select(entries.c.movement).where(entries.c.movement.not_in(select(movements.c.id))).distinct()
     for movement in connection.execute(loose).scalars():
-        yield f"entries of movement {movement} belong to no movement"
+        yield f"there are entries of movement {movement}, which does not exist"
 
 
 def _balances(connection: Connection) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _balances(connection: Connection) -> Iterator[str]:
         if booked.get(account, 0) != stored.get(account, 0):
             yield (
                 f"account {account} has {stored.get(account, 0)} cents, "
-                f"its entries come to {booked.get(account, 0)}"
+                f"but its entries come to {booked.get(account, 0)}"
             )
 
 
@@ -115,7 +115,7 @@ def _outcomes(connection: Connection) -> Iterator[str]:
         query = select(outcomes).where(outcomes.c.table_name == table.name).order_by(outcomes.c.seq)
         for row in connection.execute(query):
             if row.seq != expected and row.seq not in pinned_at:
-                yield f"table {table.name}: outcome {row.seq} follows {expected - 1}"
+                yield f"table {table.name}: found outcome {row.seq}, expected outcome {expected}"
             expected = row.seq + 1
             delivery = read(row.event)
             key = next(key for from_seq, key in keys if row.seq >= from_seq)
@@ -125,7 +125,7 @@ def _outcomes(connection: Connection) -> Iterator[str]:
             elif (outcome.seq, outcome.id, delivery.chain) != (row.seq, row.id, row.chain):
                 yield f"table {table.name}: outcome {row.seq} has another outcome's number, id or hash"
         if table.next_seq != expected:
-            yield f"table {table.name}: waits for outcome {table.next_seq} after {expected - 1}"
+            yield f"table {table.name}: waits for outcome {table.next_seq}, expected outcome {expected}"
 
 
 def _keys(connection: Connection, table: str) -> list[tuple[int, PublicKey]]:
@@ -143,7 +143,8 @@ def _wagers(connection: Connection) -> Iterator[str]:
     for table in connection.execute(select(schema.tables.c.name)).scalars():
         at_stake = stored.get(at_risk(table), 0)
         if at_stake != staked.get(table, 0):
-            yield f"table {table}: {at_stake} cents are at risk, its wagers come to {staked.get(table, 0)}"
+            wagered = staked.get(table, 0)
+            yield f"table {table}: {at_stake} cents are at risk, but its wagers come to {wagered}"
 
 
 def _replays(connection: Connection, games: Games) -> Iterator[str]:
@@ -170,7 +171,7 @@ def _replays(connection: Connection, games: Games) -> Iterator[str]:
             if booked.get(account, 0) != replayed.get(account, 0):
                 yield (
                     f"table {table.name}: {account} moved by {booked.get(account, 0)} cents, "
-                    f"in the replay by {replayed.get(account, 0)}"
+                    f"but in the replay by {replayed.get(account, 0)}"
                 )
 
 
@@ -180,7 +181,7 @@ investigating a complaint."""
 SLICE = 500
 """Rows examined per transaction, which delays bets by a few milliseconds."""
 CALLS_PER_SLICE = 10
-"""Calls of `prune_if_due` per slice: at two calls per second 100 rows per second are examined, more than are
+"""Calls to `prune_if_due` per slice: at two calls per second, 100 rows per second are examined, more than are
 added.
 """
 _KEEP_US = KEEP_DAYS * 86_400_000_000
@@ -208,7 +209,7 @@ class Pruning:
         self._calls = 0
 
     def prune_if_due(self) -> None:
-        """Drop old answers in the next slice, every `CALLS_PER_SLICE` calls. Raises DatabaseUnavailable."""
+        """At every `CALLS_PER_SLICE`-th call, drop old answers. Raises DatabaseUnavailable."""
         self._calls += 1
         if self._calls % CALLS_PER_SLICE == 0:
             self.drop_slice()

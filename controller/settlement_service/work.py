@@ -54,9 +54,9 @@ _WAGERS = select(schema.wagers.c.id).where(
     schema.wagers.c.table_name == bindparam("table"),
     schema.wagers.c.id.in_(bindparam("wagers", expanding=True)),
 )
-"""Built once, since building them for each request takes as long as running them."""
+"""These statements are built once, since building them for each request takes as long as running them."""
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
-"""Causes that close bets at the decisive moment: the dice, the ball or a card moves."""
+"""Causes of a close of bets that are themselves the decisive moment: the dice, the ball or a card moves."""
 encode = msgspec.json.Encoder().encode
 Row = dict[str, object]
 
@@ -169,7 +169,7 @@ class Work:
         self._had |= {(table, wager): wager in found for wager in wagers}
 
     def outcome(self, delivery: Delivery, outcome: Outcome) -> None:
-        """Store an outcome that was applied, with its signature."""
+        """Store an applied outcome with its signed event."""
         self._chains[delivery.table, outcome.seq] = delivery.chain
         self.add(
             schema.outcomes,
@@ -245,9 +245,7 @@ class Work:
         self._round(statement.table, statement.round, bet_session=statement.session, last_bet_t=heard_us)
 
     def store_round_times(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
-        """Store when a round's bets closed, when the ball dropped or the dice were released, and when the
-        round was decided.
-        """
+        """Store when a round's bets closed, its dice, ball or first card moved, and it was decided."""
         if round_ is None:
             return
         if isinstance(outcome.data, Bets) and outcome.type == "bets.closed":
@@ -275,7 +273,7 @@ class Work:
         return self.connection.execute(query).first() is not None
 
     def alarm(self, table: str, code: str, message: str) -> None:
-        """Raise an alarm, unless the same one is already raised."""
+        """Raise an alarm, unless one with this code is already raised for the table."""
         alarms = schema.alarms
         query = select(alarms.c.id).where(
             alarms.c.table_name == table, alarms.c.code == code, alarms.c.cleared_us.is_(None)

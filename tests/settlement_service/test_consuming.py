@@ -27,7 +27,7 @@ from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Outgoing
 from controller.publish.sink import Acknowledged, Report
 from controller.publish.wire import topics_of
-from controller.settlement_service.consuming import Broker
+from controller.settlement_service.consuming import BrokerClient
 from controller.settlement_service.embedded import EmbeddedConsumer, EmbeddedEngine, RefusedOutcome
 from controller.settlement_service.key import EngineKey
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
@@ -64,7 +64,9 @@ class Line:
         self.sink.report_to(self.reports.append)
         say, key = self.said.append, EngineKey(ENGINE_KEY)
         self.broker = (
-            None if house is None else Broker(house.engine, settings, "settlement", now_us, say, key=key)
+            None
+            if house is None
+            else BrokerClient(house.engine, settings, "settlement", now_us, say, key=key)
         )
         if house is not None:
             oblige(house.engine)  # Delays at the broker are covered by other tests.
@@ -152,7 +154,7 @@ def test_no_invalid_message_costs_the_engine_its_connection(
     """A retained message would come again with each connection."""
     with pytest.MonkeyPatch.context() as patch:
         lost: list[str] = []
-        patch.setattr(Broker, "_drop_connection", lambda _broker, reason: lost.append(reason))
+        patch.setattr(BrokerClient, "_drop_connection", lambda _broker, reason: lost.append(reason))
         stranger = Line(SealedTable("stranger", roulette.key), mosquitto)
         topics = topics_of("stranger", line.sink._settings.prefix)
         for topic in (topics.outcome, topics.status, topics.open):
@@ -163,7 +165,7 @@ def test_no_invalid_message_costs_the_engine_its_connection(
         line.sends(*roulette.spins("1"))
         stranger.close()
     assert lost == []
-    assert any("is ignored" in said for said in line.said)
+    assert any("ignored a message" in said for said in line.said)
 
 
 @needs_mosquitto
@@ -200,7 +202,7 @@ def test_an_event_on_another_tables_topic_is_ignored(
     assert line.sink._link is not None
     line.sink._link.publish(Outgoing("tables/other/outcome", roulette.opens()))
     line.until(lambda: bool(line.said))
-    assert "not an event of that table" in line.said[0]
+    assert "not an event from this topic's table" in line.said[0]
     assert line.acknowledged == set()
 
 

@@ -182,7 +182,7 @@ def test_lost_outcomes_are_skipped_only_by_a_persons_decision(house: House, roul
     published = roulette.spins("3")
     assert house.hears(published[0]) == [HeldDelivery("wheel-1", 37, asks_from=settled + 1)]
     pinned = roulette.key.public.raw
-    with pytest.raises(RequestRefused, match=f"its next is {settled + 1}"):
+    with pytest.raises(RequestRefused, match=f"the next is {settled + 1}"):
         house.engine.enrol("wheel-1", "roulette", pinned, first_seq=settled, anew=True)
     house.engine.enrol("wheel-1", "roulette", pinned, first_seq=37, anew=True)
     house.takes(published)

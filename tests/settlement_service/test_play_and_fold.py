@@ -95,7 +95,7 @@ class CardTable:
         self.asked: list[PlayAt] = []
         self._house = house
         self._table = table
-        house.engine.gate.connect(self.plain, play_line=self.play)
+        house.engine.gate.connect(self.plain, ask_table_play=self.play)
 
     def plain(self, name: str, nonce: str) -> NoStatement | None:
         raise AssertionError(f"{name} was queried for Play as for any bet ({nonce})")

@@ -12,7 +12,7 @@ from controller.publish.events import Message, TableStatus, read_event
 from controller.publish.mqtt import MqttSink
 from controller.publish.sink import Report
 from controller.settlement_service.account_requests import AccountRequests
-from controller.settlement_service.consuming import Broker
+from controller.settlement_service.consuming import BrokerClient
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.key import EngineKey
@@ -47,7 +47,7 @@ class Live:
         self.sink.send_status(TableStatus(table=table.name, state="online", session=1, says_open=True))
         self.said: list[str] = []
         key = EngineKey(ENGINE_KEY)
-        self.broker = Broker(self.engine, settings, "settlement", now_us, self.said.append, key=key)
+        self.broker = BrokerClient(self.engine, settings, "settlement", now_us, self.said.append, key=key)
         self._stop = Event()
         self._threads = [Thread(target=self._run_table), Thread(target=self.broker.run, args=(self._stop,))]
         for thread in self._threads:
