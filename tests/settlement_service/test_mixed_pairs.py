@@ -320,7 +320,7 @@ def test_an_old_table_is_settled_and_takes_no_bets_at_a_new_engine(
     assert line.broker is not None
     line.sink.send_status(TableStatus(table=roulette.name, state="online", session=1))
     house.engine.gate.connect(line.broker.ask)
-    line.until(lambda: any("can't state" in said for said in line.said))
+    line.until(lambda: any("too old" in said for said in line.said))
     with pytest.raises(RequestRefused, match="too old"):
         house.bets(roulette, "ann", "b1", "red", 100)
     line.sends(*roulette.spins("1"))
