@@ -33,7 +33,8 @@ class Enrolment(NamedTuple):
 
 
 class EngineSetup(NamedTuple):
-    """The setup of an engine in this process: its table, and how it asks and informs the table.
+    """The setup of an engine in this process: its table, and the functions with which it queries the table
+    and reports to it.
 
     `enrolment` needs an open journal.
     """
@@ -45,22 +46,22 @@ class EngineSetup(NamedTuple):
     """The journal's folder, which by default also holds the engine's own files."""
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
-    """Asks the table, with a nonce, whether bets are open; False if it can't answer."""
+    """Asks the table, with a nonce, whether bets are open; returns False if the table can't be asked."""
     ask_late: Callable[[LateWagersQuery], bool] = lambda _query: False
-    """Asks the table whether a wager made with the dice out is confirmed in time; False if it can't
-    answer."""
+    """Asks the table whether a wager made with the dice out is confirmed in time; returns False if the table
+    does not lodge it."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
-    """Informs the table whether the shooter at a seat has the line bet."""
+    """Reports to the table whether the shooter at a seat has the line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
-    """Informs the table which positions have an Ante and no Pair Plus."""
+    """Reports to the table which positions have an Ante and no Pair Plus."""
     ask_play: Callable[[PlayQuery], bool] = lambda _query: False
-    """Asks the table whether it accepts Play at some positions; False if it can't answer."""
+    """Asks the table whether it accepts Play at some positions; returns False if the table can't be asked."""
     played: Callable[[int, tuple[str, ...]], None] = lambda _round, _seats: None
-    """Informs the table which positions have a Play wager in a round of bets."""
+    """Reports to the table which positions have a Play wager in a round of bets."""
 
 
 class Blocked(Exception):
-    """Raised by an engine if a person must correct something first: a code of FAULTS, and the reason."""
+    """Raised by an engine if a person must correct something first; `code` is a code of FAULTS."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -68,16 +69,16 @@ class Blocked(Exception):
 
 
 class Consumer(Protocol):
-    """A settlement engine; all calls come from one thread."""
+    """A settlement engine. All calls except `receive_statement` come from one thread."""
 
     def begin(self) -> None:
-        """Prepare; an engine that raises here must prepare at the first event instead."""
+        """Prepare; an engine that raises here must prepare at the next event instead."""
         return
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Handle an event; `answer` is called once its effect is durable, now or later, from any thread.
+        """Handle an event; call `answer` once its effect is durable, now or later, from any thread.
 
-        An event that was settled before is acknowledged again. If this raises anything, the event is sent
+        An event that was settled before is acknowledged again. If this raises anything, the event is offered
         again.
         """
 
@@ -94,7 +95,7 @@ class EmbeddedSink:
     """Passes events to an engine in a separate thread, so that a slow engine delays nothing else."""
 
     def __init__(self, consumer: Consumer, alarm: Alarm) -> None:
-        """Prepare; nothing is passed on before `start`."""
+        """Prepare; no event is passed on before `start`."""
         self._consumer = consumer
         self._alarm = alarm
         self._waiting: dict[str, bytes] = {}
@@ -119,12 +120,12 @@ class EmbeddedSink:
         post(Ready())
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Queue messages for the engine, except those that are waiting or were just acknowledged."""
+        """Queue messages for the engine, except those already queued or just acknowledged."""
         with self._lock:
             for message in messages:
                 if message.id not in self._just_acknowledged:
                     self._waiting.setdefault(message.id, message.event)
-            # The pump handles answers before it offers again: by then these answers are known or lost.
+            # The pump handles answers before it offers again, so it knows these answers, or they are lost.
             self._just_acknowledged.clear()
         self._wakeup.set()
 
@@ -137,10 +138,10 @@ class EmbeddedSink:
         """Do nothing: an engine in this process starts and ends with the table."""
 
     def show(self, board: bytes) -> None:
-        """Do nothing: displays use a broker, or the control socket."""
+        """Do nothing: displays use a broker or the control socket."""
 
     def stop(self, timeout_s: float) -> bool:
-        """Stop passing events; return False if the engine does not end in time."""
+        """Stop passing events on; return False if the engine does not end in time."""
         self._stopping = True
         self._wakeup.set()
         if self._thread.is_alive():
@@ -160,9 +161,7 @@ class EmbeddedSink:
         self._try(self._consumer.end)
 
     def _first(self) -> tuple[str, bytes] | None:
-        """Return the message that has waited longest; under the lock, since another thread may offer
-        messages.
-        """
+        """Return the message that has waited longest; another thread may offer more, hence the lock."""
         with self._lock:
             return next(iter(self._waiting.items()), None)
 
@@ -180,7 +179,7 @@ class EmbeddedSink:
             self._alarm.began(PublishFault(code, "settlement engine", found))
 
     def _answer(self, answer: Answer) -> None:
-        """Pass the engine's answer on and record it under the lock, so that no offer comes in between."""
+        """Record the engine's answer and pass it on, under the lock so that no offer comes in between."""
         with self._lock:
             if isinstance(answer, Acknowledgement):
                 self._just_acknowledged.add(answer.id)

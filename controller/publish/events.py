@@ -1,7 +1,7 @@
 """The message contract: an outcome on the wire is a CloudEvents 1.0 event in JSON, signed by its table.
 
-One journal row gives the same bytes whenever it is sent. The engine sends answers: acknowledgements (an
-outcome has had its effect, and that is durable), requests to send outcomes again, and queries.
+A journal row gives the same bytes whenever it is sent. The engine sends answers: acknowledgements (an outcome
+has taken effect durably), requests to send outcomes again, queries, and reports on its progress and on bets.
 """
 
 from collections.abc import Callable
@@ -35,8 +35,8 @@ CONTENT_TYPE = "application/cloudevents+json"
 SCHEMA_VERSION = 1
 MAX_ANSWER_BYTES = 4096
 MAX_EARLIER = 12
-"""Maximum number of earlier key rotations that an engine shows to a table, 220 bytes each. A table that knows
-none of these keys accepts the newest one only if its file names it."""
+"""Maximum number of earlier key rotations that an engine reports to a table, 220 bytes each. A table that
+trusts none of these keys accepts the newest one only if the table's file names it."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Count = Annotated[int, Meta(ge=0)]
@@ -48,8 +48,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for the settlement engine and the staff.
 
     `id` is table/session/number and never used twice; `sequence` is that number with leading zeros, gap-free
-    per table. `time` is the wall clock when the journal recorded it: a label only, with its quality.
-    `tabletime` is the deciding moment in microseconds of the table's monotonic clock. `subject` is the
+    per table. `time` is the wall time at which the journal recorded the outcome, for information only;
+    `timequality` tells whether that clock was synchronized. `tabletime` is the time of the decision, in
+    microseconds of the table's monotonic clock. `subject` is the
     attempt, round or game, such as `roll/12`. `chain` is the hash of the outcome's journal row;
     acknowledgements repeat it.
     """
@@ -105,9 +106,9 @@ class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledged", tag_field="answer"):
-    """The settlement engine's statement that an outcome has had its effect: sent after its own commit.
+    """The settlement engine's statement that an outcome has taken effect, sent after its own commit.
 
-    `id` and `chain` are the event's, `by` names the engine, whose key signed it.
+    `id` and `chain` are the event's; `by` names the engine, whose key signs this message.
     """
 
     id: Name
@@ -117,14 +118,14 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 
 
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
-    """A request of the settlement engine for outcomes from this number on, to be sent again in order.
+    """The settlement engine's request to send all outcomes from number `from_seq` on again, in order.
 
-    `table` is the table that it asks. `told` is the newest of that table's outcomes that the engine knows of;
-    a request in which it is lower than the newest outcome acknowledged since is an old copy.
+    `table` is the table addressed. `told` is the newest of that table's outcomes that the engine knows of: a
+    request in which `told` is lower than the newest outcome acknowledged since is an old copy.
     """
 
     table: Name | None = None
-    """None from an engine of release 0.1.0, which signs nothing."""
+    """None in a request from release 0.1.0, which signs nothing."""
     told: Count = 0
     from_seq: Annotated[int, Meta(ge=1)]
     by: Name
@@ -132,9 +133,9 @@ class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_
 
 
 class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answer"):
-    """A query for a bet that has arrived: are bets open?
+    """A query on behalf of a bet that has arrived: are bets open?
 
-    A statement that repeats `nonce`, used once, covers that bet.
+    `nonce` is used once; a statement that repeats it covers that bet.
     """
 
     nonce: Nonce
@@ -143,11 +144,11 @@ class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field=
 
 
 class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late", tag_field="answer"):
-    """A query for a craps wager made with the dice out: is it confirmed in time (C34-MK-1b)?
+    """A query on behalf of a craps wager made with the dice out: is it confirmed in time (C34-MK-1b)?
 
-    Dealer and boxperson confirm it. `nonce` is as in `ask`, `round` the round of bets that the release
-    closed, `wager` the id by which people confirm it, `digest` the SHA-256 of the whole request, `says`
-    describes the wager to them in words.
+    Dealer and boxperson confirm the wager by its id, `wager`; `says` describes it to them in words. `nonce`
+    is as in `ask`, `round` is the round of bets that the dice's release closed, and `digest` is the SHA-256
+    of the whole request.
     """
 
     table: Name
@@ -161,10 +162,11 @@ class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late",
 
 
 class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_field="answer"):
-    """A query for a request of Play at these positions: does the table accept it (T-DEAL-4)?
+    """A query on behalf of a request for Play at these positions: does the table accept it (T-DEAL-4)?
 
-    `nonce` is as in `ask`, `round` the round of bets that the cards closed. The table enters it as the input
-    `play_asked`, in its place among the folds, before it answers: from then on no player folds at `seats`.
+    `nonce` is as in `ask`, and `round` is the round of bets that the first card closed. Before it answers,
+    the table enters the query as the input `play_asked`, in order with the folds; from then on no player can
+    fold at `seats`.
     """
 
     table: Name
@@ -176,21 +178,22 @@ class PlayQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_play", tag_f
 
 
 class Endorsement(msgspec.Struct, frozen=True, kw_only=True):
-    """A rotation of a settlement engine's key: `endorsed` is the previous key's signature over it."""
+    """A rotation of a settlement engine's key: `endorsed` is the previous key's signature over `key`."""
 
     key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     endorsed: Signature
 
 
 class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
-    """A settlement engine's report when it connects to a table: how far it has settled outcomes, and its key.
+    """A settlement engine's report to a table: how far it has settled the table's outcomes, and its own key.
 
-    `table` is the table addressed: this message, repeated to another table, would contradict that one's past.
-    `sequence` and `chain` are the newest settled outcome's (no chain: none is), `key` is the engine's public
-    key in hexadecimal digits, `endorsed` the signature by the key before it, `earlier` the rotations before
-    that, newest first, so that a table that was off in the meantime can verify each of them. `told` is the
-    newest outcome that the engine knows of, settled or not: a message in which it is lower than the newest
-    outcome acknowledged since is an old copy, and is ignored.
+    It is sent when the table connects or closes, and at intervals. `table` is the table addressed; no other
+    table accepts the report. `sequence` and `chain` are those of the newest settled outcome (`chain` is null
+    if there is none). `key` is the engine's public key in hexadecimal digits, `endorsed` is the previous
+    key's signature over it, and `earlier` are the rotations before that, newest first, so that a table that
+    was off in the meantime can verify each of them. `told` is the newest outcome that the engine knows of,
+    settled or not: a report in which `told` is lower than the newest outcome acknowledged since is an old
+    copy, and is ignored.
     """
 
     table: Name
@@ -207,7 +210,7 @@ class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", t
 class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_field="answer"):
     """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules now require.
 
-    The table enters it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); play continues without it.
+    The table enters the report as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); play does not wait for it.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
     and the wager book's step at which this was true: an older report that is sent again changes nothing.
@@ -224,9 +227,9 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
 
 
 class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_field="answer"):
-    """The positions with an Ante and without Pair Plus, left to right; empty if there is none.
+    """The positions with an Ante and without Pair Plus, left to right; empty if there are none.
 
-    The table enters it as the input `pair_plus` (T-DEAL-2b); play continues without it.
+    The table enters the report as the input `pair_plus` (T-DEAL-2b); play does not wait for it.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
     and the wager book's step at which this was true: an older report that is sent again changes nothing.
@@ -244,8 +247,8 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
 class PlayPlaced(msgspec.Struct, frozen=True, kw_only=True, tag="played", tag_field="answer"):
     """The positions with a Play wager in this round of bets, left to right; none of them can be folded.
 
-    The table enters it as the input `played` (T-DEAL-4); without it, the dealer's fold of a position for
-    which Play was requested is held for 10 s and then accepted.
+    The table enters the report as the input `played` (T-DEAL-4). Without it, the dealer's fold of a position
+    for which Play was requested is refused for 10 s and then accepted.
 
     `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
     and the wager book's step at which this was true: an older report that is sent again changes nothing.
@@ -278,8 +281,8 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A table's status, retained at the broker, which itself publishes `offline` when the table is gone.
 
     `session` counts the starts of the table's controller, so that repeated restarts are visible. `headline`
-    is for people, `faults` are the codes of all active faults, `unacknowledged` is how many outcomes
-    settlement has not acknowledged, and `sequence` and `chain` are the newest outcome's.
+    is for people, `faults` are the codes of all active faults, `unacknowledged` is the number of outcomes
+    that settlement has not acknowledged, and `sequence` and `chain` are those of the newest outcome.
     """
 
     table: Name
@@ -293,11 +296,11 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int | None = None
     chain: Hash | None = None
     says_open: bool = False
-    """Whether this table publishes the statement that bets are open; release 0.1.0 does not."""
+    """Whether this table publishes the statement that bets are open, which release 0.1.0 does not."""
 
 
 class Message(NamedTuple):
-    """A row as sent: the event's bytes, and the players' version if they may see any of it."""
+    """A row as sent: the event's bytes, and the version for players if they may see any of it."""
 
     n: int
     seq: int
@@ -334,9 +337,9 @@ _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def build_message(row: Row, table: str, key: Signer) -> Message:
-    """Return a row's outcome as sent. Raises ValueError if it has none or its body was pruned."""
+    """Return a row's outcome as sent. Raises ValueError if the row has none or its body was pruned."""
     if row.seq is None or row.body is None:
-        raise ValueError(f"row {row.n}: it has no outcome, or the outcome was pruned")
+        raise ValueError(f"row {row.n} has no outcome, or its outcome was pruned")
     outcome = _read_outcome(row.body)
     chain = row.link.hex()
     event = Event(
@@ -397,7 +400,7 @@ def endorse(public: str, previous: Signer) -> str:
 
 
 def endorsed(meeting: ProgressReport, previous: Verifier) -> bool:
-    """Return whether this key signed the key that the engine shows, directly or through later keys."""
+    """Return whether this key endorsed the engine's reported key, directly or through intermediate keys."""
     if meeting.endorsed is None:
         return False
     newest = Endorsement(key=meeting.key, endorsed=meeting.endorsed)

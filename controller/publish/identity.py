@@ -1,8 +1,8 @@
-"""Identities: which answers a table accepts, and whether another client uses its name.
+"""Identities: which answers a table accepts, and whether another client uses the table's name.
 
 A table accepts answers signed by its settlement engine's key. That is the key in the table's file
-(`engine_key`), or the first one shown by an engine, stored next to the journal with the table's signature.
-Another key is accepted if the previous one signed it (a rotation).
+(`engine_key`), or else the first one that an engine reports, stored next to the journal with the table's
+signature. Another key is accepted if the previous one signed it (a rotation).
 """
 
 import os
@@ -54,7 +54,7 @@ class Pin:
 
     @property
     def key(self) -> str | None:
-        """The public key in hexadecimal digits; None before an engine has shown one."""
+        """The public key in hexadecimal digits; None until the file or an engine has provided one."""
         return None if self._key is None else self._key.raw.hex()
 
     def recall(self, key: bytes | None) -> None:
@@ -63,26 +63,29 @@ class Pin:
             self._key = PublicKey(key)
 
     def authenticate(self, payload: bytes, answer: Answer) -> Authenticity:
-        """Return whether these bytes, decoded to this answer, are the engine's; adopt a new key."""
+        """Return whether the engine signed these bytes, of which `answer` is the content.
+
+        A progress report may introduce the engine's first key or an endorsed new one, which is adopted.
+        """
         if answer.signature is msgspec.UNSET:
             return "forged" if self._key is not None else "unsigned"
         if self._key is not None and answer_signed_by(payload, self._key):
             return "genuine"
         if isinstance(answer, ProgressReport) and self._may_learn(answer):
-            shown = PublicKey(bytes.fromhex(answer.key))
-            if answer_signed_by(payload, shown):
-                self._key = shown
+            reported = PublicKey(bytes.fromhex(answer.key))
+            if answer_signed_by(payload, reported):
+                self._key = reported
                 if self._keep is not None:
-                    self._keep(shown.raw, answer.by)
+                    self._keep(reported.raw, answer.by)
                 return "genuine"
         return "forged"
 
-    def _may_learn(self, meeting: ProgressReport) -> bool:
-        return self._key is None or endorsed(meeting, self._key)
+    def _may_learn(self, report: ProgressReport) -> bool:
+        return self._key is None or endorsed(report, self._key)
 
 
 def read_pin(path: Path, key: Verifier) -> bytes | None:
-    """Return the stored key of the engine; None if there is none with this table's signature."""
+    """Return the engine's stored key; None if there is none with this table's signature."""
     try:
         payload = path.read_bytes()
         kept = _decode(payload)
@@ -92,7 +95,7 @@ def read_pin(path: Path, key: Verifier) -> bytes | None:
 
 
 def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
-    """Store the engine's key; raises OSError if it can't be written."""
+    """Store the engine's key. Raises OSError if it can't be written."""
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
     with new.open("xb") as file:  # never through a symbolic link, since a command may run as root
@@ -109,11 +112,11 @@ class AcknowledgementCheck(NamedTuple):
     """The result of checking the rows `outbox.closed`."""
 
     signed: int
-    """Acknowledgements whose stored text bears the engine's signature."""
+    """Acknowledgements whose stored text is signed by the engine."""
     unsigned: int
     """Those without stored text: from an engine in the table's own process, or of an older release."""
     keys: tuple[str, ...]
-    """The engine's public keys in hex, in the order in which they first signed."""
+    """The engine's public keys in hex, in the order of their first signatures."""
     wrong: tuple[str, ...]
     """A message for each invalid one: its row, what was found and what was expected."""
 
@@ -155,7 +158,7 @@ def _check_proof(ack: Ack) -> str | None:
         ack.by,
     ):
         return "an acknowledgement of a different outcome"
-    return None if signed else f"a signature that is not key {ack.proof.key}'s"
+    return None if signed else f"a signature that was not made by key {ack.proof.key}"
 
 
 PREVIOUS_RUN_US = 150_000_000
@@ -166,7 +169,7 @@ CONFLICT_CLEARS_US = 60_000_000
 
 
 class DuplicateClientDetector:
-    """Detects another client with this table's name, since not every broker reports one."""
+    """Detects another client with this table's name, since not every broker reports such a client."""
 
     def __init__(self, alarm: Alarm, where: str) -> None:
         self._alarm = alarm
@@ -193,13 +196,16 @@ class DuplicateClientDetector:
             self._session = session if session is not None else self._session
 
     def check(self, payload: bytes, now_us: int, *, retained: bool) -> None:
-        """Check a status; one retained at the first connection may be from this table's previous run."""
+        """Report another client if a received status is not this table's.
+
+        A status retained at the first connection is ignored: it may be from this table's previous run.
+        """
         if payload in self._own or (retained and self._connections < 2):
             return
         with suppress(Unreadable):
             status = read_status(payload)
             if status.state == "online" and not self._is_of_previous_run(status, now_us):
-                found = f"a status that is not this table's: session {status.session}, {status.headline}"
+                found = f"a status from another client: session {status.session}, {status.headline!r}"
                 self.report(found, now_us)
 
     def _is_of_previous_run(self, status: TableStatus, now_us: int) -> bool:
@@ -214,7 +220,7 @@ class DuplicateClientDetector:
         self._alarm.began(PublishFault("identity_taken", self._where, found))
 
     def clear_if_over(self, now_us: int) -> None:
-        """Clear the fault once no other client has connected for a while."""
+        """Clear the fault once no other client has been detected for `CONFLICT_CLEARS_US`."""
         if self._since_us is not None and now_us - self._since_us > CONFLICT_CLEARS_US:
             self._since_us = None
             self._alarm.over("identity_taken")

@@ -1,9 +1,9 @@
-"""Wagers made with the dice out, at their table: lodged, confirmed by two people, and attested in time.
+"""The table's part in wagers made with the dice out: they are lodged, confirmed by two people, and attested.
 
 C34-MK-1b: between the dice leaving the hand and coming to rest, a wager is valid if dealer and boxperson
-confirm it. The table states this for a wager only once the rows that hold its contents and both confirmations
-are on the disk, and a die of the throw was seen in motion after that: then nobody who made, chose or
-confirmed the wager can have known how the dice would come to rest.
+confirm it. The table states this for a wager only if its contents and both confirmations were on the disk
+while both dice were still in motion: then nobody who made or confirmed the wager can have known how the dice
+would come to rest.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from controller.publish.betting import Betting, OpenStatement
 from controller.publish.events import LateWagersQuery
 
 MAX_LODGED = 16
-"""Maximum number of wagers lodged in one throw: more than a crew can confirm aloud in its two seconds."""
+"""Maximum number of wagers lodged per throw: more than a crew can confirm aloud in its two seconds."""
 
 REQUIRED_ROWS = 3
-"""The rows that prove a wager: its contents and two confirmations."""
+"""The number of journal rows that prove a wager: its contents and two confirmations."""
 
 
 class Receipt(Protocol):
-    """What the journal returns for a row."""
+    """The journal's receipt for a row."""
 
     @property
     def durable(self) -> bool:
@@ -36,7 +36,7 @@ class _Lodged:
     received_us: int
     rows: list[Receipt] = field(default_factory=list)
     durable_us: int | None = None
-    """The latest time at which all its rows can have reached the disk."""
+    """A time by which all its rows were on the disk."""
     published: bool = False
 
     @property
@@ -49,7 +49,7 @@ class LateWagers:
     """The wagers of the throw in progress, and the table's statement for those confirmed in time."""
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
-        """Serve this table; `now_us` is its monotonic clock, None if the readings give the time."""
+        """Serve this table; `now_us` is its monotonic clock, or None if time advances with the readings."""
         self._table = table
         self._session = session
         self._now_us = now_us
@@ -61,10 +61,10 @@ class LateWagers:
         self.say: Callable[[OpenStatement], None] = _discard
 
     def lodge(self, ask: LateWagersQuery, keep: Callable[[], Receipt | None]) -> bool:
-        """Accept a wager of the throw in progress, from any thread; return False if it is not of that throw
-        or already known.
+        """Accept a wager made during the throw in progress; any thread may call this.
 
-        `keep` journals its contents, and returns None if the journal accepts nothing more.
+        `keep` journals its contents, and returns None if the journal accepts nothing more. Return False if
+        the wager belongs to another throw or is already lodged, or if there are too many or no journal row.
         """
         with self._lock:
             fits = ask.round == self._round and ask.wager not in self._lodged
@@ -75,7 +75,7 @@ class LateWagers:
 
     @property
     def lodged(self) -> tuple[tuple[str, str], ...]:
-        """The wagers of the throw in progress, each described in words."""
+        """The id and description of each wager lodged during the throw in progress."""
         with self._lock:
             return tuple((wager, lodged.ask.says) for wager, lodged in self._lodged.items())
 
@@ -112,7 +112,7 @@ class LateWagers:
             )
 
     def _due(self, dice_out: DiceOut) -> list[_Lodged]:
-        """Mark and return the wagers that were confirmed, and on the disk, while the dice were in motion."""
+        """Mark and return wagers that were confirmed and on the disk while the dice were in motion."""
         due: list[_Lodged] = []
         for wager in dice_out.confirmed:
             lodged = self._lodged.get(wager)

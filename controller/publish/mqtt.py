@@ -53,16 +53,16 @@ from controller.publish.wire import Signer, Unreadable, topics_of
 
 WAIT_TIMEOUT_S = 0.5
 REFUSED = 0x80
-"""Reason codes from this one on (inclusive) are refusals."""
+"""The lowest reason code that is a refusal."""
 STEADY_US = 10_000_000
 """After a connection that lasted this long, the delay before reconnecting is short again."""
 RETRY_S = 1.0
 MAX_RETRY_S = 60.0
 JSON = "application/json"
-CALM_US = 60_000_000
+ANSWER_FAULT_CLEARS_US = 60_000_000
 """The fault clears this long after the last forged or unreadable answer."""
 MAX_STATEMENTS = 32
-"""Statements that may wait for this thread; newer ones replace older ones."""
+"""Maximum number of statements waiting for this thread; a newer one displaces the oldest."""
 
 _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
 """Faults that explain why there is no connection; at most one is active."""
@@ -87,7 +87,7 @@ class MqttSink:
         random_fraction: RandomFraction,
         pin: Pin | None = None,
     ) -> None:
-        """Prepare; ValueError if the table's name or the settings are not valid for MQTT.
+        """Prepare. Raises ValueError if the table's name or the settings are not valid for MQTT.
 
         `pin` determines whose answers are trusted.
         """
@@ -146,7 +146,7 @@ class MqttSink:
         self._thread.start()
 
     def report_to(self, post: Post) -> None:
-        """Pass reports to this, without a thread: the caller runs the sink."""
+        """Pass reports to `post`, without starting a thread: the caller calls `turn`."""
         self._post = post
 
     def offer(self, messages: Sequence[Message]) -> None:
@@ -155,7 +155,7 @@ class MqttSink:
         self._wake_thread()
 
     def send_open_statement(self, statement: OpenStatement, key: Signer) -> None:
-        """Publish the statement immediately, or not at all: it is useless later."""
+        """Publish the statement immediately, or not at all, since it is useless later."""
         if self.ready:
             self._statements.append((statement, key))
             self._wake_thread()
@@ -171,7 +171,7 @@ class MqttSink:
         self._wake_thread()
 
     def stop(self, timeout_s: float) -> bool:
-        """Disconnect from the broker; False if the thread did not end in time."""
+        """Disconnect from the broker; return False if the thread did not end in time."""
         self._stopping = True
         self._wake_thread()
         if self._thread.is_alive():
@@ -179,9 +179,8 @@ class MqttSink:
         return not self._thread.is_alive()
 
     def _wake_thread(self) -> None:
-        with suppress(
-            OSError
-        ):  # A full pipe wakes the thread as well; a closed one no longer has a thread to wake.
+        # A full socket wakes the thread anyway; a closed one has no thread to wake.
+        with suppress(OSError):
             self._wake.send(b"\0")
 
     # --- the sink's thread ---
@@ -197,7 +196,7 @@ class MqttSink:
         self.leave()
 
     def turn(self, timeout_s: float) -> None:
-        """Process what has arrived, and wait at most this long for more."""
+        """Wait at most `timeout_s` for something to arrive, and process it; connect if that is due."""
         if self._link is None:
             if self._now_us() >= self._phase_ends_us:
                 self._connect()
@@ -223,8 +222,8 @@ class MqttSink:
     def _await_answers(self, link: MqttLink) -> None:
         """Wait for the broker's answers.
 
-        Closing a link with unread answers resets it. The broker would then publish the will, after the
-        message that the table has stopped.
+        Closing a link with unread answers resets the connection, and the broker would then publish the will,
+        after the message that the table has stopped.
         """
         until_us = self._now_us() + LEAVE_TIMEOUT_US
         while link.unanswered and link.fileno() >= 0 and self._now_us() < until_us:
@@ -255,7 +254,7 @@ class MqttSink:
         now_us = self._now_us()
         if self._phase != "ready" and now_us > self._phase_ends_us:
             self._drop_connection(
-                "broker_unreachable", f"no answer within {self._settings.timeout_s:g} s: {self._phase}"
+                "broker_unreachable", f"no answer within {self._settings.timeout_s:g} s while {self._phase}"
             )
         elif self._oldest_unconfirmed_us() + self._timeout_us < now_us:
             self._drop_connection(
@@ -268,10 +267,13 @@ class MqttSink:
     # --- connecting ---
 
     def _connect(self) -> None:
+        files = self._settings.tls
         try:
-            tls = None if self._settings.tls is None else tls_context(self._settings.tls)
+            tls = None if files is None else tls_context(files)
         except OSError as error:
-            self._drop_connection("broker_files_bad", f"{error.strerror or error}: {self._settings.tls}")
+            assert files is not None
+            paths = f"{files.ca}, {files.certificate} or {files.key}"
+            self._drop_connection("broker_files_bad", f"{error.strerror or error}: {paths}")
             return
         will = self._status_message(self._offline("connection lost"))
         link = MqttLink(self._settings, self._table, tls, will)
@@ -401,7 +403,7 @@ class MqttSink:
     def _send(self, link: MqttLink, message: Outgoing) -> None:
         mid = link.publish(message)
         if mid is None:
-            self._refuse(message.topic, "the connection did not accept it")
+            self._refuse(message.topic, "the message is too large or could not be sent")
         else:
             self._unconfirmed[mid] = (message, self._now_us())
 
@@ -446,7 +448,7 @@ class MqttSink:
             self._alarm.over("answer_unsigned")
             self._post(self._proven(payload, answer))
         elif found == "unsigned":
-            found_text = f"{type(answer).__name__} by {answer.by}, and no engine has shown its key yet"
+            found_text = f"{type(answer).__name__} by {answer.by}; no engine has reported its key yet"
             self._alarm.began(PublishFault("answer_unsigned", self._topics.answer, found_text))
         else:
             self._forged += 1
@@ -460,7 +462,7 @@ class MqttSink:
         return answer
 
     def _is_ours(self, answer: Answer) -> bool:
-        """Return whether an answer is for this table: the engine's answer to another may be repeated here."""
+        """Return whether an answer is for this table: an answer to another table may be replayed here."""
         match answer:
             case ResendRequest(table=None):
                 return True  # from release 0.1.0, recognized by its missing signature
@@ -477,11 +479,11 @@ class MqttSink:
         return True
 
     def _clear_old_faults(self, now_us: int) -> None:
-        if self._unreadable_us is not None and now_us - self._unreadable_us > CALM_US:
+        if self._unreadable_us is not None and now_us - self._unreadable_us > ANSWER_FAULT_CLEARS_US:
             self._unreadable_us = None
             self._alarm.over("answer_unreadable")
         self._duplicates.clear_if_over(now_us)
-        if self._forged_us is not None and now_us - self._forged_us > CALM_US:
+        if self._forged_us is not None and now_us - self._forged_us > ANSWER_FAULT_CLEARS_US:
             self._forged_us = None
             self._alarm.over("answer_forged")
 

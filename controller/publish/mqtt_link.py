@@ -28,7 +28,7 @@ SESSION_TAKEN_OVER = 0x8E
 
 
 class Connected(NamedTuple):
-    """The broker's answer to the connection; `session` tells whether it remembers the table's."""
+    """The broker's answer to the connection; `session` tells whether it remembers this client's session."""
 
     code: int
     reason: str
@@ -43,7 +43,7 @@ class Subscribed(NamedTuple):
 
 
 class Published(NamedTuple):
-    """The broker's answer to a message: it proves nothing about who received it."""
+    """The broker's answer to a message; it does not show that anyone received the message."""
 
     mid: int
     code: int
@@ -51,7 +51,7 @@ class Published(NamedTuple):
 
 
 class Received(NamedTuple):
-    """A message from the broker; `retained` if the broker had stored it."""
+    """A message from the broker; `retained` tells whether the broker had stored it."""
 
     topic: str
     payload: bytes
@@ -98,7 +98,7 @@ class MqttLink:
     def __init__(
         self, settings: MqttSettings, client_id: str, tls: ssl.SSLContext | None, will: Outgoing | None = None
     ) -> None:
-        """Prepare it; `will` is what the broker publishes when the connection breaks."""
+        """Prepare; the broker publishes `will` if the connection breaks."""
         self._settings = settings
         self._events: list[LinkEvent] = []
         self._max_packet = MAX_PACKET_BYTES
@@ -125,7 +125,7 @@ class MqttLink:
         self._client = client
 
     def open(self) -> None:
-        """Connect and continue the session that the broker has; raises OSError."""
+        """Connect, and resume the session that the broker has, if any. Raises OSError."""
         settings = self._settings
         properties = _no_properties(PacketTypes.CONNECT)
         properties.SessionExpiryInterval = settings.session_expiry_s
@@ -142,7 +142,7 @@ class MqttLink:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def fileno(self) -> int:
-        """Return what to wait on; -1 once the connection is over."""
+        """Return the file descriptor to wait on; -1 once the connection is over."""
         opened = self._client.socket()
         return opened.fileno() if isinstance(opened, socket.socket) else -1
 
@@ -256,7 +256,7 @@ class MqttLink:
 
 
 class _Packed(Properties):
-    """Properties that are packed once: paho takes longer to pack them than for the rest of a message."""
+    """Properties that are packed once: packing them takes paho longer than the rest of a message."""
 
     _bytes: bytes
 

@@ -1,8 +1,8 @@
-"""What players may see of outcomes, and the board that a display or a console starts from in mid-game.
+"""What players may see of outcomes, and the board from which a display or a console starts during a game.
 
 For each type of outcome, this module lists the keys that are kept; everything else is left out. Rotor and
-ball timing stays with the staff, before and after the bets are closed: the rotor of one spin is that of the
-next. So do sentences, notices, names, proofs, and the hand of a position that folded. The board is retained
+ball timing is never shown to players, even after bets have closed, since the rotor turns on into the next
+spin. Nor are sentences, notices, names, proofs, and the hand of a position that folded. The board is retained
 at the broker. It contains what players may see and which attempt waits for a person, but not what was seen or
 is proposed, so it reveals nothing early.
 """
@@ -62,7 +62,8 @@ PLAYER_KEYS: Mapping[str, tuple[str, ...]] = {
     "table.locked": (),
     "table.unlocked": (),
 }
-"""The types that players receive and their keys: cards of High Roller lie face up (H-DEAL-1)."""
+"""The types that players receive, and their keys. High Roller's cards are included: they lie face up
+(H-DEAL-1)."""
 
 REASON_KEYS = ("code", "rule", "die")
 """The keys of a reason that players may see: `seen` holds measurements."""
@@ -101,14 +102,14 @@ def _without_folded_hands(hands: msgspec.Raw, folds: tuple[str, ...]) -> msgspec
 
 
 def _without_rank_of_folds(results: msgspec.Raw) -> msgspec.Raw:
-    standing = [result for result in _decode_list(results) if bytes(result["result"]) != b'"fold"']
-    return msgspec.Raw(_encode(standing))
+    kept = [result for result in _decode_list(results) if bytes(result["result"]) != b'"fold"']
+    return msgspec.Raw(_encode(kept))
 
 
 RESULTS = 10
-"""Results that the board contains, as a display shows them."""
+"""Maximum number of results on the board, as on a display."""
 LOOK_BACK = 4000
-"""Rows of the journal that are read at startup for the newest results: those of more than an hour."""
+"""Number of journal rows read at startup for the newest results; they cover more than an hour."""
 Puck = Literal["off", 4, 5, 6, 8, 9, 10]
 _WORDS = ("roll", "spin", "deal")
 
@@ -135,7 +136,7 @@ class BoardReason(msgspec.Struct, frozen=True, kw_only=True):
 class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt that waits for a person: its number, what is missing, and the rulings accepted now.
 
-    `proposed` (`calls: confirm`) is a call that a person must accept; players do not see the call itself.
+    In the state `proposed` (`calls: confirm`) a person must accept a call, which players do not see yet.
     """
 
     attempt: Literal["roll", "spin", "deal"]
@@ -146,10 +147,10 @@ class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TableBoard(msgspec.Struct, frozen=True, kw_only=True):
-    """What a table's board shows; `sequence` is the newest outcome in it.
+    """What a table's board shows; `sequence` is the number of the newest outcome in it.
 
-    `phase`, `point` (None: off), `puck` and `shooter` are those of craps. `results` are the last ten, the
-    newest first, corrections in their places. `awaited` is what waits for a person now.
+    `phase`, `point` (null: off), `puck` and `shooter` are for craps. `results` are the last ten, the newest
+    first; a corrected result keeps its place. `awaited` is what waits for a person now.
     """
 
     table: str
@@ -178,7 +179,7 @@ _encode_board = msgspec.json.Encoder().encode
 
 
 def first_board(table: str, session: str, game: str, state: State, first: First) -> TableBoard:
-    """Return a table's board as it continues from this state, before any outcome is applied."""
+    """Return a table's board in its state at startup, before any outcome is applied."""
     board = TableBoard(
         table=table,
         session=session,
@@ -193,7 +194,7 @@ def first_board(table: str, session: str, game: str, state: State, first: First)
 
 
 def board_after(board: TableBoard, row: Row) -> TableBoard:
-    """Return the board after one more outcome's row; one whose body was dropped changes nothing."""
+    """Return the board after one more outcome's row; a row whose body was pruned changes nothing."""
     if row.seq is None or row.body is None or row.seq <= board.sequence:
         return board
     outcome = _decode_outcome(row.body)
@@ -227,7 +228,7 @@ def board_bytes(board: TableBoard) -> bytes:
 class PublishedBoard:
     """The board that a table publishes: it follows the outcomes, and what waits for a person.
 
-    `note` and `note_awaited` may be called from any thread, `changed` only from the publishing one.
+    Any thread may call `note` and `note_awaited`, but only the publishing thread may call `changed`.
     """
 
     def __init__(self, first: TableBoard) -> None:
@@ -247,7 +248,7 @@ class PublishedBoard:
         self._awaited = awaited
 
     def changed(self, reader: Outbox, last_seq: int) -> bytes | None:
-        """Return the board's bytes if it has changed; at a start, with the journal's earlier outcomes.
+        """Return the board's bytes if it has changed. The first call applies the journal's earlier outcomes.
 
         `last_seq` is the newest outcome's number. Raises JournalFault if the journal can't be read.
         """

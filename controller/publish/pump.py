@@ -45,15 +45,15 @@ from controller.publish.wire import Signer
 
 WAIT_TIMEOUT_S = 0.5
 MAX_REPORTS = 4096
-"""Maximum number of waiting reports; any more are lost and requested again automatically."""
+"""Maximum number of waiting reports; any more are lost, and their outcomes are offered again."""
 MAX_FRESH = 64
 """Number of outcomes kept in memory; older ones are read from disk."""
 UNMATCHED_EVERY_US = 1_000_000
 """Minimum interval between journaled acknowledgements that match no outcome in flight."""
 PROGRESS_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
-"""Faults for differences between engine and table, of which at most one is active."""
+"""Faults for differences between engine and table; at most one is active."""
 STATUS_US = 1_000_000
-"""How often the status is checked."""
+"""Interval at which the status is checked for changes."""
 
 
 class Journal(Protocol):
@@ -68,7 +68,7 @@ class _Wakeup:
 
 
 class Pump:
-    """One table's pump. `note_durable` and `post` may be called from any thread and return immediately."""
+    """One table's pump. Any thread may call `note_durable`, `note_awaited` and `post`, which never block."""
 
     def __init__(
         self,
@@ -96,12 +96,12 @@ class Pump:
     ) -> None:
         """Prepare; nothing is read before `start`.
 
-        `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` the
-        number up to which all outcomes are acknowledged, `status` returns the table's status (the pump fills
-        in what it knows of outcomes). `ask` receives the engine's queries about whether bets are open,
-        `ask_late` those about whether a wager made with the dice out is confirmed, `ask_play` those for Play.
-        `session` is the table's: the engine's reports on bets in any other session are ignored. `board` is
-        the table's board before the journal's first outcome.
+        `now_us` is a monotonic clock. `last_seq` is the number of the journal's newest outcome, and all
+        outcomes up to `acknowledged_seq` are acknowledged. `status` returns the table's status, in which the
+        pump fills in what it knows of outcomes. `ask` receives the engine's queries about whether bets are
+        open, `ask_late` those about wagers made with the dice out, and `ask_play` those about Play.
+        `line_bet`, `pair_plus` and `played` receive its reports on bets; reports for another session than
+        `session` are ignored. `board` is the table's board before the journal's first outcome.
         """
         self._table = table
         self._settings = settings
@@ -178,7 +178,7 @@ class Pump:
 
     @property
     def unacknowledged(self) -> int:
-        """How many outcomes settlement has not acknowledged, counted from the oldest of them."""
+        """The number of outcomes from the oldest that settlement has not acknowledged to the newest."""
         return max(0, self._last_seq - self._acknowledged_seq)
 
     def start(self) -> None:
@@ -205,7 +205,7 @@ class Pump:
             self._outbox.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Handle reports and offer what is due, waiting at most this long for work."""
+        """Handle reports and offer what is due; wait at most `timeout_s` for a report."""
         self.turns += 1
         self._handle_reports(self._wait_s(timeout_s))
         now_us = self._now_us()
@@ -301,8 +301,8 @@ class Pump:
             self._silence.note_acknowledgement(now_us)
 
     def _may_journal_unmatched(self, now_us: int) -> bool:
-        """Return whether another unmatched one may be journaled; the rate is limited so that the queue keeps
-        room for outcomes.
+        """Return whether another unmatched acknowledgement may be journaled; the rate is limited so that the
+        journal's queue keeps room for outcomes.
         """
         if now_us < self._unmatched_due_us:
             return False
@@ -343,7 +343,7 @@ class Pump:
     def _difference(self, reported: ProgressReport) -> PublishFault | None:
         seq, where = reported.sequence, f"settlement engine {reported.by}"
         if seq > self._last_seq:
-            found = f"outcome {seq} settled, but the journal's newest is {self._last_seq}"
+            found = f"outcome {seq} is settled, but the journal's newest is {self._last_seq}"
             return PublishFault("settlement_ahead", where, found)
         own = outcome_at(self._reader, seq) if seq and reported.chain is not None else None
         if own is not None and own.link.hex() != reported.chain:
@@ -351,7 +351,7 @@ class Pump:
             return PublishFault("settlement_differs", where, found)
         waits_from = self._oldest_waiting()
         if seq + 1 < waits_from:
-            found = f"outcome {seq} is its newest, but {waits_from - 1} was acknowledged"
+            found = f"its newest outcome is {seq}, but outcome {waits_from - 1} was acknowledged"
             return PublishFault("settlement_lost", where, found)
         return None
 
@@ -365,7 +365,7 @@ class Pump:
         self._count()
 
     def _read_ahead(self, now_us: int) -> None:
-        """Read waiting outcomes while the sink is not ready; they are offered once it is."""
+        """Read the oldest waiting outcome while the sink is not ready, so that the backlog is known."""
         if not len(self._window):
             self._window.add(self._next(1), now_us)
         self._count()
@@ -489,7 +489,7 @@ class Pump:
     def _check_silence(self, now_us: int) -> None:
         waiting, where = self.unacknowledged, "settlement engine"
         oldest = self._window.oldest
-        found = f"{waiting} unacknowledged" + (f", the oldest is {oldest.id}" if oldest is not None else "")
+        found = f"{waiting} unacknowledged" + (f"; the oldest is {oldest.id}" if oldest is not None else "")
         if self._silence.silent(now_us, waiting):
             self._alarm.began(PublishFault("settlement_silent", where, found))
         else:

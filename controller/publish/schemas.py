@@ -85,7 +85,7 @@ def player_schema(type_: str) -> Json:
 
 
 def stale(folder: Path) -> list[Path]:
-    """List the documents that differ from the types, and files that do not belong to them."""
+    """List the documents that do not match the types, and other JSON files in the folder."""
     expected = {folder / path: text for path, text in documents().items()}
     changed = [
         file
@@ -127,8 +127,9 @@ def asyncapi() -> Json:
             "title": "Table controller",
             "version": f"{SCHEMA_VERSION}.0.0",
             "description": "Outcomes of dice, wheel and card tables over MQTT 5. Everything is sent with"
-            " QoS 1, except the statement that bets are open and the requests for it; an outcome is sent"
-            " again until the settlement engine itself acknowledges it.",
+            " QoS 1, except what is useless if delayed: the statement that bets are open, and the settlement"
+            " engine's queries and reports. An outcome is sent again until the settlement engine itself"
+            " acknowledges it.",
         },
         "defaultContentType": CONTENT_TYPE,
         "channels": {
@@ -139,15 +140,18 @@ def asyncapi() -> Json:
             ),
             "board": _channel(
                 topics.board,
-                "The state that a display needs when it starts in mid-game: retained.",
+                "The state that a display needs when it starts during a game: retained.",
                 {"board": _plain_message("board", TableBoard)},
             ),
             "open": _channel(
                 topics.open,
-                "The statement that bets are open, sent at least twice a second: not retained, QoS 0.",
+                "The statement that bets are open, sent at least twice a second while they are: not retained,"
+                " QoS 0.",
                 {"open": _plain_message("open", OpenStatement)},
             ),
-            "answer": _channel(topics.answer, "The settlement engine's answers and queries.", answers),
+            "answer": _channel(
+                topics.answer, "The settlement engine's answers, queries and reports.", answers
+            ),
         },
         "operations": dict(_operations()),
     }
@@ -159,12 +163,16 @@ def _operations() -> Iterator[tuple[str, Json]]:
         ("players", "send", "The table publishes what players may see of an outcome, once."),
         ("status", "send", "The table publishes its status, whenever that changes."),
         ("board", "send", "The table publishes its board, whenever that changes."),
-        ("open", "send", "The table states that bets are open, and answers requests for it."),
-        ("answer", "receive", "The table receives acknowledgements, and requests to send outcomes again."),
+        ("open", "send", "The table states that bets are open, and answers queries about that."),
+        ("answer", "receive", "The table receives the settlement engine's answers, queries and reports."),
     ):
         operation: Json = {"action": action, "channel": {"$ref": f"#/channels/{name}"}, "summary": summary}
         operation["bindings"] = {
-            "mqtt": {"qos": int(name != "open"), "retain": name == "status", "bindingVersion": "0.2.0"}
+            "mqtt": {
+                "qos": int(name != "open"),
+                "retain": name in ("status", "board"),
+                "bindingVersion": "0.2.0",
+            }
         }
         if name == "outcome":
             operation["reply"] = {"channel": {"$ref": "#/channels/answer"}}

@@ -1,4 +1,4 @@
-"""Sinks, which accept messages in order, a few at a time, repeat them after a delay, and report the answers.
+"""The sink's interface, and when messages are offered to it: a few at a time, and again after a delay.
 
 `SilenceMonitor` detects that settlement has been silent for too long or is too far behind. No I/O: the time
 in microseconds, and the random numbers (0 to 1) that spread the delays, are passed in.
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Ready:
-    """The sink can now accept messages; those offered before may be lost."""
+    """The sink can now accept messages; those offered earlier may be lost."""
 
 
 class Acknowledged(NamedTuple):
@@ -37,7 +37,7 @@ class Sink(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether messages are accepted now; those offered while it is not may be dropped."""
+        """Whether messages are accepted now; those offered while the sink is not ready may be dropped."""
 
     def start(self, post: Post) -> None:
         """Start; reports are passed to `post`."""
@@ -55,7 +55,7 @@ class Sink(Protocol):
         """Publish the table's board, also for clients that connect later."""
 
     def stop(self, timeout_s: float) -> bool:
-        """End; return False if the thread did not end in time."""
+        """Stop; return False if the thread did not end in time."""
 
 
 RandomFraction = Callable[[], float]
@@ -78,7 +78,7 @@ class Backoff:
         return round(max_us * (0.5 + self._random_fraction() / 2))
 
     def shorten(self) -> None:
-        """Shorten the next delay, but not to the first one: repetition does not help a slow receiver."""
+        """Shorten the next delay step by step: frequent repetition does not help a slow receiver."""
         self._tries //= 2
 
     def reset(self) -> None:
@@ -106,7 +106,7 @@ class Window:
 
     @property
     def room(self) -> int:
-        """How many more may be offered; an outcome that is stuck delays those after it."""
+        """How many more may be offered, counted from the oldest that is not acknowledged."""
         oldest = self.oldest
         if oldest is None:
             return self._size
@@ -126,7 +126,7 @@ class Window:
             self._due_us = now_us + self._backoff.next_us()
 
     def holds(self, outcome_id: str, chain: str) -> bool:
-        """Return whether this outcome is waiting, with this chain hash."""
+        """Return whether an outcome with this id and chain hash is waiting."""
         message = self._waiting.get(outcome_id)
         return message is not None and message.chain == chain
 
@@ -144,7 +144,7 @@ class Window:
         return tuple(self._waiting.values())
 
     def offer_again_now(self, now_us: int) -> None:
-        """Offer waiting outcomes immediately: the receiver has just reconnected."""
+        """Make all waiting outcomes due now, for example because the receiver has just reconnected."""
         self._backoff.reset()
         if self._waiting:
             self._due_us = now_us
@@ -183,13 +183,14 @@ class SilenceMonitor:
 
 
 BETS_REPORT_EVERY_US = 200_000
-"""Minimum interval at which the engine's newest report on bets is passed to the core."""
+"""Minimum interval between the reports on bets that are passed to the core."""
 
 
 class NewestReport(Generic[T]):
     """Holds the newest report until it is due, so that repetitions do not use the capacity reserved for play.
 
-    A report older than the last one, or than the outcomes acknowledged at the start, is a replayed copy.
+    A report that is older than the last one, or than the outcomes acknowledged at the start, is a replayed
+    copy and is ignored.
     """
 
     def __init__(self, acknowledged_seq: int) -> None:
@@ -199,7 +200,7 @@ class NewestReport(Generic[T]):
         self._due_us = 0
 
     def put(self, report: T, at: tuple[int, int]) -> None:
-        """Store a report with its position: the outcome and the step of the engine's book."""
+        """Store a report with its position: the newest settled outcome and the step of the engine's book."""
         if at >= self._at:
             self._received, self._at = report, at
 

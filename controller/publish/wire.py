@@ -1,6 +1,6 @@
 """Messages on the wire: decoding within limits, signatures, and topics.
 
-A client that may write to a topic may write anything there, and a retained message returns at each
+A client that may write to a topic may write anything there, and a retained message is received again at each
 connection, so an unexpected message must never stop the receiver's thread or connection. The Ed25519
 signature is always the last member of the JSON object. It covers the SHA-256 of a purpose and of the
 message's bytes without that member, so that a message of one kind can't be mistaken for one of another kind.
@@ -22,13 +22,13 @@ from controller.model.tables import TABLE_NAME
 
 T = TypeVar("T")
 MAX_STATUS_BYTES = 32_768
-"""Maximum size of a status, which has a few hundred bytes."""
+"""Maximum size of a status, which normally has a few hundred bytes."""
 MAX_EVENT_BYTES = 1_048_576
 """Maximum size of an event; an outcome with all its reasons and notices has a few thousand bytes."""
 
 
 class Unreadable(msgspec.DecodeError):
-    """Bytes are not the expected message: too many, not JSON, nested too deeply, or another message."""
+    """Bytes that are not the expected message: too many, not JSON, nested too deeply, or something else."""
 
 
 def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
@@ -63,7 +63,7 @@ class Verifier(Protocol):
     """A public key."""
 
     def verify(self, link: bytes, signature: bytes) -> bool:
-        """Return whether this signature of 32 bytes is the key's own."""
+        """Return whether this key made the signature of these 32 bytes."""
 
 
 def sign_message(unsigned: bytes, purpose: bytes, key: Signer) -> bytes:
@@ -98,11 +98,11 @@ class Topics(NamedTuple):
     status: str
     """The table's status, retained; written by the table, and by the broker when the table is gone."""
     answer: str
-    """The settlement engine's answers; it is the only writer."""
+    """The settlement engine's answers; the engine is the only writer."""
     open: str
     """The statement that bets are open, for the settlement engine; the table writes it."""
     board: str
-    """The state that a display needs when it starts in mid-game, retained; the table writes it."""
+    """The state that a display needs when it starts during a game, retained; the table writes it."""
 
 
 def topics_of(table: str, prefix: str = PREFIX) -> Topics:
@@ -164,7 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m controller.publish.wire", description=__doc__)
     parser.add_argument("--table", action="append", required=True, metavar="NAME", help="a table")
     parser.add_argument("--settlement", required=True, metavar="NAME", help="the settlement engine")
-    parser.add_argument("--staff", action="append", default=[], metavar="NAME", help="a display of the staff")
+    parser.add_argument("--staff", action="append", default=[], metavar="NAME", help="a staff display")
     parser.add_argument(
         "--players", action="append", default=[], metavar="NAME=TABLE", help="a players' display"
     )

@@ -56,7 +56,7 @@ def test_an_engine_in_the_tables_own_process_signs_nothing(rig: Rig) -> None:
     [
         (lambda chain: AckProof(words=words(2, chain), key=KEY), "an acknowledgement of a different outcome"),
         (lambda _: AckProof(words=words(1, "0" * 64), key=KEY), "an acknowledgement of a different outcome"),
-        (lambda chain: AckProof(words=words(1, chain), key="0e" * 32), "a signature that is not key"),
+        (lambda chain: AckProof(words=words(1, chain), key="0e" * 32), "a signature that was not made"),
         (lambda _: AckProof(words="{}", key=KEY), "an acknowledgement or a key that"),
         (
             lambda chain: AckProof(words=words(1, chain), key="0e"),

@@ -128,7 +128,7 @@ def test_the_signature_is_the_table_s_and_covers_every_byte(key: Key, tmp_path: 
 
 def test_a_row_without_its_body_makes_no_message(key: Key) -> None:
     row: Row = msgspec.structs.replace(sample_row("roll.called", key), body=None)
-    with pytest.raises(ValueError, match="row 12: it has no outcome, or the outcome was pruned"):
+    with pytest.raises(ValueError, match="row 12 has no outcome, or its outcome was pruned"):
         build_message(row, TABLE, key)
 
 
@@ -253,5 +253,8 @@ def test_the_asyncapi_document_refers_to_existing_schemas() -> None:
         declared[name] = {message["name"] for message in channel["messages"].values()}
         for message in channel["messages"].values():
             assert message["payload"]["schema"]["$ref"].removeprefix("./") in made
+    operations = api["operations"].values()
+    retained = {one["channel"]["$ref"] for one in operations if one["bindings"]["mqtt"]["retain"]}
+    assert retained == {"#/channels/status", "#/channels/board"}
     assert declared["outcome"] == set(OUTCOME_TYPES)
     assert declared["players"] == set(PLAYER_KEYS)

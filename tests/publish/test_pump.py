@@ -131,7 +131,7 @@ def test_too_many_unacknowledged_lock_play_until_settlement_has_caught_up(
     house.turn()
     fault = house.alarms.holding["settlement_behind"]
     assert fault.kind.locks
-    assert fault.found == f"{count} unacknowledged, the oldest is table-7/1/1"
+    assert fault.found == f"{count} unacknowledged; the oldest is table-7/1/1"
     left = count
     while left > 4:
         assert "settlement_behind" in house.alarms.holding
