@@ -1,4 +1,4 @@
-"""A device as the table's program sees it: its type, its address, and the events and orders of its lines."""
+"""A device as the table's program sees it: its type, its address, and its lines' events and commands."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -86,27 +86,27 @@ class Level(NamedTuple):
 
 
 class ReadLevel(NamedTuple):
-    """Order: report this line's level."""
+    """Command: report this line's level."""
 
     line: int
 
 
-class Set(NamedTuple):
-    """Order: switch an output."""
+class SetOutput(NamedTuple):
+    """Command: switch an output."""
 
     line: int
     active: bool
 
 
 class Mute(NamedTuple):
-    """Order: ignore a babbling line for `duration_us`."""
+    """Command: ignore a babbling line for `duration_us`."""
 
     line: int
     duration_us: int
 
 
 LineEvents = tuple[Edge | Level, ...]
-LineOrders = tuple[ReadLevel | Set | Mute, ...]
+LineCommands = tuple[ReadLevel | SetOutput | Mute, ...]
 
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
@@ -120,7 +120,7 @@ Output_co = TypeVar("Output_co", covariant=True)
 class Device(Protocol[Data_contra, Output_co]):
     """One device of a table.
 
-    Its link passes it bytes or the events of GPIO lines; in return it sends bytes or orders to lines. Times
+    Its link passes it bytes or the events of GPIO lines; the device sends bytes or commands for lines. Times
     are table microseconds. Every call that handles something returns the readings that result from it.
     """
 
@@ -202,7 +202,7 @@ class DeviceType:
     reported_devices: Callable[[str, Any], Iterable[ReportedDevice]]
     """Returns the devices whose readings a device with this name sends, and the kinds of those readings."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
-    """Returns what the device needs for itself alone, apart from its port."""
+    """Returns what the device must not share with another one, apart from its port."""
     causes: Causes = field(default_factory=lambda: DEVICE_FAULTS)
     """Its possible faults: the codes of its `device_down` and `device_fault` readings, and what to do."""
     calibrated_camera: bool = False

@@ -2,8 +2,8 @@
 
 `DEVICE_FAULTS` lists the stable fault codes with their likely causes and what to do next. The code and the
 reason of every `device_down` and `device_fault` come from it; the pages in docs/devices show the same codes.
-`Health` keeps the active faults. It reports each one when it begins, again while readings are still being
-lost or when its reason changes, and the recovery when all are over.
+`Health` keeps the active faults. It reports each one when it begins; again, if the caller requires it, while
+it lasts or when its reason changes; and the recovery once no active fault costs readings.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,12 +16,12 @@ BACKDATE_US = 100_000
 LOSS_CLEARS_US = 500_000
 """A device that lost readings is healthy again once nothing has been lost for this long."""
 FAULT_CLEARS_US = 10_000_000
-"""A fault that costs no reading is over when it has not recurred for this long."""
+"""A fault that costs no readings is over when it has not recurred for this long."""
 REPEAT_US = 50_000
 """A continuing loss is reported again after at least this long."""
 REOPEN_US = 10_000_000
-"""A port whose device is silent is reopened this often. Some adapters work again only after that; some boards
-restart with it and need seconds before they send anything."""
+"""Minimum time between two attempts to reopen the port of a silent device. Some adapters recover only when
+reopened; some boards restart when reopened and need seconds before they send anything."""
 LINK = "link"
 """The key under which `Health` keeps the fault of a port that is not open, whatever the fault's code."""
 
@@ -87,7 +87,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     ),
     "defect": Cause(
         "a defect in the controller's driver",
-        "send the message with `tablectl doctor --bundle FILE`; its port is reopened automatically",
+        "send the message with `tablectl doctor --bundle FILE`; the port is reopened automatically",
         "when the device is up again",
     ),
     "no_hello": Cause(
@@ -153,7 +153,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     ),
     "babbling": Cause(
         "a sensor that oscillates, a threshold that is too low, or broken firmware",
-        "check what it sends, and raise its threshold; the excess was discarded",
+        "check what the sensor sends, and raise its threshold; the excess was discarded",
         "half a second after the excess stops",
     ),
     "bad_reading": Cause(
@@ -162,8 +162,8 @@ DEVICE_FAULTS: dict[str, Cause] = {
         "half a second after the last one",
     ),
     "bad_clock": Cause(
-        "the device stamps readings with a time that can't be right",
-        "correct the firmware: it must stamp a reading with the device's clock at the moment of the event",
+        "the device's timestamps can't be right",
+        "correct the firmware: a reading's timestamp must be the device's clock at the moment of the event",
         "half a second after the last one",
     ),
     "forged": Cause(
@@ -215,7 +215,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The end of all faults."""
+    """The recovery of a device: no active fault costs readings any more."""
 
     t_us: int
     seen: str
@@ -292,7 +292,8 @@ class Health:
         return self._update((LINK, ""), Fault(code, seen, True, now_us), now_us, on_change=True)
 
     def record_loss(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
-        """Record that readings since `since_us` were lost; over once none is lost for `LOSS_CLEARS_US`."""
+        """Record that readings since `since_us` were lost; the fault is over once none is lost for
+        `LOSS_CLEARS_US`."""
         return self.record(
             now_us,
             code,
@@ -304,7 +305,7 @@ class Health:
         )
 
     def record_minor(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Record a fault that costs no reading; it is over when it has not recurred for `FAULT_CLEARS_US`."""
+        """Record a fault that costs no readings; it is over if it does not recur for `FAULT_CLEARS_US`."""
         return self.record(now_us, code, seen, down=False, clears_us=now_us + FAULT_CLEARS_US)
 
     def clear(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
@@ -400,7 +401,7 @@ def build_readings(
 ) -> list[AnyReading]:
     """Return changes in a link's health as readings of the devices that are connected through it.
 
-    `stamp` returns a reading's time; a device whose readings need distinct times supplies its own.
+    `stamp` converts a time to a reading's timestamp; a device whose timestamps must differ supplies its own.
     """
     names = tuple(devices)
     return [_build_reading(change, dev, now_us, causes, stamp) for change in changes for dev in names]

@@ -293,7 +293,8 @@ def _track(arguments: argparse.Namespace) -> int:
                 log.write(reading)
                 if isinstance(reading, DieRest):
                     unread += reading.up is None
-                    say(_rest_line(reading, follower.why))
+                    # With two cameras, a die has the first camera's number.
+                    say(_rest_line(reading, followers[0].unread_reason(reading.die)))
                 elif isinstance(reading, DieLost):
                     say(f"{reading.t / 1e6:.3f} s: die {reading.die} lost from sight")
     cut_off = [video.cut_off for video in videos if video.cut_off is not None]

@@ -27,7 +27,7 @@ from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
 from drivers.vision.board import MIN_CORNERS, SQUARE_MM, Sighting, page, sighting
 from drivers.vision.calibration import CalibrationError, Felt, TableCorner, measure_felt, measure_lens
-from drivers.vision.rig import CaptureFile, LensFile, Rig, RigFile
+from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 
 GOOD_MM = 2.0
 """Errors below this are drawn in green: a tenth of a die, and less than the camera's error in flight."""
@@ -59,7 +59,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     rig: str
     written: bool
     kept: str | None
-    lens: LensFile | None
+    lens: LensSettings | None
     lens_fit_px: float | None
     views: int
     points: tuple[tuple[float, float, float, float], ...]
@@ -210,7 +210,7 @@ def _distance_mm(first: Rig, second: Rig) -> float:
     return float(np.hypot(*(first.eye - second.eye)[:2]))
 
 
-def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureFile | None) -> tuple[int, int]:
+def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureSettings | None) -> tuple[int, int]:
     """Return the common size of all pictures, which must be the frame size that the rig requests."""
     sizes = {path: (picture.shape[1], picture.shape[0]) for path, picture in pictures}
     (first, size), *others = sizes.items()

@@ -30,7 +30,7 @@ from controller.evidence.pictures import (
     StoredFile,
     WallTime,
 )
-from drivers.vision.rig import EvidenceFile
+from drivers.vision.rig import EvidenceSettings
 
 EXAMPLES = (
     "tablectl camera evidence list",
@@ -42,7 +42,7 @@ SHOWN_DIGITS = 12
 """How many digits of a digest messages show; they are enough to distinguish files."""
 
 
-def open_keeper(wanted: EvidenceFile | None) -> Keeper | None:
+def open_keeper(wanted: EvidenceSettings | None) -> Keeper | None:
     """Return the keeper of a rig's pictures; None if the rig stores none. Raises CameraInputError."""
     if wanted is None:
         return None
@@ -147,7 +147,7 @@ def _prune(arguments: argparse.Namespace) -> int:
     folder = Folder(arguments.folder)
     days, max_mb = arguments.days, arguments.max_mb
     if arguments.rig is not None:
-        wanted = load_rig_file(arguments.rig).evidence or EvidenceFile()
+        wanted = load_rig_file(arguments.rig).evidence or EvidenceSettings()
         folder = Folder(Path(wanted.folder))
         days, max_mb = days or wanted.days, wanted.max_mb if max_mb is None else max_mb
     if days is None and max_mb is None:

@@ -15,7 +15,7 @@ from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import parse_document
 from drivers.vision.arrays import Array
 from drivers.vision.moving import median_picture
-from drivers.vision.rig import CaptureFile, Rig, RigError, RigFile
+from drivers.vision.rig import CaptureSettings, Rig, RigError, RigFile
 from drivers.vision.stills import Reduction
 
 MEDIAN_FRAMES = 41
@@ -100,7 +100,10 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 def check_size(
-    name: object, size: tuple[int, int], capture: CaptureFile | None, points: Sequence[Sequence[float]] = ()
+    name: object,
+    size: tuple[int, int],
+    capture: CaptureSettings | None,
+    points: Sequence[Sequence[float]] = (),
 ) -> None:
     """Refuse frames of a size other than the one at which the camera was calibrated.
 
@@ -196,7 +199,7 @@ class Live:
     """A live source on the monotonic clock: a device such as /dev/video0, or a video in real time."""
 
     def __init__(
-        self, source: str, capture: CaptureFile | None = None, points: Sequence[Sequence[float]] = ()
+        self, source: str, capture: CaptureSettings | None = None, points: Sequence[Sequence[float]] = ()
     ) -> None:
         """Use the device or video with this name; a device must deliver frames as set in `capture`.
 

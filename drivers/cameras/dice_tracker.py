@@ -1,7 +1,7 @@
-"""Tracks two dice from frame to frame: identifies them, and reports when one rests or can't be identified.
+"""Tracks two dice from frame to frame: tells them apart, and reports when one comes to rest or is lost.
 
-A camera that does not identify dice sees two bodies in each frame. The dice keep their numbers as long as
-only one assignment is plausible. If both assignments are, the dice are lost until the table is empty: a die
+The camera does not tell the dice apart; it sees two candidates in each frame. The dice keep their numbers as
+long as only one assignment is plausible. If both are, the dice are lost until the table is empty: a die
 mistaken for the other could be credited with a wall hit that it never made.
 """
 
@@ -23,7 +23,7 @@ the walls are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class Candidate:
     """A possible die in one frame: its position on the table, its face, and the confidence in that face."""
 
     x: float
@@ -54,34 +54,37 @@ class TrackerRules:
     still_us: int = 250_000
     lost_us: int = 150_000
     empty_us: int = 2_000_000
-    """After this long without any body, the next dice to appear are new ones."""
+    """After this long without any candidate, the next dice to appear are those of another throw."""
 
 
 @dataclass(slots=True)
 class _Track:
     t: int
-    body: Body
+    candidate: Candidate
     vx: float = 0.0
     vy: float = 0.0
-    anchor: Body = field(init=False)
+    anchor: Candidate = field(init=False)
     still_since_us: int = field(init=False)
-    readings: deque[Body] = field(default_factory=lambda: deque(maxlen=_MAX_READINGS))
+    readings: deque[Candidate] = field(default_factory=lambda: deque(maxlen=_MAX_READINGS))
     reported_face: tuple[Face | None] | None = None
     fresh: bool = True
 
     def __post_init__(self) -> None:
-        self.anchor, self.still_since_us = self.body, self.t
-        self.readings.append(self.body)
+        self.anchor, self.still_since_us = self.candidate, self.t
+        self.readings.append(self.candidate)
 
-    def move(self, t: int, body: Body, still_mm: float) -> None:
+    def move(self, t: int, candidate: Candidate, still_mm: float) -> None:
         seconds = max(t - self.t, 1) / 1e6
-        self.vx, self.vy = (body.x - self.body.x) / seconds, (body.y - self.body.y) / seconds
-        self.t, self.body, self.fresh = t, body, False
-        if hypot(body.x - self.anchor.x, body.y - self.anchor.y) > still_mm:
-            self.anchor, self.still_since_us = body, t
+        self.vx, self.vy = (
+            (candidate.x - self.candidate.x) / seconds,
+            (candidate.y - self.candidate.y) / seconds,
+        )
+        self.t, self.candidate, self.fresh = t, candidate, False
+        if hypot(candidate.x - self.anchor.x, candidate.y - self.anchor.y) > still_mm:
+            self.anchor, self.still_since_us = candidate, t
             self.readings.clear()
             self.reported_face = None
-        self.readings.append(body)
+        self.readings.append(candidate)
 
     def face(self) -> tuple[Face | None, float]:
         """Return the face on which all readings agree and its mean confidence; None and 0 if they differ."""
@@ -104,9 +107,9 @@ class DiceTracker:
         self._unknown = False
         self._empty_since_us: int | None = None
 
-    def frame(self, t: int, bodies: Iterable[Body]) -> list[Sight]:
-        """Handle all bodies of one frame; return what it shows about the dice."""
-        found = self._merge(bodies)
+    def frame(self, t: int, candidates: Iterable[Candidate]) -> list[Sight]:
+        """Handle all candidates of one frame; return what the frame shows about the dice."""
+        found = self._merge(candidates)
         if self._is_empty(t, found):
             return self._lose_missing(t)
         if self._unknown:
@@ -114,10 +117,12 @@ class DiceTracker:
         matched = self._match(t, found)
         if matched is None:
             return self._lose_all()
-        sights = [sight for die, body in sorted(matched.items()) for sight in self._follow(t, die, body)]
+        sights = [
+            sight for die, candidate in sorted(matched.items()) for sight in self._follow(t, die, candidate)
+        ]
         return sights + self._lose_missing(t)
 
-    def _is_empty(self, t: int, found: Sequence[Body]) -> bool:
+    def _is_empty(self, t: int, found: Sequence[Candidate]) -> bool:
         if found:
             self._empty_since_us = None
             return False
@@ -128,19 +133,21 @@ class DiceTracker:
             self._known.clear()
         return True
 
-    def _merge(self, bodies: Iterable[Body]) -> list[Body]:
-        """Merge bodies less than half a die apart; if their faces differ, the merged body has none."""
-        merged: list[Body] = []
-        for body in sorted(bodies, key=lambda b: (b.x, b.y, b.face or 0, b.confidence)):
-            index = next((n for n, other in enumerate(merged) if _distance(body, other) < self._half), None)
+    def _merge(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Merge candidates less than half a die apart; if their faces differ, the merged one has none."""
+        merged: list[Candidate] = []
+        for candidate in sorted(candidates, key=lambda b: (b.x, b.y, b.face or 0, b.confidence)):
+            index = next(
+                (n for n, other in enumerate(merged) if _distance(candidate, other) < self._half), None
+            )
             if index is None:
-                merged.append(body)
-            elif merged[index].face != body.face:
-                merged[index] = Body(merged[index].x, merged[index].y, None, 0.0)
+                merged.append(candidate)
+            elif merged[index].face != candidate.face:
+                merged[index] = Candidate(merged[index].x, merged[index].y, None, 0.0)
         return merged
 
-    def _match(self, t: int, found: Sequence[Body]) -> dict[Die, Body] | None:
-        """Return the body of each die; None if that is ambiguous."""
+    def _match(self, t: int, found: Sequence[Candidate]) -> dict[Die, Candidate] | None:
+        """Return the candidate for each die; None if the assignment is ambiguous."""
         live = sorted(self._tracks)
         if len(found) > 2 or (not live and self._known):
             return None
@@ -151,29 +158,30 @@ class DiceTracker:
             return self._match_one(t, live[0], found)
         if len(found) == 1:
             return self._match_single(t, found[0])
-        straight: dict[Die, Body] = {1: found[0], 2: found[1]}
-        crossed: dict[Die, Body] = {1: found[1], 2: found[0]}
+        straight: dict[Die, Candidate] = {1: found[0], 2: found[1]}
+        crossed: dict[Die, Candidate] = {1: found[1], 2: found[0]}
         if any(track.fresh for track in self._tracks.values()):
             return self._match_by_direction(t, straight, crossed)
         return self._match_clearly(t, straight, crossed)
 
     def _match_by_direction(
-        self, t: int, straight: dict[Die, Body], crossed: dict[Die, Body]
-    ) -> dict[Die, Body] | None:
-        """Match dice whose speed is not known yet: the line between them should rotate as little as possible.
+        self, t: int, straight: dict[Die, Candidate], crossed: dict[Die, Candidate]
+    ) -> dict[Die, Candidate] | None:
+        """Match dice whose speed is not known yet: the vector between them should change as little as
+        possible.
 
-        A mistake here is harmless: only one point of the track has been reported.
+        A mistake here is harmless, because only one point of the track has been reported.
         """
-        one, two = self._tracks[1].body, self._tracks[2].body
+        one, two = self._tracks[1].candidate, self._tracks[2].candidate
 
-        def rotation(matched: dict[Die, Body]) -> float:
+        def change(matched: dict[Die, Candidate]) -> float:
             x, y = matched[2].x - matched[1].x, matched[2].y - matched[1].y
             return hypot(x - (two.x - one.x), y - (two.y - one.y))
 
-        better = min(straight, crossed, key=rotation)
-        return better if all(self._reaches(t, die, body) for die, body in better.items()) else None
+        better = min(straight, crossed, key=change)
+        return better if all(self._reaches(t, die, candidate) for die, candidate in better.items()) else None
 
-    def _match_one(self, t: int, die: Die, found: Sequence[Body]) -> dict[Die, Body] | None:
+    def _match_one(self, t: int, die: Die, found: Sequence[Candidate]) -> dict[Die, Candidate] | None:
         other = OTHER[die]
         if len(found) == 1:
             return {die: found[0]} if self._reaches(t, die, found[0]) else {other: found[0]}
@@ -183,16 +191,18 @@ class DiceTracker:
             return None
         return {**matched, other: second if matched[die] is first else first}
 
-    def _match_single(self, t: int, body: Body) -> dict[Die, Body] | None:
-        """Match a single body after two dice were seen: dice that touch may look like one for a moment."""
-        matched = self._match_clearly(t, {1: body}, {2: body})
+    def _match_single(self, t: int, candidate: Candidate) -> dict[Die, Candidate] | None:
+        """Match a single candidate after two dice were seen: dice that touch may briefly look like one."""
+        matched = self._match_clearly(t, {1: candidate}, {2: candidate})
         return {} if matched is None else matched
 
-    def _match_clearly(self, t: int, one: dict[Die, Body], two: dict[Die, Body]) -> dict[Die, Body] | None:
+    def _match_clearly(
+        self, t: int, one: dict[Die, Candidate], two: dict[Die, Candidate]
+    ) -> dict[Die, Candidate] | None:
         possible = [
             matched
             for matched in (one, two)
-            if all(self._reaches(t, die, body) for die, body in matched.items())
+            if all(self._reaches(t, die, candidate) for die, candidate in matched.items())
         ]
         if len(possible) < 2:
             return possible[0] if possible else None
@@ -200,25 +210,25 @@ class DiceTracker:
         clear = self._cost(t, better) * _CLEAR_RATIO + self._half <= self._cost(t, worse)
         return better if clear else None
 
-    def _reaches(self, t: int, die: Die, body: Body) -> bool:
+    def _reaches(self, t: int, die: Die, candidate: Candidate) -> bool:
         track = self._tracks[die]
         reach = self._rules.max_speed_mm_per_s * (t - track.t) / 1e6 + self._half
-        return _distance(track.body, body) <= reach
+        return _distance(track.candidate, candidate) <= reach
 
-    def _cost(self, t: int, matched: dict[Die, Body]) -> float:
-        return sum(_track_error(self._tracks[die], t, body) for die, body in matched.items())
+    def _cost(self, t: int, matched: dict[Die, Candidate]) -> float:
+        return sum(_track_error(self._tracks[die], t, candidate) for die, candidate in matched.items())
 
-    def _follow(self, t: int, die: Die, body: Body) -> list[Sight]:
+    def _follow(self, t: int, die: Die, candidate: Candidate) -> list[Sight]:
         rules = self._rules
         track = self._tracks.get(die)
         self._known.add(die)
         if track is None:
-            self._tracks[die] = _Track(t, body)
-            return [Sight("at", die, body.x, body.y)]
-        track.move(t, body, rules.still_mm)
+            self._tracks[die] = _Track(t, candidate)
+            return [Sight("at", die, candidate.x, candidate.y)]
+        track.move(t, candidate, rules.still_mm)
         still = t - track.still_since_us >= rules.still_us and len(track.readings) >= _MIN_READINGS
         if not still:
-            return [Sight("at", die, body.x, body.y)]
+            return [Sight("at", die, candidate.x, candidate.y)]
         face, confidence = track.face()
         if track.reported_face == (face,) or (track.reported_face is not None and face is None):
             return []
@@ -243,19 +253,20 @@ class DiceTracker:
         return self._rules.die_mm / 2
 
 
-def _distance(a: Body, b: Body) -> float:
+def _distance(a: Candidate, b: Candidate) -> float:
     return hypot(a.x - b.x, a.y - b.y)
 
 
-def _track_error(track: _Track, t: int, body: Body) -> float:
-    """Return a body's distance from the die's expected position if it kept going or bounced off a wall."""
+def _track_error(track: _Track, t: int, candidate: Candidate) -> float:
+    """Return a candidate's distance from the nearest position that the die could have reached, either
+    straight ahead or after a bounce off a wall."""
     seconds = (t - track.t) / 1e6
-    ex, x_bounced = _axis_error(track.body.x, track.vx * seconds, body.x)
-    ey, y_bounced = _axis_error(track.body.y, track.vy * seconds, body.y)
+    ex, x_bounced = _axis_error(track.candidate.x, track.vx * seconds, candidate.x)
+    ey, y_bounced = _axis_error(track.candidate.y, track.vy * seconds, candidate.y)
     return min(hypot(ex, ey), hypot(x_bounced, ey), hypot(ex, y_bounced))
 
 
 def _axis_error(last: float, step: float, found: float) -> tuple[float, float]:
-    """Return one axis's error for a die that kept going, and for one that bounced off an unseen wall."""
+    """Return the error along one axis for a die that kept going, and for one that bounced off a wall."""
     low, high = sorted((last + step, last - _MAX_BOUNCE * step))
     return abs(found - last - step), max(low - found, found - high, 0.0)

@@ -25,7 +25,7 @@ from controller.model.readings import (
     Face,
 )
 from controller.model.tables import ReportedDevice
-from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
+from drivers.cameras.dice_tracker import Candidate, DiceTracker, Sight, TrackerRules
 from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.framing import Line, LineSplitter
 from drivers.health import Change, Fault, Health, PortReopening, build_readings
@@ -80,7 +80,7 @@ class Decoder:
         self.lines = 0
         """Non-empty lines received."""
         self.discarded = 0
-        """Lines received that were not one of the messages above."""
+        """Lines received that were neither a detection nor a frame mark."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
@@ -169,7 +169,8 @@ def _detection(name: str, x: float, y: float, stamp: str | None) -> Detection | 
 MAX_OBJECTS = 32
 """Maximum number of objects kept from one frame, far more than a table has dice."""
 MAX_AHEAD_US = 100_000
-"""Frames that arrive in one burst are spread out by their period, but stamped no further ahead than this."""
+"""Frames that arrive in one burst are spread out by about their period, but timestamped at most this far
+ahead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,26 +351,28 @@ class JevoisCamera:
         self._received_us = now_us
         self._report(now_us, self._health.clear(now_us, seen="complete frames arrive again"))
         seen_us = self._frame_time(self._frame_us)
-        bodies = [body for detection in frame if (body := self._body(detection)) is not None]
+        candidates = [
+            candidate for detection in frame if (candidate := self._candidate(detection)) is not None
+        ]
         self._readings += [
-            self._build_reading(sight, seen_us, now_us) for sight in self._tracker.frame(seen_us, bodies)
+            self._build_reading(sight, seen_us, now_us) for sight in self._tracker.frame(seen_us, candidates)
         ]
 
     def _frame_time(self, arrived_us: int) -> int:
-        """Return when the camera saw a frame; a host that was busy reads several frames at once."""
+        """Return when the camera saw a frame; a host that was busy may have read several frames at once."""
         seen_us = max(0, arrived_us - round(self._settings.latency_ms * 1000))
         spread_us = min(self._last_seen_us + round(self._settings.frame_ms * 900), seen_us + MAX_AHEAD_US)
         self._last_seen_us = max(seen_us, spread_us)
         return self._last_seen_us
 
-    def _body(self, detection: Detection) -> Body | None:
+    def _candidate(self, detection: Detection) -> Candidate | None:
         face = self._settings.faces.get(detection.category)
         position = self._plane.to_table(detection.x, detection.y)
         if face is None or position is None:
             self.unknown_objects += 1
             return None
         confidence = 0.0 if detection.score is None else detection.score / 100
-        return Body(position[0], position[1], _face(face), confidence)
+        return Candidate(position[0], position[1], _face(face), confidence)
 
     def _build_reading(self, sight: Sight, seen_us: int, now_us: int) -> AnyReading:
         die, name = sight.die, self.name
@@ -399,7 +402,7 @@ class JevoisCamera:
         self._readings += build_readings(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, t_us: int) -> int:
-        """Return the time of the next reading; no two readings share one, so they keep their order."""
+        """Return the next reading's timestamp; no two readings share one, so that they keep their order."""
         self._last_stamp_us = max(t_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 
@@ -430,4 +433,4 @@ TYPE = DeviceType(
     reported_devices=_reported_devices,
     calibrated_camera=True,
 )
-"""The entry for this type in the registry."""
+"""The device type for the registry."""

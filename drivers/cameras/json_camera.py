@@ -1,8 +1,8 @@
 """A camera program, or any other program, that sends readings as JSON lines.
 
-They are the same readings as any other device's, and they are checked just as strictly. The lines have no
-checksum, no sequence number and no handshake, so a lost line goes unnoticed. docs/devices/json-camera.md
-explains how far such a program can be trusted, and how its clock is tracked.
+The readings are the same as any other device's, and are checked just as strictly. The lines have no checksum,
+no sequence number and no handshake, so a lost line goes unnoticed. docs/devices/json-camera.md explains how
+far such a program can be trusted, and how its clock is tracked.
 """
 
 from collections import deque
@@ -90,7 +90,7 @@ class BadClockError(ValueError):
 
 
 class ScriptClock:
-    """Estimates the offset between the script's clock and the table's from each second's smallest delay."""
+    """Estimates the offset between the script's clock and the table's from the smallest recent delay."""
 
     def __init__(self) -> None:
         self._min_delays: deque[tuple[int, int]] = deque()
@@ -100,7 +100,7 @@ class ScriptClock:
         """Convert the script's `t_us`, from a line that arrived at `arrived_us`, to table time.
 
         Raises:
-            BadClockError: If it is more than `MAX_DEVIATION_US` off compared with the previous lines.
+            BadClockError: If it differs by more than `MAX_DEVIATION_US` from what previous lines imply.
         """
         delay = arrived_us - t_us
         self._check(delay)
@@ -131,8 +131,8 @@ class ScriptClock:
 ALIVE = "alive"
 """The kind of a line that only shows that the script is running."""
 CLOSING_KINDS = frozenset({"die_released", "card"})
-"""The kinds of reading that close the betting. If one were stamped too late, somebody could bet on what was
-already visible."""
+"""The kinds of reading that close the betting. If one were timestamped too late, somebody could bet on what
+was already visible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,20 +143,20 @@ class JsonCameraSettings:
     """`unix:` and a socket's path, `pipe:` and a named pipe's path, or a serial port."""
     baud: int = 115_200
     clock: Literal["arrival", "own"] = "arrival"
-    """`arrival`: readings are stamped on arrival. `own`: they carry `t`, microseconds of the script's own
+    """`arrival`: readings are timestamped on arrival. `own`: they carry `t`, microseconds of the script's own
     steady clock.
     """
     silent_s: float = 1.5
-    """Silence of this length is a fault; the script sends {"kind": "alive"} when it has nothing else to
+    """Silence for this long is a fault; the script sends {"kind": "alive"} when it has nothing else to
     send.
     """
     alive_ms: int | None = None
     """With `clock: arrival`, the maximum interval between the script's lines. A release or a card that
     arrives after a silence of more than twice this may be as old as the last line before the silence, and is
-    stamped with that line's time.
+    timestamped with that line's time.
     """
     max_per_s: int = 1000
-    """Maximum number of lines read in a second; more are a fault."""
+    """Maximum number of lines read per second; the excess is discarded and reported as a fault."""
     calibration: tuple[tuple[float, ...], ...] = ()
     """Four or more points: x and y as the script sends them, table x and y in millimetres. If empty, the
     script sends table millimetres.
@@ -309,7 +309,10 @@ class JsonCamera:
         return self._clock.to_table(t, now_us)
 
     def _latest_time(self, kind: object, now_us: int) -> int:
-        """Return a time no later than that of the line's event; delayed lines arrive together."""
+        """Return the time for a line without `t`: its arrival, or a time that is no later than the event.
+
+        After a long silence, delayed lines may arrive together.
+        """
         alive_ms, received_us = self._settings.alive_ms, self._received_us
         if alive_ms is None:
             return now_us
@@ -357,4 +360,4 @@ TYPE = DeviceType(
     reported_devices=_reported_devices,
     calibrated_camera=True,
 )
-"""The entry for this type in the registry."""
+"""The device type for the registry."""

@@ -1,8 +1,8 @@
 """Beams, rotor index, pocket reader and impact comparators on kernel edge events.
 
-Only a pulse whose edges were all seen becomes a reading. Readings of a wheel's beam, index or pocket reader
-are stamped with the middle of the pulse, when the ball or mark was centred whatever its speed; readings of
-other inputs are stamped with the start of the pulse.
+A pulse becomes a reading only if the edges that determine its time were seen. Readings of a wheel's beam,
+index or pocket reader are timestamped with the middle of the pulse, when the ball or mark was centred
+whatever its speed; readings of other inputs are timestamped with the start of the pulse.
 """
 
 from collections import deque
@@ -17,10 +17,10 @@ from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import build_reading
 
 MARGIN_US = 200
-"""Edges of two lines that are closer together than this may have been stamped in the wrong order."""
+"""Edges of two lines that are closer together than this may have been timestamped in the wrong order."""
 MAX_PULSE_US = 200_000
-"""A longer pulse is a hand, or a rotor that is parked or starting, not a passing ball or mark. Its middle
-would also be older than the table accepts."""
+"""A longer pulse is not a passing ball or mark, but a hand, or a rotor that is parked or starting. The time
+of its middle would also be too old for the table."""
 _MAX_PHASES = 32
 
 
@@ -81,7 +81,7 @@ class BeamsDevice(GpioDevice):
         return [*super().receive(now_us, data), *self._evaluate_passes(now_us)]
 
     def status(self) -> dict[str, object]:
-        """Return each line's state and the number of pulses ignored during hold-off."""
+        """Return each line's state, and the number of pulses ignored during hold-off."""
         return {**super().status(), "doubled": dict(self.doubled)}
 
     def _begin_pulse(
@@ -111,7 +111,7 @@ class BeamsDevice(GpioDevice):
                 continue
             direction = self._direction(began_us, ended_us)
             if direction is None:
-                seen = "detected the mark, but the phase sensor did not detect it as expected"
+                seen = "detected the mark, but the changes of the phase sensor show no direction"
                 readings += self.report_fault(now_us, name, "direction_unclear", seen, since_us=now_us)
                 continue
             readings += self.clear_fault(now_us, name, "direction_unclear")

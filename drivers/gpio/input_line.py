@@ -1,8 +1,8 @@
 """Debounces one input line, using its edges and reads of its level.
 
-It uses the times of edges and reads, not a clock. A level counts once a later edge, or a read of the line,
-shows that it lasted for `debounce_us`. A timer alone can't show that: the edge that ended the level may not
-have been received yet.
+It uses the times of edges and reads, not a clock. A level counts once a later edge or a read of the line
+shows that the level lasted for `debounce_us`. A timer alone can't show that: the edge that ended the level
+may not have been received yet.
 """
 
 from collections import deque
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 READ_AGAIN_US = 10_000
 """A level that no edge explains is accepted if a second read, this much later, confirms it."""
 HIDDEN_PULSE_US = 5_000
-"""Two edges in the same direction mean that an edge in the other direction was missed. If they are closer
-together than this, they may be bouncing."""
+"""Two successive edges in the same direction mean that an edge in the other direction was missed. If they are
+closer together than this, the contact may be bouncing."""
 REQUEST_AGAIN_US = 50_000
-CALM_US = 1_000_000
-"""Edges are counted over this period. A line that babbled is used again after being calm for this long."""
+QUIET_US = 1_000_000
+"""Edges are counted over this period. A line that babbled is used again once it has been quiet for this
+long."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
@@ -47,7 +48,7 @@ class EdgeMissed:
 
 @dataclass(frozen=True, slots=True)
 class HiddenPulse:
-    """The line may have changed for a moment too short for a fault and too long to be ignored."""
+    """The line may have changed briefly, unseen: too briefly for a fault, but too long to be ignored."""
 
     t_us: int
 
@@ -61,13 +62,13 @@ class Babbling:
 
 
 @dataclass(frozen=True, slots=True)
-class Calm:
-    """A line that babbled has been calm for long enough."""
+class Quiet:
+    """A line that babbled has been quiet for long enough."""
 
     t_us: int
 
 
-LineChange = LevelChange | EdgesLost | EdgeMissed | HiddenPulse | Babbling | Calm
+LineChange = LevelChange | EdgesLost | EdgeMissed | HiddenPulse | Babbling | Quiet
 
 
 class InputLine:
@@ -130,7 +131,7 @@ class InputLine:
         return changes + self._settle(t_us)
 
     def level(self, t_us: int, active: bool) -> list[LineChange]:
-        """Handle the level that a read of the line returned."""
+        """Handle the result of reading the line's level."""
         self._requested_us = None
         if t_us < self._received_us:
             return []
@@ -154,12 +155,12 @@ class InputLine:
         return changes + self._settle(t_us)
 
     def tick(self, now_us: int) -> list[LineChange]:
-        """Handle the passing of time; the only possible change is Calm."""
-        if self.babbling and now_us - self._babble_us >= CALM_US:
+        """Handle the passing of time; the only possible change is Quiet."""
+        if self.babbling and now_us - self._babble_us >= QUIET_US:
             self.babbling = False
             self._recent.clear()
             self._forget()  # the line may have changed while it was ignored
-            return [Calm(now_us)]
+            return [Quiet(now_us)]
         return []
 
     def read_requested(self, now_us: int) -> None:
@@ -185,9 +186,9 @@ class InputLine:
         return _ALWAYS_US if self._raw == self.stable else self._raw_us
 
     @property
-    def calm_us(self) -> int | None:
-        """Return when a babbling line may count as calm; None if it is not babbling."""
-        return self._babble_us + CALM_US if self.babbling else None
+    def quiet_us(self) -> int | None:
+        """Return when a babbling line may count as quiet; None if it is not babbling."""
+        return self._babble_us + QUIET_US if self.babbling else None
 
     def _same_direction(self, t_us: int, active: bool) -> list[LineChange]:
         """Handle a second edge in the same direction: the edge between the two was missed."""
@@ -206,13 +207,13 @@ class InputLine:
     def _count(self, t_us: int) -> list[LineChange]:
         recent = self._recent
         recent.append(t_us)
-        if len(recent) != recent.maxlen or t_us - recent[0] >= CALM_US:
+        if len(recent) != recent.maxlen or t_us - recent[0] >= QUIET_US:
             return []
         self._babble_us = t_us
         if self.babbling:
             return []
         self.babbling = True
-        return [Babbling(len(recent) * CALM_US // max(1, t_us - recent[0]), t_us)]
+        return [Babbling(len(recent) * QUIET_US // max(1, t_us - recent[0]), t_us)]
 
     def _settle(self, t_us: int) -> list[LineChange]:
         if self._raw is None or self._raw == self.stable or t_us - self._raw_us < self._debounce_us:

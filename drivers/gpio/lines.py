@@ -1,24 +1,24 @@
-"""The base of both GPIO devices: handles edges and levels, reads lines again, and detects faults."""
+"""The base class of both GPIO devices: handles edges and levels, re-reads lines, and detects faults."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Protocol
 
 from controller.model.readings import AnyReading
-from drivers.device import Edge, LineEvents, LineOrders, Mute, ReadLevel, Set
+from drivers.device import Edge, LineCommands, LineEvents, Mute, ReadLevel, SetOutput
 from drivers.gpio.input_line import (
     Babbling,
-    Calm,
     EdgeMissed,
     EdgesLost,
     HiddenPulse,
     InputLine,
     LevelChange,
     LineChange,
+    Quiet,
 )
 from drivers.health import LINK, REPEAT_US, Cause, Change, Health, PortReopening, build_readings
 
-_OPEN = "when the lines open"
+_OPEN = "when the lines can be opened"
 _AFTER_A_SECOND = "a second after the last one"
 
 GPIO_FAULTS: dict[str, Cause] = {
@@ -29,7 +29,7 @@ GPIO_FAULTS: dict[str, Cause] = {
     ),
     "no_library": Cause(
         "the controller was installed without its hardware extra",
-        "install it with: pip install 'table-controller[hardware]'",
+        "install the extra with: pip install 'table-controller[hardware]'",
         "when the service is started again",
     ),
     "no_chip": Cause(
@@ -64,7 +64,7 @@ GPIO_FAULTS: dict[str, Cause] = {
         "when the levels are reported again",
     ),
     "lost_edges": Cause(
-        "more edges than the kernel can buffer, or the controller was busy",
+        "there were more edges than the kernel can buffer, or the controller was busy",
         "check the controller's load, and look for an oscillating line; the lost edges were not counted",
         _AFTER_A_SECOND,
     ),
@@ -84,7 +84,7 @@ GPIO_FAULTS: dict[str, Cause] = {
         "when the input is released",
     ),
     "direction_unclear": Cause(
-        "one of the two index sensors has failed or is dirty, or the rotor reversed under them",
+        "one of the two index sensors has failed or is dirty, or the rotor reversed at them",
         "turn the rotor slowly by hand: both sensors must detect the mark, one after the other",
         "when both sensors have detected the mark in turn",
     ),
@@ -96,7 +96,7 @@ READ_ALL_US = 1_000_000
 """Every line is read this often, so that a missed edge can't leave its state wrong for long."""
 SILENT_US = 2_000_000
 MOMENTARY_US = 1_000_000
-"""A momentary fault stays active for this long."""
+"""A momentary fault remains active for this long."""
 MUTE_US = 200_000
 """A babbling line is ignored for this long at a time."""
 
@@ -128,7 +128,7 @@ class GpioDevice(ABC):
         Args:
             name: The device's name.
             inputs: Its inputs by name.
-            devices: The table's device to which each input belongs.
+            devices: By input, the table's device to which it belongs.
             stuck_us: How long each input may be active before it counts as stuck; 0 for no limit.
         """
         self.name = name
@@ -143,7 +143,7 @@ class GpioDevice(ABC):
         self._read_all_us = 0
         self._received_us = 0
         self._muted_until_us = dict.fromkeys(inputs, 0)
-        self._output: list[ReadLevel | Set | Mute] = []
+        self._output: list[ReadLevel | SetOutput | Mute] = []
         self._reopening = PortReopening()
 
     @abstractmethod
@@ -151,7 +151,7 @@ class GpioDevice(ABC):
         """Handle a change of the input with this name."""
 
     def on_gap(self, name: str) -> None:  # noqa: B027 - a panel's switches have no pulse in progress
-        """Handle a gap: until its next change, what is known about this input is incomplete."""
+        """Handle a gap in what is known about this input, such as a lost edge."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Start the device, which is down until its lines are open."""
@@ -167,7 +167,7 @@ class GpioDevice(ABC):
         for name, line in self.lines.items():
             line.opened()
             self.on_gap(name)
-        return [] if self.lines else self._report_up(now_us, "open")
+        return [] if self.lines else self._report_up(now_us, "its lines are open")
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Handle the closing of the lines."""
@@ -182,7 +182,7 @@ class GpioDevice(ABC):
         readings: list[AnyReading] = []
         for name, line in self.lines.items():
             readings += self._report_changes(
-                now_us, name, line.lost(self._received_us), f"{lost} edges of all lines"
+                now_us, name, line.lost(self._received_us), f"some of the {lost} edges discarded on all lines"
             )
         return readings
 
@@ -232,16 +232,16 @@ class GpioDevice(ABC):
         if self._is_open:
             due.append(self._read_all_us)
             for name, line in self.lines.items():
-                due += [_read_due_us(line), line.calm_us, self._stuck_at_us(name)]
+                due += [_read_due_us(line), line.quiet_us, self._stuck_at_us(name)]
         return min((at for at in due if at is not None), default=None)
 
-    def order(self, order: ReadLevel | Set | Mute) -> None:
-        """Pass an order to the port, if it is open."""
+    def queue_command(self, command: ReadLevel | SetOutput | Mute) -> None:
+        """Queue a command for the port, if the port is open."""
         if self._is_open:
-            self._output.append(order)
+            self._output.append(command)
 
-    def take_output(self) -> LineOrders:
-        """Return the queued orders for the port, and empty the queue."""
+    def take_output(self) -> LineCommands:
+        """Return the queued commands for the port, and empty the queue."""
         output = tuple(self._output)
         self._output.clear()
         return output
@@ -251,7 +251,7 @@ class GpioDevice(ABC):
         return self._reopening.take()
 
     def status(self) -> dict[str, object]:
-        """Return each line's state and its counts of edges and bounces."""
+        """Return each line's state and counts of edges and bounces, and the active faults."""
         return {
             "open": self._is_open,
             "troubles": [label for health in self._health.values() for label in health.fault_labels],
@@ -349,16 +349,16 @@ class GpioDevice(ABC):
                     self.on_gap(name)
                     seen = f"changes {event.edges_per_s} times a second"
                     readings += self.report_fault(now_us, name, "babbling", seen, since_us=event.t_us)
-                case Calm():
+                case Quiet():
                     readings += self.clear_fault(now_us, name, "babbling")
         return readings
 
     def _mute_babbling(self, now_us: int) -> None:
-        """Order babbling lines to be ignored for a while, so that they do not crowd out the others."""
+        """Have babbling lines ignored for a while, so that they do not crowd out the others."""
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._muted_until_us[name]:
                 self._muted_until_us[name] = now_us + MUTE_US
-                self.order(Mute(self._inputs[name].line, MUTE_US))
+                self.queue_command(Mute(self._inputs[name].line, MUTE_US))
 
     def _stuck_at_us(self, name: str) -> int | None:
         line, stuck_us = self.lines[name], self._stuck_us.get(name, 0)
@@ -372,10 +372,10 @@ class GpioDevice(ABC):
             return []
         held_s = (now_us - self.lines[name].since_us) / 1e6
         limit_s = self._stuck_us[name] / 1e6
-        seen = f"has been active for {held_s:.1f} s, expected {limit_s:g} s at most"
+        seen = f"has been active for {held_s:.1f} s, expected at most {limit_s:g} s"
         return self.report_fault(now_us, name, "stuck", seen, since_us=now_us)
 
 
 def _read_due_us(line: InputLine) -> int | None:
-    """Return when to read a line; a babbling line is read only when all lines are."""
+    """Return when to read a line; None for a babbling line, which is read only together with all others."""
     return None if line.babbling else line.read_due_us

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Switch
 from controller.model.tables import ReportedDevice
-from drivers.device import DeviceType, PanelLines, RandomBytes, Set
+from drivers.device import DeviceType, PanelLines, RandomBytes, SetOutput
 from drivers.gpio.input_line import LevelChange
 from drivers.gpio.lines import GPIO_FAULTS, GpioDevice
 from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
@@ -30,7 +30,7 @@ class PanelDevice(GpioDevice):
         self._reported_open: dict[str, bool] = {}
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the lines; set every output again."""
+        """Handle the opening of the lines: set every output again."""
         self._reported_open.clear()
         readings = super().opened(now_us)
         for name in self._outputs:
@@ -56,7 +56,7 @@ class PanelDevice(GpioDevice):
         return [build_reading("input", fields, self.name, change.t_us, now_us)]
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
-        """Show a lamp's value on every output that follows it."""
+        """Switch every output that follows this lamp, according to the lamp's value."""
         for name, output in self._outputs.items():
             if output.lamp != lamp:
                 continue
@@ -83,7 +83,7 @@ class PanelDevice(GpioDevice):
         return {**super().status(), "lit": dict(self._lit)}
 
     def _send(self, name: str) -> None:
-        self.order(Set(self._outputs[name].line, self._lit[name]))
+        self.queue_command(SetOutput(self._outputs[name].line, self._lit[name]))
 
 
 def _lit(output: PanelOutput, shows: str) -> bool:

@@ -31,7 +31,7 @@ _FIXED_PULL_UP = (2, 3)
 
 MIN_DEBOUNCE_US = 1_000
 MAX_BUTTON_DEBOUNCE_US = 25_000
-"""Half the length of a quick press (50 ms); a longer debounce time loses presses."""
+"""Half the duration of a quick press (50 ms); a longer debounce time loses presses."""
 MAX_SWITCH_DEBOUNCE_US = 250_000
 """Doors and keys keep their position, and heavy contacts bounce for a long time."""
 MIN_STUCK_US = 5_000_000
@@ -39,14 +39,14 @@ MIN_STUCK_US = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimedLimits:
-    """An input's default settings, and the limits within which it misses nothing that it should detect."""
+    """The default settings of a kind of input, and the limits within which it misses no real pulse."""
 
     hold_off_us: int
     max_hold_off_us: int
     max_debounce_us: int
     stuck_us: int
     middle: bool
-    """Whether the reading is stamped with the middle of the pulse, when the ball or mark was centred."""
+    """Whether the reading is timestamped with the middle of the pulse, when the ball or mark was centred."""
 
 
 _S = 1_000_000
@@ -189,7 +189,7 @@ def _line_mistakes(
         (f"{name}.{key}", used) for name, group in sections.items() for key, used in group.items()
     ):
         if used.line not in HEADER_LINES:
-            yield f"{place}.line: found {used.line}, expected a GPIO number of the header, 0 to 27"
+            yield f"{place}.line: found {used.line}, expected a GPIO number on the header, 0 to 27"
         if used.line in taken:
             yield f"{place}.line: found {used.line}, which {taken[used.line]} uses; expected another line"
         taken.setdefault(used.line, place)
@@ -205,7 +205,7 @@ def _input_mistakes(place: str, read: TimedInput | PanelInput) -> Iterator[str]:
     if read.debounce_us < 0:
         yield f"{place}.debounce_us: found {read.debounce_us}, expected 0 or more"
     if read.stuck_us is not None and read.stuck_us < 0:
-        yield f"{place}.stuck_us: found {read.stuck_us}, expected microseconds, or 0 for never"
+        yield f"{place}.stuck_us: found {read.stuck_us}, expected 0 (never) or a number of microseconds"
     if not 20 <= read.max_edges_per_s <= 10_000:
         yield f"{place}.max_edges_per_s: found {read.max_edges_per_s}, expected 20 to 10000"
 
@@ -252,7 +252,7 @@ def _timed_mistakes(place: str, timed: TimedInput) -> Iterator[str]:
     try:
         build_reading(timed.kind, {**timed.fields, **own}, "dev", 0, 0)
     except ReadingError as error:
-        yield f"{place}.fields: found {dict(timed.fields)}, {error}"
+        yield f"{place}.fields: {error}"
 
 
 def _panel_mistakes(settings: PanelSettings) -> Iterator[str]:
@@ -265,7 +265,7 @@ def _panel_mistakes(settings: PanelSettings) -> Iterator[str]:
         if not output.lamp:
             yield f"outputs.{key}.lamp: missing, expected the lamp that it follows, such as no_more_bets"
         if output.for_ms < 0:
-            yield f"outputs.{key}.for_ms: found {output.for_ms}, expected milliseconds, or 0"
+            yield f"outputs.{key}.for_ms: found {output.for_ms}, expected 0 (no limit) or milliseconds"
 
 
 def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
@@ -291,7 +291,7 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
                 "open"
             )
         if read.by or read.fields:
-            yield f"{place}: found by or fields, expected neither for a switch"
+            yield f"{place}: found `by` or `fields`, expected neither for a switch"
     elif kind == "input":
         if read.open_when is not None:
             yield f"{place}.open_when: found {read.open_when!r}, expected no value for an input"
@@ -300,6 +300,6 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
         try:
             build_reading("input", {"name": read.name, "by": read.by, **read.fields}, "dev", 0, 0)
         except ReadingError as error:
-            yield f"{place}.fields: found {dict(read.fields)}, {error}"
+            yield f"{place}.fields: {error}"
     else:
         yield f"{place}.kind: found {kind!r}, expected input or switch"

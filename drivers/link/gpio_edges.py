@@ -1,7 +1,7 @@
 """GPIO chips by label, and a port that delivers the edge events of a chip's lines.
 
 A chip is found by its label because its number depends on the kernel. The port blocks on its lines instead of
-polling them, and keeps the kernel's time stamps.
+polling them, and keeps the kernel's timestamps.
 """
 
 import errno
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from drivers.device import Edge, InputSetup, Level, LineEvents, LineOrders, Mute, ReadLevel
+from drivers.device import Edge, InputSetup, Level, LineCommands, LineEvents, Mute, ReadLevel
 from drivers.link.link import PortError
 
 
@@ -70,7 +70,7 @@ T = TypeVar("T")
 
 
 class KernelEdge(NamedTuple):
-    """An edge as the kernel reports it: the new state, the time stamp, and its number on its line."""
+    """An edge as the kernel reports it: the new state, the timestamp, and the edge's number on its line."""
 
     active: bool
     t_ns: int
@@ -145,7 +145,7 @@ class EdgePort:
         return f"{chip.path} [{chip.label}]"
 
     def read(self) -> LineEvents:
-        """Wait for edges and return them, preceded by the levels that `write` was ordered to read.
+        """Return the levels that `write` has read, with earlier edges; if there are none, wait for edges.
 
         Raises:
             PortError: If the kernel refuses.
@@ -161,9 +161,11 @@ class EdgePort:
         self._answers.clear()
         return events
 
-    def write(self, orders: LineOrders) -> None:
-        """Carry out orders to read lines or to ignore them for a while. Raises PortError."""
-        to_read = [o.line for o in orders if isinstance(o, ReadLevel) and o.line not in self._muted_until_ns]
+    def write(self, commands: LineCommands) -> None:
+        """Read lines, or ignore lines for a while, as commanded. Raises PortError."""
+        to_read = [
+            o.line for o in commands if isinstance(o, ReadLevel) and o.line not in self._muted_until_ns
+        ]
         if to_read:
             # Edges first: a level must never be reported before the edge that caused it.
             ready = [self._by_fd[fd] for fd, _ in self._poll.poll(0) if fd in self._by_fd]
@@ -171,10 +173,10 @@ class EdgePort:
             for line in to_read:
                 active = self._as_port_error(self._lines[line].is_active)
                 self._answers.append(Level(line, active, self._table_us(self._clock_ns())))
-        for order in orders:
-            if isinstance(order, Mute) and order.line not in self._muted_until_ns:
-                self._muted_until_ns[order.line] = self._clock_ns() + order.duration_us * 1000
-                self._poll.unregister(self._lines[order.line].fileno())
+        for command in commands:
+            if isinstance(command, Mute) and command.line not in self._muted_until_ns:
+                self._muted_until_ns[command.line] = self._clock_ns() + command.duration_us * 1000
+                self._poll.unregister(self._lines[command.line].fileno())
 
     def wake(self) -> None:
         """Make a waiting `read` return."""

@@ -12,16 +12,17 @@ from drivers.link.link import PortError
 
 CONSUMER = "table-controller"
 EVENT_BUFFER = 1024
-"""How many edges the kernel buffers per request before it drops the oldest; its default is 16 per line."""
+"""Number of edges per request that the kernel buffers before it drops the oldest; its default is 16 per
+line."""
 _LEVEL = {True: Value.ACTIVE, False: Value.INACTIVE}
 _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
 
 def list_chips() -> list[Chip]:
-    """Return the machine's chips, each only once even if several names refer to it.
+    """Return the machine's chips that can be opened, each only once even if several names refer to it.
 
     Raises:
-        PortError: If none can be opened.
+        PortError: If there are chips, but none can be opened.
     """
     found: list[Chip] = []
     refused: OSError | None = None
@@ -49,8 +50,7 @@ def find_holder(chip: Chip, line: int) -> str:
 class GpiodLine:
     """One input line's request.
 
-    Each line has a request to itself, so that a babbling line can't push another line's edges out of the
-    buffer.
+    Each line has its own request, so that a babbling line can't push another line's edges out of the buffer.
     """
 
     def __init__(self, request: gpiod.LineRequest, line: int) -> None:
@@ -111,9 +111,9 @@ def request_output(chip: Chip, line: int, high: bool) -> GpiodOutput:
 
 
 def request_line(chip: Chip, setup: InputSetup) -> GpiodLine:
-    """Request both edges of an input from the kernel, stamped by the monotonic clock.
+    """Request both edges of an input from the kernel, timestamped with the monotonic clock.
 
-    The kernel's own debouncing stays off because it would shift the time stamps.
+    The kernel's own debouncing stays off because it would shift the timestamps.
 
     Raises:
         OSError: If the kernel refuses.

@@ -1,9 +1,9 @@
 """The port of a panel: contacts as kernel edge events, lamps and buzzer as gpiozero outputs.
 
-gpiozero's own pin factories are not used: they poll or support only one board, and gpiozero falls back from
-one to the next with only a warning. Instead, the outputs are requested from the kernel, like the inputs, as
-lines of the chip that the table's file names. They are released with the port, so that a chip that has
-disappeared can be opened again when it returns.
+gpiozero's own pin factories are not used: each either polls or supports only one board, and gpiozero falls
+back from one to the next with only a warning. Instead, the outputs are requested from the kernel, like the
+inputs, as lines of the chip that the table's file names. They are released when the port is closed, so that a
+chip that has disappeared can be opened again when it returns.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import gpiozero
 
-from drivers.device import InputSetup, LineOrders, LineSetup, Set
+from drivers.device import InputSetup, LineCommands, LineSetup, SetOutput
 from drivers.link.gpio_edges import Chip, Chips, EdgePort, Holder, RequestLine, TableTime
 
 
@@ -122,16 +122,13 @@ class PanelPort(EdgePort):
         self._request_output = request_output
         self._lamps: dict[int, Any] = {}
 
-    def write(self, orders: LineOrders) -> None:
-        """Carry out orders to switch lamps, and to read contacts or ignore them for a while.
-
-        Raises PortError.
-        """
-        for order in orders:
-            if isinstance(order, Set):
-                lamp = self._lamps[order.line]
-                self._as_port_error(lamp.on if order.active else lamp.off)
-        super().write(orders)
+    def write(self, commands: LineCommands) -> None:
+        """Switch lamps, read contacts or ignore contacts for a while, as commanded. Raises PortError."""
+        for command in commands:
+            if isinstance(command, SetOutput):
+                lamp = self._lamps[command.line]
+                self._as_port_error(lamp.on if command.active else lamp.off)
+        super().write(commands)
 
     def close(self) -> None:
         """Switch the lamps off and release all lines."""

@@ -1,4 +1,4 @@
-"""A link: the thread of one port. It opens the port, stamps and posts what arrives, and reopens the port.
+"""A link: the thread of one port. It opens and reopens the port, and timestamps and posts what arrives.
 
 All links post to one bounded inlet, which a single thread empties. A full inlet never blocks a link: data
 that does not fit is discarded and counted, and an Overflow is posted in its place.
@@ -15,7 +15,7 @@ from threading import Event as Flag
 from threading import Lock, Thread
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from drivers.device import LineEvents, LineOrders
+from drivers.device import LineCommands, LineEvents
 
 MAX_ARRIVALS = 1024
 
@@ -47,7 +47,7 @@ Event = Data | LinkUp | LinkDown | Overflow
 
 
 class Arrival(NamedTuple):
-    """Something that arrived from a source, stamped in table microseconds."""
+    """Something that arrived from a source, timestamped in table microseconds."""
 
     source: str
     t_us: int
@@ -164,7 +164,7 @@ class Waker:
         return fd in ready
 
     def close(self) -> None:
-        """Close the pipe. A later `wake` fails instead of writing to a descriptor that has been reused."""
+        """Close the pipe. A later `wake` has no effect, rather than writing to a reused descriptor."""
         if self._writing >= 0:
             writing, self._writing = self._writing, -1
             os.close(self._reading)
@@ -172,7 +172,7 @@ class Waker:
 
 
 MAX_WAITING = 16_384
-"""Maximum number of bytes, or of orders to GPIO lines, that wait to be written."""
+"""Maximum number of bytes, or of commands for GPIO lines, that wait to be written."""
 JOIN_TIMEOUT_S = 2.0
 
 
@@ -190,9 +190,10 @@ Out_contra = TypeVar("Out_contra", contravariant=True)
 
 
 class Port(Protocol[In_co, Out_contra]):
-    """The interface of a port. Only the link's thread calls it, except for `wake`.
+    """The interface of a port.
 
-    A port carries either bytes in both directions, or GPIO line events in and orders to the lines out.
+    A port carries either bytes in both directions, or GPIO line events in and commands for the lines out.
+    Only the link's thread calls it, except for `wake`, and for `dispose` after the thread has ended.
     """
 
     def open(self) -> str:
@@ -208,7 +209,7 @@ class Port(Protocol[In_co, Out_contra]):
         ...
 
     def wake(self) -> None:
-        """Make a waiting `read` return, from any thread and at any time."""
+        """Make a waiting `read` return. Any thread may call this at any time."""
         ...
 
     def close(self) -> None:
@@ -230,7 +231,7 @@ class Link:
     def __init__(
         self, source: str, port: AnyPort, post: Post, *, now_us: Callable[[], int], backoff: Backoff
     ) -> None:
-        """Prepare to post arrivals under the name `source`, stamped by `now_us` (the table's clock)."""
+        """Prepare to post arrivals under the name `source`, timestamped with `now_us` (the table's clock)."""
         self.source = source
         self.opened = 0
         """How many times the port was opened."""
@@ -238,7 +239,7 @@ class Link:
         self._post = post
         self._now_us = now_us
         self._backoff = backoff
-        self._output: deque[bytes | LineOrders] = deque()
+        self._output: deque[bytes | LineCommands] = deque()
         self._stopping = Flag()
         self._reopen = Flag()
         self._status: LinkUp | LinkDown | None = None
@@ -248,7 +249,7 @@ class Link:
         """Start the thread."""
         self._thread.start()
 
-    def send(self, data: bytes | LineOrders) -> bool:
+    def send(self, data: bytes | LineCommands) -> bool:
         """Pass output to the thread; return False if the port is not open or too much output is waiting."""
         waiting = sum(map(len, self._output))
         if not isinstance(self._status, LinkUp) or waiting + len(data) > MAX_WAITING:

@@ -22,7 +22,7 @@ STABLE_NAME = "a stable name"
 
 
 class PortNameError(ValueError):
-    """Raised for a port name that may refer to another device later: found, expected, and what to do."""
+    """Raised for an unsuitable port name; it states what was found, what was expected, and what to do."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")
@@ -32,14 +32,15 @@ class PortNameError(ValueError):
 
 
 def check_port_name(name: str, root: Path = Path("/")) -> None:
-    """Raise for a port name that depends on the order of plugging in, or that two devices may share.
+    """Refuse a port name that is not an absolute path, that depends on the order in which devices are plugged
+    in, or that two devices may share.
 
     Args:
         name: The port's name in the table's file.
         root: The root of the file system, whose links under dev/serial are searched for a better name.
 
     Raises:
-        PortNameError: If the name is unsuitable; it has what was found, what was expected, and a suggestion.
+        PortNameError: If the name is refused.
     """
     if name.startswith((SOCKET, PIPE)):
         if not name.partition(":")[2].startswith("/"):
@@ -48,7 +49,7 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
     if not name.startswith("/"):
         raise PortNameError(repr(name), "an absolute path", "such as /dev/serial/by-id/usb-...")
     if _PLUG_ORDER.fullmatch(name):
-        hint = f"it names the device that was plugged in first; {_suggestion(name, root)}"
+        hint = f"it depends on the order in which devices are plugged in; {_suggestion(name, root)}"
         raise PortNameError(name, STABLE_NAME, hint)
     if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
         instead = _suggestion(name, root, by_id=False)
@@ -110,8 +111,8 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
 
     Args:
         address: The address.
-        table_us: Converts nanoseconds of the kernel's monotonic clock, with which the kernel stamps edges, to
-            table microseconds. By default the table's clock is the monotonic clock.
+        table_us: Converts nanoseconds of the kernel's monotonic clock, with which the kernel timestamps
+            edges, to table microseconds. By default the table's clock is the monotonic clock.
 
     Raises:
         PortError: With code `no_library`, if the GPIO libraries are not installed.

@@ -1,4 +1,4 @@
-"""A serial port, through pyserial: opened exclusively, never flushed, and always written with a timeout.
+"""A serial port, through pyserial: opened exclusively, and always written with a timeout.
 
 Bytes are read in blocks from the file descriptor, because pyserial needs three system calls per read.
 """
@@ -18,7 +18,7 @@ READ_TIMEOUT_S = 1.0
 WRITE_TIMEOUT_S = 0.5
 
 _FAILURES = (OSError, termios.error)
-"""The exceptions that pyserial raises: its own, which is an OSError, and those that it does not catch."""
+"""The exceptions that pyserial raises: its own, an OSError, and termios.error, which it does not catch."""
 _MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _FORBIDDEN = {errno.EACCES, errno.EPERM}
@@ -69,8 +69,8 @@ class SerialPort:
         """Wait up to a second for bytes and return those that have arrived, up to one block.
 
         Raises:
-            PortError: If the port is gone, or if another program has changed its settings. In that case the
-                bytes read are discarded, since they may have been received at a wrong speed.
+            PortError: If the port is gone, or if another program has changed its settings. Bytes read after
+                such a change are discarded, since they may have been received at a wrong speed.
         """
         port = self._serial
         assert port is not None
@@ -79,7 +79,7 @@ class SerialPort:
             changed = termios.tcgetattr(port.fd) != self._attributes
         except _FAILURES as error:
             raise PortError(
-                "unplugged", f"{self.name} disappeared while reading: {_describe(error)}"
+                "unplugged", f"{self.name} disappeared during a read: {_describe(error)}"
             ) from error
         if data == b"":
             raise PortError("unplugged", f"{self.name} hung up")
@@ -91,7 +91,7 @@ class SerialPort:
         """Write all bytes.
 
         Raises:
-            PortError: If the port fails. It is then unknown how many bytes were sent; reopen the port.
+            PortError: If the port fails. An unknown number of bytes has then been sent; reopen the port.
         """
         port = self._serial
         assert port is not None
@@ -103,15 +103,15 @@ class SerialPort:
             ) from error
         except _FAILURES as error:
             raise PortError(
-                "unplugged", f"{self.name} disappeared while writing: {_describe(error)}"
+                "unplugged", f"{self.name} disappeared during a write: {_describe(error)}"
             ) from error
 
     def wake(self) -> None:
-        """Make a waiting `read` return, from any thread."""
+        """Make a waiting `read` return. Any thread may call this."""
         self._waker.wake()
 
     def close(self) -> None:
-        """Close the port; discard unsent output, which could delay closing by half a minute."""
+        """Close the port after discarding unsent output, which could delay closing by half a minute."""
         port, self._serial = self._serial, None
         if port is not None:
             _close(port)

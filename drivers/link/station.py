@@ -19,7 +19,7 @@ from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, 
 class Outlet(Protocol):
     """Where a device's output goes: its link."""
 
-    def send(self, data: Any, /) -> bool:  # Any: bytes or orders, depending on the device
+    def send(self, data: Any, /) -> bool:  # Any: bytes or line commands, depending on the device
         """Send output; return False if it can't be sent."""
         ...
 
@@ -54,7 +54,7 @@ class Hub:
         return self._with(arrival.source, _handle_arrival, arrival)
 
     def run_on(self, name: str, work: Work, now_us: int) -> list[AnyReading]:
-        """Run `work` on a device, such as sending it a command.
+        """Run `work` on a device; `work` may, for example, send the device a command.
 
         Raises:
             KeyError: If there is no such device.
@@ -118,7 +118,7 @@ def _handle_arrival(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
 
 MAX_WAIT_S = 0.5
 MAX_BATCH = 256
-"""Maximum number of arrivals that are handled before due work is checked."""
+"""Maximum number of arrivals handled before the loop runs requests and due work."""
 _NO_DEVICE = ""
 """The source of arrivals that only wake the thread; also the name for work that concerns all devices."""
 
@@ -168,7 +168,7 @@ class Station:
         return all(ended) and not self._thread.is_alive()
 
     def run_on(self, name: str, work: Work) -> None:
-        """Run `work` on a device in the station's thread, such as sending it a command.
+        """Run `work` on a device in the station's thread; `work` may, for example, send a command.
 
         Raises:
             KeyError: If there is no such device.

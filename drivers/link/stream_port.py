@@ -123,8 +123,8 @@ class PipePort:
         try:
             if not Path(self.path).exists():
                 os.mkfifo(self.path, 0o660)
-            # Open it for writing too, so that a script's exit causes no end of file. The device's silence
-            # then shows that the script has ended.
+            # Open it for writing too, so that a script's exit does not cause an end of file. The device then
+            # falls silent, which shows that the script has ended.
             fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise PortError("port_fault", f"{self.path}: {error.strerror}") from error
@@ -143,7 +143,7 @@ class PipePort:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 
     def write(self, data: bytes) -> None:
-        """Discard the data: a pipe has one direction, and nothing reads at its other end."""
+        """Discard the data: a pipe is unidirectional, and nothing reads from its other end."""
 
     def wake(self) -> None:
         """Make a waiting `read` return, from any thread."""

@@ -25,7 +25,7 @@ class ChannelSettings:
 
     dev: str
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Such as `wall: left`: the table knows where the sensor is mounted; the firmware does not."""
+    """For example `wall: left`: the table knows where the sensor is mounted; the firmware does not."""
     least_peak: float = 0.0
     """A wall impact with a weaker peak is background noise and is ignored."""
 
@@ -41,7 +41,8 @@ class NodeSettings:
     key: str = ""
     """The node's key, 16 to 64 bytes in hexadecimal digits; empty: its sentences are not sealed."""
     key_file: str = ""
-    """A file with the node's key, relative to this file, instead of `key`; only the service may read it."""
+    """A file that contains the node's key, instead of `key`. Its path is relative to the table's file, and
+    only the service's user may read it."""
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
     """The sensors by channel number. Without channels, every reading belongs to this device itself."""
     reads: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ class NodeSettings:
     firmware: tuple[str, ...] = ()
     """The firmware ids that its hello may report; empty: any id."""
     max_per_s: int = 1000
-    """Maximum number of sentences read per second; more are a fault."""
+    """Maximum number of sentences read per second; the excess is discarded and reported as a fault."""
     least_peak: float = 0.0
     """For a node without channels: a wall impact with a weaker peak is background noise and is ignored."""
 
@@ -121,7 +122,7 @@ class NodeDevice:
         return self._end.reopening.take()
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command (lamp, buzzer, selftest); return the number that its result in `results` will have.
+        """Queue a command (lamp, buzzer, selftest); return the number of its later entry in `results`.
 
         Raises:
             ValueError: If it can't be encoded.
@@ -180,14 +181,16 @@ class NodeDevice:
         if channel is None and (self._settings.channels or seen.channel) and seen.kind not in _HEALTH:
             return self._refuse(
                 now_us,
-                f"found {seen.kind} of channel {seen.channel}, expected a channel listed in the table's file",
+                f"found {seen.kind} from channel {seen.channel}, expected a channel in the table's file",
             )
         dev, fixed = (self.name, {}) if channel is None else (channel.dev, channel.fields)
         if seen.kind in _HEALTH:
             fixed = {}  # a reading about the device's health has no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
             return self._refuse(
-                now_us, f"found {seen.kind} of channel {seen.channel} with {seen.fields}, expected {fixed}"
+                now_us,
+                f"found {seen.kind} from channel {seen.channel} with {_listed(seen.fields)}, expected"
+                f" {_listed(fixed)}",
             )
         try:
             reading = build_reading(
@@ -220,6 +223,10 @@ class NodeDevice:
 
 
 _HEALTH = ("device_up", "device_down", "device_fault")
+
+
+def _listed(fields: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in fields.items())
 
 
 def _nonce(random_bytes: RandomBytes) -> str:

@@ -8,7 +8,7 @@ from drivers.node.sentences import CLOCK_US, PING_RETRY_US, CommandResult, Sente
 from drivers.node.wire import Wire
 
 MEMORY_US = 30e6
-"""Age at which an answer weighs 1/e of a new one: short enough to follow a board as it warms up."""
+"""Age at which an answer has 1/e of a new one's weight: short enough to follow a board as it warms up."""
 MAX_DRIFT = 500e-6
 """Maximum drift that NODE-LINK.md allows: a crystal stays within it; a ceramic resonator (0.5 %) may not."""
 USUAL_DRIFT = 50e-6
@@ -16,8 +16,8 @@ USUAL_DRIFT = 50e-6
 MIN_ERROR_US = 30.0
 """Assumed error of the quickest answer."""
 BEST_ROUND_TRIP_DECAY = 20e-6
-"""How fast the quickest round trip is forgotten, 20 us per second, so that one exceptionally fast round
-trip does not dominate forever."""
+"""The remembered quickest round trip grows at this rate, 20 us per second, so that one exceptionally fast
+round trip does not dominate forever."""
 CONTRADICTION_MARGIN_US = 1000.0
 """Maximum distance of an answer from the fitted line, beyond half its round trip, without a contradiction."""
 MAX_CONTRADICTIONS = 3
@@ -33,13 +33,13 @@ class ClockAnswer:
     """The four times of a query and its answer."""
 
     sent_us: int
-    """When the query was sent, by the table's clock."""
+    """When the query was sent, in table time."""
     received_us: int
-    """When the node received the query, by its own clock."""
+    """When the node received the query, in node time."""
     answered_us: int
-    """When the node sent its answer, by its own clock."""
+    """When the node sent its answer, in node time."""
     returned_us: int
-    """When the answer arrived, by the table's clock."""
+    """When the answer arrived, in table time."""
 
 
 class ClockStepError(Exception):
@@ -77,14 +77,14 @@ class NodeClock:
 
     @property
     def error_us(self) -> float:
-        """How far off `to_table` may be: half the quickest round trip plus the fitted line's error."""
+        """The error of `to_table`: half the quickest round trip plus the fitted line's standard error."""
         return self.best_us / 2 + sqrt(1 / self._weight) if self._weight else float("inf")
 
     def learn(self, answer: ClockAnswer) -> None:
         """Update the estimate with an answer.
 
         Raises:
-            ClockStepError: If answers repeatedly contradict the estimate, or if the drift is excessive.
+            ClockStepError: If several successive answers contradict the estimate, or the drift is excessive.
         """
         round_us = (answer.returned_us - answer.sent_us) - (
             answer.answered_us - answer.received_us
@@ -108,7 +108,8 @@ class NodeClock:
         self.answers += 1
         if abs(self.drift) > MAX_DRIFT and self._spread > DRIFT_EVIDENCE_RATIO / USUAL_DRIFT**2:
             raise ClockStepError(
-                f"the node's clock is {self.drift * 1e6:+.0f} ppm off, expected at most {MAX_DRIFT * 1e6:.0f}"
+                f"found a drift of {self.drift * 1e6:+.0f} ppm between the node's clock and the table's,"
+                f" expected at most {MAX_DRIFT * 1e6:.0f} ppm"
             )
 
     def to_table(self, clock_us: int, now_us: int) -> int:
@@ -120,7 +121,8 @@ class NodeClock:
         return self._offset + (node - self._node) * self.drift
 
     def _unwrap(self, clock_us: int, table_us: float) -> float:
-        """Return the node time nearest to the table's time that has this clock value modulo CLOCK_US."""
+        """Return the node time that is congruent to this clock value modulo CLOCK_US, and is nearest to the
+        table's time."""
         estimate = self._newest if not self.answers else table_us - self._offset_at(self._newest)
         difference = (clock_us - estimate + CLOCK_US / 2) % CLOCK_US - CLOCK_US / 2
         return estimate + difference
@@ -151,7 +153,7 @@ MAX_TRIES = 4
 RETRY_US = 150_000
 MAX_WAITING = 32
 EXPIRY_US = 2_000_000
-"""A command is abandoned after waiting this long for its node to come up."""
+"""If a command has waited this long for its node to come up, it is abandoned."""
 
 
 @dataclass(slots=True)
@@ -245,7 +247,7 @@ class ClockQueries:
         self.unanswered_us = None
 
     def ignored(self, received_us: int) -> bool:
-        """Return whether a node had time to answer a query but did not.
+        """Return whether a node that is sending has not answered a query.
 
         `received_us` is when anything was last received from the node.
         """
@@ -264,7 +266,10 @@ class ClockQueries:
             self._padding = min(MAX_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
 
     def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> ClockAnswer | None:
-        """Return the times of an answer whose line has this many bytes; None if it matches no query."""
+        """Return the four times of an answer; None if it matches no query.
+
+        `line_bytes` is the length of the answer's line.
+        """
         number, got = number_in(sentence.fields, "id"), number_in(sentence.fields, "got")
         if number is None or got is None or got >= CLOCK_US:
             return None

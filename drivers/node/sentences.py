@@ -18,21 +18,21 @@ PING_EVERY_US = 984_000
 """Not a whole second, so that pings do not synchronize with anything periodic."""
 PING_RETRY_US = 100_000
 NOT_RECEIVING_US = 1_900_000
-"""After this long, a ping and nine retries have gone unanswered: a node that still sends is not receiving."""
+"""Time for a ping and nine retries to go unanswered: a node that is still sending is then not receiving."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 MAX_AGE_US = 2_000_000
 MAX_AHEAD_US = 2_000
 SLOW_US = 12_000.0
-"""A ping and its answer take 10 ms at 115,200 baud; they take longer through an adapter that buffers."""
+"""A ping and its answer take 10 ms at 115,200 baud, and longer through an adapter that buffers bytes."""
 RESEND_RETRY_US = 15_000
 GIVE_UP_US = 60_000
-"""Half of the watermark's delay, so that a reading that is repeated by then still counts."""
+"""Half the watermark's default delay, so that a reading that is repeated within this time still counts."""
 
 ANNOUNCE_US = 1_000_000
 BEAT_US = 500_000
 BEAT_AFTER_READING_US = 20_000
-"""A beat follows a reading this soon, so that the loss of the reading is noticed quickly."""
+"""A beat follows a reading within this time, so that the loss of the reading is noticed quickly."""
 
 MAX_SENTENCE = 512
 """Maximum length of a sentence in bytes, including its line end."""
@@ -218,7 +218,7 @@ class Hello:
     error_mm: float | None = None
     """Maximum error of its positions, as measured by the node; None if it has not been measured."""
     error_us: float | None = None
-    """Maximum error of its time stamps, apart from the error of the clock estimate; None as above."""
+    """Maximum error of its timestamps, without that of the clock estimate; None if not measured."""
 
 
 @dataclass(frozen=True, slots=True)

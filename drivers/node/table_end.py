@@ -122,7 +122,7 @@ class TableEnd:
         )
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command and return its number. A CommandResult with that number always follows.
+        """Queue a command and return its number; a CommandResult with that number always follows.
 
         Raises:
             ValueError: If it can't be encoded.
@@ -258,7 +258,7 @@ class TableEnd:
         return messages
 
     def _not_receiving_at_us(self) -> int | None:
-        """Return when the node counts as not receiving; None if it was silent when an answer was due."""
+        """Return when a node that ignores queries counts as not receiving; None if it ignores none."""
         if self.phase is not Phase.UP or not self._queries.ignored(self._received_us):
             return None
         return self._answered_us + NOT_RECEIVING_US
@@ -340,7 +340,7 @@ class TableEnd:
         return [hello]
 
     def _handle_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
-        """Handle a hello of another session: unless it is from an earlier one, the node has restarted."""
+        """Handle a hello of another session: unless the session is an earlier one, the node has restarted."""
         self.counters.stale += 1
         if self.phase is Phase.GREETING:
             if now_us >= self._next_hello_us - HELLO_EVERY_US // 2:
@@ -414,13 +414,13 @@ class TableEnd:
         channel = number_in(sentence.fields, "ch", "0")
         if channel is None:
             return self.refuse(
-                now_us, f"found {sentence.verb} of channel {sentence.fields['ch']!r}, expected a number"
+                now_us, f"found {sentence.verb} from channel {sentence.fields['ch']!r}, expected a number"
             )
         if not now_us - MAX_AGE_US <= t_us <= now_us + MAX_AHEAD_US:
             self.counters.refused += 1
             off = (t_us - now_us) / 1e6
             return self.health.record_loss(
-                now_us, now_us, "bad_clock", f"{sentence.verb} stamped {off:+.3f} s from its arrival"
+                now_us, now_us, "bad_clock", f"{sentence.verb} timestamped {off:+.3f} s from its arrival"
             )
         fields = {name: value for name, value in sentence.fields.items() if name != "ch"}
         return [NodeReading(min(t_us, now_us), sentence.verb, fields, channel)]

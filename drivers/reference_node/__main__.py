@@ -49,7 +49,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port", help="the port's path")
     parser.add_argument("name", help="the node's name in the table's file")
-    parser.add_argument("--reads", default="wall_impact", help="the kinds of reading it sends, with commas")
+    parser.add_argument(
+        "--reads", default="wall_impact", help="the kinds of reading it sends, comma-separated"
+    )
     parser.add_argument("--key", default="", help="the node's key, in hexadecimal digits")
     parser.add_argument("--clock-us", type=int, default=0, help="what the board's clock reads at the start")
     given = parser.parse_args()

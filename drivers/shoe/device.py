@@ -2,12 +2,12 @@
 
 docs/devices/shoe.md describes how reliable such a shoe is, and how to write its code table.
 
-Such a shoe has no checksum, no sequence number and no handshake: if its cable is plugged in in the middle of
-`12`, the table receives `2`. The text before the first line end after an opening or a loss therefore never
-counts as a card; it is reported as a doubt if it may be the end of a code that matters.
+Such a shoe's lines have no checksum, no sequence number and no handshake: if its cable is plugged in while it
+is sending `12`, the table may receive `2`. The text before the first line end after an opening or a loss
+therefore never counts as a card; it is reported as a doubt unless it can only belong to an `alive` code.
 
 Many shoes send each code several times. The same code within `repeats_us` of the previous one is a repeat.
-After twice that time it is another card. In between it is reported as a doubt.
+From twice that time on, it is another card; in between, it is reported as a doubt.
 """
 
 from collections import Counter
@@ -45,7 +45,8 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class CardOut:
-    """A card left the shoe: its face, None if the shoe could not read it, and its recipient, if table."""
+    """A card left the shoe: its face (None if the shoe could not read it) and its recipient (None if the shoe
+    did not name one)."""
 
     face: str | None
     to: str | None
@@ -67,14 +68,14 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Alive:
-    """The shoe reports that it is connected."""
+    """A code that is not a card but shows that the shoe is connected."""
 
 
 Event = CardOut | Lid | Doubt | Alive
 
 
 class ShoeProtocol:
-    """Decodes one shoe's lines; keeps the last code, its time, and the recipient of the next cards."""
+    """Decodes one shoe's lines, and stores the last code, its time, and the recipient of the next cards."""
 
     def __init__(self, codes: Codes, repeats_us: int) -> None:
         self._codes = codes
@@ -87,10 +88,10 @@ class ShoeProtocol:
         self.repeats = 0
         self.doubts = 0
         self.unreadable = 0
-        """Consecutive lines that were not a code."""
+        """Lines since the last known code that were not known codes."""
 
     def connect(self) -> None:
-        """Start over: the port was opened or bytes were lost, so the next line may be cut."""
+        """Start over after the port was opened or bytes were lost: the next line may be cut."""
         self._lines.join()
         self._last = ""
         self._to = None
@@ -120,7 +121,9 @@ class ShoeProtocol:
         if whole and candidates and candidates <= harmless:
             return [Alive()]
         return [
-            self._record_doubt("text that may be the end of a code: reception began in the middle of a line")
+            self._record_doubt(
+                "text that may be the end of a code, because reception may have begun mid-line"
+            )
         ]
 
     def _handle(self, now_us: int, code: str) -> list[Event]:
@@ -144,7 +147,7 @@ class ShoeProtocol:
             self.repeats += 1
             return []
         return [
-            self._record_doubt(f"the same code again after {interval_us / 1000:.0f} ms: a repeat, or a card")
+            self._record_doubt(f"a code again after {interval_us / 1000:.0f} ms: a repeat or another card")
         ]
 
     def _record_doubt(self, seen: str) -> Doubt:
@@ -168,7 +171,7 @@ class ShoeSpeaker:
         self._times = times
 
     def card(self, face: str, to: str | None = None) -> bytes:
-        """Return the bytes for a card that leaves the shoe, preceded by those for its recipient if table."""
+        """Return the bytes for a card that leaves the shoe, preceded by those for its recipient if given."""
         position = _line(self._by_position[to]) if to is not None else b""
         return position + _line(self._by_card[face]) * self._times
 
@@ -212,11 +215,11 @@ class ShoeSettings:
     lid_open: tuple[str, ...] = ()
     lid_closed: tuple[str, ...] = ()
     alive: tuple[str, ...] = ()
-    """Codes that only show that the shoe is connected."""
+    """Codes that mean only that the shoe is connected."""
     repeats_ms: int = 150
     """How long after a code the shoe may repeat it. Two cards must be at least twice this time apart."""
     silent_s: float | None = None
-    """Silence for this long is a fault; only for a shoe that sends `alive` regularly."""
+    """Silence for this long is a fault; only for a shoe that regularly sends a code listed under `alive`."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that can't work; the message says what was expected."""
@@ -377,7 +380,7 @@ class Shoe:
                 return up
 
     def _card(self, now_us: int, card: CardOut) -> Card:
-        """Return the card's reading; cards that arrive together are stamped a microsecond apart, in order."""
+        """Return the card's reading; cards that arrive together are timestamped 1 us apart, in order."""
         self._last_card_us = t_us = max(now_us, self._last_card_us + 1)
         rank, suit = FACES[card.face] if card.face else (None, None)
         return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=card.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table

@@ -21,7 +21,7 @@ from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
 from drivers.sim.filming import IVORY, Filming, FilmRig, Lens, Light, Look, Motion
 from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
 from drivers.vision.following import Follower
-from drivers.vision.rig import LensFile, Rig, RigFile
+from drivers.vision.rig import LensSettings, Rig, RigFile
 
 KINDS: tuple[Kind, ...] = ("together", "apart", "collide", "at_wall", "backspin", "hard")
 BLUE = Look(body=(150, 70, 25), pips=(240, 240, 240), translucence=0.15)
@@ -82,7 +82,7 @@ def build_rig(film_rig: FilmRig, table: DiceTable) -> Rig:
     points = tuple(
         (float(x), float(y), place[0], place[1]) for (x, y), place in zip(pixels, places, strict=True)
     )
-    lens_file = LensFile(
+    lens_file = LensSettings(
         focal_px=(lens.focal_px, lens.focal_px), middle_px=lens.middle, distortion=lens.distortion
     )
     return Rig(RigFile(camera="cam", table=table, points=points, lens=lens_file, hand_in_sight=False))

@@ -10,6 +10,7 @@ from controller.model.readings import AnyReading, WheelStatus
 from controller.model.tables import ReportedDevice
 from drivers.device import DeviceType, RandomBytes, StreamAddress
 from drivers.health import LINK, Change, Fault, Health, PortReopening, build_readings
+from drivers.ss2.faults import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, WHEEL_FAULTS
 from drivers.ss2.protocol import (
     BAUD,
     LAST_SPIN,
@@ -24,15 +25,14 @@ from drivers.ss2.protocol import (
     Message,
     Question,
     Reply,
+    RequestResult,
     Requests,
     SelfTestCode,
     State,
     Status,
-    StatusAnswer,
     games_between,
     read_parameter,
 )
-from drivers.ss2.troubles import COMPONENT, POWER_CYCLE, ROTOR_SPEED, SELF_TEST, WHEEL_FAULTS
 
 MAX_RPM_X10 = 300
 """A rotor turns at 10 to 25 rpm; a higher speed than this means a faulty encoder, drive or setting."""
@@ -42,7 +42,7 @@ _LASTING = frozenset({COMPONENT, ROTOR_SPEED})
 """Faults that remain active until the wheel's frames show that they are over."""
 
 
-def is_speed(rotor_rpm_x10: int) -> bool:
+def is_plausible_speed(rotor_rpm_x10: int) -> bool:
     """Return whether a rotor in play can have this speed (in tenths of a revolution per minute)."""
     return 0 < rotor_rpm_x10 <= MAX_RPM_X10
 
@@ -81,7 +81,7 @@ class GameMonitor:
     def _check_frame(self, status: Status) -> Iterator[WheelFault]:
         if status.flags & Flag.COMPONENT_FAULT:
             yield WheelFault(COMPONENT, "a sensor, the motor or the encoder failed (flag 4)")
-        if status.state in _IN_PLAY and not is_speed(status.rotor_rpm_x10):
+        if status.state in _IN_PLAY and not is_plausible_speed(status.rotor_rpm_x10):
             rpm = status.rotor_rpm_x10 / 10
             yield WheelFault(ROTOR_SPEED, f"the rotor turns at {rpm:g} rpm in play")
         if status.state == State.BALL_NOT_DETECTED and not self._state_7:
@@ -107,9 +107,10 @@ STALE_US = 1_500_000
 SILENT_US = 5_000_000
 """The wheel counts as silent after this long without a status frame."""
 POLL_PERIOD_US = 500_000
-"""The wheel's own reporting period; it must not be polled more often than every 100 ms."""
+"""The wheel's own reporting period. A wheel must not be polled more often than every 100 ms."""
 QUESTION_RETRY_US = 2_000_000
-"""A question is repeated after this long: a wheel replies BUSY while its rotor is slowing down."""
+"""Unanswered questions are repeated after this long for each of them: a wheel replies BUSY while its rotor is
+slowing down."""
 _LICENCE_ENDED = 999
 
 
@@ -121,7 +122,7 @@ class Ss2Settings:
     """The serial port: its path under /dev/serial, or its udev name."""
     baud: int = BAUD
     approved: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """The approved parameters, by the letter that sets them; they are read back before the wheel is up."""
+    """The approved parameters, by the letter that sets each; they are read back before the wheel is up."""
     approved_mode: int | None = None
     """The approved mode word; it is read back too."""
     state_7: bool = False
@@ -162,7 +163,7 @@ class Ss2Wheel:
 
     @property
     def up(self) -> bool:
-        """Whether status frames are received and the settings are the approved ones."""
+        """Whether status frames are received, the settings are the approved ones, and no fault is active."""
         return not self._health.codes
 
     @property
@@ -176,7 +177,7 @@ class Ss2Wheel:
         return self._take_readings()
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle the opening of the port: wait for the first frame and read the settings back."""
+        """Handle the opening of the port: read the settings back and wait for the first frame."""
         self.decoder.join()
         self._open(now_us)
         return self._take_readings()
@@ -315,9 +316,9 @@ class Ss2Wheel:
             self._report(
                 now_us, self._health.clear(now_us, COMPONENT, seen="it no longer reports a failed part")
             )
-        if status.state in _IN_PLAY and is_speed(status.rotor_rpm_x10):
+        if status.state in _IN_PLAY and is_plausible_speed(status.rotor_rpm_x10):
             self._report(
-                now_us, self._health.clear(now_us, ROTOR_SPEED, seen="its rotor's speed is right again")
+                now_us, self._health.clear(now_us, ROTOR_SPEED, seen="its rotor's speed is plausible again")
             )
 
     def _handle_self_test_code(self, now_us: int, found: SelfTestCode) -> None:
@@ -334,7 +335,7 @@ class Ss2Wheel:
         if codes:
             self._clear(now_us, *codes, seen="its self-test finds no more faults")
 
-    def _handle_answer(self, now_us: int, answer: StatusAnswer) -> None:
+    def _handle_answer(self, now_us: int, answer: RequestResult) -> None:
         if answer.name == "void":
             if answer.outcome != "ok":
                 seen = f"the wheel did not acknowledge the void game ({answer.outcome}); it may still play"
@@ -384,7 +385,7 @@ class Ss2Wheel:
         self._report(now_us, self._health.clear(now_us, *codes, seen=seen))
 
     def _fault(self, now_us: int, fault: WheelFault) -> None:
-        """Report a momentary fault, which is over as soon as it is seen."""
+        """Report a momentary fault, which is not kept among the active ones."""
         self._report(now_us, [Fault(fault.code, fault.seen, False, now_us)])
 
     def _lasting_fault(self, now_us: int, fault: WheelFault) -> None:
@@ -395,7 +396,7 @@ class Ss2Wheel:
         self._readings += build_readings(changes, [self.name], now_us, causes=WHEEL_FAULTS, stamp=self._stamp)
 
     def _stamp(self, now_us: int) -> int:
-        """Return the time of the next reading; no two readings share one, so a burst keeps its order."""
+        """Return the next reading's timestamp; no two readings share one, so that a burst keeps its order."""
         self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 

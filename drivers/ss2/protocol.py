@@ -1,9 +1,9 @@
 """The serial protocol of the SS2 wheel reader: decoding its lines, the permitted commands and their replies.
 
-The line runs at 9600 baud, 8N1, without flow control. Every line begins with `*` except the bare winning
-number. The wheel ends its lines with CR LF; either character alone is accepted. A line that a full buffer cut
-short runs into the next one, so the decoder starts again at the last `*` of a bad line and counts the part
-that it discards.
+The port runs at 9600 baud, 8N1, without flow control. Every line begins with `*` except the bare winning
+number and the pages of the wheel's log. The wheel ends its lines with CR LF; either character alone is
+accepted. If a full buffer cuts a line short, the next line is appended to it, so the decoder tries a bad line
+again from its last `*`, and counts the bad line.
 
 Requests are sent one at a time. A wheel's OK is not sufficient: some wheels acknowledge a setting but keep
 the old value, and a wrong setting can look like a broken sensor. Therefore every value is read back
@@ -141,7 +141,7 @@ class LogPage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to a command: its letter (a blank or `)` for an unknown command) and its text."""
+    """The reply to a command: its letter (a blank or `)` if the command is unknown) and its text."""
 
     letter: str
     text: str
@@ -156,7 +156,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class DiscardedLine:
-    """The start of a bad line, in printable form for a technician."""
+    """A bad line: its start, in printable form for a technician."""
 
     text: str
 
@@ -204,7 +204,7 @@ class Decoder:
         self.lines = 0
         """Non-empty lines received."""
         self.discarded = 0
-        """Bad lines, including those whose part from the last `*` was decoded."""
+        """Bad lines, including those of which the part from the last `*` could be decoded."""
         self._lines = LineSplitter(MAX_LINE, _LINE_ENDS)
 
     def join(self) -> None:
@@ -321,8 +321,8 @@ Outcome = Literal["ok", "busy", "refused", "value", "no_answer"]
 
 
 @dataclass(frozen=True, slots=True)
-class StatusAnswer:
-    """The result of a request: its name, the outcome, and the reply's text after the letter."""
+class RequestResult:
+    """The result of a request: the request's name, the outcome, and the reply's text after the letter."""
 
     name: str
     outcome: Outcome
@@ -357,8 +357,8 @@ class Requests:
     def add(self, now_us: int, name: str, command: bytes, letters: str = "") -> None:
         """Send a request once all earlier ones have been answered.
 
-        `letters` are those that the reply may have, by default the command's own. Some replies do not have
-        the letter that the wheel's manual gives.
+        `letters` are those that the reply may have, by default only the command's. Some replies do not have
+        the letter given in the wheel's manual.
         """
         self._waiting.append(_Request(name, command, letters or chr(command[1])))
         self._send_next(now_us)
@@ -379,7 +379,7 @@ class Requests:
         self._output.clear()
         return output
 
-    def handle_reply(self, now_us: int, reply: Reply) -> StatusAnswer | None:
+    def handle_reply(self, now_us: int, reply: Reply) -> RequestResult | None:
         """Handle a reply; return the request's result, or None if the reply answers no request."""
         pending = self._pending
         if pending is None or reply.letter not in pending.letters:
@@ -390,17 +390,17 @@ class Requests:
         """Return when the pending request is abandoned; None if there is none."""
         return None if self._pending is None else self._due_us
 
-    def tick(self, now_us: int) -> StatusAnswer | None:
+    def tick(self, now_us: int) -> RequestResult | None:
         """Abandon the pending request if its answer is overdue; return its result, or None."""
         pending = self._pending
         if pending is None or now_us < self._due_us:
             return None
         return self._end(now_us, pending, "no_answer", "")
 
-    def _end(self, now_us: int, pending: _Request, outcome: Outcome, text: str) -> StatusAnswer:
+    def _end(self, now_us: int, pending: _Request, outcome: Outcome, text: str) -> RequestResult:
         self._pending = None
         self._send_next(now_us)
-        return StatusAnswer(pending.name, outcome, text)
+        return RequestResult(pending.name, outcome, text)
 
     def _send_next(self, now_us: int) -> None:
         if self._pending is None and self._waiting:
@@ -415,7 +415,7 @@ _TOLERANCE = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One value to read back: its name, the command, and the letters that the reply may have."""
+    """A request's name, its command, and the letters that the reply may have."""
 
     name: str
     command: bytes
@@ -463,7 +463,7 @@ class ApprovedSettings:
         for name in sorted(self._unread):
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
 
-    def handle_answer(self, answer: StatusAnswer) -> None:
+    def handle_answer(self, answer: RequestResult) -> None:
         """Handle an answer to one of the questions; if it contains no value, the question stays open."""
         approved = self._approved.get(answer.name)
         values = _values(answer)
@@ -480,7 +480,7 @@ class ApprovedSettings:
             self._differences[answer.name] = f"{what}: found {_text(values)}, expected {_text(approved)}"
 
 
-def _values(answer: StatusAnswer) -> tuple[float, ...]:
+def _values(answer: RequestResult) -> tuple[float, ...]:
     if answer.outcome != "value":
         return ()
     words = answer.text.split()

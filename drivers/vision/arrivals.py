@@ -1,8 +1,8 @@
 """Dice that come into view: which spots in consecutive frames belong to one moving die.
 
-A fast die moves by five times its edge between two frames, so the other die is often nearer to its last
-position than the die itself. Three frames distinguish them, because a die in the air moves evenly. A path
-must begin clear of the picture's border, where hands are.
+Between two frames, a fast die moves by five times its edge, so the nearest spot to its last position is often
+the other die. Three frames tell the dice apart, because a die in the air moves at a nearly constant velocity.
+A path must begin clear of the picture's border, where hands are.
 """
 
 from collections import deque
@@ -16,13 +16,13 @@ from drivers.vision.arrays import Array
 from drivers.vision.moving import Spot
 
 MAX_HOLD_US = 80_000
-"""How long a spot waits until its path is clear. A table accepts a point up to 120 ms after its time
-(`max_lateness_ms`); the remaining time is needed for transmission."""
+"""How long a spot is held until its path is clear. By default, a table accepts a point up to 120 ms after its
+timestamp (`max_lateness_ms`); the remaining time is needed for transmission."""
 UNEVEN_EDGES = 0.6
 UNEVEN_FRACTION = 0.25
-"""The maximum deviation of a die in the air from even motion, in die edges and as a fraction of its step. A
-landing on the felt takes a quarter of its speed, and a falling die appears to slow down as it moves away from
-the lens."""
+"""The maximum deviation of a die from constant velocity is the sum of these two: die edges, and a fraction of
+the die's step. A landing on the felt reduces the speed by a quarter, and a falling die appears to slow down
+as it moves away from the lens."""
 FIRST_REACH_EDGES = 5.0
 """If no three spots move evenly, the nearest spot within this many edges counts as the second one."""
 
@@ -41,7 +41,7 @@ class _Frame:
 
 
 class Arrivals:
-    """The spots of the latest frames that do not belong to a die yet."""
+    """The spots of the latest frames that have not been assigned to a die yet."""
 
     def __init__(self) -> None:
         """Start without any spots."""

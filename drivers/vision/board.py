@@ -10,15 +10,15 @@ from drivers.vision.arrays import Array
 
 COLUMNS, ROWS = 7, 5
 SQUARE_MM = 36.0
-"""Seven by five squares and the margin up to the cut leave 5 mm of an A4 page free, because printers can't
-print there."""
+"""Seven by five squares and the margin up to the cut leave the outer 5 mm of an A4 page free, because
+printers can't print there."""
 MARKER_FRACTION = 0.75
 CUT_MM = 10.0
 """Distance of the cut from the outer squares. The cut edges are pushed against the table's walls."""
 PAGE_MM = (297.0, 210.0)
 """A4, landscape."""
 MIN_CORNERS = 12
-"""Half of the 24 inner corners: fewer do not constrain a lens enough, and may lie on one line."""
+"""Half of the 24 inner corners: fewer may lie on one line, and do not constrain a lens enough."""
 
 _DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 _MARKER_CELLS = 6
@@ -58,7 +58,7 @@ def page() -> bytes:
     cut = (left - CUT_MM, low - CUT_MM, COLUMNS * SQUARE_MM + 2 * CUT_MM, ROWS * SQUARE_MM + 2 * CUT_MM)
     drawn.append(f"0.3 w {' '.join(f'{_pt(side):.3f}' for side in cut)} re S")
     caption = (
-        "Cut along the line. Put this corner into the table's corner. "
+        "Cut along the line. Push this corner into the table's corner. "
         f"Check that a square measures {SQUARE_MM:g} mm."
     )
     drawn.append(f"BT /F1 8 Tf {_pt(left):.3f} {_pt(low - 6):.3f} Td ({caption}) Tj ET")

@@ -1,4 +1,4 @@
-"""Finds a die's body around a face: four sides in the positions of a die-sized square's, and one colour
+"""Finds a die's body around a face: four sides where a square of a die's size has them, and one colour
 inside.
 
 A side is found along its whole length: the picture is averaged along the side's direction. This removes
@@ -34,7 +34,7 @@ class Body:
     """The body that was found around a face."""
 
     axes: Array  # (2, 2): unit vectors along the face's sides
-    sides: Array  # (4,): distance of each side from the middle over the edge; 0 where none was found
+    sides: Array  # (4,): distance of each side from the middle, over the edge; 0 where none was found
     steps: Array  # (4,): height of the step at each side, grey levels
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 from drivers.vision.board import Sighting
-from drivers.vision.rig import MAX_POINT_ERROR_MM, LensFile
+from drivers.vision.rig import MAX_POINT_ERROR_MM, LensSettings
 
 TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
-"""An inside corner of the table, as the stickperson sees it: the front is the stickperson's rail (y = 0)."""
+"""An inside corner of the table, as the stickperson sees it: the stickperson's rail is the front (y = 0)."""
 
 MIN_VIEWS = 5
 """The number of views of the board needed to measure a lens, each tilted differently."""
@@ -20,8 +20,8 @@ MIN_SPREAD = 0.6
 """Fraction of the picture's width and height that the views must cover: a lens distorts most at the
 border."""
 MAX_FIT_ERROR_PX = 1.0
-"""Maximum root mean square error of the corners. In a sharp picture, corners are found to a tenth of a pixel;
-a larger error means a bent board, a blurred picture, or pictures from two cameras."""
+"""Maximum RMS error of the corners. In a sharp picture, corners are located to a tenth of a pixel; an error
+above this limit means a bent board, a blurred picture, or pictures from two cameras."""
 KEPT_POINTS = 8
 
 
@@ -30,7 +30,7 @@ class CalibrationError(ValueError):
 
 
 class FeltPoint(NamedTuple):
-    """A corner of a board on the felt: its pixel, its true position and its calibrated position (mm)."""
+    """A corner of a board on the felt: its pixel, its true position and its computed position (mm)."""
 
     pixel: tuple[float, float]
     place_mm: tuple[float, float]
@@ -38,7 +38,7 @@ class FeltPoint(NamedTuple):
 
     @property
     def miss_mm(self) -> float:
-        """The distance between its true position and its calibrated position."""
+        """The distance between its true position and its computed position."""
         return float(np.hypot(self.solved_mm[0] - self.place_mm[0], self.solved_mm[1] - self.place_mm[1]))
 
 
@@ -54,8 +54,8 @@ class Felt(NamedTuple):
         return max(corner.miss_mm for corner in self.corners)
 
 
-def measure_lens(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile, float]:
-    """Return the lens that produced these views in pictures of this size, and its fit in pixels.
+def measure_lens(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensSettings, float]:
+    """Return the lens through which pictures of this size show these views, and its RMS error in pixels.
 
     Args:
         views: The board in each picture.
@@ -87,11 +87,11 @@ def measure_lens(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[Lens
     )
     if not fit <= MAX_FIT_ERROR_PX:
         raise CalibrationError(
-            f"the corners are {fit:.1f} px off any lens model, at most {MAX_FIT_ERROR_PX:g} px is allowed;"
-            " hold the board flat and still, and take all pictures with one camera at one setting"
+            f"found the corners {fit:.1f} px (RMS) off the best lens model, expected {MAX_FIT_ERROR_PX:g} px"
+            " or less; keep the board flat and still, and take all pictures with one camera at one setting"
         )
     k1, k2, p1, p2 = (float(value) for value in np.asarray(distortion).ravel()[:4])
-    lens = LensFile(
+    lens = LensSettings(
         focal_px=(float(matrix[0][0]), float(matrix[1][1])),
         middle_px=(float(matrix[0][2]), float(matrix[1][2])),
         distortion=(k1, k2, p1, p2),
@@ -99,7 +99,7 @@ def measure_lens(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[Lens
     return lens, float(fit)
 
 
-def measure_felt(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFile | None) -> Felt:
+def measure_felt(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensSettings | None) -> Felt:
     """Return the felt's plane, computed from boards in the table's corners.
 
     Raises:
@@ -117,9 +117,9 @@ def measure_felt(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: L
     worst = max(corner.miss_mm for corner in corners)
     if not worst <= MAX_POINT_ERROR_MM:
         raise CalibrationError(
-            f"the boards in {', '.join(laid)} {worst:.0f} mm off one plane, at most"
-            f" {MAX_POINT_ERROR_MM:g} mm is allowed; check which corner each picture shows, the table's size,"
-            " and that the sheet lies flat"
+            f"found a corner of the boards in {', '.join(laid)} {worst:.0f} mm off its position on the felt,"
+            f" expected {MAX_POINT_ERROR_MM:g} mm or less; check which corner each picture shows, the table's"
+            " size, and that the sheet lies flat"
         )
     return Felt(_points(places, np.linalg.inv(plane), lens), corners)
 
@@ -138,7 +138,7 @@ def _on_table(corner: TableCorner, sheet_mm: Array, table: DiceTable) -> Array:
             return np.column_stack([y, table.width_mm - x])
 
 
-def _undistort(pixels: Array, lens: LensFile | None) -> Array:
+def _undistort(pixels: Array, lens: LensSettings | None) -> Array:
     if lens is None:
         return np.asarray(pixels, float)
     distortion = np.array(lens.distortion)
@@ -146,7 +146,7 @@ def _undistort(pixels: Array, lens: LensFile | None) -> Array:
 
 
 def _points(
-    places: Array, to_picture: Array, lens: LensFile | None
+    places: Array, to_picture: Array, lens: LensSettings | None
 ) -> tuple[tuple[float, float, float, float], ...]:
     """Return points for a rig file: the outermost positions, with their pixels according to the fit."""
     hull = cv2.convexHull(places.astype(np.float32)).reshape(-1, 2)

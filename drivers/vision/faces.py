@@ -38,7 +38,7 @@ class Face:
     rows: tuple[int, ...]
     centre: Array  # (2,)
     diagonals: Array  # (2, 2): two half diagonals of the corner pips; zeros for a 1
-    lattice_error: float  # root mean square distance of the pips from their lattice positions, over the edge
+    lattice_error: float  # RMS distance of the pips from their lattice positions, over the edge
 
 
 def find_faces(pips: Pips) -> list[Face]:
@@ -103,7 +103,7 @@ def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
 
 
 def _find_alike(pips: Pips, place: Array, reach: float, like: int) -> int:
-    """Return the row of the spot nearest to a position that resembles spot `like`, or -1."""
+    """Return the row of the nearest spot that resembles spot `like`, within reach of a position, or -1."""
     distances = np.hypot(*(pips.centre - place).T)
     for row in np.argsort(distances)[:3]:
         if distances[row] > reach:

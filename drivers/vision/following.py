@@ -1,5 +1,5 @@
-"""Follows dice from the hand to their resting places, frame by frame, and reports their faces once two still
-frames agree.
+"""Follows dice from the hand to their resting places, frame by frame, and reports a face once two successive
+readings of it agree.
 
 Each die in view has a trail: spots of a die's size near its predicted positions. If two dice form one spot,
 it is split between their predicted positions, and `error_mm` is larger. A spot at the picture's border does
@@ -18,7 +18,7 @@ from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest,
 from drivers.vision.arrays import Array
 from drivers.vision.arrivals import Arrivals, Sighting
 from drivers.vision.moving import Background, Spot
-from drivers.vision.objects import Objects, is_still
+from drivers.vision.objects import Objects, is_stationary
 from drivers.vision.outline import Outlines
 from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
@@ -34,40 +34,43 @@ from drivers.vision.stills import (
 )
 from drivers.vision.trails import LOST_US, MAX_AREA_FACES, Trail, assign_spots, blur_error, locate_die
 
-STILL_US = 60_000
+REST_US = 60_000
 """A die that has not moved for this long is at rest; a die balanced on an edge falls over sooner."""
-STILL_PX = 1.0
+STATIONARY_PX = 1.0
 FLICKER_EDGES = 0.75
 """If a die differs little from the cloth, its spot may lose a part or split in two in some frames, and the
-spot's centre then shifts by up to this fraction of an edge. The die is still at rest if the picture there has
-not changed."""
+spot's centre then shifts by up to this fraction of an edge. The die is nevertheless at rest if the picture
+there has not changed."""
 MAX_NOISE_GREYS, CHANGED_FRACTION = 18.0, 0.005
-"""Maximum change of a smoothed pixel by noise, in grey levels; fraction of pixels that may change by more."""
+"""Maximum change of a smoothed pixel due to noise, in grey levels, and the fraction of pixels that may change
+by more."""
 NUDGED_EDGES = 0.12
 """A die reported at rest counts as moving again once its spot has moved by this fraction of an edge."""
 REAPPEAR_US = 3_000_000
-"""A die that appears within this time after one was lost is the lost die, if only one is missing."""
+"""If only one die is missing, a die that appears within this time after the missing one was last seen is the
+missing one."""
 REREAD_US = 1_500_000
-"""Still dice are re-read for this long before their faces are reported unknown."""
+"""Dice at rest are re-read for this long before their faces are reported as unknown."""
 REST_AGE_US = 1_000
-"""A resting position is stamped at most this long before the frame in which it was read. Reading faces takes
-up to 60 ms, a frame's passage through the driver up to 35 ms, and a table rejects readings that are older
-than its `max_lateness_ms`. This is less than a frame at any frame rate, so that a resting position is later
-than the die's point in the previous frame.
+"""A resting position is timestamped at most this long before the frame in which it was read. Reading faces
+takes up to 60 ms, a frame's passage through the driver up to 35 ms, and a table rejects readings that are
+older than its `max_lateness_ms`. A millisecond is less than the time between two frames, so that a resting
+position is later than the die's point in the previous frame.
 """
 RELEASE_AGE_US = 100_000
-"""A release is stamped at most this long before the frame in which the spot was recognized as a die; this
-takes less time, because no face is read."""
+"""A release is timestamped at most this long before the frame in which the spot was recognized as a die. It
+may be older than a resting position, because no face is read first."""
 COLLECTED_US = 120_000
 """A die has been collected if nothing has been seen at its position for this long."""
 SAME_HAND_US = 170_000
-"""A die that separates from another die's spot this soon after the other's release left the hand with it."""
+"""A die that comes into view near another die's release position, and less than this after that release, left
+the hand with the other."""
 MAX_TOGETHER_US = 150_000
-"""A rule set's `simultaneous_ms`. Dice that form one spot for longer than this before they separate did leave
-the hand together, but a table accepts no reading that old: the second die's release is not reported, and a
-person rules."""
+"""A rule set's `simultaneous_ms`. Dice that form one spot for a long time did leave the hand together, but a
+table accepts no reading that old. If the second release would be timestamped more than this after the first,
+it is not reported, and a person rules."""
 SEPARATION_EDGES = 3.0
-"""Maximum distance, in die edges, between two dice that formed one spot, when they first form two."""
+"""Maximum distance, in die edges, between two dice in the first frame after their common spot split."""
 MIN_AREA_FACES = 0.3
 """Minimum area of a spot, in die faces: that of a half-hidden die."""
 
@@ -84,7 +87,7 @@ class Track:
 
 
 class Follower:
-    """Turns frames, in order of time, into readings."""
+    """Turns frames, in order of time, into readings of the dice."""
 
     def __init__(self, rig: Rig, empty: Array, *, alone: bool = True) -> None:
         """Start with a picture of the empty table.
@@ -100,8 +103,6 @@ class Follower:
         self._arrivals = Arrivals()
         self._objects = Objects()
         self._picture, self._picture_us = empty, -1
-        self.why = ""
-        """The reason why the latest unreadable face could not be read."""
 
     def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:
         """Return the readings of a frame (height, width, 3); times must increase from frame to frame.
@@ -123,12 +124,17 @@ class Follower:
         return readings
 
     def looks(self, die: int) -> tuple[Look, ...]:
-        """Return the two parts of stills from which a resting die's face was read; none for a moving die."""
+        """Return the latest parts of stills in which a resting die's face was searched for; none for a moving
+        die."""
         return next((trail.looks for trail in self._trails if trail.die == die), ())
 
+    def unread_reason(self, die: int) -> str:
+        """Return why the face of a die at rest could not be read the last time; empty if it could."""
+        return next((trail.unread_reason for trail in self._trails if trail.die == die), "")
+
     def abandoned(self, t_us: int) -> list[Reading]:
-        """Report as lost each die whose rest has not been reported, because the video or the view has
-        ended."""
+        """Report as lost each die whose rest has not been reported; for use when the video or the view
+        ends."""
         readings: list[Reading] = []
         for trail in self._trails:
             if not trail.lost and not trail.rest_reported:
@@ -137,7 +143,7 @@ class Follower:
         return readings
 
     def tracks(self) -> tuple[Track, ...]:
-        """Return the tracks of the dice that are being followed or are at rest."""
+        """Return the tracks of a throw's dice, including lost ones."""
         return tuple(
             Track(
                 trail.die,
@@ -171,19 +177,19 @@ class Follower:
         trail.seen_us = t_us
         trail.t_us.append(t_us)
         trail.places.append(place)
-        moved_px = float(np.hypot(*(place - trail.still_place)))
+        moved_px = float(np.hypot(*(place - trail.stopped_place)))
         die_px = self.rig.die_px(*map(float, place))
-        allowed_px = NUDGED_EDGES * die_px if trail.rest_reported else STILL_PX
+        allowed_px = NUDGED_EDGES * die_px if trail.rest_reported else STATIONARY_PX
         if moved_px > allowed_px and not self._only_flickers(trail, moved_px, die_px):
-            trail.still_since_us, trail.still_place = t_us, place
+            trail.last_moved_us, trail.stopped_place = t_us, place
             # When a die is recognized as one, its first frames have already passed.
-            trail.still_look = self._around(place) if t_us == self._picture_us else None
+            trail.stopped_view = self._around(place) if t_us == self._picture_us else None
             trail.rest_reported = False
         if trail.rest_reported:
             return []
         x, y = self.rig.to_table(*map(float, place))
         error = error_px / self.rig.px_per_mm(*map(float, place))
-        if self._alone and t_us - trail.still_since_us < STILL_US:
+        if self._alone and t_us - trail.last_moved_us < REST_US:
             error = float(np.hypot(error, self.rig.height_error_mm(np.array([x, y]))))
         return [
             DieAt(
@@ -206,11 +212,11 @@ class Follower:
         return smooth
 
     def _only_flickers(self, trail: Trail, moved_px: float, die_px: float) -> bool:
-        """Return whether a die has not moved although the centre of its spot has."""
-        before = trail.still_look
+        """Return whether a die has not moved, although the centre of its spot has."""
+        before = trail.stopped_view
         if before is None or not before.size or moved_px > FLICKER_EDGES * die_px:
             return False
-        changed = cv2.absdiff(before, self._around(trail.still_place)).max(axis=2) > MAX_NOISE_GREYS
+        changed = cv2.absdiff(before, self._around(trail.stopped_place)).max(axis=2) > MAX_NOISE_GREYS
         return float(changed.mean()) < CHANGED_FRACTION
 
     def _begin(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
@@ -230,7 +236,7 @@ class Follower:
             else:
                 free.append(spot)
         for path in self._arrivals.add(t_us, free, die_px):
-            if not self._is_throw_in_flight(t_us) and is_still(path, die_px):
+            if not self._is_throw_in_flight(t_us) and is_stationary(path, die_px):
                 self._objects.add(path[-1])
                 continue
             if len(path) == 1 and any(trail.may_be_sighting(path[0], die_px) for trail in self._trails):
@@ -243,7 +249,7 @@ class Follower:
         return readings
 
     def _is_throw_in_flight(self, t_us: int) -> bool:
-        """Return whether a die of a throw is moving or missing: a still object may then be a die."""
+        """Return whether a die of a throw is moving or missing: a stationary object may then be a die."""
         return any(
             not trail.rest_reported and not (trail.lost and t_us - trail.seen_us > REAPPEAR_US)
             for trail in self._trails
@@ -258,8 +264,8 @@ class Follower:
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
-                # If the release is stamped later than it happened, its position is that of the spot at that
-                # time.
+                # If the release is timestamped later than it happened, its position is that of the spot at
+                # the timestamp.
                 trail.release_place = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
@@ -303,7 +309,8 @@ class Follower:
         return readings
 
     def _forget_collected(self, t_us: int, spots: Sequence[Spot]) -> None:
-        """Discard a throw once nothing is seen where its dice lay."""
+        """Discard a throw once no spot is left inside the border and its dice have been gone for long
+        enough."""
         if not self._trails or not all(trail.rest_reported or trail.lost for trail in self._trails):
             return
         if any(t_us - trail.seen_us < COLLECTED_US for trail in self._trails):
@@ -312,7 +319,7 @@ class Follower:
             self._trails = []
 
     def _report_rests(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
-        """Return the resting positions of dice on whose faces two frames agree, or that were unclear for too
+        """Return the resting positions of dice whose faces were read alike twice, or stayed unclear for too
         long."""
         readings: list[Reading] = []
         lying = [trail for trail in self._trails if self._is_lying(trail, t_us)]
@@ -321,20 +328,19 @@ class Follower:
         for trail in self._trails:
             if trail.rest_reported and trail.read is not None:
                 faces[trail.die] = trail.read
-        reasons: dict[int, str] = {}
         for trail in lying:
             part, low = parts[trail.die]
             trail.looks = (*trail.looks, Look(t_us, part))[-LOOKS:]
             shared = any(other.spot is trail.spot for other in self._trails if other is not trail)
             near = SHARED_EDGES if shared else NEAR_EDGES
-            seen, reasons[trail.die] = read_face_at(
+            seen, trail.unread_reason = read_face_at(
                 part, low, still.zoom, trail.places[-1], die_px, near_edges=near
             )
             if seen is not None:
                 faces[trail.die] = seen
         for trail in lying:
             part, low = parts[trail.die]
-            seen, self.why = faces.get(trail.die), reasons[trail.die]
+            seen = faces.get(trail.die)
             outlines = Outlines(self.rig, still.zoom, low, die_px * still.zoom)
             shape = None
             if seen is not None:
@@ -342,7 +348,7 @@ class Follower:
                 shape = outlines.shape(self._background.classify(part, low, still.zoom), seen, neighbours)
                 difference = outlines.difference_from_flat(shape)
                 if difference:
-                    self.why = (
+                    trail.unread_reason = (
                         f"its outline differs from a die flat on the felt by {difference:.0%} of a face"
                     )
                     seen = None
@@ -359,10 +365,10 @@ class Follower:
         return readings
 
     def _is_lying(self, trail: Trail, t_us: int) -> bool:
-        """Return whether a die whose rest has not been reported is still now."""
+        """Return whether a die has stopped, and its rest has not been reported."""
         if trail.lost or trail.rest_reported:
             return False
-        if trail.spot is None or t_us - trail.still_since_us < STILL_US:
+        if trail.spot is None or t_us - trail.last_moved_us < REST_US:
             trail.read, trail.looks, trail.reading_since_us = None, (), t_us
             return False
         return True
@@ -374,7 +380,7 @@ class Follower:
         height = self.rig.die_mm * (0.5 if seen is None else 1.0)
         x, y = self.rig.to_table(float(place[0]), float(place[1]), height)
         return DieRest(
-            t=max(trail.still_since_us, t_us - REST_AGE_US),
+            t=max(trail.last_moved_us, t_us - REST_AGE_US),
             dev=self.device,
             die=cast("Die", trail.die),
             x=round(x, 1),
@@ -387,13 +393,13 @@ class Follower:
 
 
 def _left_together(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
-    """Return whether a die that comes into view at a position left the hand together with another die."""
+    """Return whether a die that comes into view at this position left the hand together with another die."""
     in_time = t_us - other.released_us < SAME_HAND_US
     return in_time and float(np.hypot(*(other.release_place - place))) < 6 * die_px
 
 
 def _came_as_one(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
-    """Return whether a die first seen at a position had formed one spot with another die until then."""
+    """Return whether a die first seen at this position had been part of another die's spot until then."""
     index = bisect_right(other.t_us, t_us) - 1
     if index < 1 or t_us - other.t_us[index] > LOST_US:
         return False

@@ -9,24 +9,26 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 
 MIN_DIFFERENCE = 38
-"""Minimum difference in the channel that differs most, in grey levels; noise and flicker stay under 20."""
+"""Minimum difference, in grey levels, in the channel that differs most; noise and flicker stay under 20."""
 MIN_STILL_DIFFERENCE, SOFT_PX = 18, 1.0
-"""The same for a still, whose noise is smoothed away first: a dark flank differs little from a dark cloth."""
+"""The minimum difference in a still, and the smoothing that first removes its noise: a dark flank differs
+little from a dark cloth."""
 TABLE, OTHER, UNSURE = 0, 1, 2
-"""What a pixel of a still shows: the empty table, something else, or a print whose exact position is
-uncertain."""
+"""What a pixel of a still shows: the empty table, something else, or a printed pattern, whose exact position
+is uncertain."""
 MIN_PRINT_STEP = 36
-"""Difference in grey levels between neighbouring pixels of the cloth that indicates a print."""
+"""Difference in grey levels between neighbouring pixels of the cloth that indicates a printed pattern."""
 SHADE = (0.1, 1.25)
-"""Light on the cloth in a still, as a fraction of that on the empty table: a die may block or reflect light.
-"""
+"""Range of light on the cloth in a still, as a fraction of that on the empty table: a die may block or
+reflect light."""
 SHADOW_RATIO = (0.35, 0.97)
-"""How dark a shadow makes the cloth. All channels darken alike, within SHADOW_SPREAD."""
+"""Range of the cloth's brightness in a shadow, as a fraction of that in the light. All channels darken alike,
+within SHADOW_SPREAD."""
 SHADOW_SPREAD = 0.13
 BAND_ROWS = 32
 HALF = 2
-"""Spots are searched for at half size, which is a quarter of the work; their edges are accurate to a
-pixel."""
+"""Spots are searched for at half size, which is a quarter of the work, and their edges are still accurate to
+a pixel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Spot:
 def median_picture(frames: list[Array]) -> Array:
     """Return the empty table behind moving objects: the median of each pixel."""
     middle: Array = np.empty_like(frames[0])
-    # Band by band, to avoid a second copy of 31 large frames in memory.
+    # Band by band, to avoid a second copy of all frames in memory.
     for top in range(0, len(middle), BAND_ROWS):
         band = slice(top, top + BAND_ROWS)
         middle[band] = np.median(np.stack([frame[band] for frame in frames]), axis=0)
@@ -61,8 +63,8 @@ def median_picture(frames: list[Array]) -> Array:
 
 
 class Background:
-    """The empty table as it looks now: this picture follows slow changes of light, but not objects on the
-    table."""
+    """The empty table as it looks now: a picture that follows slow changes of light, but leaves out objects
+    on the table."""
 
     def __init__(self, picture: Array) -> None:
         """Start with a picture of the empty table."""
@@ -116,8 +118,8 @@ class Background:
         to_now = np.array([[step, 0.0, start[0]], [0.0, step, start[1]]])
         size = (part.shape[1], part.shape[0])
         flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-        # A print is coarser in the learned picture, so a value between the lightest and the darkest of its
-        # neighbours is not a die.
+        # A printed pattern is coarser in the learned picture, so a value between the lightest and the darkest
+        # of its neighbours is not a die.
         neighbourhood = np.ones((3, 3), np.uint8)
         darkest, empty, lightest = (
             cv2.warpAffine(plane, to_now, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
@@ -138,7 +140,7 @@ class Background:
         return kinds
 
     def _learn(self, small: Array, mask: Array) -> None:
-        """Follow the light wherever the table is free, excluding spots and their surroundings."""
+        """Update the empty table everywhere except at spots and their surroundings."""
         free = cv2.dilate(mask, np.ones((9, 9), np.uint8)) == 0
         cv2.accumulateWeighted(small, self._mean, 0.02, free.astype(np.uint8))
         self._now = cv2.convertScaleAbs(self._mean)

@@ -1,7 +1,7 @@
 """Objects placed on the table between throws: chips, cards, a stick.
 
-A thrown die is moving when it comes into view. Therefore an object that is still when first seen, while no
-throw is in progress, is not a die; it is excluded from throws until it is removed or moved.
+A thrown die is moving when it comes into view. Therefore an object that is stationary when first seen, while
+no throw is in progress, is not a die; it is excluded from throws until it is removed or moved.
 """
 
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ import numpy as np
 from drivers.vision.arrivals import Sighting
 from drivers.vision.moving import Spot
 
-STILL_EDGES = 0.1
-"""An object that moves less than this from frame to frame is still; a die rolling at 10 cm/s moves more."""
+STATIONARY_EDGES = 0.1
+"""An object that moves less than this from frame to frame is stationary; a die rolling at 10 cm/s moves
+farther."""
 MAX_AREA_DIFFERENCE = 0.25
-"""Maximum relative difference in area between two views of one object: light changes the area by less than
-this."""
+"""Maximum relative difference in area between two views of one object: changes of light alter the area by
+less than this."""
 REMOVED_US = 1_000_000
-"""An object that has not been seen for this long has been removed; a passing hand hides it for a shorter
-time."""
+"""An object that has not been seen for this long has been removed; a passing hand would hide it for less."""
 
 
-def is_still(path: Sequence[Sighting], die_px: float) -> bool:
+def is_stationary(path: Sequence[Sighting], die_px: float) -> bool:
     """Return whether an object was seen in several frames and did not move."""
     return len(path) > 1 and all(
         float(np.hypot(after.spot.x - before.spot.x, after.spot.y - before.spot.y))
-        < max(1.0, STILL_EDGES * die_px)
+        < max(1.0, STATIONARY_EDGES * die_px)
         for before, after in pairwise(path)
     )
 
@@ -39,7 +39,7 @@ class Objects:
         self._known: list[Sighting] = []
 
     def add(self, seen: Sighting) -> None:
-        """Remember an object by its position."""
+        """Add an object that must not be taken for a die."""
         self._known.append(seen)
 
     def has(self, spot: Spot, die_px: float) -> bool:
@@ -56,6 +56,6 @@ class Objects:
 
 
 def _alike(one: Spot, other: Spot, die_px: float) -> bool:
-    max_distance = max(2.0, STILL_EDGES * die_px)
+    max_distance = max(2.0, STATIONARY_EDGES * die_px)
     same_size = abs(one.area - other.area) < MAX_AREA_DIFFERENCE * other.area
     return same_size and float(np.hypot(one.x - other.x, one.y - other.y)) < max_distance

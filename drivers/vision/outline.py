@@ -20,22 +20,20 @@ from drivers.vision.rig import Rig
 SOFT_EDGES = 0.07
 """Blur and measuring error of an outline, in edges; a tilt of 6 degrees has no larger effect."""
 MAX_BLUR_FACES = 0.05
-"""An area beyond a flat die's outline, or missing within it, exceeds the blur if it is larger than this
-fraction of a face."""
+"""An area outside a flat die's outline, or missing inside it, can't be explained by blur if it is larger than
+this fraction of a face."""
 AROUND_EDGES, MAX_UNSURE_FRACTION = 0.3, 0.2
-"""A print may hide a flank if more of the felt within AROUND_EDGES of a die is printed than
-MAX_UNSURE_FRACTION."""
+"""If more than MAX_UNSURE_FRACTION of the felt within AROUND_EDGES of a die is printed, the print may hide a
+flank."""
 TURN_STEP_DEG = 4.0
 """A face's pips show its turn to within two of these steps; the pip of a 1 does not show it."""
 MAX_SLOPE = 0.58
-"""If the lens is unknown, a flank may be as visible as from 30 degrees off the vertical, the mounting's
-limit.
-"""
+"""If the lens is unknown, a flank may appear as wide as from 30 degrees off the vertical, the limit for
+mounting a camera."""
 TILTS_DEG = range(8, 45, 4)
 MIN_TILT_FIT = 0.88
-"""A tilt is reported if the overlap of a leaning cube's outline with the observed one, over their union, is
-at least this.
-"""
+"""A tilt is reported if the intersection of a leaning cube's outline with the observed shape is at least this
+fraction of their union."""
 
 OTHER_DIE = 3
 """A pixel that another die covers: a fourth value, besides TABLE, OTHER and UNSURE."""
@@ -51,7 +49,7 @@ class Shape:
     side: tuple[float, float] | None
     """The direction of one of the face's sides; None if unknown, as for a 1."""
     pixels: Array
-    """TABLE, OTHER, UNSURE or BESIDE for each pixel of this die and of anything that touches it."""
+    """TABLE, OTHER, UNSURE or OTHER_DIE for each pixel; TABLE wherever nothing touches this die."""
 
 
 class Outlines:
@@ -64,7 +62,7 @@ class Outlines:
             rig: The camera over the table.
             zoom: The still's resolution, as a multiple of the frame's.
             low: The part's upper left corner in the still.
-            die_px: A die's edge in the still's pixels.
+            die_px: A die's edge in the still, in pixels.
         """
         self._rig = rig
         self._zoom = zoom
@@ -88,10 +86,10 @@ class Outlines:
         return Shape(middle, seen.side, _connected_part(left, middle))
 
     def difference_from_flat(self, shape: Shape) -> float:
-        """Return how much a shape differs from a flat die's, as a fraction of a face; 0 if it is only blur.
+        """Return how much a shape differs from a flat die's, as a fraction of a face; 0 if blur explains it.
 
-        Areas beyond the outline count, and so do areas missing within it: a die that leans towards the camera
-        hides the flank that a flat die would show there.
+        Areas outside the outline count, and so do areas missing inside it: a die that leans towards the
+        camera hides a flank that a flat die would show.
         """
         smallest = float("inf")
         for outline in self._flat_outlines(shape.middle, shape.side):
@@ -102,7 +100,7 @@ class Outlines:
         return smallest
 
     def is_felt_plain(self, shape: Shape) -> bool:
-        """Return whether the felt around a flat die is plain enough for a flank to show against it."""
+        """Return whether the felt around a flat die is plain enough for a flank to stand out from it."""
         around = np.zeros_like(shape.pixels)
         outline = next(self._flat_outlines(shape.middle, shape.side))
         cv2.polylines(
@@ -195,7 +193,7 @@ class Outlines:
         cube_mm = cube * self._rig.die_mm
         top_mm = -float(cube_mm[:, 2].min())
         """Height of the upper face's centre when the lowest corner touches the felt."""
-        for seen in self._rig.shapes(self._in_frame(middle), cube_mm, top_mm, MAX_SLOPE):
+        for seen in self._rig.project(self._in_frame(middle), cube_mm, top_mm, MAX_SLOPE):
             pixels = (seen + 0.5) * self._zoom - 0.5 - self._low
             hull = cv2.convexHull(np.round(pixels).astype(np.int32))
             yield hull.reshape(-1, 2)

@@ -20,22 +20,23 @@ from drivers.vision.rays import Intersection, solve_rays
 from drivers.vision.rig import UNKNOWN_HEIGHT_MM, Rig, RigError
 
 WAIT_US = 30_000
-"""How long a point waits for the other camera's next frame; a table accepts it up to 120 ms after its
-time."""
+"""How long a point waits for the other camera's next frame; by default, a table accepts the point up to
+120 ms after its timestamp."""
 REST_WAIT_US = 60_000
 """How long a resting position waits for the other camera's reading of the same die."""
 POINT_AGE_US = 100_000
-"""No point older than this is reported."""
+"""If the first camera lost a die, the second camera's points of it are reported only if they are newer than
+this."""
 MAX_GAP_US = 60_000
 """If two points of one camera are farther apart than this, the die may have changed direction in between."""
 HEIGHT_KNOWN_US = 60_000
 HEIGHT_MM_PER_US = 2.5e-3
 """The rate at which a known height becomes uncertain: the speed at which dice fall and bounce."""
 RECENT_POINTS, MIN_MATCHED_POINTS = 6, 3
-"""Of the latest RECENT points, at least FEWEST must be seen by both cameras to decide whether two tracks are
-one die."""
+"""Both cameras must have seen at least MIN_MATCHED_POINTS of the latest RECENT_POINTS points before two
+tracks are compared."""
 STILL_POINTS, STILL_MM = 4, 1.0
-"""A die is still if its latest STILL_POINTS points are within STILL_MM of each other."""
+"""A die is stationary if its latest STILL_POINTS points are within STILL_MM of the last one."""
 MAX_REST_DISTANCE_MM = 12.0
 """The maximum distance between two cameras' positions of one die at rest."""
 
@@ -53,15 +54,18 @@ class _Tracked:
     """The time at which its height was last known, and the height of its centre."""
 
     @property
-    def still(self) -> bool:
-        """Whether it is still, so that its height is that of a die on the felt."""
+    def stationary(self) -> bool:
+        """Whether it is stationary, so that its height is that of a die on the felt."""
         last = self.points[-STILL_POINTS:]
         return len(last) == STILL_POINTS and all(
             float(np.hypot(*(_place(one) - _place(last[-1])))) < STILL_MM for one in last
         )
 
     def at(self, t_us: int) -> tuple[Array, float] | None:
-        """Return its position at a time and the error; None if it may have changed direction meanwhile."""
+        """Return its position at a time, and the error.
+
+        Returns None outside the recorded points, or where the die may have changed direction between two.
+        """
         after = bisect_left(self.t_us, t_us)
         if after == len(self.t_us):
             return None
@@ -123,7 +127,7 @@ class Pair:
         return due
 
     def _handle_health(self, camera: int, reading: Reading) -> list[Reading]:
-        """Return a fault of either view, and its end once both views are clear."""
+        """Return a camera's fault at once, but its end only when both cameras are clear."""
         if isinstance(reading, DeviceDown):
             self._down.add(camera)
         elif isinstance(reading, DeviceUp):
@@ -151,7 +155,7 @@ class Pair:
         seen.rest, seen.lost = None, False
 
     def _match(self) -> None:
-        """Pair two tracks whose rays meet repeatedly, if no other pair fits as well.
+        """Pair two tracks whose rays meet repeatedly, if neither fits a third track.
 
         Tracks whose rays no longer meet are unpaired: a camera may confuse two dice that formed one spot.
         """
@@ -173,7 +177,8 @@ class Pair:
                 self._partners[one] = two
 
     def _ray_distance(self, seen: _Tracked, other: _Tracked) -> float | None:
-        """Return the distance at which two tracks' rays pass, over the limit for one die; None if unknown."""
+        """Return the median distance at which two tracks' rays pass each other, over the limit for one die;
+        None if too few points match."""
         distances = [
             found.relative_distance if found.one_die else max(found.relative_distance, 1.5)
             for point in seen.points[-RECENT_POINTS:]
@@ -219,7 +224,7 @@ class Pair:
     def _single_camera_point(self, camera: int, point: DieAt, seen: _Tracked, die: int) -> DieAt:
         """Return a point that only one camera saw, at the last known height or with a larger error."""
         rig = self._rigs[camera]
-        if seen.still:
+        if seen.stationary:
             height, height_error_mm = rig.die_mm / 2, 0.0
         elif seen.height is not None and 0 <= point.t - seen.height[0] < HEIGHT_KNOWN_US:
             height, height_error_mm = seen.height[1], 3.0 + HEIGHT_MM_PER_US * (point.t - seen.height[0])
@@ -231,8 +236,8 @@ class Pair:
         return _point_at(point, place, error, self._device, die)
 
     def _handle_rest(self, camera: int, t_us: int, reading: DieRest) -> list[Reading]:
-        """Return a resting position once both cameras have reported it; the first report waits in
-        `_rests`."""
+        """Return a resting position that need not wait: only one camera sees the die, or both have reported
+        it. Otherwise the first report waits in `_rests`."""
         self._dice[camera].setdefault(reading.die, _Tracked()).rest = reading
         self._match_by_place(camera, reading)
         die = self._reported_number(camera, reading.die)
@@ -262,7 +267,8 @@ class Pair:
                 del self._partners[one]
 
     def _report_after_wait(self, t_us: int) -> list[Reading]:
-        """Return resting positions that have waited long enough, and dice that only the second camera saw."""
+        """Return resting positions that have waited long enough, and the results of dice that only the second
+        camera saw."""
         due: list[Reading] = []
         for die, (since_us, reading) in list(self._rests.items()):
             if t_us - since_us >= REST_WAIT_US:
@@ -295,7 +301,7 @@ class Pair:
         return [msgspec.structs.replace(reading, t=t, dev=self._device, die=_die(die))]
 
     def _handle_loss(self, camera: int, reading: DieLost) -> list[Reading]:
-        """Return the loss of a die once neither camera sees it."""
+        """Return the loss of a die that neither camera sees, or the rest reported by the other camera."""
         self._dice[camera].setdefault(reading.die, _Tracked()).lost = True
         die = self._reported_number(camera, reading.die)
         if die is None:
@@ -306,7 +312,8 @@ class Pair:
         return [msgspec.structs.replace(reading, dev=self._device, die=_die(die))]
 
     def _reported_number(self, camera: int, die: int) -> int | None:
-        """Return the number under which a camera's die is reported; None while the first has no such die."""
+        """Return the number under which a camera's die is reported; None while the second camera's die has no
+        partner."""
         if camera == 0:
             return die
         return next((one for one, two in self._partners.items() if two == die), None)

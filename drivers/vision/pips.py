@@ -20,12 +20,16 @@ RADIUS_FRACTIONS = (
     0.06,
     0.17,
 )  # a pip's radius over the edge: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice
-SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)  # differences of these blurs respond to discs of 4 to 9 pixels radius
+SCALE_SIGMAS_PX = (
+    3.0,
+    4.6,
+    7.0,
+)  # differences of these blurs respond to discs with a radius of 4 to 9 pixels
 MAX_SAME_SPOT_PX = 3.5  # candidates closer than this are one spot
 MIN_CONTRAST = 14.0  # grey levels between pip and face; the pink die on white paper has 25
 RAYS = 20
 MAP_WIDTH = 240  # positions in a row of a map
-BORDER_PX = 40  # a ray's 20, and twice the movement of a centre while it is measured
+BORDER_PX = 40  # a ray's length, 20, plus twice the distance that a centre may shift while it is measured
 RADII_PX = np.arange(1.0, 20.0, 1.0, dtype=np.float32)
 MAX_CANDIDATES = 300  # per polarity; a full picture of seven sixes has 42 pips and as many reflections
 
@@ -119,7 +123,7 @@ def _peaks(plane: Array, sign: float) -> Array:
 
 
 def _stands_out(plane: Array, sign: float, places: Array) -> Array:
-    """Return by how many grey levels each spot stands out in all but two of 12 directions."""
+    """Return by how many grey levels each spot stands out, at least, in all but two of 12 directions."""
     angles = np.arange(12, dtype=np.float32) * np.float32(math.pi / 6)
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     reach = np.array([6.0, 8.0, 10.0, 12.0], np.float32)
@@ -138,7 +142,7 @@ def _no_pips() -> Pips:
 
 _ANGLES = np.arange(RAYS, dtype=np.float32) * np.float32(2 * math.pi / RAYS)
 _DIRECTIONS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
-# The radius of a small ellipse, measured from slightly off its centre.
+# These functions of the angle describe the radius of a small ellipse, measured from a point near its centre.
 _BASIS = np.stack(
     [np.ones_like(_ANGLES), np.cos(_ANGLES), np.sin(_ANGLES), np.cos(2 * _ANGLES), np.sin(2 * _ANGLES)],
     axis=1,
@@ -192,7 +196,7 @@ class _Look:
         return _Look(self.radii[rows], self.steps[rows], self.shape[rows], self.deviation[rows])
 
     def plausible(self) -> npt.NDArray[np.bool_]:
-        """Return, for each spot, whether an edge of a pip's size may surround it."""
+        """Return, for each spot, whether the edge around it may be a pip's."""
         sized = (self.shape[:, 0] > 0.6 * _LOW) & (self.shape[:, 0] < 1.3 * _HIGH)
         edged = np.median(self.steps, axis=1) > 0.6 * MIN_CONTRAST
         near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.deviation, axis=1) < 1.6)
@@ -214,7 +218,7 @@ class _Look:
         return np.clip(self.shape[:, 1:3], -4.0, 4.0).astype(np.float32)
 
     def expected(self) -> Array:
-        """Return the radius (n, RAYS) of the outline that the shape predicts from its own centre."""
+        """Return the predicted radius (n, RAYS) of the outline, measured from its own centre."""
         radius = self.shape[:, :1] + self.shape[:, 3:] @ _BASIS[:, 3:].T
         within: Array = np.clip(radius, 2.0, 15.0).astype(np.float32)
         return within
@@ -258,7 +262,7 @@ def _measure(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> P
 
 
 def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tuple[Array, Array]:
-    """Return the radius of the sharpest step outward for each spot and ray, and its height in grey levels.
+    """Return the radius and the height, in grey levels, of the sharpest outward step for each spot and ray.
 
     `expected` (n, RAYS) is the outline of the previous fit; steps near it are preferred.
     """
@@ -279,9 +283,9 @@ def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tupl
 
 
 def _fit_shape(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
-    """Return each spot's outline in terms of the basis, and how far each ray is off it.
+    """Return each spot's outline in terms of the basis, and how far each ray deviates from it.
 
-    Rays misled by a reflection weigh less.
+    A ray misled by a reflection has less weight.
     """
     clear = np.clip(steps / np.maximum(np.median(steps, axis=1), 1.0)[:, None], 0.02, 1.0)
     weight = clear

@@ -15,7 +15,7 @@ MAX_HEIGHT_MM = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """A die's centre computed from two rays (mm), its standard error, and how closely the rays pass."""
+    """A die's centre computed from two rays, its standard error, and the distance between the rays (mm)."""
 
     x: float
     y: float
@@ -39,7 +39,7 @@ class Intersection:
 def solve_rays(
     eyes: tuple[Array, Array], places: tuple[Array, Array], errors: tuple[float, float]
 ) -> Intersection:
-    """Return where two rays meet.
+    """Return the point nearest to two rays, weighted by their errors.
 
     Args:
         eyes: The positions of the two cameras.

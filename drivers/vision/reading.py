@@ -21,11 +21,10 @@ from drivers.vision.sizes import find_contradiction, straight_sides
 from drivers.vision.surfaces import continues_as_grid, larger_edge
 
 MIN_PX = 45.0  # minimum edge of a die: a smaller die's pips are five pixels wide, and may vanish in noise
-MIN_CONFIDENCE = 0.6  # minimum confidence at which a die is reported (design: `low_confidence`)
+MIN_CONFIDENCE = 0.6  # minimum confidence at which a face is reported
 MIN_CENTRE_DISTANCE = 0.82  # the centres of dice that touch are an edge apart; a die's own flank is nearer
-# Minimum fraction of the face, without its pips, that has its colour, by number. The rest is engraved
-# numbers,
-# glare and, on a 6, the narrow gaps between its pips.
+# Minimum fraction of the face, without its pips, that has the face's colour, by number. The rest is engraved
+# numbers, glare and, on a 6, the narrow gaps between its pips.
 MIN_EVENNESS = {1: 0.85, 2: 0.85, 3: 0.8, 4: 0.7, 5: 0.7, 6: 0.55}
 MAX_LATTICE_ERROR = {
     1: 0.0,
@@ -34,7 +33,7 @@ MAX_LATTICE_ERROR = {
     4: 0.02,
     5: 0.02,
     6: 0.02,
-}  # maximum distance of the pips from the lattice, over the edge: 0.01 was measured
+}  # maximum RMS distance of the pips from the lattice, over the edge: 0.01 was measured
 SIDE = (
     0.37,
     0.76,
@@ -43,8 +42,8 @@ WIDTH = (0.78, 1.42)  # width of a 1, 2 or 3 from side to side, over the edge
 SIDE_STEP = 9.0  # grey levels, averaged along the side
 MAX_LOPSIDED = 0.17  # maximum difference between the distances of two opposite sides
 OWN_SIDE = (0.45, 0.62)  # distance of the sides of a 1 seen from above, over the edge: about one half
-MAX_OWN_DIFFERENCE = 0.07  # maximum difference between these distances
-MIN_CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; false sides on a larger face have 25
+MAX_OWN_DIFFERENCE = 0.07  # maximum difference of such a distance from the mean of the middle two
+MIN_CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; at false sides on a larger face, 25
 FAR_SIDE = 0.7  # at least one side is this far from a pip of a 2, over the edge
 # The area beyond a 1's side that a touching die would cover, over the edge.
 BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
@@ -214,7 +213,7 @@ def _is_one(image: Array, pips: Pips, one: Face) -> bool:
 
 
 def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
-    """Return whether a pip that forms a 2 with another may be the 1 of a die that touches the other's die.
+    """Return whether one pip of an apparent 2 may be the 1 of a die that touches another die.
 
     Such a pip is in the centre of an even face with its own sides, while a pip of a 2 is near a corner. The
     side at which the dice touch may not be visible.
@@ -230,9 +229,9 @@ def _own_sides(body: Body) -> npt.NDArray[np.intp]:
 
 
 def _fill_touched_side(image: Array, pips: Pips, face: Face, body: Body) -> Body:
-    """Return a 1's body; a side at which another die touches it is assumed to be like the opposite side.
+    """Return the body; a 1's side that another die touches is assumed to be like the opposite side.
 
-    The step from one top to the other is barely visible there, and the area beyond has the face's colour.
+    There, the step from one top to the other is barely visible, and the area beyond has the face's colour.
     """
     own = _own_sides(body)
     if face.up != 1 or len(own) != 3:
@@ -363,7 +362,7 @@ def _choose(chosen: list[_Candidate], seen: list[_Candidate]) -> list[_Candidate
 
 
 def _doubt_left_spots(one: _Candidate, pips: Pips, taken: set[int]) -> _Candidate:
-    """Return a die, with a doubt if a clear spot that resembles its pips is on it but belongs to no face."""
+    """Return a die; if a clear spot on it resembles its pips but belongs to no face, add a doubt."""
     rows = list(one.face.rows)
     like = (
         (pips.fit * pips.aspect > 0.75)
@@ -382,7 +381,8 @@ def _doubt_left_spots(one: _Candidate, pips: Pips, taken: set[int]) -> _Candidat
 
 
 def _doubt_size(image: Array, one: _Candidate, pips: Pips, faces: Sequence[Face], scale: float) -> _Candidate:
-    """Return a die, with a doubt if its face is part of a larger one or of a grid, or has another size."""
+    """Return a die; if its face is part of a larger face or of a grid, or contradicts the given edge, add a
+    doubt."""
     others = [face for face in faces if face is not one.face]
     whole = {row for face in faces if _is_whole_one(image, pips, face) for row in face.rows}
     edge_px = None if whole & set(one.face.rows) else larger_edge(image, pips, one.face, others, whole)
@@ -414,7 +414,7 @@ def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
 
 
 def _area(one: _Candidate) -> float:
-    """Return a face's area over the square of the edge, from the nearer side of each opposite pair.
+    """Return a face's area over the square of the edge, computed from the nearer side of each opposite pair.
 
     Four pips of two touching dice may form a 4 across both, whose opposite sides differ.
     """

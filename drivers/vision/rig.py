@@ -18,8 +18,8 @@ from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 
 UNKNOWN_HEIGHT_MM = 75.0
-"""A single camera assumes that a die is on the felt. In 20,600 points from 230 drawn throws, a moving die was
-higher by this much (root mean square) within 60 mm of the wall, and by 65 mm over the whole view.
+"""A single camera assumes that a die is on the felt. In 20,600 points of 230 rendered throws, moving dice
+were 75 mm higher (RMS) within 60 mm of the wall, and 65 mm higher (RMS) over the whole view.
 """
 MIN_POINTS = 4
 """Fewer points do not determine a plane."""
@@ -33,12 +33,12 @@ Pixel = Annotated[float, Meta(ge=-100_000, le=100_000)]
 Millimetre = Annotated[float, Meta(ge=-100_000, le=100_000)]
 Focal = Annotated[float, Meta(ge=10, le=100_000)]
 Distortion = Annotated[float, Meta(ge=-1000, le=1000)]
-"""Numbers beyond these limits are typing errors, and would overflow in the computation."""
+"""Numbers beyond these limits are typing errors; the computation would overflow."""
 DIE_MM = (5.0, 100.0)
-"""The smallest and largest die edges that a camera may follow."""
+"""The smallest and largest edge of a die that a camera can follow."""
 
 
-class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LensSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A lens as measured by calibration: focal lengths and centre in pixels; k1, k2, p1, p2 (and k3)."""
 
     focal_px: tuple[Focal, Focal]
@@ -53,7 +53,7 @@ class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
 
-class CaptureFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CaptureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The frames to request from a V4L2 device, which otherwise sends 640 x 480."""
 
     width: Annotated[int, Meta(ge=160, le=16_384)]
@@ -63,15 +63,15 @@ class CaptureFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The pixel format's four letters, as `v4l2-ctl --list-formats-ext` shows them."""
 
 
-class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EvidenceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where pictures of throws are kept, for how long, and up to what total size."""
 
     folder: str = "/var/lib/table-camera"
     days: Annotated[int, Meta(ge=1, le=3650)] = 90
     """Days for which pictures are kept. The records of the controlling computer are kept for 90 days (NY
-    5319.60(b)); pictures, which show hands, are kept no longer."""
+    5319.60(b)); by default, pictures, which show hands, are kept no longer."""
     max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
-    """Megabytes of all files together (a file has up to 12); the oldest are deleted first."""
+    """Maximum total size of the files in megabytes (one has up to 12); the oldest are deleted first."""
 
 
 class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,7 +85,7 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     dice: Annotated[int, Meta(ge=1, le=7)] = 2
     die_px: Annotated[float, Meta(ge=1, le=10_000)] | None = None
     """A die's edge in pixels; computed from the points if left out."""
-    lens: LensFile | None = None
+    lens: LensSettings | None = None
     hand_in_sight: bool = True
     """Whether the camera sees the dice leave the hand. Set this to false for a camera over the far end: a die
     that comes into view long after the other is then reported without a release, and a person rules."""
@@ -96,12 +96,12 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ruleset: str = "craps-12-034"
     source: str = ""
     """The video source of `tablectl camera run`: a V4L2 device or a video file."""
-    capture: CaptureFile | None = None
+    capture: CaptureSettings | None = None
     """The frame size, rate and format to request from the device."""
     socket: str = ""
     """Where the camera sends its readings: the `port` of the table's json-camera device, without `unix:`."""
-    evidence: EvidenceFile | None = None
-    """Where the pictures behind a call are kept; if left out, no pictures are kept."""
+    evidence: EvidenceSettings | None = None
+    """Where the pictures for each call are kept; if left out, no pictures are kept."""
 
 
 class RigError(ValueError):
@@ -146,11 +146,11 @@ class Rig:
             float(np.hypot(*(np.array(self.to_table(float(seen[0]), float(seen[1]), 0.0)) - place)))
             for seen, place in zip(pixels, places, strict=True)
         )
-        """Distance of the worst point from its computed position."""
+        """Largest distance on the felt from a point's given position to that computed from its pixel."""
         if not self.point_error_mm <= MAX_POINT_ERROR_MM:
             raise RigError(
-                f"points: one is {self.point_error_mm:.0f} mm off their common plane, at most"
-                f" {MAX_POINT_ERROR_MM:g} mm is allowed; measure them again"
+                f"points: on the felt, one lies {self.point_error_mm:.0f} mm from where the others place it,"
+                f" expected {MAX_POINT_ERROR_MM:g} mm or less; measure them again"
             )
         if file.lens is not None:
             flat = np.column_stack([places, np.zeros(len(places))])
@@ -205,7 +205,10 @@ class Rig:
         return cv2.undistortPoints(pixels.reshape(-1, 1, 2), self._matrix, self._distortion).reshape(-1, 2)
 
     def to_table(self, x: float, y: float, height_mm: float | None = None) -> tuple[float, float]:
-        """Return the position on the table (mm) of a point at this height over the felt, given its pixel."""
+        """Return the position on the table (mm) of the point seen at a pixel.
+
+        Its height over the felt is `height_mm`; None is the centre of a die on the felt.
+        """
         height = self.die_mm / 2 if height_mm is None else height_mm
         there = self._plane @ np.array([*self._undistort(np.array([[x, y]], float))[0], 1.0])
         place = there[:2] / there[2]
@@ -219,11 +222,12 @@ class Rig:
         """Whether the camera's position is known, and therefore the effect of a die's height."""
         return self._camera is not None
 
-    def shapes(self, middle: Array, points_mm: Array, height_mm: float, slope: float) -> Iterator[Array]:
-        """Yield the pixels of points (n, 3) around the point seen at pixel `middle` at this height.
+    def project(self, middle: Array, points_mm: Array, height_mm: float, slope: float) -> Iterator[Array]:
+        """Yield the pixels at which the camera sees points (n, 3).
 
-        Without a lens, the camera may see them from any side, up to `slope` off the vertical, so several
-        possibilities are yielded.
+        The points are offsets from a reference point at this height, which the camera sees at pixel `middle`.
+        Without a lens, the camera's direction is unknown: one projection is yielded for each of several
+        directions up to `slope` off the vertical.
         """
         x, y = self.to_table(float(middle[0]), float(middle[1]), height_mm)
         if self._camera is not None:
@@ -244,7 +248,7 @@ class Rig:
             yield pixels + lean_px * np.array(lean)
 
     def px_per_mm(self, x: float, y: float) -> float:
-        """Return the scale on the felt near a pixel."""
+        """Return the scale near a pixel, at the height of a die's centre."""
         here, right, below = (np.array(self.to_table(*at)) for at in ((x, y), (x + 4, y), (x, y + 4)))
         along, across = right - here, below - here
         area = abs(float(along[0] * across[1] - along[1] * across[0])) / 16
@@ -257,9 +261,10 @@ class Rig:
         return self.die_mm * self.px_per_mm(x, y)
 
     def height_error_mm(self, place_mm: Array, unknown_mm: float = UNKNOWN_HEIGHT_MM) -> float:
-        """Return the standard error of a position (x, y) that a die's unknown height causes.
+        """Return the standard error of a position (x, y) caused by a die's unknown height.
 
-        It is the error towards the walls that dice must hit (`walls`), and 0 if the lens is unknown.
+        Only the error towards the walls that dice must hit counts: along the table if `walls` is `ends`, in
+        any direction if it is `all`. It is 0 if the lens is unknown.
         """
         if self._camera is None:
             return 0.0

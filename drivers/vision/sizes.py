@@ -1,8 +1,8 @@
 """Whether a face fits the given length of a die's edge.
 
 If the given length is too short, one pip of a large die may look like a small die's 1, because the other pips
-are as far away as a small die's sides. But pips are round while a side is a straight line, and a large die's
-pip is wider than any pip of a small die.
+are as far away as a small die's sides. However, pips are round while a side is a straight line, and a large
+die's pip is wider than any pip of a small die.
 """
 
 import cv2
@@ -40,8 +40,8 @@ def find_contradiction(image: Array, pips: Pips, face: Face, body: Body) -> str 
 
 
 def straight_sides(image: Array, face: Face, body: Body) -> list[int]:
-    """Return the sides of a body that are visible along their length; a pip causes a step in only a part of
-    it."""
+    """Return the sides of a body that are visible along their length: a pip causes a step along only a part
+    of a side."""
     lines = profiles(image, face.centre, body.axes, ALONG)
     rise = np.abs(lines[:, 2 * SPAN :] - lines[:, : -2 * SPAN]).max(axis=3)
     side_distance = np.abs(OUTWARD[SPAN:-SPAN][None] - body.sides[:, None] * EDGE_PX)

@@ -1,4 +1,4 @@
-"""Stills: the fine pictures around dice at rest from which faces are read."""
+"""Stills: the high-resolution pictures around dice at rest, from which faces are read."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -18,8 +18,8 @@ SHARED_EDGES = 0.35
 """The same if two dice form one spot: a false face across both is farther from each die's part of the spot. A
 top face seen 26 degrees off the vertical is 0.24 from its die's centre."""
 LOOK_EDGES = 1.25
-"""The distance around a spot's centre within which its die is searched for, in die edges: the die's centre is
-within NEAR_EDGES, and its farthest corner within another 0.71. A larger part would only cost time.
+"""The distance from a spot's centre within which its die is searched for, in die edges: the die's centre is
+within NEAR_EDGES, and its farthest corner at most 0.71 farther. A larger part would only cost time.
 """
 
 
@@ -98,7 +98,7 @@ class Look:
 
 
 LOOKS = 2
-"""A face is accepted only if two still frames agree on it."""
+"""Number of successive stills that must agree on a face before it is accepted."""
 
 
 def read_face_at(
@@ -114,7 +114,7 @@ def read_face_at(
         zoom: The still's resolution, as a multiple of the frame's.
         place: The position in the frame.
         die_px: A die's edge in the frame.
-        near_share: Maximum distance of the face's centre from the position, in die edges.
+        near_edges: Maximum distance of the face's centre from the position, in die edges.
     """
     fine_px = die_px * zoom
     middle = (place + 0.5) * zoom - 0.5 - low

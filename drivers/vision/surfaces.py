@@ -1,4 +1,4 @@
-"""Whether a face is whole or part of a larger one, so that a die's edge is longer than the given length.
+"""Whether a face is whole, or part of a larger one because a die's edge is longer than the given length.
 
 A part of a large die's face may look like a whole smaller face: two pips of a 4 look like a 2. Between two
 pips of one face only that face is visible, and the pips are arranged like a face's pips. Between the pips of
@@ -19,7 +19,8 @@ from drivers.vision.pips import EDGE_PX, Pips, sample
 MAX_REACH = 1.6  # from corner to corner of a face twice as large as given, over the edge
 MIN_LIKENESS = 0.45  # minimum fit times aspect of a possible pip that is half hidden or seen at an angle
 MAX_FLATTER_RATIO = 0.75  # aspect over that of the face's own pips: a flatter spot may be on a flank
-# Minimum difference in colour of a flank: as a fraction of the pips' contrast, and in grey levels.
+# Minimum difference in colour between a flank and the face: as a fraction of the pips' contrast, and in grey
+# levels.
 MIN_SHADE_FRACTION, MIN_SHADE_GREYS = 0.2, 12.0
 ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # the strip between two spots, across its width, in pixels
 MAX_EDGE_LINE_PX = 5  # an edge between two tops is a line thinner than this
@@ -135,7 +136,7 @@ _ARRANGEMENT_CACHE: dict[int, npt.NDArray[np.complex128]] = {}
 
 
 def _is_uninterrupted(image: Array, pips: Pips, rows: list[int], spot: int) -> bool:
-    """Return whether only the face and its pips are visible between a spot and the face's nearest pip."""
+    """Return whether only the face and its pips are visible between the spot and the face's nearest pip."""
     nearest_pip = rows[int(np.hypot(*(pips.centre[rows] - pips.centre[spot]).T).argmin())]
     begin, offset = pips.centre[nearest_pip], pips.centre[spot] - pips.centre[nearest_pip]
     length = float(np.hypot(*offset))

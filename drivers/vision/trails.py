@@ -1,5 +1,5 @@
-"""The trail of one die through a video: its positions, its predicted position, and the spot assigned to
-it."""
+"""The trail of one die through a video: its positions, its predicted position, and the spot assigned to the
+die."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -19,11 +19,12 @@ LOST_US = 250_000
 MAX_AREA_FACES = 5.0
 """Maximum area of a spot, in die faces: that of a die blurred over three edges."""
 TOGETHER_FACES = 1.9
-"""Two dice in one spot cover more than this many die faces, at rest or only slightly blurred."""
+"""Two dice in one spot, at rest or only slightly blurred, cover more than this many die faces."""
 BOTH_FRACTION = 0.8
 """Two dice that became one spot cover at least this fraction of their areas in the previous frame."""
 SCRAP_FRACTION = 0.5
-"""Next to a spot of both dice, a spot with less than this fraction of a die's area is a shadow or glare."""
+"""Next to a spot that contains both dice, a spot with less than this fraction of a die's area is a shadow or
+glare."""
 JOINED_FACTOR = 1.4
 """A spot that a second die joins grows by at least this factor."""
 MAX_EDGES_PER_US = 8.0 / 19_000
@@ -48,13 +49,15 @@ class Trail:
     t_us: list[int] = field(default_factory=list)
     places: list[Array] = field(default_factory=list)
     spot: Spot | None = None
-    still_since_us: int = 0
-    still_place: Array = field(default_factory=lambda: np.zeros(2))
-    still_look: Array | None = None
-    """The part of the frame around `still_place`."""
+    last_moved_us: int = 0
+    stopped_place: Array = field(default_factory=lambda: np.zeros(2))
+    stopped_view: Array | None = None
+    """The part of the frame around `stopped_place`."""
     seen_us: int = 0
     read: DieSeen | None = None
     looks: tuple[Look, ...] = ()
+    unread_reason: str = ""
+    """Why its face could not be read the last time; empty if it could."""
     reading_since_us: int = 0
     lost: bool = False
     rest_reported: bool = False
@@ -94,10 +97,11 @@ class Trail:
         return float(np.hypot(one.spot.x - predicted[0], one.spot.y - predicted[1])) < CUT_MAX_EDGES * die_px
 
     def reach(self, t_us: int, die_px: float) -> float:
-        """Return the maximum distance from its predicted position, in pixels: a bounce may reverse it.
+        """Return the maximum distance of the die from its predicted position, in pixels: a bounce may reverse
+        its motion.
 
         A die that hit a wall between two frames may seem not to have moved, so its speed before the hit
-        counts.
+        counts too.
         """
         ahead_us = t_us - self.t_us[-1]
         if len(self.places) < 2:
@@ -120,8 +124,8 @@ def assign_spots(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_
         for index, spot in enumerate(spots):
             if spot.area > 2 * MAX_AREA_FACES * die_px**2 or index in scraps:
                 continue
-            # A bounce may reverse a die within a frame, so its last position counts as well as the predicted
-            # one.
+            # A bounce may reverse a die's motion between two frames, so its last position counts as well as
+            # the predicted one.
             distance = min(
                 float(np.hypot(spot.x - predicted[0], spot.y - predicted[1])),
                 0.6 * die_px + float(np.hypot(*(np.array([spot.x, spot.y]) - trail.places[-1]))),
@@ -165,7 +169,7 @@ def _not_joined(spot: Spot, trails: Sequence[Trail]) -> Trail | None:
 
 
 def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
-    """Return the spots that are not dice because both dice have become one other spot."""
+    """Return the indices of spots that are not dice, because another spot contains both dice."""
     before = {id(trail.spot): trail.spot.area for trail in trails if trail.spot is not None}
     both = sum(before.values())
     seen = len(trails) == 2 and all(trail.spot is not None for trail in trails)
@@ -183,7 +187,7 @@ def locate_die(
         return _split_spot(spot, trail, sharers, t_us), 0.35 * die_px
     error = blur_error(spot, die_px)
     if spot.at_border:
-        # The part beyond the border is not visible: the centre is half an edge behind the visible edge.
+        # The part beyond the border is not visible, so the visible part's centre is off by half of it.
         width, height = spot.size
         size = np.array([width, height])
         missing_px = np.maximum(0.0, 1.15 * die_px - size)

@@ -16,20 +16,20 @@ from drivers.vision.arrays import Array
 
 SIZE = 0.25
 MIN_FAULT_US = 100_000
-"""A hand that passes close to the camera covers it for a shorter time than this."""
+"""A hand that passes close to the camera covers it for less than this."""
 MIN_CLEAR_US = 500_000
 MAX_DARK = 14.0
 """Maximum mean grey level of a covered sensor: black level and noise."""
 PLAIN_FRACTION = 0.3
-"""A cloth over the camera leaves less than this fraction of the table's structure visible."""
+"""A cloth over the camera leaves less than this fraction of the empty table's contrast."""
 MIN_CHANGE = 40
 CHANGED_FRACTION = 0.6
-"""A fraction of the view that dice, hands and sticks together never hide."""
+"""Dice, hands and sticks together never hide more than this fraction of the view."""
 WHITE, WHITE_FRACTION = 250, 0.2
 BLUR_FRACTION = 0.35
-"""Minimum sharpness over that of the calibrated view; hands and dice add edges and hide few."""
+"""Minimum sharpness, over that of the calibrated view; hands and dice add edges and hide few."""
 MIN_SHIFT_RESPONSE = 0.15
-"""Response of the phase correlation below which a shift is meaningless."""
+"""If the phase correlation's response is lower than this, the shift is meaningless."""
 MAX_FLICKER = 0.06
 """Maximum standard deviation of the light from frame to frame, over its mean; people's shadows change the
 light only slowly."""
@@ -69,7 +69,7 @@ class View:
         self._clear_since_us: int | None = None
 
     def look(self, t_us: int, picture: Array) -> Verdict:
-        """Check a frame; return the verdict, which has the active fault if there is one."""
+        """Check a frame; return the verdict, with the active fault if there is one."""
         found = self._find_fault(_small(picture))
         if found is None:
             self._suspect = None
@@ -106,7 +106,7 @@ class View:
         if mean < MAX_DARK or float(now.std()) < PLAIN_FRACTION * self._structure:
             return (
                 "covered",
-                f"mean grey level {mean:.0f}, contrast {now.std():.0f}, expected about {self._structure:.0f}",
+                f"mean grey level {mean:.0f}, contrast {now.std():.0f}, not about {self._structure:.0f}",
             )
         if len(self._light) == RECENT_FRAMES and (swing := _swing(self._light)) > MAX_FLICKER:
             return "flickering", f"the light varies by {swing:.0%} from frame to frame"

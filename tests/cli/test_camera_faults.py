@@ -17,7 +17,7 @@ from controller.cli.main import main
 from controller.evidence.pictures import Closed, read, taken_us
 from controller.model.readings import DeviceDown, DieLost, DieRest, Reading, WallImpact
 from drivers.vision.arrays import Array
-from drivers.vision.rig import CaptureFile
+from drivers.vision.rig import CaptureSettings
 from tests.drivers.vision.films import filming, rig, thrown
 
 FRAME_US = 33_333
@@ -213,7 +213,7 @@ def test_the_frames_that_the_rig_names_are_requested_of_the_device(monkeypatch: 
     now_us = time.monotonic_ns() // 1000
     device = Device([now_us - 9])
     monkeypatch.setattr("cv2.VideoCapture", lambda *_: device)
-    (frame,) = Live("/dev/null", CaptureFile(width=2, height=2, fps=90.0)).frames()
+    (frame,) = Live("/dev/null", CaptureSettings(width=2, height=2, fps=90.0)).frames()
     assert frame[0] == now_us - 9
     wanted = {
         cv2.CAP_PROP_FOURCC: cv2.VideoWriter.fourcc(*"MJPG"),
@@ -230,4 +230,4 @@ def test_a_device_that_sends_frames_of_another_size_is_a_fault_with_a_message(
     device = Device([time.monotonic_ns() // 1000 - 9])
     monkeypatch.setattr("cv2.VideoCapture", lambda *_: device)
     with pytest.raises(CameraInputError, match="found frames of 2 x 2, expected 2592 x 1944"):
-        next(Live("/dev/null", CaptureFile(width=2592, height=1944)).frames())
+        next(Live("/dev/null", CaptureSettings(width=2592, height=1944)).frames())

@@ -10,7 +10,7 @@ import drivers
 from drivers.gpio.lines import GPIO_FAULTS
 from drivers.health import DEVICE_FAULTS, Cause, reason_for
 from drivers.registry import device_type
-from drivers.ss2.troubles import WHEEL_FAULTS
+from drivers.ss2.faults import WHEEL_FAULTS
 
 DOCS = Path(drivers.__file__).parent.parent / "docs" / "devices"
 RESTART = re.compile(r"restart the (?:service|controller)")

@@ -10,7 +10,7 @@ from drivers.cameras import jevois
 from drivers.health import DEVICE_FAULTS
 from drivers.registry import device_type
 from drivers.ss2 import device as ss2
-from drivers.ss2.troubles import WHEEL_FAULTS
+from drivers.ss2.faults import WHEEL_FAULTS
 
 DOCS = Path(__file__).parents[2] / "docs" / "devices"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from controller.evidence.pictures import DAY_S, FOLDER, About, Folder, Writer
 from controller.technician.machine_checks import DEFAULT_DAYS, DEFAULT_MAX_MB, Machine, pictures
-from drivers.vision.rig import EvidenceFile
+from drivers.vision.rig import EvidenceSettings
 
 NOW_S = 1_800_000_000.0
 
@@ -14,7 +14,7 @@ def said(root: Path, now_s: float = NOW_S) -> list[tuple[str, str]]:
 
 
 def test_limits_missing_in_a_rig_are_the_cameras_defaults() -> None:
-    usual = EvidenceFile()
+    usual = EvidenceSettings()
     assert (usual.folder, usual.days, usual.max_mb) == (FOLDER, DEFAULT_DAYS, DEFAULT_MAX_MB)
 
 

@@ -1,7 +1,7 @@
 """The console board: keys and switches in, lamps and buzzer out.
 
 Its settings are `keys` and `switches` by pin, `lamps` and `buzzer`. Contacts close to ground. Because they
-bounce, a change counts once it has lasted for BOUNCE_US; it is stamped with the time of its first edge.
+bounce, a change counts once it has lasted for BOUNCE_US; its timestamp is that of its first edge.
 """
 
 from drivers.firmware.shared.lamps import Lamps
@@ -28,7 +28,7 @@ class Contact:
             self.level = active
 
     def take_change(self, now_us: int) -> bool:
-        """Return whether the debounced state has changed since the last call (at `since_us`)."""
+        """Return whether the debounced state has changed since the last call; it changed at `since_us`."""
         if self.level == self.active or now_us - self.since_us < BOUNCE_US:
             return False
         self.active = self.level
@@ -119,7 +119,7 @@ class Console(Board):
         return True, ""
 
     def selftest(self) -> tuple[bool, str]:
-        """Check for stuck keys, which are those that are closed now."""
+        """Check for stuck keys: a key that is closed now is reported."""
         stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
         return not stuck, ("held: " + ",".join(stuck)) if stuck else "no key is held"
 

@@ -1,4 +1,4 @@
-"""The PIO program that stamps a pin's falling edges, in MicroPython's assembler.
+"""The PIO program that timestamps a pin's falling edges, in MicroPython's assembler.
 
 It runs in a PIO state machine, so neither an interrupt nor another pin delays it.
 """
@@ -13,8 +13,8 @@ COUNTS_HZ = 2000000
 def falls():
     """Decrement X once every two cycles, and push it to the FIFO when the pin falls.
 
-    The path for a falling pin takes six cycles and makes three counts, so the count does not drift. At X = 0
-    a jump is not taken, which loses one cycle in 71 minutes.
+    The path for a falling pin takes six cycles and decrements X three times, so the count does not drift. At
+    X = 0 a jump is not taken, which loses one cycle in 71 minutes.
     """
     label("high")
     jmp(pin, "still")

@@ -54,7 +54,7 @@ def reset_cause() -> str:
 
 
 class Pico:
-    """The board's hardware. Edges are stamped in hard interrupts, which allocate nothing."""
+    """The board's hardware. Edges are timestamped by PIO, or in hard interrupts, which allocate nothing."""
 
     def __init__(self) -> None:
         """Start the clock and the port. The watchdog starts with the first `feed`."""
@@ -120,7 +120,7 @@ class Pico:
         sys.stdout.buffer.write(line)
 
     def watch(self, number: int) -> None:
-        """Enable a pin's pull-up and stamp its edges."""
+        """Enable a pin's pull-up and timestamp its edges."""
         pin = machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
         self.pins[number] = pin
 
@@ -154,9 +154,9 @@ class Pico:
         return found
 
     def stamp_falling_edges(self, numbers: list) -> None:
-        """Enable the pull-ups of up to four pins and stamp their falling edges in the PIO.
+        """Enable the pull-ups of up to four pins and timestamp their falling edges in the PIO.
 
-        The stamps of different pins agree to within 1 us.
+        The timestamps of different pins agree to within 1 us.
         """
         for number in numbers:
             pin = machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
@@ -168,7 +168,7 @@ class Pico:
         machine.mem32[PIO0_CTRL] = PIO0_START
 
     def take_stamped_edges(self, now: int) -> list:
-        """Return the falling edges that the PIO stamped since the last call, in time order.
+        """Return the falling edges that the PIO timestamped since the last call, in time order.
 
         The PIO buffers at most 8 per pin.
         """

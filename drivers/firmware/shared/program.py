@@ -4,15 +4,15 @@ from drivers.firmware.shared.node import NO_SESSION, Node, to_hex
 
 VERSION = "1.0"
 SILENT_US = 3000000
-"""The table queries the clock every 984 ms. After three missed queries it counts as disconnected, and the
-outputs are put into a safe state.
+"""The table queries the clock every 984 ms. After three missed queries, the table counts as disconnected and
+the outputs are put into a safe state.
 """
 FIRST_PINGS = 8
 """The table accepts readings after this many clock queries; the states of switches are sent then."""
 
 
 class Board:
-    """The part of the program that differs between boards. It uses the pins of `hardware`."""
+    """The part of the program that differs between boards. It uses the pins of a `hardware` object."""
 
     NAME = ""
     READS = ""

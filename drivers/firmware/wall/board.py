@@ -1,4 +1,4 @@
-"""The wall board: four piezo sensors, whose first edges locate an impact in place and time; a peak detector.
+"""The wall board: four piezo sensors, whose first edges locate an impact and give its time; a peak detector.
 
 Its settings are `sensors` (pins, in the order of `at_mm`), `at_mm` (the sensors' positions along the wall, in
 the table's coordinate), `length_mm`, `speed_m_s` (of the wave in this wall), `peak` and `discharge` (the peak
@@ -57,10 +57,10 @@ class Line:
         return self.length_um // self.speed * 5 // 4 + 400
 
     def place(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the place of an impact; None if none fits the arrivals.
+        """Return the position and time of an impact; None if none fit the arrivals.
 
         `arrivals` lists (sensor, clock), one per sensor, earliest first. Far from the impact, the front of a
-        weak wave is lost in the noise, so the last arrivals may be late; none can be early.
+        weak wave may be lost in the noise, so the last arrivals may be late; none can be early.
         """
         found = self.fit(arrivals)
         while found is not None and found.misfit_um > MISFIT_UM and len(arrivals) > MIN_SENSORS:
@@ -77,7 +77,8 @@ class Line:
         return found
 
     def fit(self, arrivals: list[tuple[int, int]]):  # type: ignore[no-untyped-def]  # Place or None
-        """Return the place between the first and last sensors that fits the arrivals best, or None."""
+        """Return the position between the first and last sensors, and the time, that fit the arrivals best;
+        None if there are too few arrivals or two that fit badly."""
         if len(arrivals) < MIN_SENSORS:
             return None
         if len(arrivals) == MIN_SENSORS and abs(arrivals[0][0] - arrivals[1][0]) != 1:
@@ -206,9 +207,8 @@ class Wall(Board):
     ) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Return an impact, or a fault if it can't be located.
 
-        The fault keeps a missed arrival from resulting in a wrong position. A sound that only one sensor
-        detects is not an impact: being too weak for the next sensor 350 mm away, it is a knock on the felt or
-        a spark.
+        A position computed without a missed arrival could be wrong. A signal that only one sensor detects is
+        not an impact: too weak for the next sensor 350 mm away, it is a knock on the felt or a spark.
         """
         peak = self.hardware.peak() if "peak" in self.settings else 0
         if len(arrivals) == 1:
@@ -225,7 +225,7 @@ class Wall(Board):
         return [("pos_mm", str((place.pos_um + 500) // 1000)), ("peak", str(peak))]
 
     def selftest(self) -> tuple[bool, str]:
-        """Send a pulse through the first sensor; the others must detect it at about the configured speed."""
+        """Send a pulse through the first sensor; it must reach the others at about the configured speed."""
         pulse = self.settings.get("pulse")
         if pulse is None:
             return False, "error not measured: no pulse pin in board.json"

@@ -1,4 +1,4 @@
-"""The wheel board: ball beams, drop sensor, rotor index and pocket reader, stamped in interrupts.
+"""The wheel board: ball beams, drop sensor, rotor index and pocket reader, timestamped in interrupts.
 
 Its settings are `beams` (pins, in the order of the table's beams_deg), `index` and `index_b` (two sensors,
 the second 5 mm clockwise of the first; the order in which they detect the mark shows the direction), `drop`,
@@ -17,7 +17,7 @@ rotor has stopped.
 LOOPS = 32
 """The number of edges in the loopback test."""
 MAX_ERROR_US = 1000
-"""Maximum error of a time stamp that the table accepts (design: node time within 1 ms)."""
+"""Maximum error of a timestamp that the table accepts: node time must be within 1 ms."""
 
 
 class Wheel(Board):
@@ -87,7 +87,7 @@ class Wheel(Board):
     def handle_mark(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Handle the mark at one index sensor.
 
-        At the second sensor of the pair, return a reading stamped with the time at `index`.
+        At the second sensor of the pair, return a reading timestamped with the time at `index`.
         """
         if self.index_b is None or self.index is None:
             return []
@@ -118,7 +118,7 @@ class Wheel(Board):
         return super().command(verb, fields, now_us)
 
     def measured_errors(self) -> list[tuple[str, str]]:
-        """Return the maximum error of its time stamps, once measured."""
+        """Return the maximum error of its timestamps, once measured."""
         return [] if self.error_us < 0 else [("error_us", str(self.error_us))]
 
     def make_safe(self) -> None:
@@ -126,10 +126,10 @@ class Wheel(Board):
         self.lamps.switch_off()
 
     def selftest(self) -> tuple[bool, str]:
-        """Measure the error of time stamps through a wire from `loop_out` to `loop_in`; fail without it."""
+        """Measure the error of timestamps through a wire from `loop_out` to `loop_in`; fail without it."""
         out, back = self.settings.get("loop_out"), self.settings.get("loop_in")
         if out is None or back is None:
-            return False, "stamps not measured: no loop_out and loop_in in board.json"
+            return False, "timestamps not measured: no loop_out and loop_in in board.json"
         self.hardware.watch(back)
         self.hardware.output(out, True)
         self.hardware.edges()
@@ -142,4 +142,4 @@ class Wheel(Board):
                 return False, "found " + str(len(found)) + " edges, expected 1: is loop_out wired to loop_in?"
             worst = max(worst, abs(found[0][2] - at_us))
         self.error_us = worst
-        return worst <= MAX_ERROR_US, "stamps within " + str(worst) + " us of the edge"
+        return worst <= MAX_ERROR_US, "timestamps within " + str(worst) + " us of the edge"

@@ -100,7 +100,7 @@ def test_a_wheel_board_reports_beams_turns_and_reads_and_measures_its_stamps(ben
     wheel.wait(BallBeam)
     answer = wheel.device.results[0]
     assert answer.ok
-    assert answer.message.startswith("stamps within ")
+    assert answer.message.startswith("timestamps within ")
 
 
 def test_a_wheels_lamp_is_lit_and_goes_dark_when_the_table_falls_silent(bench: Maker) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Reading
-from drivers.device import InputSetup, LineEvents, LineOrders
+from drivers.device import InputSetup, LineCommands, LineEvents
 from drivers.gpio.beams import BeamsDevice
 from drivers.gpio.panel import PanelDevice
 from drivers.gpio.settings import (
@@ -164,7 +164,7 @@ class Bench:
     """A device and its port, turned by hand as the core's loop turns them."""
 
     def __init__(
-        self, device: BeamsDevice | PanelDevice, port: Port[LineEvents, LineOrders], time: Time
+        self, device: BeamsDevice | PanelDevice, port: Port[LineEvents, LineCommands], time: Time
     ) -> None:
         self.device = device
         self.port = port

@@ -46,15 +46,15 @@ def test_a_name_that_stays_the_same_is_accepted(machine: Path, name: str) -> Non
     [
         (
             "/dev/ttyUSB0",
-            f"the device that was plugged in first; write /dev/serial/by-id/{FTDI}, which is this port",
+            f"order in which devices are plugged in; write /dev/serial/by-id/{FTDI}, which is this port",
         ),
         (
             "/dev/ttyUSB1",
-            f"the device that was plugged in first; write /dev/serial/by-path/{PATH}, which is this port",
+            f"order in which devices are plugged in; write /dev/serial/by-path/{PATH}, which is this port",
         ),
         (
             "/dev/ttyACM7",
-            "the device that was plugged in first; write its name under /dev/serial/by-id or /dev/",
+            "the order in which devices are plugged in; write its name under /dev/serial/by-id or /dev/",
         ),
         (f"/dev/serial/by-id/{CH340}", f"no serial number.*write /dev/serial/by-path/{PATH}"),
         (

@@ -128,7 +128,7 @@ class TestThePort:
         port = opened(plug)
         plug.say(b"x")
         monkeypatch.setattr(os, "read", fail)
-        with pytest.raises(PortError, match=r"unplugged: .* disappeared while reading: Input/output error"):
+        with pytest.raises(PortError, match=r"unplugged: .* disappeared during a read: Input/output error"):
             port.read()
         monkeypatch.undo()
         port.dispose()
@@ -153,7 +153,7 @@ class TestThePort:
         plug.plug()
         port = opened(plug)
         monkeypatch.setattr(serial.Serial, "write", fail)
-        with pytest.raises(PortError, match=r"unplugged: .* disappeared while writing: Input/output error"):
+        with pytest.raises(PortError, match=r"unplugged: .* disappeared during a write: Input/output error"):
             port.write(b"x")
         port.dispose()
 

@@ -5,7 +5,7 @@ import numpy as np
 from controller.model.geometry import DiceTable
 from drivers.sim.filming import Die, Filming, FilmRig, Lens, Motion, flat_die
 from drivers.vision.arrays import Array
-from drivers.vision.rig import LensFile, Rig, RigFile
+from drivers.vision.rig import LensSettings, Rig, RigFile
 
 LENS = Lens(place_mm=(150.0, 100.0, 250.0), looks_at_mm=(150.0, 100.0, 0.0), focal_px=800.0)
 FILM_RIG = FilmRig(LENS, fps=30.0, zoom=1.0)
@@ -25,7 +25,7 @@ def rig_through(seeing: Lens) -> Rig:
         (float(x), float(y), float(place[0]), float(place[1]))
         for (x, y), place in zip(pixels, places, strict=True)
     )
-    lens = LensFile(focal_px=(seeing.focal_px, seeing.focal_px), middle_px=seeing.middle)
+    lens = LensSettings(focal_px=(seeing.focal_px, seeing.focal_px), middle_px=seeing.middle)
     return Rig(RigFile(camera="cam", table=TABLE, points=points, lens=lens))
 
 

@@ -82,7 +82,7 @@ def test_a_corner_mistaken_for_another_is_refused(views: list[Sighting]) -> None
         "left-front": boards["left-back"],
         "left-back": boards["left-front"],
     }
-    with pytest.raises(CalibrationError, match="mm off one plane"):
+    with pytest.raises(CalibrationError, match="mm off its position on the felt"):
         measure_felt(mistaken, TABLE, lens)
 
 

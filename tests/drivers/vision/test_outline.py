@@ -20,7 +20,7 @@ def lying(die: Die, camera: Filming, seen_by: Rig, until_us: int = PATIENT_US) -
     for t_us, picture, still in camera.frames(sliding([(die, 0.2)]), until_us):
         for reading in follower.frame(t_us, picture, still):
             if isinstance(reading, DieRest):
-                return reading, follower.why
+                return reading, follower.unread_reason(reading.die)
     raise AssertionError("no die came to rest")
 
 
@@ -28,6 +28,21 @@ def lying(die: Die, camera: Filming, seen_by: Rig, until_us: int = PATIENT_US) -
 def test_a_die_flat_on_the_felt_is_reported_there(up: int) -> None:
     rest, _ = lying(flat_die(up, 25.0, (175.0, 120.0)), filming(), rig())
     assert (rest.up, rest.on, rest.tilt_deg) == (up, "felt", 0.0)
+
+
+def test_each_unread_die_has_its_own_reason() -> None:
+    camera = filming()
+    follower = Follower(rig(), camera.empty())
+    dice = [
+        (leaning(flat_die(5, 30.0, (190.0, 70.0)), 20.0, 30.0), 0.2),
+        (leaning(flat_die(3, 30.0, (160.0, 130.0)), 40.0, 0.0), 0.2),
+    ]
+    reasons: dict[int, str] = {}
+    for t_us, picture, still in camera.frames(sliding(dice), PATIENT_US):
+        for reading in follower.frame(t_us, picture, still):
+            if isinstance(reading, DieRest):
+                reasons[reading.die] = follower.unread_reason(reading.die)
+    assert len(set(reasons.values()) - {""}) == 2
 
 
 @pytest.mark.parametrize(("up", "towards"), [(5, 30.0), (3, 120.0), (4, 210.0), (6, 300.0)])

@@ -15,7 +15,7 @@ from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.pairing import Pair
 from drivers.vision.rays import solve_rays
-from drivers.vision.rig import LensFile, Rig, RigError, RigFile
+from drivers.vision.rig import LensSettings, Rig, RigError, RigFile
 
 TABLE = DiceTable(length_mm=600.0, width_mm=400.0, die_mm=19.0, wall_relief_mm=0.0)
 LENSES = [Lens(640, 480, 900.0, (300.0, y, 600.0), (300.0, 200.0, 0.0)) for y in (120.0, 280.0)]
@@ -32,7 +32,7 @@ def load_rig(lens: Lens, name: str) -> Rig:
         (float(x), float(y), float(place[0]), float(place[1]))
         for (x, y), place in zip(pixels, places, strict=True)
     )
-    solved_lens = LensFile(focal_px=(lens.focal_px, lens.focal_px), middle_px=lens.middle)
+    solved_lens = LensSettings(focal_px=(lens.focal_px, lens.focal_px), middle_px=lens.middle)
     return Rig(RigFile(camera=name, table=TABLE, points=points, lens=solved_lens))
 
 

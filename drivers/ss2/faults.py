@@ -11,7 +11,7 @@ COMPONENT = "component"
 POWER_CYCLE = "power_cycle"
 ROTOR_SPEED = "rotor_speed"
 SELF_TEST = "self_test"
-"""The code of a self-test's fault; followed by `_` and the wheel's code if this release knows that code."""
+"""The fault code for a failed self-test; `_` and the wheel's code follow if this release knows that code."""
 
 _READ_BACK = "when its settings are read back"
 _AT_ONCE = "at once"
@@ -20,7 +20,7 @@ _APPROVE = "then: tablectl approve device"
 
 
 def _locking_cause(likely: str, do: str) -> Cause:
-    """Build the cause of a fault that locks the table until a person has checked the wheel."""
+    """Return the entry for a fault that locks the table until a person has checked the wheel."""
     return Cause(likely, f"{do}; {_APPROVE}", _APPROVED)
 
 
