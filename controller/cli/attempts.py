@@ -54,7 +54,7 @@ def add_attempt_options(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_attempt(text: str | None) -> AttemptRef:
-    """Parse the name of an attempt; the name of an existing file is a log."""
+    """Parse the name of an attempt; the name of an existing file is taken as a log."""
     if text is None:
         return AttemptRef(None)
     if Path(text).exists():
@@ -154,9 +154,9 @@ def find_pictures(readings: Iterable[Reading], folder: Folder) -> Iterator[DiePi
 
 
 def pictures_line(one: DiePictures, folder: Folder) -> str:
-    """Return a line about a die's pictures, or why there are none."""
+    """Return a line that describes a die's pictures, or says why there are none."""
     what = "came to rest" if isinstance(one.reading, DieRest) else "was lost"
-    head = f"die {one.reading.die}, {what} at {one.reading.t / 1e6:.3f} s: "
+    head = f"die {one.reading.die} {what} at {one.reading.t / 1e6:.3f} s: "
     if one.pictures is None:
         return f"{head}no pictures {one.sha256[:12]}: {one.why}"
     clip = [taken_us(name) for name in one.pictures.of("clip")]

@@ -57,7 +57,7 @@ class _PageGuide(Guide):
             self._job.say(PageLine("next", finding.next_step))
 
     def request(self, what: str) -> None:
-        """Show a request for an act."""
+        """Show a request to the technician."""
         self._job.ask(what, _STEP)
 
     def prompt(self, question: str) -> None:
@@ -67,7 +67,7 @@ class _PageGuide(Guide):
         self._job.ask(words, _LAMPS if lamps else _QUESTION)
 
     def perform(self, act: Act, dev: str) -> Ending:
-        """Ask for an act; remove the request once it is done."""
+        """Ask for a step; remove the request once the step is done."""
         try:
             return super().perform(act, dev)
         finally:
@@ -172,7 +172,7 @@ def begin(socket: str, does: Does, device: str, token: str) -> GuidedWork:
 
 
 def doctor(socket: str) -> Sequence[CheckResult]:
-    """Check what a screen's process can see of the machine and the table, not ports or private folders."""
+    """Check what a screen's process can see of the machine and the table: no ports, no private folders."""
     status, why = command.status_at(socket)
     name = command.TABLE if Path(command.TABLE).exists() else None
     settings, loaded = (None, []) if name is None else table_checks.load(name)

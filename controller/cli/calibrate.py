@@ -46,7 +46,7 @@ from drivers.node.device import NodeSettings
 from drivers.registry import DEVICE_MODULES, device_type
 
 ROUGH_MM = 400.0
-"""A die seen farther than this from its place lies elsewhere, however rough the calibration is."""
+"""A die seen farther than this from its place was laid elsewhere, however rough the calibration is."""
 
 
 class RequestError(ValueError):
@@ -84,7 +84,7 @@ class Job(NamedTuple):
 
 
 class _RecordedAct:
-    """An act whose readings are kept."""
+    """A test step that also keeps its readings."""
 
     def __init__(self, act: Act) -> None:
         self.readings: list[AnyReading] = []
@@ -127,7 +127,7 @@ def _plane(name: str, device: DeclaredDevice) -> Homography | None:
         cameras = one_of([type_ for type_ in DEVICE_MODULES if device_type(type_).calibrated_camera])
         raise RequestError(
             f"{name}: found a device of type {device.type or 'none'}, expected {cameras}:"
-            " any other camera reports millimetres itself and is calibrated in its own program"
+            " any other camera reports millimetres itself and is calibrated by its own program"
         )
     return fit_rows(settings.calibration, settings.error_mm) if settings.calibration else None
 
@@ -136,7 +136,8 @@ def _image(plane: Homography | None, place: Point) -> Point:
     seen = place if plane is None else plane.to_image(*place)
     if seen is None:
         raise UnfitError(
-            f"found a die at {place}, outside the view of the current calibration; lay it at its place"
+            f"found a die at {place[0]:.0f}, {place[1]:.0f} mm, where the current calibration has no image;"
+            " lay the die at the place requested"
         )
     return seen
 
@@ -176,7 +177,7 @@ def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool)
         rest = next(iter(act.rests.values()))
         off = max(abs(rest.x - place[0]), abs(rest.y - place[1]))
         if rough and off > ROUGH_MM:
-            guide.show(f"  {place_name}: not used; the die was seen {off:.0f} mm away")
+            guide.show(f"  {place_name}: not used; the die was seen at least {off:.0f} mm from this place")
             continue
         laid[place_name] = (rest.x, rest.y)
     return laid
@@ -199,7 +200,7 @@ def walls(job: Job) -> Calibrated:
         ringing_us = round(errors.ringing_ms * 1000)
         dice, noise = separate_peaks(job.recorded, job.name, device.wall, table, ringing_us)
         return calibrate_wall(at, dice, noise, (), before)
-    quiet, knocks = _record_throws(job.guide, job.name, device.wall, job.arguments.knocks)
+    quiet, knocks = _record_noise(job.guide, job.name, device.wall, job.arguments.knocks)
     loudest = []
     for _ in range(job.arguments.throws):
         act = ThrowAtWall(job.name, device.wall, table, errors, tracked=False)
@@ -208,8 +209,9 @@ def walls(job: Job) -> Calibrated:
     return calibrate_wall(at, loudest, quiet, knocks, before)
 
 
-def _record_throws(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list[float], list[float]]:
-    quiet = ListenToWall(name, wall, f"quiet_{wall}", "hands off the table: listening to the room")
+def _record_noise(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list[float], list[float]]:
+    ask = "keep your hands off the table: the sensor is listening to the room"
+    quiet = ListenToWall(name, wall, f"quiet_{wall}", ask)
     guide.perform(quiet, name)
     peaks: list[float] = []
     for number in range(count):
@@ -221,7 +223,7 @@ def _record_throws(guide: Guide, name: str, wall: Wall, count: int) -> tuple[lis
 
 
 def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
-    """Return the key and the value of the sensor's threshold, of its node or of a board's channel."""
+    """Return the key and the value of the sensor's threshold: its node's, or that of a board's channel."""
     for speaker, device in settings.devices.items():
         board = device.settings
         if not isinstance(board, NodeSettings):
@@ -231,7 +233,9 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
                 return ("devices", speaker, "channels", number, "least_peak"), channel.least_peak
         if speaker == name and not board.channels:
             return ("devices", name, "least_peak"), board.least_peak
-    raise RequestError(f"{name}: no sensor node reads it; only a node has a threshold that can be set")
+    raise RequestError(
+        f"{name}: is read by no sensor node; name a node's sensor, because only nodes have thresholds to set"
+    )
 
 
 # --- wheel ---
@@ -267,7 +271,7 @@ def wheel(job: Job) -> Calibrated:
 NEXT = "restart the controller, which reads the file when it starts, then run `tablectl approve identity`"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class CalibrationResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a calibration, as `--json` prints it."""
 
     file: str
@@ -276,13 +280,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
     written: bool
     kept: str | None = None
-    """The copy of the old file."""
+    """The path of the copy of the old file."""
     next: str = ""
 
 
 def show_and_write(
     path: Path, found: Calibrated, arguments: argparse.Namespace, guide: Guide | None
-) -> Outcome:
+) -> CalibrationResult:
     """Show the report and the changes; write them with `--write` or if a person agrees.
 
     Raises:
@@ -300,7 +304,7 @@ def show_and_write(
     if not arguments.json:
         for line in (*found.report, "", *(diff.splitlines() or ["nothing changes"])):
             show(printable(line))
-    plain = Outcome(
+    plain = CalibrationResult(
         file=str(path), figures=dict(found.figures), report=found.report, diff=diff, written=False
     )
     if not diff or not (arguments.write or _agreed(path, guide)):
@@ -418,9 +422,9 @@ def _add_wheel(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Calibrate; return 1 if the readings are insufficient or the table refused, 2 for bad input."""
+    """Calibrate; return 1 for unfit readings or a refusal, 2 for bad input, 3 without a controller."""
     try:
-        outcome = _calibrated(arguments)
+        result = _calibrated(arguments)
     except RefusedError as error:
         say(error)
         return FAILED
@@ -436,11 +440,11 @@ def run(arguments: argparse.Namespace) -> int:
         say(inaccessible_message(error.filename, error))
         return BAD_INPUT
     if arguments.json:
-        print(msgspec.json.encode(outcome).decode())
+        print(msgspec.json.encode(result).decode())
     return OK
 
 
-def _calibrated(arguments: argparse.Namespace) -> Outcome:
+def _calibrated(arguments: argparse.Namespace) -> CalibrationResult:
     calibrate = _CALIBRATIONS[arguments.what]
     if arguments.log is not None:
         if arguments.table is None:
@@ -458,7 +462,7 @@ def _calibrated(arguments: argparse.Namespace) -> Outcome:
         return guided(arguments, Guide(link, arguments.timeout, quietly=arguments.json))
 
 
-def guided(arguments: argparse.Namespace, guide: Guide) -> Outcome:
+def guided(arguments: argparse.Namespace, guide: Guide) -> CalibrationResult:
     """Calibrate with a technician at the table.
 
     Raises:

@@ -64,8 +64,9 @@ def encode_reading(reading: Reading) -> bytes:
 def serve(cameras: Cameras, path: str, keep: Keep | None, *, reconnect: bool) -> None:
     """Send readings to the daemon's socket; with `reconnect`, reconnect and reopen a source that ended.
 
-    `keep` receives the pictures that the readings name, and must not block. Raises ConnectionError or
-    FileNotFoundError if the socket can't be reached and `reconnect` is false.
+    `keep` receives the pictures that the readings name, and must not block. If `reconnect` is false, raises
+    ConnectionError or FileNotFoundError if the socket can't be reached, and CameraInputError if a source
+    can't be used.
     """
     missing = False
     while True:
@@ -112,7 +113,7 @@ def _send(cameras: Cameras, table: socket.socket, keep: Keep | None, *, reconnec
 def _send_frames(
     cameras: Cameras, table: socket.socket, keep: Keep | None, *, back: bool
 ) -> tuple[CameraInputError | None, int]:
-    """Send readings until a source ends; return why it could not be opened, and the last frame's time."""
+    """Send readings until a source ends; return the error if it can't be used, and the last frame's time."""
     watch = cameras.watch(keep)
     alive_us = 0
     t_us = _now_us()
@@ -256,7 +257,8 @@ def _reading(picture: Array, die_px: float, dice: int | None) -> PictureReading:
     if not fit:
         return reading
     found = (
-        f"with an edge of about {sum(fit) / len(fit):.0f} pixels instead of {die_px:g}, {dice} would be found"
+        f"with an edge of about {sum(fit) / len(fit):.0f} pixels instead of {die_px:g},"
+        f" {dice} dice would be found"
     )
     return replace(reading, refused=f"{reading.refused}; {found}: measure a die's edge in the picture")
 

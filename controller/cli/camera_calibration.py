@@ -32,7 +32,7 @@ from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 GOOD_MM = 2.0
 """Errors below this are drawn in green: a tenth of a die, and less than the camera's error in flight."""
 MIN_CAMERA_DISTANCE_MM = 300.0
-"""Two cameras 1.5 m up and closer together than this measure a die's height to within only 8 mm or worse."""
+"""Closer together than this, two cameras 1.5 m above the felt err by 8 mm or more in a die's height."""
 SETTLING_FRAMES = 10
 """How many frames are skipped before a picture is taken, because a device's first frames may be dark."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
@@ -95,8 +95,8 @@ def add_arguments(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     calibrate = commands.add_parser(
         "calibrate",
         help="measure the lens and the felt from pictures of the board",
-        description="measure the lens from pictures of the board held at many angles, and the felt's place"
-        " from pictures of it flat in the table's corners; exit 1: the pictures are insufficient",
+        description="measure the lens from pictures of the board held at many angles, and the felt's position"
+        " from pictures of the board flat in the table's corners; exit 1: the pictures are insufficient",
     )
     calibrate.add_argument(
         "rig", metavar="RIG.yaml", type=Path, help="the rig's file, with `camera` and `table`"
@@ -205,7 +205,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _distance_mm(first: Rig, second: Rig) -> float:
-    """Return the distance between two cameras in mm; raises CameraInputError if they can't be one device."""
+    """Return two cameras' horizontal distance in mm; raises CameraInputError if they can't be one device."""
     pair_of([first, second])
     return float(np.hypot(*(first.eye - second.eye)[:2]))
 
@@ -223,7 +223,7 @@ def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureSettings |
     if capture is not None and size != (capture.width, capture.height):
         raise CameraInputError(
             f"{first}: found {size[0]} x {size[1]} pixels, expected {capture.width} x {capture.height}"
-            " (`capture`); `tablectl camera snap` takes pictures of that size"
+            " as set in `capture`; `tablectl camera snap` takes pictures of that size"
         )
     return size
 
@@ -244,8 +244,8 @@ def _flat(at: FlatView, picture: Array, square_mm: float) -> Sighting:
     view = sighting(picture, square_mm)
     if view is None:
         raise CalibrationError(
-            f"{at.path}: found fewer than {MIN_CORNERS} corners of the board, expected at least that many in"
-            f" {at.corner}; turn the lamp so that it causes no glare, and show all of the board"
+            f"{at.path}: found fewer than {MIN_CORNERS} corners of the board's squares, expected the board"
+            f" flat in {at.corner}; turn the lamp so that it causes no glare, and show the whole board"
         )
     return view
 
@@ -300,8 +300,8 @@ def _in_words(found: Calibration, corners: int) -> str:
             f"lens: {across:.0f} x {down:.0f} px, {found.views} pictures, error {found.lens_fit_px:.2f} px"
         )
     elif found.lens is None:
-        lines.append("lens: not measured; a die above the felt therefore appears displaced along it")
-    height = "" if found.height_mm is None else f", the camera is {found.height_mm:.0f} mm above it"
+        lines.append("lens: not measured; a die above the felt therefore appears displaced")
+    height = "" if found.height_mm is None else f"; the camera is {found.height_mm:.0f} mm above the felt"
     lines.append(f"felt: {corners} corners, the worst {found.worst_mm:.2f} mm off{height}")
     if found.apart_mm is not None:
         too_near = found.apart_mm < MIN_CAMERA_DISTANCE_MM

@@ -189,7 +189,7 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 
 def _hold(arguments: argparse.Namespace) -> int:
-    """Hold or release files; return 1 if a file is missing or this was refused, 3 without a controller."""
+    """Hold or release files; return 1 if a file is missing or the controller refused, 3 without one."""
     folder = Folder(arguments.folder)
     files = _stored(folder)
     chosen = [_chosen(name, files) for name in arguments.names]

@@ -21,13 +21,14 @@ from drivers.vision.stills import Reduction
 MEDIAN_FRAMES = 41
 """The number of frames whose median is the empty table: in most of them, a given pixel shows no die."""
 MAX_UNSTAMPED = 30
-"""The camera is rejected after this many consecutive frames without a usable time, about half a second."""
+"""The camera is rejected after this many consecutive frames without a usable time."""
 
 MAX_OUTSIDE = 0.1
-"""Calibrated points lie at most this fraction of the picture's size outside it; with a wrong size, they lie
-farther outside."""
+"""Calibrated points lie outside the picture by at most this fraction of its size; if they lie farther
+outside, the picture has the wrong size."""
 MAX_MISSING = 0.05
-"""Containers without a frame count estimate it from the length; a video that is cut off lacks more frames."""
+"""A video that lacks more than this fraction of its stated frames is cut off. It may lack fewer, because a
+container without a frame count gets one estimated from its duration."""
 
 _rig_file_of = converter_of(RigFile)
 
@@ -68,7 +69,7 @@ def load_picture(path: Path) -> Array:
         raise CameraInputError(f"{path}: cannot read this picture ({error.strerror})") from error
     if picture is None:
         raise CameraInputError(
-            f"{path}: is not a picture; use JPEG, PNG or any other format that OpenCV reads"
+            f"{path}: found no picture in this file, expected JPEG, PNG or another format that OpenCV reads"
         )
     return picture
 
@@ -76,7 +77,7 @@ def load_picture(path: Path) -> Array:
 def _check_file(path: Path, expected: str) -> None:
     """Refuse a pipe or a device, because reading it may block forever; raises CameraInputError."""
     if path.exists() and not (path.is_file() or path.is_dir()):
-        raise CameraInputError(f"{path}: found a pipe or a device, expected {expected}; name a file")
+        raise CameraInputError(f"{path}: found a pipe or a device, expected {expected}; name a regular file")
 
 
 def no_frame_message(source: str) -> str:
@@ -85,7 +86,7 @@ def no_frame_message(source: str) -> str:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file; raises CameraInputError, also for a pipe without a reader, instead of waiting for one."""
+    """Write a file; raises CameraInputError if that fails, at once if the file is a pipe without a reader."""
     try:
         with open(path, "wb", opener=_open_nonblocking) as file:
             file.write(data)
@@ -105,7 +106,7 @@ def check_size(
     capture: CaptureSettings | None,
     points: Sequence[Sequence[float]] = (),
 ) -> None:
-    """Refuse frames of a size other than the one at which the camera was calibrated.
+    """Refuse frames of a size other than that in `capture`, or too small to contain the calibrated points.
 
     Raises CameraInputError.
     """
@@ -113,7 +114,7 @@ def check_size(
     if capture is not None and size != (capture.width, capture.height):
         raise CameraInputError(
             f"{name}: found frames of {width} x {height}, expected {capture.width} x {capture.height}"
-            " (`capture`); `v4l2-ctl --list-formats-ext` lists the sizes of each format"
+            " as set in `capture`; `v4l2-ctl --list-formats-ext` lists the sizes of each format"
         )
     for x, y, *_ in points:
         if not (
@@ -121,28 +122,28 @@ def check_size(
             and abs(y - height / 2) <= (0.5 + MAX_OUTSIDE) * height
         ):
             raise CameraInputError(
-                f"{name}: found frames of {width} x {height}, but a point of `points` at {x:g}, {y:g},"
-                " expected the size at which the points were measured; record at that size, or repeat"
-                " `tablectl camera calibrate`"
+                f"{name}: found frames of {width} x {height}, too small for the calibrated point"
+                f" {x:g}, {y:g}; expected the size at which `points` was measured; record at that size,"
+                " or repeat `tablectl camera calibrate`"
             )
 
 
 class Video:
-    """A video file; each frame's time is the one stored in the file."""
+    """A video file; each frame's time is the one stored in the file, or else follows from the frame rate."""
 
     def __init__(self, path: Path) -> None:
         """Open the video; raises CameraInputError if the file is not a readable video."""
         self.path = path
         self.cut_off: str | None = None
-        """After the last frame: a message if the video has fewer frames than its header states."""
+        """After the last frame: a message if the video lacks many of the frames that its header states."""
         self._open()
 
     def _open(self) -> cv2.VideoCapture:
         if not self.path.exists():
-            raise CameraInputError(f"{self.path}: there is no such video; check the name")
+            raise CameraInputError(f"{self.path}: this video does not exist; check the path")
         video = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
         if video is None or not video.isOpened():
-            raise CameraInputError(f"{self.path}: is not a video that OpenCV reads; use MP4, AVI or MKV")
+            raise CameraInputError(f"{self.path}: found no video that OpenCV reads, expected MP4, AVI or MKV")
         return video
 
     def frames(self) -> Iterator[tuple[int, Array]]:
@@ -196,12 +197,12 @@ class Video:
 
 
 class Live:
-    """A live source on the monotonic clock: a device such as /dev/video0, or a video in real time."""
+    """A live source with monotonic timestamps: a device such as /dev/video0, or a video in real time."""
 
     def __init__(
         self, source: str, capture: CaptureSettings | None = None, points: Sequence[Sequence[float]] = ()
     ) -> None:
-        """Use the device or video with this name; a device must deliver frames as set in `capture`.
+        """Use the device or video with this name; a device is asked for frames as set in `capture`.
 
         Frames of another size, or too small to contain the rig's `points`, are refused.
         """
@@ -212,7 +213,7 @@ class Live:
     def frames(self) -> Iterator[tuple[int, Array]]:
         """Yield each frame's monotonic time, in microseconds, and its picture, until the source ends.
 
-        Raises CameraInputError if there is no such source.
+        Raises CameraInputError if the source can't be used.
         """
         if self.source.startswith("/dev/"):
             yield from self._device()
@@ -231,7 +232,8 @@ class Live:
         device = cv2.VideoCapture(self.source, cv2.CAP_V4L2) if Path(self.source).exists() else None
         if device is None or not device.isOpened():
             raise CameraInputError(
-                f"{self.source}: there is no such camera; `v4l2-ctl --list-devices` lists the V4L2 devices"
+                f"{self.source}: can't open this camera: it does not exist, is in use,"
+                " or is closed to this user; `v4l2-ctl --list-devices` lists the V4L2 devices"
             )
         device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
         if self._capture is not None:
@@ -246,8 +248,8 @@ class Live:
                 if not ok:
                     return
                 check_size(self.source, picture.shape[1::-1], self._capture, self._points)
-                # The driver stamps the start of the frame by the monotonic clock. The time at which a frame
-                # arrives depends on the load, so using it would misplace the die.
+                # The driver timestamps the start of each frame with the monotonic clock. The time at which a
+                # frame arrives depends on the load, so using that time would misplace the die.
                 stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
                 if 0 < stamp_us <= time.monotonic_ns() // 1000:
                     unstamped = 0
@@ -256,8 +258,8 @@ class Live:
                 unstamped += 1
                 if unstamped == MAX_UNSTAMPED:
                     raise CameraInputError(
-                        f"{self.source}: found frames stamped {stamp_us} us, expected the driver's times"
-                        " on the monotonic clock; load uvcvideo with clock=CLOCK_MONOTONIC,"
+                        f"{self.source}: found frames with the timestamp {stamp_us} us, expected the driver's"
+                        " timestamps from the monotonic clock; load uvcvideo with clock=CLOCK_MONOTONIC,"
                         " or use another camera"
                     )
         finally:
@@ -265,7 +267,7 @@ class Live:
 
 
 def decoded(data: bytes) -> Array | None:
-    """Return the picture in a file's contents, as rows of blue, green and red; None if it is not one."""
+    """Decode a picture file's contents into rows of blue, green and red; None if they are no picture."""
     if not data:
         return None
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)

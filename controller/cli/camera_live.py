@@ -27,12 +27,12 @@ EXAMPLES = (
 )
 HOST, PORT = "127.0.0.1", 8322
 COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
-"""Blue, green and red of each die: die 1 is blue, die 2 orange, as `tablectl explain` draws them."""
+"""Each die's colour as blue, green and red: die 1 is blue, die 2 orange, as `tablectl explain` draws them."""
 JPEG_QUALITY = 80
 SHOWN_WIDTH_PX = 1280
 """A wider picture is reduced, because a browser would not show more detail."""
 STEP_US = 60_000
-"""The interval between pictures sent to a browser: 16 a second."""
+"""The minimum interval between pictures sent to a browser: at most 16 a second."""
 VIDEO_FPS = 30.0
 VIDEO_SUFFIX = ".avi"
 WAIT_S = 2.0
@@ -161,7 +161,7 @@ def _write(drawn: Iterator[tuple[int, Array]], path: Path, source: str) -> None:
 
 
 class _Latest:
-    """The newest picture; a slow browser skips some."""
+    """The newest picture; a slow browser skips those in between."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -204,7 +204,7 @@ def _serve(drawn: Iterator[tuple[int, Array]], port: int, source: str) -> None:
 
 def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        """Serves a page and its stream of pictures, under this machine's own names only."""
+        """Serves a page and its stream of pictures, only under the names of the loopback interface."""
 
         def do_GET(self) -> None:
             host = self.headers.get("host", "").rpartition(":")[0]

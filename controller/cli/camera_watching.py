@@ -33,7 +33,8 @@ BEFORE_US = 500_000
 CLIP_STEP_US = 30_000
 """The interval between the frames of a clip."""
 CLIP_WIDTH_PX, WHOLE_WIDTH_PX = 640, 1920
-"""Larger frames are scaled down, because a die at rest must be reported within 0.12 s; cut-outs are not."""
+"""Wider frames are scaled down, because a die at rest must be reported within 0.12 s; the cut-outs of dice
+are not."""
 CLIP_QUALITY, STILL_QUALITY = 75, 92
 """JPEG quality: a clip is only watched, but a still is examined."""
 CLIP_MAX_BYTES = 8 * 2**20
@@ -143,7 +144,7 @@ LEARNING_FRAMES = 31
 """The number of frames at the start whose median is the empty table."""
 SILENT = "silent"
 BUMPED_MM = 6.0
-"""A shift of this much is a fault: 10 mm must be detected, and is measured to within 1 or 2 mm."""
+"""A shift of this much is a fault: 10 mm must be detected, and the measurement errs by 1 to 2 mm."""
 
 
 class CameraWatch:
@@ -156,7 +157,7 @@ class CameraWatch:
         `Pair` merges.
         """
         self._rig = rig
-        """The rig of the frames, which may be smaller than the pictures."""
+        """The rig at the size of the frames, which may be smaller than the pictures."""
         self._reduction: Reduction | None = None
         self._alone = alone
         self._album = album
@@ -223,7 +224,7 @@ class CameraWatch:
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """Return the tracks of the dice that are followed now, in pixels of the camera's pictures."""
+        """Return the present tracks of the dice, in pixels of the camera's pictures."""
         if self._follower is None or self._reduction is None:
             return ()
         return tuple(
@@ -248,13 +249,13 @@ class CameraWatch:
 
 
 MAX_WAITING_FRAMES = 4
-"""Maximum number of frames per source waiting to be processed; at this number, the source waits."""
+"""The queue's size in frames per source; while the queue is full, a source waits."""
 PUT_TIMEOUT_S = 0.2
 """How long a source waits for room in the queue before it checks whether the reader has stopped."""
 SILENT_US = 500_000
-"""A camera that sends no frame for this long, while the other camera does, is considered to hang."""
+"""A camera that sends no frame for this long, while the other camera does, counts as hung."""
 START_TIMEOUT_US = 5_000_000
-"""How long after the other camera's first frame a camera's own may arrive: some take seconds to start."""
+"""The time allowed between the first frames of the two cameras: some take seconds to start."""
 
 Frame = tuple[int, int, Array]
 """The camera's number, the frame's time in microseconds, and the picture."""
@@ -266,7 +267,8 @@ def add_second_camera(command: argparse.ArgumentParser) -> None:
         "--beside",
         metavar="RIG.yaml",
         type=Path,
-        help="the rig file of a second camera that sees the same end; two views of a die give its height",
+        help="the rig file of a second camera that sees the same end of the table; two views of a die give"
+        " its height",
     )
 
 
@@ -366,7 +368,7 @@ class DeviceWatch:
         return readings + self._merge(camera, t_us, self._watches[camera].frame(t_us, picture))
 
     def tracks(self, camera: int) -> tuple[Track, ...]:
-        """Return the tracks of the dice that one camera follows now."""
+        """Return the present tracks of the dice in one camera's view."""
         return self._watches[camera].tracks
 
     def status(self, camera: int) -> str:

@@ -17,7 +17,7 @@ COMMANDS = {
     "settle": "settle wagers: JSON Lines in, JSON Lines out",
     "settlement": "run the settlement engine, enrol tables, make tokens, check the books",
     "rules": "show a rule set, or check its pay table against the house edges",
-    "demo": "watch an evening at a virtual table",
+    "demo": "watch a demonstration at virtual tables",
     "simulate": "simulate a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show the state of the running table",
@@ -179,11 +179,12 @@ def _execute(chosen: str, words: list[str]) -> int:
 
 def _undecodable(words: Sequence[str]) -> str | None:
     """Return a message about the first argument that is not valid UTF-8; None if all are."""
-    for place, word in enumerate(words, start=1):
+    for position, word in enumerate(words, start=1):
         if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
             found = os.fsencode(word).decode("ascii", "backslashreplace")
             return (
-                f"argument {place}: found '{found}', expected UTF-8; set your terminal or ssh client to UTF-8"
+                f"argument {position}: found '{found}', expected UTF-8;"
+                " set your terminal or ssh client to UTF-8"
             )
     return None
 
@@ -229,7 +230,7 @@ _ALL_OF: Mapping[str, str] = {
     "sign_in": "web",
     "people": "web",
 }
-"""All extras that a command needs: installing one package at a time would fail at the next."""
+"""All the extras that a command needs: if only the missing one were installed, the next would be missing."""
 
 
 def advice(error: ImportError, command: str) -> str | None:

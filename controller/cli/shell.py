@@ -28,19 +28,19 @@ OK = 0
 FAILED = 1
 """A check failed, or a request was refused."""
 BAD_INPUT = 2
-"""A log, a setting or an argument is wrong; nothing was done."""
+"""A log, a setting or an argument is wrong."""
 OUT_OF_REACH = 3
-"""No controller responds at the control socket."""
+"""A controller, a sign-in process or a database can't be reached."""
 DEFECT = 70
 """A defect in the program: EX_SOFTWARE of sysexits.h."""
 UNWRITABLE = 74
-"""Standard output can't be written (a full disk, a closed stream): EX_IOERR of sysexits.h."""
+"""Standard output can't be written to (a full disk, a closed stream): EX_IOERR of sysexits.h."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """The code that a shell reports for a command that SIGPIPE ended."""
 EXIT_CODES_HELP = (
     "exit codes:\n"
-    "  0 success, 1 findings or a refusal, 2 bad log, input or usage, 3 no controller responds,\n"
+    "  0 success, 1 findings or a refusal, 2 bad log, input or usage, 3 no controller or database responds,\n"
     "  4 another controller is running, 5 the last rows could not be written (both from `run`),\n"
     "  70 a defect in the program, 74 the output could not be written,\n"
     "  129 hangup, 130 Ctrl-C, 141 broken pipe, 143 SIGTERM"
@@ -67,7 +67,7 @@ def startup_frozen() -> Iterator[None]:
     """Exclude everything that a service has loaded so far from garbage collection while it runs.
 
     A full collection stops all threads. With all modules included it takes 25 to 90 ms, during which
-    nothing is called and no bet is accepted.
+    no result is called and no bet is accepted.
     """
     gc.collect()
     gc.freeze()
@@ -197,7 +197,7 @@ _ESCAPE = "tablectl-escape"
 
 
 class OutputError(Exception):
-    """Standard output can't be written; `reader_gone` means that it is a pipe that nobody reads."""
+    """Standard output can't be written to; `reader_gone`: it is a pipe whose reader has exited."""
 
     def __init__(self, reason: str, *, reader_gone: bool = False) -> None:
         super().__init__(f"can't write to standard output ({reason})")
@@ -205,8 +205,9 @@ class OutputError(Exception):
 
 
 def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
-    """Replace the standard streams with ones that report errors; call this once, before any I/O.
+    """Make standard output raise OutputError, and standard error drop what it can't write.
 
+    Call this once, before any I/O.
     /dev/null is opened in place of a closed stream, so that no file opened later gets its descriptor number.
     """
     closed = _closed()
@@ -221,8 +222,8 @@ def guard_streams(environment: Mapping[str, str] = os.environ) -> None:
 def unwind_on_signals(*, service: bool = False) -> None:
     """Make SIGHUP, SIGINT and SIGTERM unwind the command, so that it cleans up.
 
-    A second signal ends it at once. A signal that nohup ignores stays ignored. A service that receives
-    SIGTERM before it is ready exits with OK.
+    A second signal of the same kind ends it at once. A signal that nohup ignores stays ignored. A service
+    that receives SIGTERM before it is ready exits with OK.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -249,7 +250,7 @@ def _stop_before_ready(_number: int, _frame: FrameType | None) -> None:
 
 
 class _Raw(io.RawIOBase):
-    """A file descriptor; a write waits if a terminal that another program made non-blocking is full."""
+    """A raw stream; a write waits while a terminal that another program made non-blocking is full."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -272,7 +273,7 @@ class _Raw(io.RawIOBase):
 
 
 class _Output(_Raw):
-    """Standard output; raises OutputError, to distinguish its failure from that of any other file."""
+    """Standard output; raises OutputError, to distinguish its failures from those of other files."""
 
     def __init__(self, descriptor: int, *, closed: bool) -> None:
         super().__init__(descriptor)
@@ -347,7 +348,7 @@ def _in_ascii(char: str) -> str:
 def on_stop(stop: Callable[[], None]) -> None:
     """Call `stop` on SIGTERM and Ctrl-C, in a separate thread.
 
-    The handler may interrupt the main thread while it holds the lock that `stop` needs. During the
+    The handler may interrupt the main thread while that thread holds the lock that `stop` needs. During the
     interpreter's shutdown no thread can be started, and none is needed.
     """
 
@@ -368,8 +369,8 @@ _PUBLIC = 0o666
 def atomic_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces the file at this path on success and is deleted on any error.
 
-    Its permissions are `mode` minus the umask. Raises OSError, with this path as its file name, if the
-    folder can't be written.
+    The file's permissions are `mode` minus the umask. Raises OSError; if the folder can't be written to, the
+    error's file name is this path.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

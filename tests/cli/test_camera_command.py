@@ -61,7 +61,7 @@ def test_a_file_that_is_not_a_picture_is_exit_2(tmp_path: Path, capsys: pytest.C
     assert main(["camera", "read", str(tmp_path / "none.png"), "--die-px", "70"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert "is not a picture" in told.err
+    assert "found no picture in this file" in told.err
 
 
 @pytest.mark.parametrize("pixels", ["0", "-3", "wide", "inf", "nan"])
@@ -153,7 +153,7 @@ def test_a_missing_camera_is_reported_to_the_table_by_its_name(tmp_path: Path) -
         assert main(["camera", "run", str(rig), "--once"]) == 2
     (told,) = (json.loads(line) for line in got)
     assert (told["kind"], told["code"]) == ("device_down", "pulled")
-    assert "/dev/no-such-camera: there is no such camera" in told["reason"]
+    assert "/dev/no-such-camera: can't open this camera" in told["reason"]
 
 
 class Enough(Exception):
@@ -290,7 +290,9 @@ def test_pictures_of_another_size_than_the_cameras_frames_are_refused(
     path = tmp_path / "lf.png"
     cv2.imwrite(str(path), np.zeros((960, 1280, 3), np.uint8))
     assert main(["camera", "calibrate", str(rig), "--flat", f"left-front={path}"]) == 2
-    assert "lf.png: found 1280 x 960 pixels, expected 3840 x 2160 (`capture`)" in capsys.readouterr().err
+    assert (
+        "lf.png: found 1280 x 960 pixels, expected 3840 x 2160 as set in `capture`" in capsys.readouterr().err
+    )
 
 
 def test_a_calibration_is_shown_then_written_into_the_rigs_file(

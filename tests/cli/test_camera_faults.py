@@ -204,7 +204,8 @@ def test_a_frame_without_a_time_is_dropped(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_driver_with_another_clock_is_a_fault_with_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     wall_us = time.time_ns() // 1000
     with pytest.raises(
-        CameraInputError, match=r"/dev/null: found frames stamped \d+ us, expected the driver's times"
+        CameraInputError,
+        match=r"/dev/null: found frames with the timestamp \d+ us, expected the driver's times",
     ):
         stamped(monkeypatch, [wall_us + n for n in range(MAX_UNSTAMPED)])
 

@@ -66,14 +66,14 @@ def test_a_film_of_one_frame_is_refused(
 ) -> None:
     one = frames(tmp_path / "one.avi", 1)
     assert "found only one frame, expected a video" in refused(capsys, "track", one, "--rig", rig)
-    assert "there is no such video" in refused(capsys, "track", tmp_path / "none.avi", "--rig", rig)
+    assert "this video does not exist" in refused(capsys, "track", tmp_path / "none.avi", "--rig", rig)
 
 
 def test_frames_too_small_for_the_rigs_points_are_refused(
     tmp_path: Path, rig: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = frames(tmp_path / "a.avi", 3, 320, 240)
-    said = "a.avi: found frames of 320 x 240, but a point of `points` at 600, 40"
+    said = "a.avi: found frames of 320 x 240, too small for the calibrated point 600, 40"
     assert said in refused(capsys, "track", small, "--rig", rig)
     assert said in refused(capsys, "live", rig, "--to", tmp_path / "seen.avi")
 
@@ -83,7 +83,7 @@ def test_a_film_of_another_size_than_capture_is_refused(
 ) -> None:
     path, source = tmp_path / "rig.yaml", frames(tmp_path / "a.avi", 3)
     path.write_text(f"{RIG}source: {source}\ncapture: {{width: 3840, height: 2160}}\n", encoding="utf-8")
-    said = "a.avi: found frames of 640 x 480, expected 3840 x 2160 (`capture`)"
+    said = "a.avi: found frames of 640 x 480, expected 3840 x 2160 as set in `capture`"
     assert said in refused(capsys, "track", source, "--rig", path)
     assert said in refused(capsys, "snap", path, tmp_path / "held.png")
 
