@@ -15,13 +15,13 @@ import drivers
 from controller.model.conversion import converter_of
 
 PLAIN = {bool, bytes, dict, float, int, list, object, str, tuple, type(None), msgspec.Raw}
-"""Types for which msgspec keeps nothing: reading them again and again builds nothing."""
+"""Types for which msgspec keeps nothing: decoding them builds nothing."""
 GUARDED = {
     # A command, which settles lines in its only thread.
     "controller/settlement/run.py: msgspec.json.Decoder(reduce(or_, vocabulary))",
     # Only settlement has requests, and its engine loads books and reads requests under one lock.
     "controller/settlement_service/book.py: converter_of(reduce(or_, fresh().vocabulary))",
-    # This makes converters; the next test checks that it builds the type.
+    # This makes converters; the last test of this file checks that it builds the type.
     "controller/model/conversion.py: msgspec.json.Decoder(kind)",
 }
 """Calls in functions that two threads cannot run at once, and the reasons."""
@@ -132,7 +132,7 @@ def test_such_a_call_is_found(line: str) -> None:
 
 
 def is_built(kind: type[msgspec.Struct]) -> bool:
-    """Return whether msgspec has built a type: it stores the result with the type."""
+    """Return whether msgspec has built a type: if so, the result is stored with the type."""
     return any(type(kept).__name__ == "StructInfo" for kept in gc.get_referents(kind))
 
 

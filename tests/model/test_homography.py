@@ -1,4 +1,4 @@
-"""From image to table: a calibration finds the plane, or says why it cannot."""
+"""From image to table: a calibration finds the plane, or reports why it can't."""
 
 from math import hypot
 

@@ -1,8 +1,8 @@
 """Every rule of the card documents that is sensed or computed has a test named after it.
 
-The ids are those of the rule catalogue: T- is Three Card Poker 12 014, H- is High Roller 12 005, and a number
-alone is a gap of the text. What only a person does (who deals, who sits where) is not among them; nor is
-T-DEAL-2b, since a dealer names the positions without Pair Plus from the layout, which nothing senses.
+The ids are those of the rule catalogue: T- is Three Card Poker 12 014, H- is High Roller 12 005, and an id
+without letters after that is a gap in the text. What only a person does (who deals, who sits where) is left
+out; so is T-DEAL-2b, because no sensor sees which positions have no Pair Plus on the layout.
 """
 
 import re

@@ -69,7 +69,7 @@ def test_rows_are_added_as_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         (FILE.replace("wheel:", "wheels:"), "wheel: there is no such section"),
         ("table: [", "found text that is not YAML"),
@@ -77,8 +77,8 @@ def test_rows_are_added_as_rows() -> None:
         ("wheel: 3", "wheel: is not a section"),
     ],
 )
-def test_a_file_without_the_section_is_refused(text: str, says: str) -> None:
-    with pytest.raises(EditError, match=says):
+def test_a_file_without_the_section_is_refused(text: str, message: str) -> None:
+    with pytest.raises(EditError, match=message):
         changed(text, {("wheel", "drop_rev_per_s"): 0.4})
 
 

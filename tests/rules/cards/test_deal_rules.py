@@ -28,7 +28,7 @@ def dealt(hands: dict[str, str]) -> list[AnyReading]:
 
 
 def acts(**by_seat: str) -> list[Input]:
-    """Make positions act."""
+    """Return the inputs of positions that play or fold."""
     return [says(9000 + n, act, "dealer", seat=seat[1:]) for n, (seat, act) in enumerate(by_seat.items())]
 
 

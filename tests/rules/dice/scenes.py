@@ -28,7 +28,7 @@ def one_of(m: Maker, bodies: list[Body]) -> Body:
 
 
 def turn_of(body: Body) -> tuple[float, float]:
-    """Return the time and the place along the wall at which a body turns at the far end, or is nearest to
+    """Return the time, and the position along the wall, at which a body turns at the far end or is nearest to
     it."""
     flown = deepcopy(body)
     flown.fly()
@@ -137,8 +137,8 @@ def lost_impacts(m: Maker) -> Throw:
     )
 
 
-def deaf_walls(m: Maker) -> Throw:
-    return m.sense("deaf_walls", m.bodies(), deaf=lambda _wall: True)
+def failed_sensors(m: Maker) -> Throw:
+    return m.sense("failed_sensors", m.bodies(), failed=lambda _wall: True)
 
 
 def one_short(m: Maker) -> Throw:
@@ -218,10 +218,10 @@ def lost_points_short(m: Maker) -> Throw:
     return m.sense("lost_points_short", bodies, drop=m.rng.uniform(0.02, 0.4))
 
 
-def deaf_short(m: Maker) -> Throw:
+def failed_sensors_short(m: Maker) -> Throw:
     bodies = m.bodies()
     m.turned(one_of(m, bodies), m.rng.uniform(15, 300))
-    return m.sense("deaf_short", bodies, deaf=lambda _wall: True)
+    return m.sense("failed_sensors_short", bodies, failed=lambda _wall: True)
 
 
 def crossing_short(m: Maker) -> Throw:
@@ -238,19 +238,20 @@ def off_table(m: Maker) -> Throw:
     return m.sense("off_table", bodies)
 
 
-def exchanged_crossing(m: Maker) -> Throw:
+def swapped_crossing(m: Maker) -> Throw:
     bodies = m.bodies()
     bodies[0].vy = abs(bodies[0].vx) * m.rng.uniform(0.05, 0.2) * (bodies[1].y - bodies[0].y) / 400.0
     bodies[1].vy = -bodies[0].vy
     if m.rng.random() < 0.5:
         m.turned(one_of(m, bodies), m.rng.uniform(20, 400))
     t = closest(bodies)
-    throw = m.sense("exchanged_crossing", bodies)
+    throw = m.sense("swapped_crossing", bodies)
     return swap_names(throw, throw.readings[0].t + int(1000 * (t + m.rng.uniform(-20, 20))))
 
 
-def exchanged_double_hit(m: Maker) -> Throw:
-    """One die hits, meets the other creeping short of the wall, and hits again under the other's name."""
+def swapped_double_hit(m: Maker) -> Throw:
+    """One die hits, meets the other, which creeps short of the wall, and hits again under the other's
+    name."""
     bodies = m.bodies()
     first = m.rng.randrange(2)
     body, other = bodies[first], bodies[1 - first]
@@ -264,7 +265,7 @@ def exchanged_double_hit(m: Maker) -> Throw:
     m.short_stop(other, gap)
     body.rolling, body.bounce = 0.3, 0.35
     body.back_blocks = [(m.far(body, gap + m.rng.uniform(-10, 40)), m.rng.uniform(0.3, 1.0))]
-    throw = m.sense("exchanged_double_hit", bodies)
+    throw = m.sense("swapped_double_hit", bodies)
     hit = body.hits[0][0] if body.hits else 0.0
     meet = min(
         (abs(x - other.x) + abs(y - other.y), t)
@@ -286,7 +287,7 @@ RIGHT: dict[Scene, set[Ruling]] = {
     lost_points: {VALID, REVIEW},
     crossing: {VALID, REVIEW},
     lost_impacts: {VALID, REVIEW},
-    deaf_walls: {REVIEW},
+    failed_sensors: {REVIEW},
     one_short: {VOID},
     both_short: {VOID},
     stop_at_wall: {VOID},
@@ -299,11 +300,11 @@ RIGHT: dict[Scene, set[Ruling]] = {
     double_hit: {VOID},
     hidden_short: {VOID, REVIEW},
     lost_points_short: {VOID, REVIEW},
-    deaf_short: {VOID},
+    failed_sensors_short: {VOID},
     crossing_short: {VOID, REVIEW},
     off_table: {VOID},
-    exchanged_crossing: {VALID, VOID, REVIEW},
-    exchanged_double_hit: {VOID, REVIEW},
+    swapped_crossing: {VALID, VOID, REVIEW},
+    swapped_double_hit: {VOID, REVIEW},
 }
 """The correct rulings for each kind: a review only where two explanations may remain."""
 SELDOM: dict[Scene, float] = {

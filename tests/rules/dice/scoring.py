@@ -1,9 +1,9 @@
 """Compare the replay of recorded throws with a truth file, scene by scene.
 
 `python -m tests.rules.dice.scoring LOG...` reads `NAME.truth.json` next to each `NAME.jsonl`: a list of
-scenes, each with its kind, `verdict` (valid, no_roll), `faces`, and `undecidable` where a review is just as
-correct. The n-th scene is the n-th roll. It prints a row for each log and each scene with another outcome,
-and ends with 1 if there was any.
+scenes, each with its `kind`, `verdict` (valid, no_roll), `faces`, and `undecidable` where a review is just as
+correct. The n-th scene is the n-th roll. It prints a row for each log and for each scene with a different
+outcome, and exits with 1 if there was any.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from controller.settings.rulesets import load_ruleset
 
 Score = Literal["right", "review allowed", "review needless", "wrong void", "false", "silent"]
 SCORES: tuple[Score, ...] = ("right", "review allowed", "review needless", "wrong void", "false", "silent")
-FIRST_WORD = RollCalled | RollNoRoll | RollReview
+FIRST_OUTCOME = RollCalled | RollNoRoll | RollReview
 REVIEW_ALLOWED = frozenset({"merged", "occluded_at_wall"})
 """Scripted scenes in which a review is as correct as the truth's verdict."""
 UNSURE = "unsure_face"
-"""The camera is uncertain of a face and a person sets the dice: a review is the correct first outcome."""
+"""The camera is unsure of a face and a person sets the dice: a review is the correct first outcome."""
 
 
 class Scored(NamedTuple):
@@ -48,36 +48,36 @@ def score_log(path: Path) -> list[Scored]:
 
 def score(scenes: Sequence[dict[str, object]], outcomes: Iterable[Outcome]) -> Iterator[Scored]:
     """Score each scene by the first outcome for its roll."""
-    first: dict[int, FIRST_WORD] = {}
+    first: dict[int, FIRST_OUTCOME] = {}
     for outcome in outcomes:
-        if isinstance(outcome.data, FIRST_WORD):
+        if isinstance(outcome.data, FIRST_OUTCOME):
             first.setdefault(outcome.data.roll, outcome.data)
     for number, scene in enumerate(scenes, 1):
-        word = first.get(number)
-        yield Scored(number, str(scene["kind"]), _score(scene, word), _outcome_of(word))
+        ruled = first.get(number)
+        yield Scored(number, str(scene["kind"]), _score(scene, ruled), _outcome_of(ruled))
 
 
-def _score(scene: dict[str, object], word: FIRST_WORD | None) -> Score:
+def _score(scene: dict[str, object], outcome: FIRST_OUTCOME | None) -> Score:
     valid = scene["verdict"] == "valid"
-    if word is None:
+    if outcome is None:
         return "silent"
-    if isinstance(word, RollReview):
+    if isinstance(outcome, RollReview):
         allowed = scene.get("undecidable") or scene["kind"] in REVIEW_ALLOWED or scene["kind"] == UNSURE
         return "review allowed" if allowed else "review needless"
-    if isinstance(word, RollNoRoll):
+    if isinstance(outcome, RollNoRoll):
         return "wrong void" if valid else "right"
     faces = scene["faces"]
     assert isinstance(faces, list)
-    return "right" if valid and sorted(word.dice) == sorted(faces) else "false"
+    return "right" if valid and sorted(outcome.dice) == sorted(faces) else "false"
 
 
-def _outcome_of(word: FIRST_WORD | None) -> str:
-    if word is None:
+def _outcome_of(outcome: FIRST_OUTCOME | None) -> str:
+    if outcome is None:
         return "nothing"
-    if isinstance(word, RollCalled):
-        return f"called {word.dice[0]}-{word.dice[1]}"
-    said = "review" if isinstance(word, RollReview) else "no roll"
-    return f"{said}: {'; '.join(f'{reason.code}: {reason.seen}' for reason in word.reasons)}"
+    if isinstance(outcome, RollCalled):
+        return f"called {outcome.dice[0]}-{outcome.dice[1]}"
+    said = "review" if isinstance(outcome, RollReview) else "no roll"
+    return f"{said}: {'; '.join(f'{reason.code}: {reason.seen}' for reason in outcome.reasons)}"
 
 
 def main() -> int:

@@ -62,7 +62,8 @@ CALLED = Reason(code="called", rule="C34-INV-2vi", seen="the boxperson called No
 
 
 def dice(*, far: str = "right", y: tuple[float, float] = (350.0, 700.0), late_ms: float = 10.0) -> list[Body]:
-    """Return two bodies that hit the far end and come to rest apart on the felt, showing 4 and 3."""
+    """Return two bodies that hit the far end and come to rest on the felt, away from each other, showing 4
+    and 3."""
     right = far == "right"
     return [
         Body(
@@ -79,7 +80,7 @@ def dice(*, far: str = "right", y: tuple[float, float] = (350.0, 700.0), late_ms
 
 
 def thrown(bodies: list[Body], seed: int = 7, **sensing: object) -> Throw:
-    """Fly these bodies under sensors with a fixed seed."""
+    """Return the throw of these bodies as sensed with a fixed seed."""
     return Maker(seed).sense("plain", bodies, **sensing)  # type: ignore[arg-type]  # passed on as they are
 
 

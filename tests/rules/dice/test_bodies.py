@@ -19,7 +19,7 @@ SEEDS = range(25)
 
 @dataclass
 class Cast:
-    """A die that flies at the right end, turns there and comes back, with the sounds that it makes."""
+    """A die that flies towards the right end, turns there and comes back, with the sounds that it makes."""
 
     turns_mm: float
     y: float
@@ -32,7 +32,7 @@ class Cast:
 
     @property
     def turn_ms(self) -> float:
-        """Return the time at which it turns."""
+        """Return the time at which the die turns."""
         return self.late_ms + (3150.0 - self.turns_mm) / self.speed
 
     def gap(self, t: float) -> float:
@@ -44,18 +44,18 @@ class Cast:
 def readings_of(casts: tuple[Cast, Cast], seed: int, frame_ms: float = 11.1) -> list[Reading]:
     """Return the sensor readings of two casts."""
     rng = Random(seed)
-    told: list[Reading] = []
+    reported: list[Reading] = []
     numbers: tuple[Die, Die] = (1, 2)
     for number, cast in zip(numbers, casts, strict=True):
         at = int(cast.late_ms * 1000)
-        told.append(DieReleased(t=at, dev="cam", die=number, x=450.0, y=cast.y))
+        reported.append(DieReleased(t=at, dev="cam", die=number, x=450.0, y=cast.y))
         t, end = cast.late_ms + rng.uniform(0.0, frame_ms), cast.turn_ms + 250.0
         while t < end:
             x, y = LENGTH - cast.gap(t) + rng.gauss(0, NOISE), cast.y + rng.gauss(0, NOISE)
-            told.append(DieAt(t=int(t * 1000), dev="cam", die=number, x=x, y=y))
+            reported.append(DieAt(t=int(t * 1000), dev="cam", die=number, x=x, y=y))
             t += frame_ms
         x = LENGTH - cast.gap(t)
-        told.append(
+        reported.append(
             DieRest(
                 t=int(t * 1000) + 50_000,
                 dev="cam",
@@ -71,8 +71,8 @@ def readings_of(casts: tuple[Cast, Cast], seed: int, frame_ms: float = 11.1) -> 
         for after in sounds:
             at = int((cast.turn_ms + after + rng.uniform(0.5, 2.0)) * 1000)
             place = cast.y + rng.gauss(0, 25)
-            told.append(WallImpact(t=at, dev="wall-right", wall="right", pos_mm=place, peak=600.0))
-    return sorted(told, key=lambda reading: reading.t)
+            reported.append(WallImpact(t=at, dev="wall-right", wall="right", pos_mm=place, peak=600.0))
+    return sorted(reported, key=lambda reading: reading.t)
 
 
 def judged(casts: tuple[Cast, Cast], seed: int = 1, frame_ms: float = 11.1) -> ThrowVerdict:
@@ -101,7 +101,7 @@ def test_a_die_that_touches_with_a_corner_is_never_void() -> None:
 
 
 def test_a_hard_turn_at_the_wall_with_its_sound_is_a_hit() -> None:
-    """Only the wall can turn it there, though it touches with a corner and the camera has an error."""
+    """Only the wall can turn the die there, even if it touches with a corner and the camera has an error."""
     rulings = [judged(both(DIAGONAL - 0.2, seed), seed).ruling for seed in range(1, 61)]
     assert rulings.count(Ruling.VALID) >= 54
 
@@ -116,7 +116,7 @@ def with_peak(readings: list[Reading], y: float, peak: float) -> list[Reading]:
 
 @pytest.mark.parametrize(("peak", "ruling"), [(600.0, Ruling.VALID), (60.0, Ruling.REVIEW)])
 def test_a_soft_sound_at_a_hard_turn_may_be_a_landing_beside_the_wall(peak: float, ruling: Ruling) -> None:
-    """A die that lands with backspin digs in and turns without a wall, and felt passes on some sound."""
+    """A die that lands with backspin digs in and turns without a wall, and felt transmits some sound."""
     for seed in range(10):
         readings = with_peak(readings_of((Cast(9.0, 300.0), Cast(15.5, 700.0)), seed), 700.0, peak)
         verdict = judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
@@ -161,7 +161,7 @@ def moved(readings: list[Reading], y: float, by_mm: float) -> list[Reading]:
 
 @pytest.mark.parametrize("by_mm", [-88.0, 90.0])
 def test_a_hard_turn_among_the_pyramids_with_a_slightly_misplaced_sound_is_a_hit(by_mm: float) -> None:
-    """Its centre is nearer the tips than half an edge: no cube can be there without touching one."""
+    """The die's centre is nearer the tips than half an edge: no cube can be there without touching one."""
     for seed in SEEDS:
         readings = moved(readings_of((Cast(9.0, 300.0), Cast(5.0, 700.0)), seed), 700.0, by_mm)
         assert ruling_of(readings) is Ruling.VALID, seed
@@ -175,7 +175,7 @@ def test_a_turn_where_a_cube_may_not_have_touched_needs_its_sound_there(by_mm: f
 
 
 def test_two_dice_side_by_side_that_strike_one_after_the_other_are_two_hits() -> None:
-    """That one of them struck twice within a frame and the other turned by itself is far less likely."""
+    """It is far less likely that one of them struck twice within a frame and the other turned by itself."""
     for seed in range(20):
         verdict = judged((Cast(9.0, 300.0), Cast(9.0, 345.0, late_ms=3.0)), seed)
         assert verdict.ruling is Ruling.VALID, verdict.sentence
@@ -188,7 +188,7 @@ def test_two_simultaneous_sounds_are_from_two_dice_even_if_one_may_have_pushed_t
 
 
 def test_a_fast_die_whose_first_landing_slows_it_is_not_taken_for_short() -> None:
-    """It comes off the rubber at 2.9 m/s, lands while a frame is lost, and goes on at 1.6."""
+    """It leaves the rubber at 2.9 m/s, lands while a frame is lost, and continues at 1.6 m/s."""
     for seed in SEEDS:
         readings = readings_of((Cast(9.0, 300.0), Cast(9.0, 700.0, speed=7.2, back=2.9)), seed)
         turn_us = int(Cast(9.0, 700.0, speed=7.2).turn_ms * 1000)
@@ -203,7 +203,7 @@ def _of_die_2(reading: Reading) -> bool:
 
 
 def _landed(reading: Reading, turn_us: int) -> Reading:
-    """Slow die 2 by 1.3 m/s from 2 ms after its turn on."""
+    """Return a reading with die 2 slower by 1.3 m/s, starting 2 ms after its turn."""
     since_ms = (reading.t - turn_us) / 1000.0 - 2.0
     if not isinstance(reading, DieAt | DieRest) or reading.die != 2 or since_ms <= 0.0:
         return reading
@@ -241,8 +241,8 @@ def test_a_turn_in_the_contact_band_without_a_sound_is_neither_called_nor_void(t
 
 @dataclass
 class Falling(Cast):
-    """A die that rolls more and more slowly up to `turns_mm` from the wall, and falls back on its side from
-    there."""
+    """A die that rolls more and more slowly to `turns_mm` from the wall, and there falls back onto its
+    side."""
 
     slows_mm_per_ms2: float = 0.004
     falls_mm: float = 8.0
@@ -250,7 +250,7 @@ class Falling(Cast):
 
     @property
     def turn_ms(self) -> float:
-        """Return the time at which it stands on its edge."""
+        """Return the time at which the die stands on its edge."""
         return self.late_ms + sqrt(2.0 * (3150.0 - self.turns_mm) / self.slows_mm_per_ms2)
 
     def gap(self, t: float) -> float:
@@ -291,31 +291,31 @@ def test_the_error_that_the_camera_states_counts() -> None:
 def knocked_back(*, swapped: bool) -> list[Reading]:
     """Let die 2 run into die 1 at the wall and knock it back there; die 2 stays at least 39 mm away."""
     rng = Random(5)
-    told: list[Reading] = []
+    reported: list[Reading] = []
     legs: tuple[list[tuple[float, float, float]], ...] = (
         [(0.0, 3150.0, -5.0), (628.0, 10.0, 0.9), (640.0, 20.0, -2.5), (644.0, 10.0, 0.15)],
         [(0.0, 3185.0, -5.0), (629.0, 40.0, 0.6)],
     )
     for number, own in enumerate(legs, 1):
         die: Die = 1 if number == 1 else 2
-        told.append(DieReleased(t=0, dev="cam", die=die, x=LENGTH - own[0][1], y=300.0))
+        reported.append(DieReleased(t=0, dev="cam", die=die, x=LENGTH - own[0][1], y=300.0))
         for i in range(90):
             t = 11.1 * i + 6.7
             start, gap, speed = max(leg for leg in own if leg[0] <= t)
             seen: Die = (3 - die) if swapped and t > 635.0 else die  # type: ignore[assignment]  # 1 or 2
             x, y = LENGTH - gap - speed * (t - start) + rng.gauss(0, NOISE), 300.0 + rng.gauss(0, NOISE)
-            told.append(DieAt(t=int(t * 1000), dev="cam", die=seen, x=x, y=y))
+            reported.append(DieAt(t=int(t * 1000), dev="cam", die=seen, x=x, y=y))
         last: Die = (3 - die) if swapped else die  # type: ignore[assignment]  # 1 or 2
         start, gap, speed = own[-1]
         x = LENGTH - gap - speed * (1000.0 - start)
-        told.append(
+        reported.append(
             DieRest(t=1_060_000, dev="cam", die=last, x=x, y=300.0, up=die, confidence=0.98, on="felt")
         )
-    told += [
+    reported += [
         WallImpact(t=at, dev="wall-right", wall="right", pos_mm=300.0, peak=900.0)
         for at in (629_200, 645_100)
     ]
-    return sorted(told, key=lambda reading: reading.t)
+    return sorted(reported, key=lambda reading: reading.t)
 
 
 @pytest.mark.parametrize("swapped", [False, True])

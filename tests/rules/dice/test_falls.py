@@ -12,7 +12,8 @@ from tests.rules.dice.test_bodies import Cast, readings_of, ruling_of, with_peak
 SEEDS = range(20)
 CAST = Cast(12.0, 700.0, speed=1.5, back=0.3)
 PEAK = 130.0
-"""As loud as felt makes a landing that turns a die like that: only its path distinguishes it from a hit."""
+"""As loud as a landing on felt that turns a die like this: only the die's path distinguishes it from a
+hit."""
 Bend = Callable[[float], float]
 """How much further a die was from the wall at a time in ms before it turned, in mm."""
 
@@ -22,12 +23,12 @@ def straight(_: float) -> float:
 
 
 def slowed(before_ms: float) -> float:
-    """Felt slowed it by 4 m/s2 for a fifth of a second."""
+    """Return how far back a die was that felt slowed by 4 m/s2 for a fifth of a second."""
     return 0.5 * 0.004 * min(before_ms, 200.0) ** 2
 
 
 def bounced(before_ms: float) -> float:
-    """It bounced 80 and 200 ms before: in between it was faster by half a metre a second."""
+    """Return how far back a die was that bounced 200 and 80 ms before: in between it was 0.5 m/s faster."""
     return 0.5 * (min(max(before_ms, 80.0), 200.0) - 80.0)
 
 

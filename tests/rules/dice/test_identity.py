@@ -16,7 +16,8 @@ from tests.rules.dice.throws import HALF, LENGTH, SOURCES, TABLE, Body, Maker, T
 
 
 def met_and_hit_again() -> tuple[Throw, float]:
-    """Die 1 hits, comes back to die 2, short of the wall, and hits again; also return when they met."""
+    """Return a throw, and when its dice met: die 1 hits, comes back to die 2 short of the wall, and hits
+    again."""
     bodies = dice(y=(500.0, 505.0))
     Maker(1).short_stop(bodies[1], 100.0)
     one = bodies[0]
@@ -106,7 +107,7 @@ def test_a_change_of_speed_that_no_landing_causes_is_a_jump_in_the_first_step_to
 
 
 def test_a_first_step_that_leaves_a_wall_too_fast_is_a_jump() -> None:
-    """Nothing is known about the die before it was at that wall."""
+    """Nothing is known about the die before it left that wall."""
     bodies = dice()
     bodies[1].vx, bodies[1].x = 2.5, 60.0
     throw = thrown(bodies)
@@ -145,7 +146,8 @@ def test_a_swap_in_mid_table_changes_no_total() -> None:
 
 
 Leg = tuple[float, float, float]
-"""The end of the leg (ms), and where it starts and ends, as distances of the centre from the right end."""
+"""The time (ms) at which the leg ends, and where it starts and ends, as distances of the centre from the
+right end."""
 
 
 def thrown_along(legs: tuple[list[Leg], list[Leg]], apart_mm: float = 6.0) -> Throw:
@@ -190,7 +192,7 @@ def test_a_knock_may_have_swapped_the_names_of_dice_that_both_seem_to_have_hit()
 
 
 def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Reading]:
-    """Return what is seen of dice in line, whose legs are times, gaps from the right end, and speeds."""
+    """Return the readings of two dice in line; their legs are times, gaps from the right end, and speeds."""
     rng = Random(9)
     reported: list[Reading] = []
     numbers: tuple[Die, Die] = (1, 2)

@@ -21,7 +21,7 @@ from tests.rules.dice.throws import SOURCES, TABLE
 
 USUAL = C34.sensors.hit_counts_per_m_s
 LANDED = Cast(16.0, 300.0, speed=2.0, back=0.7), Cast(15.0, 700.0, speed=2.0, back=0.7)
-"""Both dice turn short of the wall as far as felt turns a die that lands with backspin."""
+"""Both dice turn short of the wall, as sharply as felt turns a die that lands with backspin."""
 
 
 def ruling_of(readings: list[Reading], learned: Loudness) -> Ruling:
@@ -99,7 +99,7 @@ def test_learned_loudness_passes_through_a_recordings_state_to_the_next_throw() 
 KNOWN = Loudness(top_counts={"right": 1000.0}, least_counts={"right": 70.0})
 for counts in (240.0, 310.0, 270.0, 330.0, 290.0, 255.0, 300.0, 280.0):
     KNOWN = KNOWN.after([SureHit("right", 2.0 * counts, 2.0)], USUAL)
-"""A wall whose hits make 240 to 330 counts for each metre a second."""
+"""A wall whose hits make 240 to 330 counts per m/s."""
 
 
 def price(peak: float, change: float, learned: Loudness = KNOWN, wall: str = "right") -> float:
@@ -129,7 +129,7 @@ def test_the_first_impact_of_a_wall_does_not_show_how_loud_it_is(peak: float, ch
 
 
 def test_before_a_wall_is_learned_only_a_sound_far_from_the_setting_is_doubted() -> None:
-    """The setting is 300 counts for each metre a second, and the throw's other impact made 1,000."""
+    """The setting is 300 counts per m/s, and the throw's other impact made 1,000."""
     new = Loudness()
     as_set, softer, far_softer = (
         new.hit_price(Heard("right", peak, 2.0, 0.15), USUAL, 1000.0) for peak in (600.0, 300.0, 90.0)
@@ -164,7 +164,7 @@ def test_a_peak_of_zero_is_not_the_quietest_sound_of_a_sensor() -> None:
 
 
 def test_a_hard_turn_short_of_a_learned_wall_without_a_sound_is_void_without_review() -> None:
-    """At 21 mm it is 5 mm further away than the centre of a die that touches with a corner."""
+    """At 21 mm its centre is 5 mm further away than that of a die that touches with a corner."""
     short = Cast(9.0, 300.0), Cast(21.0, 700.0, speed=3.0, back=0.4, heard=False)
     seen = [readings_of(short, seed) for seed in SEEDS]
     before, after = ([ruling_of(own, learned) for own in seen] for learned in (Loudness(), KNOWN))

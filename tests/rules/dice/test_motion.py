@@ -1,4 +1,4 @@
-"""Lines through a few track points, and the turn where the way in meets the way out."""
+"""Lines through a few track points, and the turn where the incoming path meets the outgoing one."""
 
 from random import Random
 from statistics import fmean, pstdev
@@ -11,7 +11,8 @@ NOISE = 2.0
 
 
 def turn_at(place: float, *, speed: float = 4.0, back: float = 0.8, seed: int | None = None) -> Turn:
-    """Find the turn, 2 ms after the tenth of points 11 ms apart, of a die that turned at this place."""
+    """Return the turn found for a die that turned at this place, 2 ms after the tenth of points 11 ms
+    apart."""
     rng = Random(seed)
     times, places = [], []
     for i in range(20):

@@ -1,4 +1,4 @@
-"""Properties for any readings: there is always a verdict, and fewer readings never make a better throw."""
+"""Properties for any readings: there is always a verdict, and lost readings never make a throw count."""
 
 from functools import cache
 
@@ -123,7 +123,7 @@ def pooled(scene: Scene, seed: int) -> Throw:
 
 
 def some_lost(throw: Throw, data: st.DataObject) -> Throw:
-    """Remove a stretch of the readings, each with some probability, or all of one kind."""
+    """Remove a stretch of the readings, every n-th one, or all of one kind."""
     count = len(throw.readings)
     how = data.draw(st.sampled_from(["stretch", "each", "kind"]))
     if how == "stretch":
@@ -158,7 +158,7 @@ def test_missing_readings_never_turn_a_roll_into_a_void_or_a_void_into_a_roll(
 
 
 def _only_one_die_left(sentence: str) -> bool:
-    """Return whether nothing at all is left of one die, which looks like a die that was never thrown."""
+    """Return whether no reading of one die is left, which looks like a die that was never thrown."""
     return "only die" in sentence
 
 

@@ -1,4 +1,4 @@
-"""Both dice leave the hand, and together; and what a call by a person leaves to determine."""
+"""Both dice leave the hand together; and what is still judged after a person's call."""
 
 import pytest
 from hypothesis import given, settings
@@ -177,7 +177,7 @@ def test_a_die_reported_far_from_the_table_is_a_conflict() -> None:
 
 
 def blind_to_die_2(throw: Throw, *, until_ms: float = 1e9) -> Throw:
-    """Remove what the camera reported of die 2 before this time after the first release."""
+    """Remove what the camera reported about die 2 before this time after the first release."""
     until_us = release(throw, 1).t + until_ms * 1000
     return without(throw, lambda r: getattr(r, "die", 0) == 2 and r.t < until_us)
 
@@ -198,8 +198,8 @@ def test_C34_DICE_5_one_die_thrown_and_heard_once_never_goes_to_review(seed: int
 
 def test_CV1_INV_2_a_faulty_camera_does_not_prove_that_one_die_was_thrown() -> None:
     throw = only_die_1()
-    unwell = adding(throw, DeviceFault(t=release(throw, 1).t + 1000, dev="cam", reason="lens covered"))
-    assert ruled(judged(unwell)) == (Ruling.REVIEW, [("missing_reading", 2)])
+    faulty = adding(throw, DeviceFault(t=release(throw, 1).t + 1000, dev="cam", reason="lens covered"))
+    assert ruled(judged(faulty)) == (Ruling.REVIEW, [("missing_reading", 2)])
 
 
 def test_C34_INV_2i_a_die_hidden_until_after_its_hit_may_have_left_with_the_other() -> None:

@@ -58,7 +58,7 @@ def rolling_back(throw: Throw) -> int:
 
 
 def hidden_in_flight(us: int, after_us: int | None = None) -> Throw:
-    """Hide die 2 for this long from a time on at which it rolls, and then show it at rest."""
+    """Return a throw whose die 2 is hidden for this long while it rolls, and is then seen at rest."""
     throw = thrown(dice())
     since = rolling_back(throw) if after_us is None else throw.readings[0].t + after_us
     unseen = without(throw, lambda r: isinstance(r, DieAt) and r.die == 2 and r.t > since)
@@ -67,7 +67,7 @@ def hidden_in_flight(us: int, after_us: int | None = None) -> Throw:
 
 
 def missing(verdict: ThrowVerdict, rule: str) -> list[str]:
-    """Return the readings missing of die 2 for this rule."""
+    """Return what is missing about die 2 according to this rule."""
     assert verdict.ruling is Ruling.REVIEW, verdict.sentence
     return [r.seen for r in verdict.reasons if (r.code, r.die, r.rule) == ("missing_reading", 2, rule)]
 
@@ -125,7 +125,7 @@ def test_a_camera_that_is_slow_to_report_a_rest_has_still_watched_the_die(
 def test_a_die_lost_at_rest_and_seen_again_unchanged_is_called_with_a_notice(
     rules: ThrowRules, rule: str
 ) -> None:
-    """One explanation remains: it did not move. A touch that changed nothing is for a person to call."""
+    """One explanation remains: the die did not move. Only a person can call a touch that changed nothing."""
     throw = thrown(dice())
     rest = of(throw, 2)
     again = adding(lost(throw, rest.t + 1), replace(rest, t=rest.t + 3 * SECOND_US, x=rest.x + 1.0))

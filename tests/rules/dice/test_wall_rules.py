@@ -151,19 +151,19 @@ def test_a_turn_at_the_wall_that_no_healthy_sensor_heard_is_unclear() -> None:
 
 
 def test_a_turn_at_a_wall_whose_sensor_was_down_is_a_missing_reading() -> None:
-    throw = thrown(dice(), deaf=lambda _wall: True)
+    throw = thrown(dice(), failed=lambda _wall: True)
     down = adding(throw, DeviceDown(t=throw.readings[0].t + 1000, dev="wall-right", reason="unplugged"))
     assert ruled(judged(down)) == (Ruling.REVIEW, [("missing_reading", 1), ("missing_reading", 2)])
 
 
 def test_a_turn_at_a_wall_that_no_sensor_is_known_to_hear_is_a_missing_reading() -> None:
-    throw = thrown(dice(), deaf=lambda _wall: True)
+    throw = thrown(dice(), failed=lambda _wall: True)
     verdict = judged(throw, sources={})
     assert ruled(verdict) == (Ruling.REVIEW, [("missing_reading", 1), ("missing_reading", 2)])
 
 
 def test_a_sensor_that_came_back_before_the_throw_is_healthy() -> None:
-    throw = thrown(dice(), deaf=lambda _wall: True)
+    throw = thrown(dice(), failed=lambda _wall: True)
     start = throw.readings[0].t
     back = adding(
         throw, DeviceDown(t=start - 2000, dev="wall-right"), DeviceUp(t=start - 1000, dev="wall-right")

@@ -1,8 +1,8 @@
-"""Throws of two dice as sensors see them, from a seed, each with what really happened.
+"""Seeded throws of two dice as sensors see them, each with its ground truth.
 
 A die slides and rolls along a 3.6 m table and slows down, bounces off walls with a tenth to two fifths of its
 speed, and may meet obstacles. The camera reports its centre at 90 frames a second with 2 mm noise while it
-moves; a wall sensor hears a hit 0.5 to 2 ms later with 25 mm error and rings one time in four.
+moves; a wall sensor reports a hit 0.5 to 2 ms later with 25 mm error, and one hit in four rings.
 """
 
 from collections.abc import Callable
@@ -58,20 +58,22 @@ class Body:
     kick: float = 0.0
     """Speed along the wall, in m/s, that the pyramids add at the end wall."""
     blocks: list[tuple[float, float]] = field(default_factory=list)
-    """Obstacles: a place along x that turns the die back once, and the fraction of speed that it keeps."""
+    """Obstacles: the position along x at which each turns the die back once, and the fraction of its speed
+    that the die keeps."""
     back_blocks: list[tuple[float, float]] = field(default_factory=list)
     """Obstacles that it meets on its way back from the far end."""
     stops_at: float | None = None
-    """The place along x at which the die comes to rest by itself, if it stops before it meets anything."""
+    """The position along x at which the die comes to rest by itself, if it meets nothing before."""
     leaves: bool = False
-    """After the wall the die flies over the rail."""
+    """Whether the die flies over the rail after it hit the wall."""
     points: list[tuple[float, float, float]] = field(default_factory=list)
     hits: list[tuple[float, str, float]] = field(default_factory=list)
     ended: float = 0.0
     face: int = 1
 
     def fly(self) -> None:
-        """Move until the die rests or leaves, recording the camera's points and every true hit of a wall."""
+        """Move until the die rests or leaves, recording the camera's points and every actual hit on a
+        wall."""
         if self.stops_at is not None:
             self.slowing = self.rolling = 1000.0 * self.vx * self.vx / (2.0 * abs(self.stops_at - self.x))
             self.vy = 0.0
@@ -132,7 +134,7 @@ class Throw:
     readings: list[Reading]
     decided_at_us: int
     hit: tuple[frozenset[str], frozenset[str]]
-    """The walls that each die really touched."""
+    """The walls that each die actually touched."""
 
     @property
     def faces(self) -> tuple[int, int]:
@@ -174,7 +176,7 @@ class Maker:
         return made
 
     def far(self, body: Body, short: float) -> float:
-        """Return the place of a die's centre whose face is this far short of the far end."""
+        """Return the position of the centre of a die whose face is this far short of the far end."""
         return LENGTH - HALF - short if body.vx > 0 else HALF + short
 
     def short_stop(self, body: Body, short: float) -> Body:
@@ -193,7 +195,7 @@ class Maker:
         bodies: list[Body],
         *,
         hidden: Callable[[Body, float], bool] = lambda _body, _t: False,
-        deaf: Callable[[str], bool] = lambda _wall: False,
+        failed: Callable[[str], bool] = lambda _wall: False,
         merge_ms: float = 3.0,
         knocks: list[tuple[float, str, float]] | None = None,
         rests: dict[int, dict[str, object]] | None = None,
@@ -208,7 +210,7 @@ class Maker:
             body.fly()
             heard += body.hits
             readings += self._camera(body, base, hidden, drop, (rests or {}).get(body.number, {}))
-        readings += self._ears(heard, knocks or [], base, deaf, merge_ms)
+        readings += self._wall_sensors(heard, knocks or [], base, failed, merge_ms)
         readings.sort(key=lambda reading: reading.t)
         hit = [frozenset(wall for _, wall, _ in body.hits) for body in bodies]
         hit += [frozenset()] * (2 - len(hit))
@@ -259,19 +261,19 @@ class Maker:
             reported.append(DieRest(t=end, dev="cam", die=die, **given))  # type: ignore[arg-type]
         return reported
 
-    def _ears(
+    def _wall_sensors(
         self,
         heard: list[tuple[float, str, float]],
         knocks: list[tuple[float, str, float]],
         base: int,
-        deaf: Callable[[str], bool],
+        failed: Callable[[str], bool],
         merge_ms: float,
     ) -> list[Reading]:
         rng = self.rng
         reported: list[Reading] = []
         last: dict[str, tuple[float, float]] = {}
         for t, wall, pos in sorted(heard + knocks):
-            if deaf(wall):
+            if failed(wall):
                 continue
             before = last.get(wall)
             if before is not None and t - before[0] < merge_ms and abs(pos - before[1]) < 80.0:

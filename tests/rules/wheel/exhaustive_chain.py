@@ -21,7 +21,7 @@ DROPPED_STORY, STORIES, NEWEST = 6.0, 10, 4
 PLAIN_PULSES, SOLE_MARGIN = 3, 2.0
 FASTEST, SPEED_UP, SLOW_DOWN, MAX_LOSS = 4.5, 1.08, 0.80, 0.5
 JITTER_S, MAX_SLACK, STEP_VARIATION = 0.004, 0.15, 0.08
-PLAIN, MIN_PULSES, FEW, DEAF_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
+PLAIN, MIN_PULSES, FEW, SILENT_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
 
 
 class ExhaustiveChain(Chain):
@@ -78,7 +78,7 @@ class ExhaustiveChain(Chain):
             seconds = (t - last.t) / 1e6
             ahead = self._ahead[story.sense][last.beam][beam]
             passed = self._between[story.sense][last.beam][beam]
-            young = last.turns < DEAF_TURNS
+            young = last.turns < SILENT_TURNS
             for whole, speed, off in self._steps_of(last, seconds, ahead):
                 price = off
                 if passed or whole:

@@ -1,6 +1,6 @@
 """A seeded wheel that makes the readings of one spin, together with its ground truth.
 
-It is independent of the judge's own curve: the ball is integrated step by step, and the rotor slows down at a
+It is independent of the judge: the ball's motion is integrated step by step, and the rotor slows down at a
 constant rate.
 """
 
@@ -78,7 +78,7 @@ class Spin:
     number: str
     runs: Literal["against", "with"]
     lost_in_a_row: int = 0
-    """The longest run of passes missed by working beams."""
+    """The largest number of passes in a row that working beams missed."""
 
     @property
     def lost_a_turn(self) -> bool:
@@ -111,7 +111,7 @@ def in_order(readings: list[Reading]) -> list[Reading]:
 
 
 def spin(scene: Scene) -> Spin:
-    """Play one scene."""
+    """Simulate one scene."""
     random = Random(scene.seed)
     launch_deg = random.uniform(0, 360)
     run_s, crossings = _run(scene, launch_deg)
@@ -166,14 +166,14 @@ def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]
         wanted = (sense * (deg - launch_deg) / 360.0) % 1.0
         for i in range(1, len(begin)):
             if begin[i - 1] < wanted <= begin[i]:
-                share = (wanted - begin[i - 1]) / (begin[i] - begin[i - 1])
-                passes.append(((i - 1 + share) * STEP_S, beam))
+                fraction = (wanted - begin[i - 1]) / (begin[i] - begin[i - 1])
+                passes.append(((i - 1 + fraction) * STEP_S, beam))
                 wanted += 1.0
     return run_s, sorted(passes)
 
 
 def _loss(scene: Scene, speed: float, place: float) -> float:
-    """Return the speed that the ball loses per second at this speed and place of the track."""
+    """Return the speed that the ball loses per second at this speed and position on the track."""
     begin, length, worn = scene.worn
     loss: float = scene.friction + scene.drag * speed**scene.drag_power
     if scene.knee:

@@ -15,10 +15,10 @@ SHORT = Scene(wheel=FOUR, revolutions=3.0)
 
 
 def launched_again(kept: int, hidden: int, pause_s: float, seed: int) -> tuple[Spin, list[Reading]]:
-    """A ball makes `kept` passes, is caught, and is launched again for three turns.
+    """Return a ball that makes `kept` passes, is caught, and is launched again for three turns.
 
-    Its first pass after that comes `pause_s` after its last pass before, `hidden` beams further on: those in
-    between saw nothing.
+    Its first pass after the relaunch comes `pause_s` after its last pass before, `hidden` beams further on:
+    those in between detected nothing.
     """
     second = spin(replace(SHORT, seed=seed))
     first = spin(Scene(wheel=FOUR, revolutions=9.0, seed=seed))

@@ -1,4 +1,4 @@
-"""The chain of pulses round the ring: what the ball did, whatever the law by which it slows down."""
+"""The chain of pulses round the ring: what the ball did, whatever makes it slow down."""
 
 import random
 
@@ -16,15 +16,15 @@ DROP = 0.5
 
 
 def passes(beams: tuple[float, ...], speeds: list[float], *, begin_us: int = 0) -> list[tuple[int, int]]:
-    """Return pulses of a ball that runs ccw past beam after beam, at one speed between each pair."""
-    t, beam, comparable = float(begin_us), 0, [(begin_us, 0)]
+    """Return the pulses of a ball that runs ccw past beam after beam, at one speed between each pair."""
+    t, beam, pulses = float(begin_us), 0, [(begin_us, 0)]
     for speed in speeds:
         following = (beam + 1) % len(beams)
         turns = (beams[following] - beams[beam]) / 360 % 1.0
         t += turns / speed * 1e6
         beam = following
-        comparable.append((round(t), beam))
-    return comparable
+        pulses.append((round(t), beam))
+    return pulses
 
 
 def slowing(count: int, since: float = 1.6, until: float = 0.55) -> list[float]:

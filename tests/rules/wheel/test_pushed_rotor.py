@@ -13,8 +13,8 @@ TURN_S = 2.6
 
 
 def with_rotor(made: Spin, pushed_us: int, times: float) -> list[Reading]:
-    """Make the spin's rotor turn at a constant speed, and `times` as fast from a push on; its pocket stays
-    the same."""
+    """Return the spin's readings with a rotor that turns at a constant speed, and `times` as fast after a
+    push. The ball's pocket stays the same."""
     scene = made.scene
     step_deg = 360.0 / len(scene.wheel.pockets_clockwise)
     mark_deg = scene.wheel.pocket_reader_deg + scene.pocket * step_deg
@@ -56,15 +56,15 @@ def test_R_SPIN_4_a_rotor_touched_while_its_pocket_is_read_gives_no_wrong_number
     assert verdict.number in (None, made.number)
 
 
-@pytest.mark.parametrize("share", [0.1, 0.31, 0.5, 0.77])
+@pytest.mark.parametrize("fraction", [0.1, 0.31, 0.5, 0.77])
 @pytest.mark.parametrize("seen", [1.0, 0.6])
 @pytest.mark.parametrize("seed", range(4))
-def test_R_SPIN_4_a_second_mark_on_the_rotor_is_detected(seed: int, seen: float, share: float) -> None:
+def test_R_SPIN_4_a_second_mark_on_the_rotor_is_detected(seed: int, seen: float, fraction: float) -> None:
     made = spin(Scene(seed=seed, bounces=0))
     marks = [mark.t for mark in made.of(RotorIndex)]
     shown = round(seen * 10)
     second: list[Reading] = [
-        RotorIndex(t=t + round(share * (later - t)), dev="wheel", direction="cw")
+        RotorIndex(t=t + round(fraction * (later - t)), dev="wheel", direction="cw")
         for i, (t, later) in enumerate(pairwise(marks))
         if (i * 7 + seed) % 10 < shown
     ]

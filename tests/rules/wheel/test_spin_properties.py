@@ -55,7 +55,8 @@ def scenes(draw: st.DrawFn, revolutions: st.SearchStrategy[float]) -> Scene:
 
 
 def worn(draw: st.DrawFn, scene: Scene) -> Scene:
-    """Make the scene's sensors miss, double and jitter, and let one of its beams fail, at once or later."""
+    """Return the scene with sensors that miss, double and jitter, and perhaps a beam that fails, at once or
+    later."""
     beam = draw(st.integers(0, len(scene.wheel.beams_deg) - 1))
     fate = draw(st.sampled_from(["works", "dead", "dies"]))
     return replace(
@@ -87,7 +88,8 @@ LOST_A_TURN = Scene(
     missed=0.05,
     seed=5997,
 )
-"""Two of three beams in a row miss the ball, so it is silent for a turn and reported as 2.7 to 6.4 turns."""
+"""Two of three beams miss the ball in a row, so it is undetected for a turn; its run is reported as 2.7 to
+6.4 turns."""
 ONCE = settings(derandomize=True, max_examples=40, deadline=None)
 
 
@@ -172,7 +174,7 @@ def test_a_spin_is_judged_alike_at_any_time_of_day(scene: Scene, later_us: int) 
 
 
 TIMES = st.integers(0, 40_000_000)
-ABSURD: st.SearchStrategy[Reading] = st.one_of(
+IMPLAUSIBLE: st.SearchStrategy[Reading] = st.one_of(
     st.builds(BallBeam, t=TIMES, dev=st.just("wheel"), beam=st.integers(0, 5)),
     st.builds(RotorIndex, t=TIMES, dev=st.just("wheel"), direction=DIRECTIONS),
     st.builds(PocketBall, t=TIMES, dev=st.just("wheel")),
@@ -186,8 +188,8 @@ LAYOUTS = st.lists(st.floats(-720, 720), min_size=1, max_size=6)
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)
-@given(st.lists(ABSURD, max_size=80), LAYOUTS, TIMES, st.integers(0, 2**61))
-def test_absurd_readings_are_judged_too_and_never_valid(
+@given(st.lists(IMPLAUSIBLE, max_size=80), LAYOUTS, TIMES, st.integers(0, 2**61))
+def test_implausible_readings_are_judged_too_and_never_valid(
     readings: list[AnyReading], beams_deg: list[float], until_us: int, shift_us: int
 ) -> None:
     made = wheel(*beams_deg)

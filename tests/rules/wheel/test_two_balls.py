@@ -1,4 +1,4 @@
-"""Two balls in the track at once: whichever ball made the number, there is no call."""
+"""Two balls in the track at once: whichever ball came to rest in the number, there is no call."""
 
 import pytest
 
@@ -12,7 +12,8 @@ EIGHT = wheel(*(45.0 * beam for beam in range(8)))
 
 
 def _with_second(scene: Scene, after_s: float, turns: float) -> tuple[Spin, list[Reading]]:
-    """Launch a second ball in the same direction while the first runs; it drops by itself."""
+    """Return a spin and its readings with a second ball launched in the same direction during the first one's
+    run."""
     first = spin(scene)
     again = spin(
         Scene(

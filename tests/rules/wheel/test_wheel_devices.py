@@ -1,4 +1,5 @@
-"""R-SPIN-2, R-SPIN-4: no certainty rests on what a device could not see, or is known to miss."""
+"""R-SPIN-2, R-SPIN-4: nothing is certain that rests on what a device could not see, or is known to have
+missed."""
 
 import re
 
