@@ -22,7 +22,7 @@ from controller.settings.paytables import (
     AcceptedFinding,
     accepted_file,
     check,
-    game_for,
+    open_book,
     read_accepted,
     write_accepted,
 )
@@ -107,11 +107,11 @@ def _rules_by_key(name: str) -> Mapping[str, str]:
     """Return the rule or reason in the comment after each key of a rule set's file."""
     path = config_file("rulesets", name)
     lines = path.read_text(encoding="utf-8").splitlines()
-    places = parse_document(path).places
+    positions = parse_document(path).positions
     return {
         dotted(key): comment.strip()
-        for key, place in places.items()
-        if (comment := lines[place.line - 1].partition(" # ")[2])
+        for key, position in positions.items()
+        if (comment := lines[position.line - 1].partition(" # ")[2])
     }
 
 
@@ -325,7 +325,7 @@ def _run_settle(arguments: argparse.Namespace) -> int:
 def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, name: str = "-") -> int:
     """Settle a stream with a named rule set; return the exit code. Messages call the source `name`."""
     try:
-        game, answered = game_for(ruleset), False
+        game, answered = open_book(ruleset), False
         for answer in settle(source, game):
             out.write(answer)
             out.flush()

@@ -204,9 +204,9 @@ def _action(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
         case "run":
             return partial(_run, _serving(arguments), _key_file(arguments))
         case "enrol":
-            from controller.settings.paytables import game_for
+            from controller.settings.paytables import open_book
 
-            game_for(arguments.rules)
+            open_book(arguments.rules)
             return partial(_enrol, arguments, _key(arguments.key))
         case "rounds":
             return partial(_rounds, arguments)

@@ -130,7 +130,7 @@ class Devices:
         return DeclaredDevice(reads=bare.reads, wall=bare.wall) if isinstance(bare, BareDevice) else None
 
     def _validated(self, name: str, section: Mapping[str, Value], shape: type) -> object | None:
-        alone = Document({"devices": {name: dict(section)}}, self._document.places)
+        alone = Document({"devices": {name: dict(section)}}, self._document.positions)
         around = make_dataclass("OneDevice", [("devices", dict[str, shape])])  # type: ignore[valid-type]  # made above
         try:
             read: object = validate(alone, around).devices[name]

@@ -32,7 +32,7 @@ def load_paytable(name: str, shape: type[T], directory: Path | None = None) -> T
     return read_document(config_file("paytables", name, directory), shape)
 
 
-def game_for(ruleset: str) -> Book:
+def open_book(ruleset: str) -> Book:
     """Return an empty wager book for a rule set, with its pay table.
 
     Raises SettingsError for an unknown rule set or a pay table with mistakes.

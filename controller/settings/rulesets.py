@@ -61,8 +61,8 @@ def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
     rules = validate(document, RuleSet)
     mistakes = []
     for wrong in _contradictions(rules):
-        places = [path for path in wrong.at if document.place(path).file == changed_in]
-        mistakes.append(document.mistake((*places, *wrong.at)[0], wrong.found, wrong.expected, wrong.hint))
+        keys = [path for path in wrong.at if document.position(path).file == changed_in]
+        mistakes.append(document.mistake((*keys, *wrong.at)[0], wrong.found, wrong.expected, wrong.hint))
     if mistakes:
         raise SettingsError(mistakes)
     return rules

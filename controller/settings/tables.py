@@ -316,7 +316,7 @@ def _in_valid_sections(
     left = document.without(wrong - {"table", "ruleset"})
     try:
         written = validate(left, TableFile)
-        rules = _rules_for(left, Path(document.place(()).file), directory)
+        rules = _rules_for(left, Path(document.position(()).file), directory)
     except SettingsError:
         return []
     if rules is None:
@@ -341,7 +341,7 @@ def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet |
     changed = table.only((*SECTIONS, "max_lateness_ms"))
     if not changed:
         return rules
-    return checked_ruleset(base.overlaid(table, changed), changed_in=table.place(()).file)
+    return checked_ruleset(base.overlaid(table, changed), changed_in=table.position(()).file)
 
 
 def _refuse_foreign_sections(table: Document, rules: RuleSet) -> None:

@@ -50,26 +50,26 @@ class Document:
     """A parsed YAML document: its value, the position of every key, and its syntax mistakes."""
 
     value: Value
-    places: Mapping[KeyPath, Position]
+    positions: Mapping[KeyPath, Position]
     mistakes: tuple[Mistake, ...] = ()
 
-    def place(self, path: KeyPath) -> Position:
+    def position(self, path: KeyPath) -> Position:
         """Return the position of a key or, if the file lacks it, of the nearest enclosing section."""
-        while path and path not in self.places:
+        while path and path not in self.positions:
             path = path[:-1]
-        return self.places[path]
+        return self.positions[path]
 
     def has(self, path: KeyPath) -> bool:
         """Return whether the file has this key."""
-        return path in self.places
+        return path in self.positions
 
     def mistake(self, path: KeyPath, found: str, expected: str, hint: str = "") -> Mistake:
         """Return a mistake at this key's position."""
-        place = self.place(path)
+        position = self.position(path)
         return Mistake(
-            file=place.file,
-            line=place.line,
-            column=place.column,
+            file=position.file,
+            line=position.line,
+            column=position.column,
             key=dotted(path),
             found=found,
             expected=expected,
@@ -87,7 +87,7 @@ class Document:
         if not isinstance(self.value, dict):
             return self
         kept = {key: value for key, value in self.value.items() if key not in gone}
-        return Document(kept, self.places)
+        return Document(kept, self.positions)
 
     def overlaid(self, other: "Document", sections: Iterable[str]) -> "Document":
         """Return this document with the other's values for these top-level keys in place of its own."""
@@ -95,8 +95,8 @@ class Document:
         assert isinstance(other.value, dict)
         keys = tuple(sections)
         changes = {key: other.value[key] for key in keys}
-        moved = {path: place for path, place in other.places.items() if path and path[0] in keys}
-        return Document(_overlaid(self.value, changes), {**self.places, **moved}, self.mistakes)
+        moved = {path: position for path, position in other.positions.items() if path and path[0] in keys}
+        return Document(_overlaid(self.value, changes), {**self.positions, **moved}, self.mistakes)
 
 
 def _overlaid(below: Value, above: Value) -> Value:
@@ -158,7 +158,7 @@ class _Composer:
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._places: dict[KeyPath, Position] = {}
+        self._positions: dict[KeyPath, Position] = {}
         self._mistakes: list[Mistake] = []
         self._events: Iterator[yaml.Event] = iter(())
 
@@ -168,19 +168,19 @@ class _Composer:
         if isinstance(next(events), yaml.StreamEndEvent):
             raise _unusable(self._file, _WHOLE_FILE, "an empty file", "'key: value' lines", "fill it in")
         root = next(events)
-        self._places[()] = self._place(root)
+        self._positions[()] = self._position(root)
         value = self._value(root, ())
         next(events)  # document end
         following = next(events)
         if isinstance(following, yaml.DocumentStartEvent):
             self._wrong(following, (), "a second document ('---')", "one document per file", "split the file")
-        return Document(value, self._places, tuple(self._mistakes))
+        return Document(value, self._positions, tuple(self._mistakes))
 
     def _value(self, event: yaml.Event, path: KeyPath) -> Value:
         if len(path) > _MAX_LEVELS:
-            place = self._place(event)
+            position = self._position(event)
             found = f"more than {_MAX_LEVELS} nested levels"
-            at = (place.line, place.column)
+            at = (position.line, position.column)
             raise _unusable(self._file, at, found, f"at most {_MAX_LEVELS}", "remove brackets or indentation")
         if isinstance(event, yaml.AliasEvent):
             self._wrong(event, path, f"the alias '*{event.anchor}'", "a plain value", _PLAIN_ONLY)
@@ -217,13 +217,13 @@ class _Composer:
         if not plain:
             self._wrong(event, path, "a key that is not a word", "a word before the colon", "name the key")
             self._value(event, inner)
-        elif inner in self._places:
-            first = self._places[inner].line
+        elif inner in self._positions:
+            first = self._positions[inner].line
             self._wrong(
                 event, inner, f"the key a second time (first on line {first})", "each key once", "delete one"
             )
         else:
-            self._places[inner] = self._place(event)
+            self._positions[inner] = self._position(event)
             self._value(event, inner)
         return key, inner
 
@@ -231,7 +231,7 @@ class _Composer:
         items: list[Value] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             inner = (*path, len(items))
-            self._places[inner] = self._place(event)
+            self._positions[inner] = self._position(event)
             items.append(self._value(event, inner))
         return items
 
@@ -244,18 +244,18 @@ class _Composer:
             return ""
         return text if event.style else _plain(text)
 
-    def _place(self, event: yaml.Event) -> Position:
+    def _position(self, event: yaml.Event) -> Position:
         mark = event.start_mark
         assert mark is not None  # the parser marks every event
         return Position(self._file, mark.line + 1, mark.column + 1)
 
     def _wrong(self, event: yaml.Event, path: KeyPath, found: str, expected: str, hint: str) -> None:
-        place = self._place(event)
+        position = self._position(event)
         self._mistakes.append(
             Mistake(
                 file=self._file,
-                line=place.line,
-                column=place.column,
+                line=position.line,
+                column=position.column,
                 key=dotted(path),
                 found=found,
                 expected=expected,

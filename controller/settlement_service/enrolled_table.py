@@ -12,7 +12,7 @@ from controller.games.registry import game_of
 from controller.journal.keys import PublicKey
 from controller.model.outcomes import Bets, Outcome, data_of
 from controller.publish.events import read_event
-from controller.settings.paytables import game_for
+from controller.settings.paytables import open_book
 from controller.settings.rulesets import load_ruleset
 from controller.settlement_service import schema
 from controller.settlement_service.book import RESULTS, Anchor, RuleSetGame, Step, TableBook
@@ -93,7 +93,7 @@ def shipped_games() -> Games:
 
     def find(rules: str) -> RuleSetGame:
         if rules not in known:
-            pristine = game_for(rules)
+            pristine = open_book(rules)
             name = load_ruleset(rules).game
             known[rules] = RuleSetGame(name, game_of(name).wagers(), lambda: copy.deepcopy(pristine))
         return known[rules]

@@ -18,7 +18,7 @@ from crapssim.bet import Bet as TheirBet
 from crapssim.strategy.tools import NullStrategy
 from crapssim.table import Table, TableUpdate
 
-from controller.settings.paytables import game_for
+from controller.settings.paytables import open_book
 from controller.settlement.run import settle
 from tests.benchmarks.figures import Figure, hand_over
 
@@ -85,7 +85,7 @@ def main() -> int:
     parser.add_argument("--rolls", type=int, default=2000)
     rolls = rolls_of(parser.parse_args().rolls)
     lines = lines_of(rolls)
-    results = [json.loads(line) for line in b"".join(settle(lines, game_for("craps-v1"))).splitlines()]
+    results = [json.loads(line) for line in b"".join(settle(lines, open_book("craps-v1"))).splitlines()]
     decisions = sum(line["status"] not in ("rejected", "pending") for line in results)
 
     def floor() -> None:
@@ -94,7 +94,7 @@ def main() -> int:
         for answer in results:
             json.dumps(answer)
 
-    games = iter([game_for("craps-v1") for _ in range(RUNS)])
+    games = iter([open_book("craps-v1") for _ in range(RUNS)])
     ours = seconds(lambda: sum(map(len, settle(lines, next(games)))))
     bare, theirs = seconds(floor), seconds(lambda: play_theirs(rolls))
     us = 1e6 / decisions

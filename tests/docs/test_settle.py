@@ -12,7 +12,7 @@ import pytest
 from controller.cli.rules import settle_stream
 from controller.games.craps.wagers.paytable import CrapsPayTable, rules_of
 from controller.games.roulette.wagers.layout import RULES as ROULETTE
-from controller.settings.paytables import game_for, load_paytable
+from controller.settings.paytables import load_paytable, open_book
 from controller.settlement.book import Status
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settle.md").read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ def documented(heading: str) -> dict[str, Fields]:
 def are(ruleset: str) -> dict[str, Fields]:
     """Return each request with its required and optional fields, from the types."""
     found = {}
-    for kind in game_for(ruleset).vocabulary:
+    for kind in open_book(ruleset).vocabulary:
         fields = msgspec.structs.fields(kind)
         needed = frozenset(field.name for field in fields if field.required)
         found[str(kind.__struct_config__.tag)] = needed, frozenset(field.name for field in fields) - needed

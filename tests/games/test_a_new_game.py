@@ -13,7 +13,7 @@ from controller.machines.setup import First
 from controller.model.outcomes import Bets, Outcome, RollCalled, RollNoRoll
 from controller.publish.players import first_board
 from controller.settings.mistakes import SettingsError
-from controller.settings.paytables import check, game_for
+from controller.settings.paytables import check, open_book
 from controller.settings.places import config_home
 from controller.settings.rulesets import load_ruleset
 from controller.settlement.run import settle
@@ -139,7 +139,7 @@ def test_the_settle_command_the_board_and_the_pay_table_check_support_a_new_game
         b'{"do":"bet","id":"b1","player":"ann","wager":"seven","amount":500}',
         b'{"do":"roll","dice":[3,4]}',
     ]
-    (won,) = settle(asked, game_for(RULES))
+    (won,) = settle(asked, open_book(RULES))
     paid = {"status": "win", "stake": 500, "payout": 2000, "returned": 2500, "reason": "OU-3: seven"}
     assert json.loads(won) == {"id": "b1", "wager": "seven", **paid}
     assert {edge.wager: edge.per_cent for edge in check(RULES).edges} == {

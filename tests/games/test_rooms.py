@@ -9,7 +9,7 @@ import pytest
 from controller.games.diagrams import TABLES
 from controller.games.game import Game
 from controller.games.registry import GAMES
-from controller.settings.paytables import check, game_for
+from controller.settings.paytables import check, open_book
 from controller.settings.places import config_names
 from controller.settings.rulesets import load_ruleset
 
@@ -65,6 +65,6 @@ def test_each_game_is_in_its_package_and_in_the_manual(game: Game) -> None:
 @pytest.mark.parametrize("name", config_names("rulesets"))
 def test_each_rule_set_belongs_to_a_game_and_has_its_pay_table(name: str) -> None:
     game = GAMES[load_ruleset(name).game]
-    assert game_for(name).vocabulary
+    assert open_book(name).vocabulary
     assert check(name).ruleset == name
     assert not game.wagers().play_state().prelude(), "a starting table must need no state"

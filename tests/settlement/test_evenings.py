@@ -17,7 +17,7 @@ from controller.model.outcomes import (
 )
 from controller.settings import paytables
 from controller.settings.mistakes import SettingsError
-from controller.settings.paytables import game_for
+from controller.settings.paytables import open_book
 from controller.settings.rulesets import load_ruleset
 from controller.settlement.book import RawRequest
 from controller.settlement.run import settle
@@ -50,7 +50,7 @@ def settlement_requests(outcomes: list[Outcome], game: str) -> list[RawRequest]:
 def paid(rules: str, requests: Iterable[Json]) -> list[dict[str, object]]:
     """Settle these requests under a rule set's shipped pay table."""
     lines = (json.dumps(request).encode() for request in requests)
-    return [json.loads(line) for line in b"".join(settle(lines, game_for(rules))).splitlines()]
+    return [json.loads(line) for line in b"".join(settle(lines, open_book(rules))).splitlines()]
 
 
 def cents(lines: Iterable[Json], key: str) -> int:
@@ -177,4 +177,4 @@ def test_a_rule_set_and_a_pay_table_that_divide_the_money_differently_are_refuse
     rake = replace(table.settings, rake_percent=replace(table.settings.rake_percent, value=12))
     monkeypatch.setattr(paytables, "load_paytable", lambda *_: replace(table, settings=rake))
     with pytest.raises(SettingsError, match=r"settings.rake_percent: found 12, expected 10, as `high_roller"):
-        game_for(high_roller.RULES)
+        open_book(high_roller.RULES)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controller.cli.rules import settle_stream
 from controller.games.craps.wagers.gates import VOCABULARY
-from controller.settings.paytables import game_for
+from controller.settings.paytables import open_book
 from controller.settlement.book import Malformed, Request
 from controller.settlement.run import Decoder, settle
 
@@ -108,7 +108,7 @@ def test_a_whole_run_ends_with_the_bets_that_are_left() -> None:
 
 
 def test_no_requests_give_no_lines() -> None:
-    assert list(settle([b"\n", b"  \r\n"], game_for("craps-v1"))) == []
+    assert list(settle([b"\n", b"  \r\n"], open_book("craps-v1"))) == []
 
 
 def test_an_unknown_rule_set_is_refused_with_the_known_ones() -> None:
@@ -148,7 +148,7 @@ def test_a_pay_table_with_a_mistake_is_refused_with_its_place(
 def test_an_unknown_wager_or_id_is_not_a_malformed_line(
     request_line: dict[str, object], expected: str
 ) -> None:
-    (line,) = b"".join(settle([json.dumps(request_line).encode()], game_for("craps-v1"))).splitlines()
+    (line,) = b"".join(settle([json.dumps(request_line).encode()], open_book("craps-v1"))).splitlines()
     assert json.loads(line)["status"] == expected
 
 
@@ -188,7 +188,7 @@ def test_an_amount_that_nobody_can_bet_is_rejected_and_the_run_continues(
 ) -> None:
     asked = json.dumps({"do": "bet", "id": "b9", **bet, "amount": amount}).encode()
     (answer,) = [
-        json.loads(line) for answers in settle([asked], game_for(rules)) for line in answers.splitlines()
+        json.loads(line) for answers in settle([asked], open_book(rules)) for line in answers.splitlines()
     ]
     assert {key: answer[key] for key in ("id", "status", "stake", "returned")} == {
         "id": "b9",
@@ -204,6 +204,8 @@ def test_an_amount_that_nobody_can_bet_is_rejected_and_the_run_continues(
 )
 def test_a_change_to_an_amount_that_nobody_can_bet_is_refused_and_changes_nothing(do: str, to: int) -> None:
     asked = [json.dumps(BET).encode(), json.dumps({"do": do, "id": "b1", "to": to}).encode()]
-    answers = [json.loads(line) for some in settle(asked, game_for("craps-v1")) for line in some.splitlines()]
+    answers = [
+        json.loads(line) for some in settle(asked, open_book("craps-v1")) for line in some.splitlines()
+    ]
     assert [(answer["id"], answer["status"]) for answer in answers] == [("b1", "refused"), ("b1", "pending")]
     assert answers[1]["stake"] == 500

@@ -338,11 +338,11 @@ def _find_voids(
     if count_trusted:
         wrong_counts = layout.wrong_counts if complete else layout.too_many
         for position, count in wrong_counts.items():
-            yield "wrong_count", f"{_named(position)} has {count} cards, not {CARDS_EACH}"
+            yield "wrong_count", f"{_named(position)} has {_cards(count)}, not {CARDS_EACH}"
         if layout.extra_cards:
             yield (
                 "wrong_count",
-                f"{layout.extra_cards} more cards left the shoe than {CARDS_EACH} per position",
+                f"{_cards(layout.extra_cards)} more than {CARDS_EACH} per position left the shoe",
             )
         if layout.repeats(entered=False):
             yield "card_twice", "the same card was dealt twice from one deck"
@@ -368,8 +368,9 @@ def _find_doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
     if layout.all_acted and layout.repeats(entered=True):
         yield "conflict", "the same card is in two places, once as read and once as entered"
     if layout.seats and not layout.all_acted:
-        waiting = ", ".join(seat for seat in layout.seats if seat not in layout.acts)
-        yield "missing_reading", f"position {waiting} has neither played nor folded"
+        waiting = [seat for seat in layout.seats if seat not in layout.acts]
+        have = f"position {waiting[0]} has" if len(waiting) == 1 else f"positions {', '.join(waiting)} have"
+        yield "missing_reading", f"{have} neither played nor folded"
 
 
 def _build_dealt(layout: Layout) -> Dealt | None:
@@ -395,6 +396,10 @@ def _evidence(readings: Sequence[Reading], *, face_up: bool) -> tuple[Reading, .
 
 def _named(position: str) -> str:
     return "the dealer" if position == DEALER else f"position {position}"
+
+
+def _cards(count: int) -> str:
+    return "1 card" if count == 1 else f"{count} cards"
 
 
 def _join_reasons(reasons: Sequence[Reason]) -> str:

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
 
-from controller.settings.paytables import game_for
+from controller.settings.paytables import open_book
 from controller.settlement.run import settle
 from tests.settlement.reference.evenings import EVENINGS, Names
 from tests.settlement.reference.lines import Line, Rejected, Request, differs
@@ -29,7 +29,7 @@ class Against:
     """One rule set: numbered evenings, the same for the same seed."""
 
     def __init__(self, ruleset: str) -> None:
-        self._ruleset, self._pristine = ruleset, game_for(ruleset)
+        self._ruleset, self._pristine = ruleset, open_book(ruleset)
 
     def evening(self, seed: int, number: int) -> Evening:
         """Play one evening through both engines, up to the first difference."""
