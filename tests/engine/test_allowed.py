@@ -9,7 +9,7 @@ from controller.engine.session import Session
 from controller.machines.setup import State
 from controller.model.readings import AnyReading, Input
 from tests.engine.play import Played
-from tests.games.high_roller.night import Night, two_players
+from tests.games.high_roller.played_table import HighRollerTable, two_players
 from tests.games.three_card.deal import HANDS, Table, seated
 from tests.rules.wheel.simulator import Scene, spin, wheel
 from tests.scenes import SECOND_US, says, throw
@@ -165,13 +165,13 @@ def three_card() -> Iterator[tuple[str, Session, int]]:
 
 
 def high_roller() -> Iterator[tuple[str, Session, int]]:
-    def game(name: str, night: Night) -> tuple[str, Session, int]:
-        assert night.state is not None
-        return f"high roller: {name}", night.played.session, night.now + 5 * SECOND_US
+    def game(name: str, table: HighRollerTable) -> tuple[str, Session, int]:
+        assert table.state is not None
+        return f"high roller: {name}", table.played.session, table.now + 5 * SECOND_US
 
-    yield game("before the button", Night())
-    yield game("one card for the button", Night().button(s1="Q"))
-    yield game("cards owed", Night().button(s1="Q", s2="9").says("buy", seat="1", count=1))
+    yield game("before the button", HighRollerTable())
+    yield game("one card for the button", HighRollerTable().button(s1="Q"))
+    yield game("cards owed", HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=1))
     yield game("bought", two_players())
     yield game("started", two_players().says("start_roll"))
     yield game("roll-off", two_players(first=(7, 7)).rolls(7))

@@ -21,7 +21,7 @@ from controller.model.outcomes import (
 from controller.model.readings import AnyReading, Face, Input
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played, play
-from tests.games.high_roller.night import Night, two_players
+from tests.games.high_roller.played_table import HighRollerTable, two_players
 from tests.games.three_card.deal import seated
 from tests.rules.wheel.simulator import Scene, spin, wheel
 from tests.scenes import SECOND_US, TABLE, says, throw
@@ -77,21 +77,21 @@ def test_a_run_out_lapses_where_the_corrected_roll_leaves_a_point_on() -> None:
 
 
 def test_a_declined_roll_stays_declined_if_the_corrected_roll_leaves_the_same_player_to_roll() -> None:
-    night = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("set_dice", dice=[5, 5])
-    assert night.state.roll_off is not None
-    assert [card.player for card in night.state.roll_off.turns] == ["2"]
+    table = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("set_dice", dice=[5, 5])
+    assert table.state.roll_off is not None
+    assert [card.player for card in table.state.roll_off.turns] == ["2"]
 
 
 def test_a_declined_roll_lapses_if_the_corrected_roll_gives_the_turn_to_another_player() -> None:
-    night = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("no_roll")
-    assert night.state.roll_off is not None
-    assert [card.player for card in night.state.roll_off.turns][:1] == ["1"]
+    table = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("no_roll")
+    assert table.state.roll_off is not None
+    assert [card.player for card in table.state.roll_off.turns][:1] == ["1"]
 
 
 def test_cards_bought_since_a_game_was_void_are_not_lost_to_a_correction() -> None:
-    night = two_players().says("void", "supervisor", what="game")
-    night.says("buy", seat="1", count=1)
-    assert night.says("set_dice", dice=[3, 4]).end().refusals() == ["no_attempt"]
+    table = two_players().says("void", "supervisor", what="game")
+    table.says("buy", seat="1", count=1)
+    assert table.says("set_dice", dice=[3, 4]).end().refusals() == ["no_attempt"]
 
 
 def test_bets_that_the_dealer_closed_since_stay_closed_over_a_corrected_number() -> None:
@@ -283,11 +283,11 @@ def test_a_corrected_high_roller_game_equals_the_game_called_right_at_once(
         assert game_of(corrected) == game_of(right)
 
 
-def three_players() -> Night:
+def three_players() -> HighRollerTable:
     """Return three seats with every card from 5 to 9 twice, so that most rolls leave two or more players."""
     ranks = (5, 6, 7, 8, 9)
-    night = Night().button(s1="Q", s2="9", s3="8")
-    return night.buys("1", *ranks, *ranks).buys("2", *ranks).buys("3", *ranks)
+    table = HighRollerTable().button(s1="Q", s2="9", s3="8")
+    return table.buys("1", *ranks, *ranks).buys("2", *ranks).buys("3", *ranks)
 
 
 def inputs(
@@ -365,8 +365,8 @@ def test_a_settled_roll_stays_settled_across_a_restart() -> None:
 
 
 def test_a_win_is_undone_by_a_correction_after_a_restart() -> None:
-    night = two_players().rolls(9)
-    played = go_on(night.played, "high-roller-12-005")
+    table = two_players().rolls(9)
+    played = go_on(table.played, "high-roller-12-005")
     played.feed(says(SECOND_US, "set_dice", dice=[3, 4], what="1")).finish()
     (corrected,) = played.data(RollCorrected)
     assert (corrected.call, corrected.remaining) == ("elimination", ("1", "2"))

@@ -17,7 +17,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import BallBeam, Card, DeviceDown, DeviceUp, DieReleased, Reading
 from tests.engine.play import Played
-from tests.games.high_roller.night import FACES, Night, two_players
+from tests.games.high_roller.played_table import FACES, HighRollerTable, two_players
 from tests.games.three_card.deal import ROTATION, Table, seated
 from tests.rules.wheel.simulator import Scene, spin, wheel
 from tests.scenes import SECOND_US, in_order, says, throw
@@ -119,36 +119,42 @@ def test_H_DEAL_1_after_a_card_pitched_out_of_play_the_next_cards_are_not_assign
     stop: str, go_on: str
 ) -> None:
     """Seat 1's second card was missed; seat 2's card must not be taken for it."""
-    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=2)
-    night.pitched("7").says(stop, "supervisor").pitched("8").says(go_on, "supervisor", on=False)
-    night.pitched("9")
-    assert night.state.cards == {"1": (7,)}
-    night.says("set_card", seat="1", card="8").says("set_card", seat="2", card="9").pitched("J")
-    assert night.state.cards == {"1": (7, 8), "2": (9, 11)}
+    table = (
+        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=2)
+    )
+    table.pitched("7").says(stop, "supervisor").pitched("8").says(go_on, "supervisor", on=False)
+    table.pitched("9")
+    assert table.state.cards == {"1": (7,)}
+    table.says("set_card", seat="1", card="8").says("set_card", seat="2", card="9").pitched("J")
+    assert table.state.cards == {"1": (7, 8), "2": (9, 11)}
     refused = [] if stop == "test_mode" else [{"lock": "table_locked"}.get(stop, "table_closed")]
-    assert night.end().refusals() == [*refused, "order_broken"]
+    assert table.end().refusals() == [*refused, "order_broken"]
 
 
 def test_H_DEAL_1_after_an_unreadable_card_the_next_cards_are_not_assigned() -> None:
     """The pitching order shows whose card it is only while none is missed."""
-    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
-    night.pitched(None, "9")
-    assert night.state.cards == {}
-    night.says("set_card", seat="1", card="8").says("set_card", seat="2", card="9").rolls(9)
-    assert [call.player for call in night.end().data(GameWon)] == ["2"]
+    table = (
+        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
+    )
+    table.pitched(None, "9")
+    assert table.state.cards == {}
+    table.says("set_card", seat="1", card="8").says("set_card", seat="2", card="9").rolls(9)
+    assert [call.player for call in table.end().data(GameWon)] == ["2"]
 
 
 def test_H_DEAL_1_after_a_shoe_was_away_the_next_cards_are_not_assigned() -> None:
     """Cards pitched meanwhile were not seen; a person enters the cards that are due."""
-    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=1)
-    night.pitched("7")
+    table = (
+        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=1)
+    )
+    table.pitched("7")
     for health in (DeviceDown, DeviceUp):
-        night.now += SECOND_US
-        night.played.feed(health(t=night.now, dev="shoe", reason="unplugged"))
-    night.pitched("9")
-    night.says("set_card", seat="2", card="9").says("set_card", seat="1", card="8")
-    assert night.state.cards == {"1": (7, 8), "2": (9,)}
-    assert night.end().refusals() == ["order_broken"]
+        table.now += SECOND_US
+        table.played.feed(health(t=table.now, dev="shoe", reason="unplugged"))
+    table.pitched("9")
+    table.says("set_card", seat="2", card="9").says("set_card", seat="1", card="8")
+    assert table.state.cards == {"1": (7, 8), "2": (9,)}
+    assert table.end().refusals() == ["order_broken"]
 
 
 def test_T_DEAL_2_closed_bets_open_again_when_a_card_table_opens() -> None:
@@ -170,30 +176,32 @@ def test_R_SPIN_3_closed_bets_open_again_when_a_wheel_table_opens() -> None:
 
 def test_H_START_1_a_throw_begun_before_the_last_card_was_dealt_is_not_a_roll() -> None:
     """The second release comes when a roll is due, but the throw began before that, so it is not a roll."""
-    night = two_players().says("buy", seat="1", count=0).says("buy", seat="2", count=1)
-    night.now += 10 * SECOND_US
-    readings = throw(night.now, FACES[7])
+    table = two_players().says("buy", seat="1", count=0).says("buy", seat="2", count=1)
+    table.now += 10 * SECOND_US
+    readings = throw(table.now, FACES[7])
     first, second = [reading for reading in readings if isinstance(reading, DieReleased)]
     card = Card(t=first.t + 50_000, dev="shoe", rank="9")
     later = msgspec.structs.replace(second, t=first.t + 100_000)
     rest = [reading for reading in readings if reading not in (first, second)]
-    night.played.feed(in_order([first, card, later, *rest]))
-    night.now += 10 * SECOND_US
-    night.says("dice_collected").rolls(8)
-    published = [o.type for o in night.end().outcomes if o.type.startswith("roll.")]
+    table.played.feed(in_order([first, card, later, *rest]))
+    table.now += 10 * SECOND_US
+    table.says("dice_collected").rolls(8)
+    published = [o.type for o in table.end().outcomes if o.type.startswith("roll.")]
     assert published == ["roll.called"]
 
 
 def test_H_DEAL_1_a_late_card_from_while_the_table_was_locked_counts_as_missed() -> None:
-    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
-    night.says("lock", "supervisor")
-    at = night.now + SECOND_US
+    table = (
+        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
+    )
+    table.says("lock", "supervisor")
+    at = table.now + SECOND_US
     later = says(at + 400_000, "inspected", "supervisor", what="felt", arrived=at + 400_000)
     card = Card(t=at, dev="shoe", rank="7", arrived=at + 500_000)
-    night.played.feed(later, card)
-    night.now += 2 * SECOND_US
-    night.says("unlock", "supervisor").pitched(9)
-    assert night.end().types("card.pitched") == []
+    table.played.feed(later, card)
+    table.now += 2 * SECOND_US
+    table.says("unlock", "supervisor").pitched(9)
+    assert table.end().types("card.pitched") == []
 
 
 # --- a ball launched while the table was not in play, whose pulses arrive late ---

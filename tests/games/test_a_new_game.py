@@ -48,7 +48,7 @@ def _configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(GAMES, OVER_UNDER.name, OVER_UNDER)
 
 
-def night() -> Played:
+def two_rolls() -> Played:
     """Play a 6, and a throw on which a person calls No Roll."""
     said = says(11 * SECOND_US - 1, "no_roll")
     second = in_order([*throw(10 * SECOND_US, (5, 5)), said])
@@ -89,7 +89,7 @@ def bettor(tmp_path: Path) -> Iterator[Bettor]:
 
 
 def test_a_new_game_is_played_and_published() -> None:
-    played = night()
+    played = two_rolls()
     assert played.types("bets") == ["bets.closed", "bets.opened"] * 2
     assert played.types("roll") == ["roll.called", "roll.no_roll"]
     assert (played.data(RollCalled)[0].roll, played.data(RollCalled)[0].dice) == (1, (3, 3))
@@ -98,7 +98,7 @@ def test_a_new_game_is_played_and_published() -> None:
 
 
 def test_a_wager_is_settled_by_the_tables_outcomes(bettor: Bettor) -> None:
-    outcomes = night().outcomes
+    outcomes = two_rolls().outcomes
     bettor.bets("b1", "under")
     bettor.hears(outcomes[:3])
     assert bettor.balance == CHIPS + 100
@@ -109,7 +109,7 @@ def test_a_wager_is_settled_by_the_tables_outcomes(bettor: Bettor) -> None:
 
 
 def test_no_bet_is_accepted_once_the_dice_are_out(bettor: Bettor) -> None:
-    outcomes = night().outcomes
+    outcomes = two_rolls().outcomes
     bettor.hears(outcomes[:1])
     with pytest.raises(RequestRefused, match="the dice are out"):
         bettor.bets("b1", "under")

@@ -1,4 +1,4 @@
-"""The wrapper around `transitions`: each cell is an arrow or a named refusal, without the library's traps."""
+"""The wrapper around `transitions`: each cell is an arrow or a refusal, without the library's pitfalls."""
 
 import pytest
 

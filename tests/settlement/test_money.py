@@ -1,4 +1,4 @@
-"""Rounding: once per bet, on the winnings, down, with the breakage kept exactly."""
+"""Rounding: each bet's winnings are rounded down once, and the breakage is kept exactly."""
 
 from fractions import Fraction
 

@@ -45,12 +45,12 @@ MALFORMED = {
 def test_a_malformed_line_ends_the_run_and_is_named(raw: bytes) -> None:
     out, err = io.BytesIO(), io.StringIO()
     lines = b"".join((json.dumps(BET).encode(), b'\n{"do":"roll","dice":[5,6]}\n\n', raw, b"\n"))
-    assert settle_stream(io.BytesIO(lines), out, err, "craps-v1", "evening.jsonl") == 2
+    assert settle_stream(io.BytesIO(lines), out, err, "craps-v1", "requests.jsonl") == 2
     assert out.getvalue() == (
         b'{"id":"b1","wager":"pass","status":"win","stake":500,"payout":500,"returned":1000,'
         b'"reason":"CV1-PASS-2: 11 on its first roll pays 1:1"}\n'
     )
-    assert err.getvalue().startswith("evening.jsonl: line 4: found ")
+    assert err.getvalue().startswith("requests.jsonl: line 4: found ")
     assert ", expected " in err.getvalue()
 
 
@@ -86,8 +86,8 @@ CENTS = "whole cents: digits without quotes, point or exponent"
 )
 def test_a_malformed_line_names_its_field_what_was_found_and_what_is_allowed(raw: str, says: str) -> None:
     err = io.StringIO()
-    assert settle_stream(io.BytesIO(raw.encode()), io.BytesIO(), err, "craps-v1", "evening.jsonl") == 2
-    assert err.getvalue().startswith(f"evening.jsonl: line 1: found {says}")
+    assert settle_stream(io.BytesIO(raw.encode()), io.BytesIO(), err, "craps-v1", "requests.jsonl") == 2
+    assert err.getvalue().startswith(f"requests.jsonl: line 1: found {says}")
 
 
 def test_a_whole_run_ends_with_the_bets_that_are_left() -> None:

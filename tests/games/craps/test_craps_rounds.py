@@ -11,7 +11,7 @@ from tests.scenes import SECOND_US, says, throw
 
 
 def rolls(*faces: tuple[Face, Face]) -> list[AnyReading]:
-    """Throw these one after the other, ten seconds apart, with the stick collecting the dice each time."""
+    """Throw these dice ten seconds apart, and collect them after each throw."""
     readings: list[AnyReading] = []
     for number, up in enumerate(faces):
         start = (1 + 10 * number) * SECOND_US

@@ -23,13 +23,13 @@ def confirms(after_ms: int, by: str, who: str | None = None, wager: str = "b1") 
 
 
 def until(played: Played, us: int) -> Played:
-    """Advance time to this moment."""
+    """Advance the session to this time."""
     played.effects += played.session.advance(us)
     return played
 
 
 def during(*words: Input, until_us: int = SECOND_US + 700 * MS) -> Played:
-    """Throw, enter these inputs meanwhile, and play on while the dice fly."""
+    """Throw, and enter these inputs while the dice are in flight, up to `until_us`."""
     seen = [reading for reading in THROWN if reading.t < until_us]
     return until(Played().feed(in_order([*seen, *words])), until_us)
 
@@ -120,7 +120,7 @@ def test_readings_that_prove_no_motion() -> None:
 
 
 def test_a_die_pushed_after_its_rest_is_not_in_motion() -> None:
-    """Its face is known: pushing it would otherwise hold the window open."""
+    """The die's face is known: a push would otherwise hold the window open."""
     lay_us = STILL_US + 2 * FRAME_US
     pushed = [(300 * MS + lay_us + i * FRAME_US, 600.0 + 30 * i) for i in range(20)]
     found = find_motion([*rolling(2, 900 * MS), *rolling(1, 300 * MS), *track(1, pushed)])

@@ -1,4 +1,4 @@
-"""The engine's report on the shooter's line bet: noted when he throws without one, and no reason to stop."""
+"""The settlement engine's report on the shooter's line bet: a throw without one is noted, but counts."""
 
 from dataclasses import replace
 

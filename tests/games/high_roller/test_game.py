@@ -14,89 +14,95 @@ from controller.model.outcomes import (
     RollCorrected,
     RollReview,
 )
-from tests.games.high_roller.night import FACES, Night, changed, two_players
+from tests.games.high_roller.played_table import FACES, HighRollerTable, changed, two_players
 from tests.scenes import SECOND_US, throw
 
 # --- the button ---
 
 
 def test_H_BTN_1_the_highest_card_places_the_button() -> None:
-    night = Night().button(s1="9", s2="Q", s3="T").buys("2", "7")
-    assert night.state.button == "2"
+    table = HighRollerTable().button(s1="9", s2="Q", s3="T").buys("2", "7")
+    assert table.state.button == "2"
 
 
 @pytest.mark.parametrize("queen", ["Q", "Qh", "q", "12"])
 def test_H_EQ_1_cards_for_the_button_are_lettered_or_numbered(queen: str) -> None:
-    assert Night().button(s1="11", s2=queen).buys("2", "7").state.button == "2"
+    assert HighRollerTable().button(s1="11", s2=queen).buys("2", "7").state.button == "2"
 
 
 @pytest.mark.parametrize("card", ["K", "A", "13", "1", "", "Qx", None])
 def test_H_EQ_1_aces_and_kings_are_in_no_deck(card: str | None) -> None:
-    assert Night().says("draw_button", seat="1", card=card).end().refusals() == ["bad_argument"]
+    assert HighRollerTable().says("draw_button", seat="1", card=card).end().refusals() == ["bad_argument"]
 
 
 def test_gap_H_9_only_players_with_equal_highest_cards_draw_again() -> None:
-    night = Night().button(s1="Q", s2="9", s3="Q")
-    night.says("buy", seat="1", count=1).says("draw_button", seat="2", card="Q")
-    night.button(s1="8").says("buy", seat="1", count=1).button(s3="J").says("buy", seat="3", count=1)
-    assert night.state.button == "3"
-    assert night.end().refusals() == ["button_tied", "has_drawn", "button_tied"]
+    table = HighRollerTable().button(s1="Q", s2="9", s3="Q")
+    table.says("buy", seat="1", count=1).says("draw_button", seat="2", card="Q")
+    table.button(s1="8").says("buy", seat="1", count=1).button(s3="J").says("buy", seat="3", count=1)
+    assert table.state.button == "3"
+    assert table.end().refusals() == ["button_tied", "has_drawn", "button_tied"]
 
 
 def test_gap_H_9_the_card_for_the_button_is_not_a_bet() -> None:
-    night = two_players(first=("7",), second=("8",))
-    assert night.says("start_roll").end().data(GameStarted)[0].cards == {"1": (7,), "2": (8,)}
+    table = two_players(first=("7",), second=("8",))
+    assert table.says("start_roll").end().data(GameStarted)[0].cards == {"1": (7,), "2": (8,)}
 
 
 def test_H_BTN_1_the_shoe_may_deal_the_cards_for_the_button() -> None:
-    night = Night().pitched("9", to="1").pitched("J", to="2").buys("2", "7")
-    assert night.state.button == "2"
+    table = HighRollerTable().pitched("9", to="1").pitched("J", to="2").buys("2", "7")
+    assert table.state.button == "2"
 
 
 def test_H_BTN_1_without_a_button_no_cards_are_sold() -> None:
-    assert Night().says("buy", seat="1", count=3).end().refusals() == ["no_button"]
+    assert HighRollerTable().says("buy", seat="1", count=3).end().refusals() == ["no_button"]
 
 
 # --- buying ---
 
 
 def test_H_BTN_2_the_button_buys_first_or_passes() -> None:
-    night = Night().button(s1="9", s2="Q").says("buy", seat="1", count=2)
-    night.says("buy", seat="2", count=0).buys("1", 7)
-    assert night.state.cards == {"1": (7,)}
-    assert night.end().refusals() == ["button_first"]
+    table = HighRollerTable().button(s1="9", s2="Q").says("buy", seat="1", count=2)
+    table.says("buy", seat="2", count=0).buys("1", 7)
+    assert table.state.cards == {"1": (7,)}
+    assert table.end().refusals() == ["button_first"]
 
 
 def test_H_BTN_2_the_option_goes_clockwise_once_in_the_buy_in() -> None:
-    night = Night().button(s1="9", s2="Q", s3="8", s4="7").buys("2", 7).says("buy", seat="4", count=2)
-    night.says("buy", seat="3", count=1)
-    assert night.end().refusals() == ["turn_passed"]
-    assert night.state.owed == {"4": 2}
+    table = (
+        HighRollerTable().button(s1="9", s2="Q", s3="8", s4="7").buys("2", 7).says("buy", seat="4", count=2)
+    )
+    table.says("buy", seat="3", count=1)
+    assert table.end().refusals() == ["turn_passed"]
+    assert table.state.owed == {"4": 2}
 
 
 def test_H_DEAL_1_pitched_cards_go_to_the_player_whose_turn_it_is() -> None:
-    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=1)
-    night.pitched("J", "4", "Q")
-    assert night.state.cards == {"1": (11, 4), "2": (12,)}
+    table = (
+        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=1)
+    )
+    table.pitched("J", "4", "Q")
+    assert table.state.cards == {"1": (11, 4), "2": (12,)}
 
 
 def test_H_DEAL_1_a_shoe_that_knows_the_seat_is_believed_except_for_a_card_nobody_bought() -> None:
-    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
-    night.pitched("J", to="2").pitched("5", to="2").pitched("4", to="1").pitched("8")
-    assert night.state.cards == {"1": (4,), "2": (11,)}
-    assert night.end().refusals() == ["card_not_bought", "card_not_bought"]
+    table = (
+        HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
+    )
+    table.pitched("J", to="2").pitched("5", to="2").pitched("4", to="1").pitched("8")
+    assert table.state.cards == {"1": (4,), "2": (11,)}
+    assert table.end().refusals() == ["card_not_bought", "card_not_bought"]
 
 
 def test_H_DEAL_1_an_unreadable_card_is_entered_at_the_console() -> None:
-    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=2).pitched("7", None)
-    night.says("start_roll").says("set_card", seat="1", card="J")
-    assert night.state.cards == {"1": (7, 11)}
-    assert night.end().refusals() == ["card_unread", "cards_owed"]
+    table = HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=2).pitched("7", None)
+    table.says("start_roll").says("set_card", seat="1", card="J")
+    assert table.state.cards == {"1": (7, 11)}
+    assert table.end().refusals() == ["card_unread", "cards_owed"]
 
 
 def test_H_DEAL_1_every_purchase_and_every_card_is_published() -> None:
-    night = Night().button(s1="Q", s2="9").says("buy", "player", seat="1", count=2).pitched("J")
-    played = night.says("set_card", card="4").says("set_card", seat="1", card="5", what="4").end()
+    table = HighRollerTable().button(s1="Q", s2="9").says("buy", "player", seat="1", count=2).pitched("J")
+    played = table.says("set_card", card="4").says("set_card", seat="1", card="5", what="4").end()
     assert [(b.player, b.count, b.by) for b in played.data(CardsBought)] == [("1", 2, "player")]
     assert [(c.player, c.card, c.replaces, c.by) for c in played.data(CardPitched)] == [
         ("1", 11, None, "shoe"),
@@ -106,78 +112,80 @@ def test_H_DEAL_1_every_purchase_and_every_card_is_published() -> None:
 
 
 def test_H_DEAL_1_a_misread_card_is_corrected_before_the_roll() -> None:
-    night = (
+    table = (
         two_players()
         .says("set_card", seat="1", card="4", what="8")
         .says("set_card", seat="1", card="4", what="9")
     )
-    assert night.state.cards["1"] == (7, 4)
-    assert night.end().refusals() == ["bad_argument"]
+    assert table.state.cards["1"] == (7, 4)
+    assert table.end().refusals() == ["bad_argument"]
 
 
 def test_H_REBUY_1_after_the_deal_cards_are_bought_one_at_a_time() -> None:
-    night = (
+    table = (
         two_players()
         .says("buy", seat="1", count=2)
         .buys("1", "4")
         .says("buy", seat="2")
         .says("buy", seat="1")
     )
-    night.pitched("5")
-    assert night.state.cards == {"1": (7, 8, 4), "2": (7, 9, 5)}
-    assert night.end().refusals() == ["one_at_a_time", "cards_owed"]
+    table.pitched("5")
+    assert table.state.cards == {"1": (7, 8, 4), "2": (7, 9, 5)}
+    assert table.end().refusals() == ["one_at_a_time", "cards_owed"]
 
 
 def test_H_BTN_2_the_button_is_first_in_the_re_buy_too() -> None:
-    night = two_players().says("buy", seat="2").buys("1", "4").buys("2", "5")
-    assert night.state.cards == {"1": (7, 8, 4), "2": (7, 9, 5)}
-    assert night.end().refusals() == ["button_first"]
+    table = two_players().says("buy", seat="2").buys("1", "4").buys("2", "5")
+    assert table.state.cards == {"1": (7, 8, 4), "2": (7, 9, 5)}
+    assert table.end().refusals() == ["button_first"]
 
 
 def test_H_BTN_2_a_button_that_passes_lets_the_others_buy_again() -> None:
-    night = two_players().says("buy", seat="1", count=0).buys("2", "5")
-    assert night.state.cards["2"] == (7, 9, 5)
-    assert night.end().refusals() == []
+    table = two_players().says("buy", seat="1", count=0).buys("2", "5")
+    assert table.state.cards["2"] == (7, 9, 5)
+    assert table.end().refusals() == []
 
 
 def test_H_CAP_1_a_player_buys_at_most_the_configured_number_a_game() -> None:
-    night = Night(changed(cards_per_player=3)).button(s1="Q", s2="9").says("buy", seat="1", count=4)
-    night.buys("1", 4, 5, 6).buys("2", 7).says("buy", seat="1", count=1)
-    assert night.end().refusals() == ["over_limit", "over_limit"]
+    table = HighRollerTable(changed(cards_per_player=3)).button(s1="Q", s2="9").says("buy", seat="1", count=4)
+    table.buys("1", 4, 5, 6).buys("2", 7).says("buy", seat="1", count=1)
+    assert table.end().refusals() == ["over_limit", "over_limit"]
 
 
 def test_H_EQ_1_a_card_beyond_those_in_the_decks_is_a_misread() -> None:
-    night = Night(changed(decks=4)).button(s1="Q", s2="9").buys("1", *["J"] * 16).buys("2", "J", "T")
-    assert night.state.cards == {"1": (11,) * 16, "2": (10,)}
-    assert night.end().refusals() == ["sold_out"]
+    table = (
+        HighRollerTable(changed(decks=4)).button(s1="Q", s2="9").buys("1", *["J"] * 16).buys("2", "J", "T")
+    )
+    assert table.state.cards == {"1": (11,) * 16, "2": (10,)}
+    assert table.end().refusals() == ["sold_out"]
 
 
 def test_gap_H_8_no_more_cards_are_sold_than_the_shoe_holds() -> None:
-    night = Night(changed(decks=4, cards_per_player=200)).button(s1="Q", s2="9")
-    night.says("buy", seat="1", count=176).says("buy", seat="2", count=1)
-    assert night.end().refusals() == ["sold_out"]
+    table = HighRollerTable(changed(decks=4, cards_per_player=200)).button(s1="Q", s2="9")
+    table.says("buy", seat="1", count=176).says("buy", seat="2", count=1)
+    assert table.end().refusals() == ["sold_out"]
 
 
 def test_H_START_1_a_game_needs_two_players_with_cards() -> None:
-    night = Night().button(s1="Q", s2="9").buys("1", 7, 8).says("start_roll").rolls(7)
-    played = night.end()
+    table = HighRollerTable().button(s1="Q", s2="9").buys("1", 7, 8).says("start_roll").rolls(7)
+    played = table.end()
     assert played.refusals() == ["too_few_players", "too_few_players"]
     assert played.types("roll", "bets", "game") == []
 
 
 def test_H_START_1_a_player_who_joins_between_games_is_ordered_by_his_seat() -> None:
-    night = Night().button(s1="Q", s3="9").buys("1", 7).buys("2", 8).buys("3", 9)
-    assert night.state.names == ("1", "2", "3")
+    table = HighRollerTable().button(s1="Q", s3="9").buys("1", 7).buys("2", 8).buys("3", 9)
+    assert table.state.names == ("1", "2", "3")
 
 
 def test_buying_ends_when_the_dice_are_thrown() -> None:
-    night = two_players().says("start_roll").says("buy", seat="1").says("start_roll")
-    assert night.end().refusals() == ["buying_over", "buying_over"]
+    table = two_players().says("start_roll").says("buy", seat="1").says("start_roll")
+    assert table.end().refusals() == ["buying_over", "buying_over"]
 
 
 def test_gap_H_6_the_share_of_the_bonus_pot_is_entered_before_the_roll() -> None:
-    night = two_players().says("start_roll", count=201).says("start_roll", count=50)
-    played = night.end()
+    table = two_players().says("start_roll", count=201).says("start_roll", count=50)
+    played = table.end()
     assert played.refusals() == ["bad_argument"]
     assert played.data(GameStarted)[0].bonus_take == 50
 
@@ -193,55 +201,60 @@ def test_a_throw_closes_buying_if_no_input_closed_it() -> None:
 
 
 def test_gap_H_19_the_cards_of_a_player_who_leaves_stay_in_and_the_dealer_rolls_for_him() -> None:
-    night = two_players().rolls(7).says("leave", seat="1").rolls(11, 3)
-    played = night.end()
+    table = two_players().rolls(7).says("leave", seat="1").rolls(11, 3)
+    played = table.end()
     assert [n.code for n in played.data(RollCalled)[1].notices] == ["dealer_rolls"]
     assert played.data(GameWon)[0].player == "1"
-    assert Night(state=night.state).says("buy", seat="2").state.names == ("2",)
+    assert HighRollerTable(state=table.state).says("buy", seat="2").state.names == ("2",)
 
 
 def test_gap_H_19_a_house_may_void_the_game_of_a_player_who_leaves() -> None:
-    night = Night(changed(leaver="void_game")).button(s1="Q", s2="9").buys("1", 7).buys("2", 8)
-    night.says("start_roll").says("leave", seat="2")
-    assert night.end().types("game", "bets") == ["bets.closed", "game.started", "game.void", "bets.opened"]
+    table = HighRollerTable(changed(leaver="void_game")).button(s1="Q", s2="9").buys("1", 7).buys("2", 8)
+    table.says("start_roll").says("leave", seat="2")
+    assert table.end().types("game", "bets") == ["bets.closed", "game.started", "game.void", "bets.opened"]
 
 
 def test_gap_H_19_a_supervisor_voids_the_game_and_all_stakes_are_returned() -> None:
-    night = two_players().rolls(7).says("void", "supervisor", what="game", reason="a fire alarm")
-    void = night.end().data(GameVoid)[0]
+    table = two_players().rolls(7).says("void", "supervisor", what="game", reason="a fire alarm")
+    void = table.end().data(GameVoid)[0]
     assert (void.game, void.by, void.reasons[0].rule) == (1, "supervisor", "!H-19")
-    assert (night.state.cards, night.state.button, night.state.game) == ({}, "1", 2)
+    assert (table.state.cards, table.state.button, table.state.game) == ({}, "1", 2)
 
 
 def test_the_button_moves_on_when_its_player_leaves_between_games() -> None:
-    night = Night().button(s1="Q", s2="9", s3="8").says("buy", seat="1", count=0).says("leave", seat="1")
-    assert night.state.button == "2"
-    assert night.state.names == ("2", "3")
+    table = (
+        HighRollerTable()
+        .button(s1="Q", s2="9", s3="8")
+        .says("buy", seat="1", count=0)
+        .says("leave", seat="1")
+    )
+    assert table.state.button == "2"
+    assert table.state.names == ("2", "3")
 
 
 def test_a_ruling_after_the_call_undoes_what_followed_from_the_roll() -> None:
-    night = two_players().rolls(9).says("set_dice", dice=[3, 4]).rolls(5, 9)
-    played = night.end()
+    table = two_players().rolls(9).says("set_dice", dice=[3, 4]).rolls(5, 9)
+    played = table.end()
     assert played.types("roll", "player", "game.won") == [
         "roll.called", "player.eliminated", "game.won", "roll.corrected",
         "roll.called", "roll.called", "game.won",
     ]  # fmt: skip
     corrected = played.data(RollCorrected)[0]
     assert (corrected.call, corrected.remaining, corrected.next_player) == ("elimination", ("1", "2"), "1")
-    assert night.state.pot.cents == played.data(GameWon)[1].pot.bonus, (
+    assert table.state.pot.cents == played.data(GameWon)[1].pot.bonus, (
         "the undone game must give nothing to the pot"
     )
 
 
 def test_a_correction_keeps_who_left_and_the_end_of_hours() -> None:
-    night = two_players(first=(7, 7)).rolls(7, 4).says("leave", seat="1").says("closing")
-    night.says("set_dice", dice=[5, 5])
-    assert (night.state.gone, night.state.closing) == (("1",), True)
+    table = two_players(first=(7, 7)).rolls(7, 4).says("leave", seat="1").says("closing")
+    table.says("set_dice", dice=[5, 5])
+    assert (table.state.gone, table.state.closing) == (("1",), True)
 
 
 def test_no_correction_of_the_last_game_is_accepted_once_the_pot_is_recorded_as_rake() -> None:
-    night = two_players(first=(7,), second=(9,)).rolls(9).says("closing", count=1).says("no_roll")
-    assert night.end().refusals() == ["already_settled"]
+    table = two_players(first=(7,), second=(9,)).rolls(9).says("closing", count=1).says("no_roll")
+    assert table.end().refusals() == ["already_settled"]
 
 
 def test_no_correction_is_accepted_once_the_winner_is_paid_or_the_next_game_begins() -> None:
@@ -258,14 +271,14 @@ def test_a_high_roller_roll_is_published_without_craps_fields() -> None:
 
 
 def test_a_new_day_keeps_the_bonus_pot_and_a_game_in_progress() -> None:
-    night = two_players(first=(7,), second=(9,)).rolls(9).says("close_table").says("open_table")
-    assert (night.state.pot.cents, night.state.seats) == (180, ())
+    table = two_players(first=(7,), second=(9,)).rolls(9).says("close_table").says("open_table")
+    assert (table.state.pot.cents, table.state.seats) == (180, ())
     playing = two_players().rolls(7).says("close_table").says("open_table").rolls(5, 9)
     assert playing.end().data(GameWon)[0].player == "2"
 
 
 STAGES = {
-    "button": Night().button(s1="Q", s2="Q"),
+    "button": HighRollerTable().button(s1="Q", s2="Q"),
     "bought": two_players(),
     "owed": two_players().says("buy", seat="1"),
     "elimination": two_players().says("start_roll"),
@@ -280,13 +293,13 @@ STAGES = {
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_game_resumes_where_it_was_after_a_power_cut(stage: str) -> None:
     before = STAGES[stage].state
-    again = Night(state=before)
+    again = HighRollerTable(state=before)
     assert again.state == before
-    night = again if before.stage in ("elimination", "roll_off", "tied") else None
-    if night is not None:
-        night.now += 10 * SECOND_US
-        cut = [r for r in throw(night.now, FACES[11]) if r.t < night.now + 400_000]
-        played = night.played.feed(cut).finish(cut=True)
+    table = again if before.stage in ("elimination", "roll_off", "tied") else None
+    if table is not None:
+        table.now += 10 * SECOND_US
+        cut = [r for r in throw(table.now, FACES[11]) if r.t < table.now + 400_000]
+        played = table.played.feed(cut).finish(cut=True)
         assert [(r.code, r.rule) for r in played.data(RollReview)[0].reasons] == [("power_lost", "H-LEGAL-4")]
         assert played.session.state().high_roller == to_json_values(before), (
             "a throw that was cut off changes nothing"

@@ -21,7 +21,7 @@ NAMES = [
     *("no_roll", "set_dice", "accept", "dice_collected", "seats", "open_table", "close_table", "lock"),
     *("unlock", "new_shooter", "misdeal", ""),
 ]
-ABSURD = st.builds(
+ARBITRARY = st.builds(
     lambda t, name, seat, count, card, what, dice: says(
         t, name, "dealer", seat=seat, count=count, card=card, what=what, dice=dice
     ),
@@ -50,7 +50,7 @@ OPENING: list[AnyReading] = [
 
 
 @given(
-    st.lists(ABSURD | CARDS | st.sampled_from(THROWS), max_size=60),
+    st.lists(ARBITRARY | CARDS | st.sampled_from(THROWS), max_size=60),
     st.booleans(),
     st.booleans(),
     st.booleans(),

@@ -1,4 +1,4 @@
-"""R-PLACE-2: one colour for each player, none that looks like money, as the dealer sells chips."""
+"""R-PLACE-2: each player's chips have their own colour, which is not that of any value chips."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Readings and inputs in the second before the first beam, and false drops."""
+"""Readings and inputs in the second before the first beam pulse, and false drops."""
 
 from controller.model.outcomes import SpinCalled
 from controller.model.readings import BallBeam, BallDrop, ForeignObject

@@ -217,7 +217,7 @@ def test_a_no_spin_spoken_within_the_hold_still_counts_and_after_it_corrects() -
 
 
 def rest_us(scene: Spin) -> int:
-    """Return when the index pass after the third agreeing read decided the spin."""
+    """Return when the index pass after the third agreeing reading decided the spin."""
     third = scene.of(PocketBall)[2]
     return next(mark.t for mark in scene.of(RotorIndex) if mark.t > third.t)
 
@@ -400,7 +400,7 @@ def test_R_SPIN_3_a_ruling_on_the_last_spin_opens_no_bets_that_are_closed_for_th
 
 
 def test_a_spin_times_out_by_the_present_turn_and_not_by_one_with_a_missed_pass() -> None:
-    """While the index sensor missed every other pass, a turn seemed twice as long as it is."""
+    """While the index sensor missed every other pass, a turn seemed twice as long as it was."""
     passes, reads = SPIN.of(RotorIndex), SPIN.of(PocketBall)
     last_us, turn_us = passes[-1].t, reads[-1].t - reads[-2].t
     after = [RotorIndex(t=last_us + n * turn_us, dev="wheel", direction="cw") for n in range(12)]

@@ -59,7 +59,7 @@ def test_R_SPIN_3_the_wheels_own_no_more_bets_closes_the_bets() -> None:
 def test_R_SPIN_3_states_held_back_by_a_cable_close_the_bets_as_of_the_last_state_before(
     from_frame: int, seconds: int
 ) -> None:
-    """The wheel's states carry no time: anyone who looked at the wheel meanwhile knew more."""
+    """The wheel's states carry no time: anyone who watched the wheel meanwhile knew more than the table."""
     stalled_from_us = reports(GAME)[from_frame].t
     ends_us = stalled_from_us + seconds * 1_000_000
     held = [

@@ -1,4 +1,4 @@
-"""What a wheel did not see: an unseen launch, an unseen spin, a ball of a table that is not in play."""
+"""What a wheel did not see: an unseen launch, an unseen spin, a ball launched while not in play."""
 
 import pytest
 
@@ -23,7 +23,7 @@ LONG = spin(Scene(revolutions=20.0, pocket=9, bounces=0))
 
 
 def dark(scene: Spin, since_us: int, until_us: int, *, reported: bool = True) -> list[Reading]:
-    """Return a spin with the wheel's board down for some time."""
+    """Return the readings of a spin during part of which the wheel's board is down."""
     seen = [r for r in scene.readings if not since_us <= r.t < until_us]
     if not reported:
         return seen

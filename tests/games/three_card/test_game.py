@@ -213,7 +213,7 @@ def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_th
 
 
 def test_T_DEAL_4_a_player_cannot_fold_a_position_for_which_play_was_requested() -> None:
-    """Play may be on its way there: with both, the deal and the wager book would contradict each other."""
+    """Play may still be granted there, and with a fold too the deal would contradict the wager book."""
     table = seated().deals().says("play_asked", "settlement", seats=["1"], what="5c")
     table.says("fold", "player", seat="1").says("fold", "player", seat="2").says("play", "player", seat="1")
     played = table.end()
@@ -294,13 +294,13 @@ def test_T_DEAL_4_a_position_with_play_cannot_be_folded(by: str) -> None:
 
 
 def test_T_DEAL_4_a_position_with_play_reported_without_its_request_cannot_be_folded() -> None:
-    """Another copy of the table's answer may have been received before a restart."""
+    """The engine may have received the table's answer before a restart that lost the request."""
     table = placed(seated().deals(), "1").says("fold", "dealer", seat="1")
     assert table.quiet(1).played.refusals() == ["played"]
 
 
 def test_T_DEAL_4_no_correction_folds_a_position_that_had_play() -> None:
-    """The wager book could not follow it: Play was accepted and paid."""
+    """The wager book could not follow such a correction: Play was accepted and paid."""
     table = placed(seated().deals(), "1").act(p1="play", p2="play").says("fold", "dealer", seat="1")
     table.says("no_more_bets").says("fold", "dealer", seat="1").says("fold", "dealer", seat="2")
     played = table.quiet(1).played
@@ -315,7 +315,7 @@ def test_T_DEAL_4_a_new_recording_keeps_the_positions_with_play() -> None:
 
 
 def test_T_DEAL_4_a_position_folded_before_its_play_was_reported_goes_to_review() -> None:
-    """The engine's report took longer than the dealer waited: it is not guessed which of them is wrong."""
+    """The engine's report took longer than the dealer waited; the table does not guess which one is wrong."""
     table = requested(after_s=20)
     table = placed(table, "1").act(p2="play")
     (review,) = table.quiet(1).played.data(DealReview)
@@ -324,7 +324,7 @@ def test_T_DEAL_4_a_position_folded_before_its_play_was_reported_goes_to_review(
 
 
 def test_T_DEAL_4_play_is_kept_if_the_dealer_reopens_bets_before_the_cards() -> None:
-    """The engine reports it again in the new round, before its bets close."""
+    """The engine reports Play again in the new round, before bets close."""
     table = placed(seated().says("no_more_bets"), "1").says("open_bets")
     table = placed(table, "1", round=2).says("no_more_bets").deals().says("fold", "dealer", seat="1")
     assert table.quiet(1).played.refusals() == ["played"]

@@ -1,4 +1,4 @@
-"""The engine's report on positions without Pair Plus: a prompt for the dealer, and no reason to stop."""
+"""The settlement engine's report on positions without Pair Plus: it prompts the dealer and stops nothing."""
 
 from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import read_memory

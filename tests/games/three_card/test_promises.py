@@ -40,7 +40,7 @@ def faces_in(effects: Sequence[Effect]) -> list[str]:
 
 
 class Chance:
-    """A deal with chance at every step: who is dealt what, who acts when, and what goes wrong."""
+    """A random deal: who is dealt what, who acts when, and what goes wrong."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
@@ -98,7 +98,7 @@ class Chance:
 @given(st.integers(0, 2**32), st.booleans(), st.sampled_from(["automatic", "confirm"]))
 @settings(derandomize=True, max_examples=150, deadline=None)
 def test_no_card_is_reported_before_every_position_has_acted(seed: int, directed: bool, calls: Calls) -> None:
-    """Reading by reading, outcomes, lamps and proposals show no card before the hands are called."""
+    """After each reading, no outcome, lamp or proposal shows a card until the hands are called."""
     readings = Chance(seed).deal(directed=directed)
     played = Played(ruleset=RULES, state=State(calls=calls)).feed(says(0, "seats", "dealer", seats=SEATS))
     acted: set[str] = set()
@@ -122,7 +122,7 @@ def test_the_search_for_cards_finds_them() -> None:
     assert not A_CARD.search('{"id":"table-7/s1/12","seen":"position 3 has 2 cards, not 3"}')
 
 
-ABSURD = st.builds(
+ARBITRARY = st.builds(
     lambda t, name, by, seat, seats, card, what, on: says(
         t, name, by, seat=seat, seats=seats, card=card, what=what, on=on
     ),
@@ -161,7 +161,7 @@ LIDS = st.builds(
 
 
 @given(
-    st.lists(ABSURD | CARDS | CARDS | HEALTH | LIDS, max_size=60),
+    st.lists(ARBITRARY | CARDS | CARDS | HEALTH | LIDS, max_size=60),
     st.booleans(),
     st.booleans(),
     st.sampled_from(["automatic", "confirm"]),
@@ -197,7 +197,7 @@ def test_called_hands_are_the_hands_on_the_felt(seed: int, directed: bool) -> No
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
 def test_every_verdict_follows_again_from_its_evidence(seed: int, calls: Calls) -> None:
-    """From the readings kept, people's inputs among them, and the basis alone."""
+    """The readings kept (people's inputs included) and the basis suffice to judge again."""
     assert RULES.deal is not None
     _, feed, _ = three_card.evening(seed, directed=seed % 2 == 0)
     played = Played(ruleset=RULES, state=State(calls=calls)).feed([reading for _, reading in feed]).finish()

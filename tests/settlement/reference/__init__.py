@@ -1,1 +1,1 @@
-"""An engine of our own rules, written apart from the product's settlement, to hold that against."""
+"""Reference engines, written from the documents without the product's settlement, to compare it with."""

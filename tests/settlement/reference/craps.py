@@ -31,13 +31,13 @@ def _by_number(four: Fraction, five: Fraction, six: Fraction) -> dict[int, Fract
 class Document:
     """The points on which the two documents differ."""
 
-    least: int
-    most: int | None
+    minimum: int
+    maximum: int | None
     taken: dict[int, Fraction]
     laid: dict[int, Fraction]
     place: dict[int, Fraction]
     wagers: frozenset[str]
-    first: bool
+    version_1: bool
 
 
 _BOTH = {
@@ -58,24 +58,24 @@ _BOTH = {
     "whirl",
 }
 C34 = Document(
-    least=1,
-    most=None,
+    minimum=1,
+    maximum=None,
     taken=_by_number(Fraction(2), Fraction(3, 2), Fraction(1)),
     laid=_by_number(Fraction(1, 2), Fraction(3, 4), Fraction(3, 4)),
     place=_by_number(Fraction(7, 4), Fraction(5, 4), Fraction(1)),
     wagers=frozenset(_BOTH | {"horn_high"}),
-    first=False,
+    version_1=False,
 )
 CV1 = Document(
-    least=100,
-    most=1000,
+    minimum=100,
+    maximum=1000,
     taken=_by_number(Fraction(2), Fraction(3, 2), Fraction(6, 5)),
     laid=_by_number(Fraction(1, 2), Fraction(2, 3), Fraction(5, 6)),
     place=_by_number(Fraction(9, 5), Fraction(7, 5), Fraction(7, 6)),
     wagers=frozenset(_BOTH | {"place_lose", "big6", "big8", "hi_lo", "hop", "sharp_shooter"}),
-    first=True,
+    version_1=True,
 )
-LOSE = _by_number(Fraction(5, 11), Fraction(5, 8), Fraction(4, 5))
+PLACE_LOSE = _by_number(Fraction(5, 11), Fraction(5, 8), Fraction(4, 5))
 SHARP = {3: 5, 4: 8, 5: 20, 6: 30, 7: 40, 8: 100, 9: 200}
 SINGLES = {"craps2": (2, 30), "craps3": (3, 15), "yo": (11, 15), "craps12": (12, 30)}
 NAMED = {
@@ -105,8 +105,8 @@ class Bet:
 
 
 @dataclass
-class Held:
-    """A decision that a lowered Don't bet stayed up for (C34-MK-4); a number of None is not known yet."""
+class Lowered:
+    """A lowered Don't bet whose decision is still open (C34-MK-4); `number` is None until it has one."""
 
     player: str
     wager: str
@@ -124,8 +124,8 @@ class Craps:
     shooter: str | None = None
     rolled: bool = False
     made: int = 0
-    alone: bool = False
-    held: list[Held] = field(default_factory=list)
+    in_run_out: bool = False
+    lowered: list[Lowered] = field(default_factory=list)
     this_roll: set[tuple[str, str]] = field(default_factory=set)
     """Who made or took down which kind of bet since the last roll: one may be made per roll (CV1-COME-1)."""
     back_this_roll: set[tuple[str, str]] = field(default_factory=set)
@@ -180,7 +180,7 @@ class Craps:
         return []
 
     def _objections(self, bet: Bet, late: bool, confirmed: bool) -> set[str]:
-        v1, wrong = self.paper.first, set[str]()
+        v1, wrong = self.paper.version_1, set[str]()
         if bet.id in self.names:
             wrong |= {"BOOK-ID"}
         if bet.stake <= 0:
@@ -203,8 +203,8 @@ class Craps:
         return wrong
 
     def _where(self, bet: Bet) -> set[str]:
-        """Return what is wrong with a bet's number, or with the bet that it is placed behind."""
-        v1 = self.paper.first
+        """Return the rules that forbid a bet's number, or the flat bet behind which it is placed."""
+        v1 = self.paper.version_1
         if bet.wager in ("place", "place_lose") and bet.number not in BOX:
             return {"CV1-PLACE-1", "CV1-PLACE-2", "CV1-PL-1", "N"} if v1 else {"C34-PLACE-1", "N"}
         if bet.wager == "hard" and bet.number not in (4, 6, 8, 10):
@@ -219,7 +219,7 @@ class Craps:
         return set()
 
     def _odds_rules(self, wager: str) -> set[str]:
-        if self.paper.first:
+        if self.paper.version_1:
             return {
                 "pass_odds": {"CV1-PO-1", "CV1-PO-2"},
                 "dont_pass_odds": {"CV1-DPO-1", "CV1-DP-9"},
@@ -241,9 +241,9 @@ class Craps:
         return sum(each.stake for each in self.up if each is not standing and self._spot(each) == spot)
 
     def _size(self, bet: Bet, stake: int, standing: Bet | None) -> set[str]:
-        """Return what is wrong with the amount that would then be up."""
+        """Return the rules that forbid the amount that would then be up."""
         wrong = set[str]()
-        v1 = self.paper.first
+        v1 = self.paper.version_1
         beside = self._beside(bet, standing)
         flat_limits = {
             "pass": "CV1-PASS-1",
@@ -251,13 +251,13 @@ class Craps:
             "come": "CV1-COME-1",
             "dont_come": "CV1-DC-1",
         }
-        if v1 and stake < self.paper.least * (UNITS[bet.wager] if bet.wager in ("c_and_e", "whirl") else 1):
+        if v1 and stake < self.paper.minimum * (UNITS[bet.wager] if bet.wager in ("c_and_e", "whirl") else 1):
             wrong |= {"CV1-LIM-1"} | ({flat_limits[bet.wager]} if bet.wager in flat_limits else set())
             wrong |= {"CV1-PO-3", "CV1-DPO-3", "!V1-15"} if bet.wager in BEHIND else set()
             wrong |= {"c_and_e": {"CV1-CE-3", "!V1-21"}, "whirl": {"CV1-WHIRL-2", "!V1-21"}}.get(
                 bet.wager, set()
             )
-        if self.paper.most is not None and stake + beside > self.paper.most:
+        if self.paper.maximum is not None and stake + beside > self.paper.maximum:
             wrong |= {"CV1-LIM-1"} | ({flat_limits[bet.wager]} if bet.wager in flat_limits else set())
             wrong |= {"CV1-PO-2"} if bet.wager == "pass_odds" else set()
         if bet.wager in UNITS and stake % UNITS[bet.wager]:
@@ -281,16 +281,16 @@ class Craps:
         return wrong
 
     def _when(self, bet: Bet) -> set[str]:
-        v1, wrong, wager = self.paper.first, set[str](), bet.wager
+        v1, wrong, wager = self.paper.version_1, set[str](), bet.wager
         again = (bet.player, wager) in self.this_roll
         if wager in LINE:
-            if self.point is not None or self.alone:
+            if self.point is not None or self.in_run_out:
                 wrong |= (
                     {"CV1-PASS-7" if wager == "pass" else "CV1-BET-1"}
                     if v1
                     else {"C34-PASS-1" if wager == "pass" else "C34-DP-1"}
                 )
-                wrong |= {"C34-CONT-2b"} if self.alone else set()
+                wrong |= {"C34-CONT-2b"} if self.in_run_out else set()
             if v1 and again:
                 wrong |= {"CV1-PASS-1" if wager == "pass" else "CV1-DP-1"}
         if wager in COMES:
@@ -315,16 +315,16 @@ class Craps:
 
     def _stays_low(self, bet: Bet) -> bool:
         """Return whether the player lowered such a Don't bet whose decision is still open (C34-MK-4)."""
-        lowered = [(held.player, held.wager) for held in self.held]
-        return not self.paper.first and (bet.player, bet.wager) in lowered
+        lowered = [(held.player, held.wager) for held in self.lowered]
+        return not self.paper.version_1 and (bet.player, bet.wager) in lowered
 
     def _may_be_off(self, wager: str) -> bool:
-        if self.paper.first:
+        if self.paper.version_1:
             return wager not in (*LINE, *COMES, "sharp_shooter")
         return wager in ("place", "hard", "come_odds")
 
     def _always_on(self, wager: str) -> set[str]:
-        if not self.paper.first:
+        if not self.paper.version_1:
             return {"C34-MK-5b"}
         off = {"pass": "CV1-PASS-6", "dont_pass": "CV1-DP-8", "come": "CV1-COME-4", "dont_come": "CV1-DC-6"}
         return {off.get(wager, "CV1-SHARP-2")}
@@ -362,7 +362,7 @@ class Craps:
         return self._change(ask, wrong)
 
     def _lowering(self, bet: Bet) -> set[str]:
-        v1 = self.paper.first
+        v1 = self.paper.version_1
         if bet.wager in ("pass", "come") and (v1 or bet.number is not None):
             return {"CV1-PASS-6" if bet.wager == "pass" else "CV1-COME-4"} if v1 else {"C34-MK-3b"}
         if v1 and bet.wager == "dont_pass" and bet.player == self.shooter:
@@ -409,7 +409,7 @@ class Craps:
 
     def _lowered(self, bet: Bet) -> None:
         if bet.wager in DONTS:
-            self.held.append(Held(bet.player, bet.wager, bet.number))
+            self.lowered.append(Lowered(bet.player, bet.wager, bet.number))
 
     def _working(self, ask: Request) -> list[Line]:
         bet = self._find(ask["id"])
@@ -439,7 +439,7 @@ class Craps:
         names_late = player is not None and self.shooter is None
         if self.rolled and not names_late:
             out = self._hand_over()
-        self.alone = False
+        self.in_run_out = False
         self.shooter = None if player is None else str(player)
         return out
 
@@ -453,9 +453,9 @@ class Craps:
 
     def _run_out(self, ask: Request) -> list[Line]:
         if not ask["on"]:
-            self.alone = False
+            self.in_run_out = False
             return []
-        if self.paper.first:
+        if self.paper.version_1:
             return [Refused("run_out", frozenset({"CV1-SHOOT-1"}))]
         comes = any(bet.wager in COMES for bet in self.up)
         if (
@@ -464,12 +464,12 @@ class Craps:
             or not (comes or ask.get("by_table"))
         ):
             return [Refused("run_out", frozenset({"C34-CONT-2b", "!34-17", "!34-16"}))]
-        self.alone = True
+        self.in_run_out = True
         return []
 
     def _nothing_left(self) -> None:
         if not any(bet.wager in COMES for bet in self.up):
-            self.alone = False
+            self.in_run_out = False
 
     def _decide(self, bet: Bet, odds: Fraction | None, status: str | None = None) -> Settled:
         """Take a bet off the layout: lost without odds, won with them, or returned under another status."""
@@ -505,23 +505,23 @@ class Craps:
         return out
 
     def _pass_time(self, total: int) -> None:
-        """Close the decisions that lowered Don't bets stayed up for."""
-        kept: list[Held] = []
-        for held in self.held:
+        """Drop the lowered Don't bets that this roll would have decided."""
+        kept: list[Lowered] = []
+        for held in self.lowered:
             if held.number is None:
                 if total in BOX:
-                    kept.append(Held(held.player, held.wager, total))
+                    kept.append(Lowered(held.player, held.wager, total))
             elif total not in (held.number, 7):
                 kept.append(held)
-        self.held = kept
+        self.lowered = kept
 
     def _move_point(self, total: int) -> list[Line]:
-        if self.alone:
+        if self.in_run_out:
             return []
         if self.point is None:
             if total in BOX:
                 self.point = total
-                if self.paper.first:
+                if self.paper.version_1:
                     for bet in self.up:
                         if (bet.wager in BEHIND or bet.wager in ("place", "place_lose")) and not bet.lasting:
                             bet.call = None
@@ -551,7 +551,7 @@ class Craps:
 
     def _let_ride(self, bet: Bet, odds: Fraction) -> Settled:
         stake, won = bet.stake, int(bet.stake * odds)
-        most = self.paper.most
+        most = self.paper.maximum
         assert most is not None
         beside = self._beside(bet, bet)
         bet.stake = min(most - beside, stake + won)
@@ -560,7 +560,7 @@ class Craps:
     def _meet_flat(self, bet: Bet, total: int) -> list[Line]:
         dont = bet.wager in DONTS
         if bet.number is None:
-            if self.alone and bet.wager in LINE:
+            if self.in_run_out and bet.wager in LINE:
                 return []
             if total in BOX:
                 bet.number = total
@@ -587,20 +587,20 @@ class Craps:
         if total not in (number, 7):
             return []
         if bet.wager == "place_lose":
-            return [self._decide(bet, LOSE[number] if total == 7 else None)]
+            return [self._decide(bet, PLACE_LOSE[number] if total == 7 else None)]
         if total == 7 or (bet.wager == "hard" and one != two):
             return [self._decide(bet, None)]
         if bet.wager == "hard":
             return [self._decide(bet, Fraction(7 if number in (4, 10) else 9))]
         if bet.wager == "place":
-            if self.paper.first:
+            if self.paper.version_1:
                 won = int(bet.stake * self.paper.place[number])
                 return [Settled(bet.id, bet.wager, "win", bet.stake, won, won)]
             return [self._decide(bet, self.paper.place[number])]
         return [self._decide(bet, Fraction(1))]
 
     def _one_roll_odds(self, bet: Bet, one: int, two: int, total: int) -> Fraction | None:
-        """Return what the whole stake wins to one, 0 if it is returned level, or None if it loses."""
+        """Return the odds to one on the whole stake, 0 if it is returned, None if it loses."""
         if bet.wager == "hop":
             return Fraction(30 if one == two else 15) if bet.faces == (one, two) else None
         if bet.wager in SINGLES:

@@ -29,7 +29,7 @@ class Card:
 
 @dataclass
 class HighRoller:
-    """One table through an evening."""
+    """One table through a session."""
 
     games: int = 0
     seats: list[str] = field(default_factory=list)

@@ -7,7 +7,7 @@ Request = dict[str, object]
 """A request as it is sent: a JSON object, with amounts in cents."""
 
 ANY_RULE: frozenset[str] = frozenset()
-"""The rules do not say which id this is refused under."""
+"""For a request whose refusal the rules assign to no particular id."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ Line = Settled | Rejected | Refused | Reduced | Pot | Recorded
 
 
 def differs(expected: Iterable[Line], lines: list[dict[str, object]]) -> str | None:
-    """Return why the product's lines are not the expected ones, or None; their order is free."""
+    """Return how the product's lines, in any order, differ from the expected ones; None if they agree."""
     left = list(lines)
     for line in expected:
         found = next((each for each in left if matches(line, each)), None)
         if found is None:
-            return f"expected {line}\n  told {left}"
+            return f"expected {line}\n  found {left}"
         left.remove(found)
-    return f"told without being expected: {left}" if left else None
+    return f"found unexpected lines: {left}" if left else None
 
 
 def matches(line: Line, results: dict[str, object]) -> bool:

@@ -1,4 +1,4 @@
-"""Roulette, computed from the layout: every place as the set of the numbers that it covers."""
+"""Roulette, computed from the layout: every spot as the set of numbers that it covers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -75,7 +75,7 @@ def _outside(wager: str, which: object) -> frozenset[str] | None:
 
 @dataclass
 class Chip:
-    """A bet on the layout; cents."""
+    """A bet on the layout; amounts in cents."""
 
     id: str
     player: str

@@ -2,22 +2,22 @@
 
 import pytest
 
-from tests.settlement.reference.against import WAGERS_AN_EVENING, Against
-from tests.settlement.reference.evenings import EVENINGS
+from tests.settlement.reference.comparison import WAGERS_PER_SESSION, BothEngines
 from tests.settlement.reference.lines import Rejected, Settled, differs
+from tests.settlement.reference.random_requests import RANDOM_REQUESTS
 from tests.settlement.reference.three_card import mini_royal, name_of, side_odds
 
-EVENINGS_EACH = 15
+SESSIONS_EACH = 15
 """900 wagers of each rule set; `make soak` runs more."""
 
 
-@pytest.mark.parametrize("ruleset", sorted(EVENINGS))
-def test_random_evenings_settle_as_in_the_reference(ruleset: str) -> None:
-    against = Against(ruleset)
-    evenings = [against.evening(seed=2026, number=number) for number in range(EVENINGS_EACH)]
-    assert [evening.difference for evening in evenings if evening.difference] == []
-    wagers, rejected = sum(each.wagers for each in evenings), sum(each.rejected for each in evenings)
-    assert wagers == EVENINGS_EACH * WAGERS_AN_EVENING
+@pytest.mark.parametrize("ruleset", sorted(RANDOM_REQUESTS))
+def test_random_sessions_settle_as_in_the_reference(ruleset: str) -> None:
+    engines = BothEngines(ruleset)
+    sessions = [engines.compare(seed=2026, number=number) for number in range(SESSIONS_EACH)]
+    assert [session.difference for session in sessions if session.difference] == []
+    wagers, rejected = sum(each.wagers for each in sessions), sum(each.rejected for each in sessions)
+    assert wagers == SESSIONS_EACH * WAGERS_PER_SESSION
     assert wagers // 10 < rejected < wagers * 9 // 10
 
 

@@ -40,7 +40,7 @@ def name_of(cards: list[str]) -> tuple[str, list[int]]:
 
 
 def mini_royal(cards: list[str]) -> bool:
-    """Return whether it is ace, king and queen in one suit (!T-5)."""
+    """Return whether a hand is ace, king and queen of one suit (!T-5)."""
     return len({card[1] for card in cards}) == 1 and _values(cards) == [14, 13, 12]
 
 
@@ -72,7 +72,7 @@ def _five(cards: list[str]) -> int | None:
 
 @dataclass
 class Stake:
-    """A bet on a position; cents."""
+    """A bet on a position; amounts in cents."""
 
     id: str
     seat: str
@@ -215,7 +215,7 @@ class ThreeCard:
 
 
 def _pay(stake: Stake, odds: int | None) -> Settled:
-    """Settle a stake: won at odds to one, level at 0, lost without odds."""
+    """Settle a stake: it wins at these odds to one, is returned at 0, and loses at None."""
     if odds is None:
         return Settled(stake.id, stake.wager, "lose", stake.cents, 0, 0)
     won = stake.cents * odds

@@ -3,7 +3,7 @@
 A scene is a list of steps separated by semicolons: `b1 pass 500`, `b2 place 6 500`, `b3 pass_odds b1 500`,
 `b4 hop 3-4 100`, `3-4` (a roll), `no roll`, `off b3`, `on b3`, `reduce b1 300`, `increase b1 700`, `remove
 b1`, `no action b7`, `shooter p2`, `passed` (the dice pass, to a shooter not yet named), `run out on`,
-`default b3` (back to what the rules prescribe), `on b3 stands`. A bet's player is p1 unless it says `by p2`;
+`default b3` (back to the rules' default), `on b3 stands`. A bet's player is p1 unless it says `by p2`;
 `off`, `on`, `ride`, `late` and `confirmed` may follow it.
 
 The results are returned one line each: `b1 win 500 1000` (payout, returned), `b1 lose`, `b1 pending`, `b1
@@ -25,7 +25,7 @@ _FLAGS = {"off": ("working", "off"), "on": ("working", "on")}
 
 @cache
 def paytable(name: str) -> CrapsPayTable:
-    """Read a shipped pay table once for all tests."""
+    """Load a shipped pay table once for all tests."""
     return load_paytable(name, CrapsPayTable)
 
 

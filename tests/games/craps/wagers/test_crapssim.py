@@ -4,7 +4,7 @@ Scenes avoid the cases where the two differ by design:
 - crapssim settles hardways on the come-out too; here they are off unless called on (!V1-23), so scenes call
   them on.
 - crapssim adds up a player's bets of one kind; here each keeps its id, so every bet has its own player.
-- crapssim counts in floating dollars and never rounds; stakes of $6 pay whole cents on every row.
+- crapssim counts in floating-point dollars and never rounds; stakes of $6 pay whole cents on every row.
 - crapssim has no Hi-Lo, Sharp Shooter or Place to Lose, and this document no Buy, Lay, Put, Fire or All.
 - crapssim lets a fresh Come bet be taken down; the document does not (CV1-COME-4), so nothing is taken down.
 """
@@ -75,8 +75,8 @@ OTHERS: Mapping[str, Callable[[float], TheirBet]] = {
 }
 
 
-class Both:
-    """One table played twice."""
+class BothTables:
+    """One table, played both here and in crapssim."""
 
     def __init__(self) -> None:
         self.ours = CrapsBook(paytable(CV1))
@@ -146,12 +146,12 @@ ROUNDS = st.tuples(
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)
-@given(evening=st.lists(ROUNDS, min_size=1, max_size=25))
-def test_the_same_evening_leaves_every_player_with_the_same_money(
-    evening: list[tuple[list[str], bool, Dice]],
+@given(rounds=st.lists(ROUNDS, min_size=1, max_size=25))
+def test_the_same_rounds_leave_every_player_with_the_same_money(
+    rounds: list[tuple[list[str], bool, Dice]],
 ) -> None:
-    table = Both()
-    for kinds, take_odds, dice in evening:
+    table = BothTables()
+    for kinds, take_odds, dice in rounds:
         for kind in kinds:
             table.bet(kind)
         for name in list(table.flat_up) if take_odds else ():

@@ -60,13 +60,13 @@ TABLE = st.one_of(
     st.fixed_dictionaries({"do": st.just("new_shooter"), "player": PLAYERS}),
     st.fixed_dictionaries({"do": st.just("run_out"), "on": st.booleans()}),
 )
-EVENINGS = st.lists(st.one_of(BETS, ROLLS, BETS, ROLLS, CHANGES, TABLE), max_size=40)
+SESSIONS = st.lists(st.one_of(BETS, ROLLS, BETS, ROLLS, CHANGES, TABLE), max_size=40)
 BOTH = pytest.mark.parametrize("name", [C34, CV1])
 QUICK = settings(derandomize=True, max_examples=60, deadline=None)
 
 
 def play(name: str, steps: Sequence[Step]) -> list[tuple[Step, list[Told]]]:
-    """Return each step with its results, and last the end with the bets that are left."""
+    """Return each step with its results, and finally the bets that are left at the end."""
     game = CrapsBook(paytable(name))
     decoder = Decoder(game.vocabulary)
     results = [(step, game.apply(decoder.decode(json.dumps(step).encode(), 1))) for step in steps]
@@ -89,7 +89,7 @@ def granted(lines: Sequence[Told]) -> bool:
 
 @BOTH
 @QUICK
-@given(steps=EVENINGS)
+@given(steps=SESSIONS)
 def test_every_accepted_bet_has_one_last_line_and_none_after_it(name: str, steps: list[Step]) -> None:
     played = play(name, steps)
     accepted = [step["id"] for step, lines in played if step["do"] == "bet" and granted(lines)]
@@ -104,7 +104,7 @@ def test_every_accepted_bet_has_one_last_line_and_none_after_it(name: str, steps
 
 @BOTH
 @QUICK
-@given(steps=EVENINGS)
+@given(steps=SESSIONS)
 def test_every_cent_is_accounted_for_in_craps(name: str, steps: list[Step]) -> None:
     at_risk: dict[str, int] = {}
     for step, lines in play(name, steps):
@@ -128,7 +128,7 @@ def test_every_cent_is_accounted_for_in_craps(name: str, steps: list[Step]) -> N
 
 @BOTH
 @QUICK
-@given(steps=EVENINGS)
+@given(steps=SESSIONS)
 def test_bets_that_are_up_stay_within_the_limits(name: str, steps: list[Step]) -> None:
     limits = paytable(name).settings
     for line in results_of(name, steps):
@@ -139,7 +139,7 @@ def test_bets_that_are_up_stay_within_the_limits(name: str, steps: list[Step]) -
 
 @BOTH
 @QUICK
-@given(steps=EVENINGS)
+@given(steps=SESSIONS)
 def test_a_refusal_changes_nothing(name: str, steps: list[Step]) -> None:
     played = play(name, steps)
     without = [step for step, lines in played[:-1] if granted(lines)]
@@ -149,14 +149,14 @@ def test_a_refusal_changes_nothing(name: str, steps: list[Step]) -> None:
 
 @BOTH
 @QUICK
-@given(steps=EVENINGS, where=st.integers(0, 40))
+@given(steps=SESSIONS, where=st.integers(0, 40))
 def test_a_no_roll_changes_nothing(name: str, steps: list[Step], where: int) -> None:
     assert results_of(name, [*steps[:where], {"do": "no_roll"}, *steps[where:]]) == results_of(name, steps)
 
 
 @BOTH
 @QUICK
-@given(steps=EVENINGS)
+@given(steps=SESSIONS)
 def test_a_bet_sent_twice_is_accepted_once(name: str, steps: list[Step]) -> None:
     once = play(name, steps)
     stutter = [step for step, lines in once[:-1] for _ in range(1 + (step["do"] == "bet" and granted(lines)))]

@@ -21,7 +21,7 @@ H12005 = "high-roller-12-005"
 
 @cache
 def paytable() -> HighRollerPayTable:
-    """Read the shipped pay table once for all tests."""
+    """Load the shipped pay table once for all tests."""
     return load_paytable(H12005, HighRollerPayTable)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from controller.games.high_roller.wagers.book import HighRollerBook
 from controller.settlement.run import settle
 from tests.games.high_roller.wagers.scene import paytable
-from tests.settlement.absurd import ends, keep, outlives
+from tests.settlement.arbitrary import answer_all, ends, keep
 
 Json = Mapping[str, object]
 
@@ -21,7 +21,7 @@ DICE = st.tuples(st.integers(1, 6), st.integers(1, 6))
 
 @st.composite
 def openings(draw: st.DrawFn) -> list[Json]:
-    """Draw a game and the cards of at least two players; with few ranks, so that some match."""
+    """Draw a game, and cards of few ranks (so that some match) for at least two players."""
     button, take = draw(st.sampled_from(SEATS)), draw(st.integers(0, 200))
     final = draw(st.booleans())
     owners = draw(
@@ -50,7 +50,7 @@ def cents(line: Json, key: str) -> int:
 
 
 def winner_of(opening: Sequence[Json], dice: Sequence[tuple[int, int]]) -> tuple[str, int] | None:
-    """Play a game by the text alone; return the winner and the throws that it took."""
+    """Play a game by the document's text alone; return the winner and the throws that it took."""
     seats = [
         *SEATS[SEATS.index(str(opening[0]["button"])) :],
         *SEATS[: SEATS.index(str(opening[0]["button"]))],
@@ -132,7 +132,7 @@ def refusals(answer: Sequence[Json]) -> list[object]:
 
 WORDS = st.sampled_from(["1", "2", "3", "J", "Q", "K", "7", "a", "", "card"])
 NUMBERS = st.integers(-2, 13)
-ABSURD = st.one_of(WORDS, NUMBERS, st.none(), st.booleans(), st.floats(), st.lists(WORDS, max_size=4))
+ARBITRARY = st.one_of(WORDS, NUMBERS, st.none(), st.booleans(), st.floats(), st.lists(WORDS, max_size=4))
 REQUESTS = st.fixed_dictionaries(
     {
         "do": st.sampled_from(
@@ -141,9 +141,9 @@ REQUESTS = st.fixed_dictionaries(
     },
     optional={
         "id": st.sampled_from(["a", "b", "c", "game:1", ""]),
-        "player": st.sampled_from(SEATS) | ABSURD,
+        "player": st.sampled_from(SEATS) | ARBITRARY,
         "card": WORDS | NUMBERS,
-        "amount": st.sampled_from([100, 200]) | ABSURD,
+        "amount": st.sampled_from([100, 200]) | ARBITRARY,
         "wager": WORDS,
         "dice": DICE,
         "seats": st.lists(WORDS, max_size=3),
@@ -173,6 +173,6 @@ def test_no_requests_raise_anything_and_each_card_ends_once(
     opening: list[Json], requests: list[Json]
 ) -> None:
     absurd = [keep(request, FIELDS) for request in requests]
-    ended = ends(outlives(HighRollerBook(paytable()), [*opening, *absurd]))
+    ended = ends(answer_all(HighRollerBook(paytable()), [*opening, *absurd]))
     assert len(ended) == len(set(ended))
     assert {card["id"] for card in opening[1:]} <= set(ended)

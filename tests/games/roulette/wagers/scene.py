@@ -21,7 +21,7 @@ PRINTED, USUAL = "roulette", "roulette-conventional"
 
 @cache
 def paytable(name: str) -> RoulettePayTable:
-    """Read a shipped pay table once for all tests."""
+    """Load a shipped pay table once for all tests."""
     return load_paytable(name, RoulettePayTable)
 
 

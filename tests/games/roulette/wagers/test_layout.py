@@ -1,4 +1,4 @@
-"""The layout: every wager of the document has its places, and nothing else does."""
+"""The layout: every wager in the document has its spots, and there are no others."""
 
 import pytest
 from hypothesis import given

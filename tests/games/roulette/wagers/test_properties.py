@@ -12,7 +12,7 @@ from controller.games.roulette.wagers.book import RouletteBook
 from controller.games.roulette.wagers.layout import NUMBERS_PER_WAGER, RULES, Layout
 from controller.settlement.run import settle
 from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable
-from tests.settlement.absurd import ends, keep, outlives
+from tests.settlement.arbitrary import answer_all, ends, keep
 
 Json = Mapping[str, object]
 
@@ -111,16 +111,16 @@ def test_bets_left_at_the_end_are_pending_and_nothing_is_reported_twice(
 
 WORDS = st.sampled_from([*RULES, "17", "0", "00", "a", "b", "p1", "", "zz"])
 CENTS = st.integers(-5, 2000)
-ABSURD = st.one_of(WORDS, CENTS, st.none(), st.booleans(), st.floats(), st.lists(WORDS, max_size=6))
+ARBITRARY = st.one_of(WORDS, CENTS, st.none(), st.booleans(), st.floats(), st.lists(WORDS, max_size=6))
 REQUESTS = st.fixed_dictionaries(
     {"do": st.sampled_from(["bet", "close", "spin", "no_spin", "remove", "reduce", "increase", "roll"])},
     optional={
         "id": st.sampled_from(["a", "b", "c", ""]),
         "player": WORDS,
         "wager": WORDS,
-        "amount": CENTS | ABSURD,
+        "amount": CENTS | ARBITRARY,
         "numbers": st.lists(WORDS, max_size=6),
-        "which": st.integers(-1, 4) | ABSURD,
+        "which": st.integers(-1, 4) | ARBITRARY,
         "number": WORDS,
         "to": CENTS,
     },
@@ -137,7 +137,7 @@ FIELDS = {
 @settings(often, max_examples=150)
 @given(bets(), st.lists(REQUESTS, max_size=12))
 def test_no_requests_raise_anything_and_each_bet_ends_once(made: list[Json], requests: list[Json]) -> None:
-    told = outlives(
+    told = answer_all(
         RouletteBook(paytable(PRINTED)), [*made, *(keep(request, FIELDS) for request in requests)]
     )
     ended = ends(told)

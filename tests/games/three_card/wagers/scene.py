@@ -20,7 +20,7 @@ T12014 = "three-card-poker-12-014"
 
 @cache
 def paytable() -> ThreeCardPayTable:
-    """Read the shipped pay table once for all tests."""
+    """Load the shipped pay table once for all tests."""
     return load_paytable(T12014, ThreeCardPayTable)
 
 

@@ -1,4 +1,4 @@
-"""Three Card Poker enumerated: every hand against every dealer, every six cards, and the house edge."""
+"""Three Card Poker enumerated: each hand against each dealer's hand, all sets of six cards, the edges."""
 
 from collections import Counter
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_every_edge_is_exact() -> None:
 
 
 def test_t_3_if_equal_hands_lose_the_house_edge_is_larger(tmp_path: Path) -> None:
-    # 801889/20358520: every hand against every dealer, counted by another program than this one
+    # 801889/20358520: every hand against every dealer's hand, computed by a different program
     shipped_rules = config_file("rulesets", T12014).read_text(encoding="utf-8")
     assert "equal_hands: push " in shipped_rules
     stricter = tmp_path / f"{T12014}.yaml"

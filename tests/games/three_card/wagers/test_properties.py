@@ -13,7 +13,7 @@ from controller.games.three_card.wagers.book import ThreeCardBook
 from controller.games.three_card.wagers.paytable import RANKS, SUITS
 from controller.settlement.run import settle
 from tests.games.three_card.wagers.scene import paytable
-from tests.settlement.absurd import ends, keep, outlives
+from tests.settlement.arbitrary import answer_all, ends, keep
 
 Json = Mapping[str, object]
 
@@ -134,7 +134,7 @@ def test_a_deal_that_does_not_count_returns_every_cent(played: tuple[list[Json],
 
 WORDS = st.sampled_from(["ante", "pair_plus", "side", "play", "1", "2", "a", "", "Qh", "9" * 5000])
 CENTS = st.integers(-5, 500)
-ABSURD = st.one_of(WORDS, CENTS, st.none(), st.booleans(), st.floats(), st.lists(WORDS, max_size=4))
+ARBITRARY = st.one_of(WORDS, CENTS, st.none(), st.booleans(), st.floats(), st.lists(WORDS, max_size=4))
 CARDS = st.lists(st.sampled_from([*DECK[:9], "1h"]), max_size=4)
 REQUESTS = st.fixed_dictionaries(
     {"do": st.sampled_from(["bet", "close", "deal", "void", "remove", "reduce", "increase", "spin"])},
@@ -143,7 +143,7 @@ REQUESTS = st.fixed_dictionaries(
         "seat": WORDS | st.integers(-1, 3),
         "player": WORDS,
         "wager": WORDS,
-        "amount": CENTS | ABSURD,
+        "amount": CENTS | ARBITRARY,
         "hands": st.dictionaries(WORDS, CARDS, max_size=3),
         "dealer": CARDS,
         "folds": st.lists(WORDS, max_size=2),
@@ -168,6 +168,6 @@ def test_no_requests_raise_anything_and_each_wager_ends_once(
 ) -> None:
     made, deal = played
     absurd = [keep(request, FIELDS) for request in requests]
-    ended = ends(outlives(ThreeCardBook(paytable()), [*made, *absurd, *([deal] if dealt else [])]))
+    ended = ends(answer_all(ThreeCardBook(paytable()), [*made, *absurd, *([deal] if dealt else [])]))
     assert len(ended) == len(set(ended))
     assert {one["id"] for one in made} <= set(ended)

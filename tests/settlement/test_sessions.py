@@ -1,4 +1,4 @@
-"""Whole evenings from sensors to money: the table's outcomes are paid, and the sums are right to the cent."""
+"""Whole sessions from sensors to money: the table's outcomes are paid, and the sums are right to the cent."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ Json = Mapping[str, object]
 
 
 def settlement_requests(outcomes: list[Outcome], game: str) -> list[RawRequest]:
-    """Return an evening's requests to settlement, with corrections applied.
+    """Return a session's requests to settlement, with corrections applied.
 
     The requests of a correction replace those of the outcome that it corrects, and any later requests that
     followed from the corrected result are dropped.
@@ -77,7 +77,7 @@ def standing_wins(outcomes: list[Outcome]) -> list[GameWon]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_an_evening_of_high_roller_is_paid_as_the_table_published_it(seed: int) -> None:
+def test_a_session_of_high_roller_is_paid_as_the_table_published_it(seed: int) -> None:
     outcomes = outcomes_of(*high_roller.evening(seed)[:2], arrivals=True)
     lines = paid(high_roller.RULES, settlement_requests(outcomes, "high_roller"))
     assert not [line for line in lines if line.get("status") in ("refused", "rejected", "pending")]
@@ -129,7 +129,7 @@ def plays_for(bets: list[RawRequest], deal: RawRequest) -> list[RawRequest]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_an_evening_of_three_card_poker_is_paid_as_the_table_published_it(seed: int) -> None:
+def test_a_session_of_three_card_poker_is_paid_as_the_table_published_it(seed: int) -> None:
     rng = Random(seed)
     outcomes = outcomes_of(*three_card.evening(seed)[:2], arrivals=True)
     requests: list[RawRequest] = []
@@ -150,7 +150,7 @@ def test_an_evening_of_three_card_poker_is_paid_as_the_table_published_it(seed: 
     lost = sum(cents([line], "stake") for line in lines if line["status"] == "lose")
     assert cents(lines, "returned") == stakes + won - lost
     results = {(line["id"], line["status"]) for line in lines}
-    assert results, "an evening must have deals that count"
+    assert results, "a session must have deals that count"
 
 
 def test_a_roll_is_reported_to_the_settlement_as_it_stands_after_the_last_ruling() -> None:

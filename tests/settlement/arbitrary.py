@@ -1,4 +1,4 @@
-"""Absurd requests: a game answers each or reports it malformed, and each bet ends once."""
+"""Arbitrary requests: a game answers each or reports it malformed, and each bet ends once."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from controller.settlement.run import Decoder
 Json = Mapping[str, object]
 
 
-def outlives(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
+def answer_all(game: Book, requests: Iterable[Json]) -> list[AnswerLine]:
     """Send all requests, skip malformed ones, and return all answers; each must fit on the wire."""
     decoder = Decoder(game.vocabulary)
     results: list[AnswerLine] = []

@@ -1,4 +1,4 @@
-"""Random evenings: requests as a careless or cheating table would send them, legal and illegal ones mixed."""
+"""Random requests as a careless or cheating table would send them, legal and illegal ones mixed."""
 
 from collections.abc import Callable
 from random import Random
@@ -14,7 +14,7 @@ PLAYERS = ("p1", "p2", "p3")
 
 
 class Engine(Protocol):
-    """A game of the reference."""
+    """One game's reference engine."""
 
     def take(self, ask: Request) -> list[Line]: ...
 
@@ -22,7 +22,7 @@ class Engine(Protocol):
 
 
 class Names:
-    """The ids of an evening, with an old one now and then."""
+    """The ids of a session's bets, in which an old id occasionally recurs."""
 
     def __init__(self, chance: Random) -> None:
         self._chance, self._last = chance, 0
@@ -46,7 +46,7 @@ def _one_of(chance: Random, *requests: Request) -> Request:
 
 
 def craps_requests(table: Craps, chance: Random, names: Names) -> Request:
-    """Return the next request of a craps evening."""
+    """Return the next request of a craps session."""
     draw = chance.random()
     if draw < 0.55:
         return _craps_bet(table, chance, names)
@@ -82,7 +82,7 @@ def _craps_bet(table: Craps, chance: Random, names: Names) -> Request:
     if chance.random() < 0.01:
         wager = chance.choice(("buy", "lay", "put", "big6", "hop", "horn_high", "sharp_shooter", "nothing"))
     ask: Request = {"do": "bet", "id": names.new(), "player": chance.choice(PLAYERS), "wager": wager}
-    ask["amount"] = _amount(chance, paper.most or 1000)
+    ask["amount"] = _amount(chance, paper.maximum or 1000)
     _say_where(ask, wager, table, chance, names)
     if chance.random() < 0.05:
         ask["working"] = chance.choice(("on", "off"))
@@ -96,7 +96,7 @@ def _craps_bet(table: Craps, chance: Random, names: Names) -> Request:
 
 
 def _say_where(ask: Request, wager: str, table: Craps, chance: Random, names: Names) -> None:
-    """Add a bet's number, faces or base, now and then a wrong one."""
+    """Add a bet's number, faces or base, occasionally a wrong one."""
     if wager in ("place", "place_lose"):
         ask["number"] = chance.choice(BOX) if chance.random() < 0.97 else chance.choice((2, 3, 7, 11, 12, 13))
     if wager == "hard":
@@ -146,7 +146,7 @@ def _craps_change(table: Craps, chance: Random, names: Names) -> Request:
 
 
 def roulette_requests(table: Roulette, chance: Random, names: Names) -> Request:
-    """Return the next request of a roulette evening."""
+    """Return the next request of a roulette session."""
     draw = chance.random()
     if draw < 0.75:
         return _roulette_bet(chance, names)
@@ -187,7 +187,7 @@ def _roulette_bet(chance: Random, names: Names) -> Request:
 
 
 def three_card_requests(table: ThreeCard, chance: Random, names: Names) -> Request:
-    """Return the next request of a card table's evening."""
+    """Return the next request of a card table's session."""
     draw = chance.random()
     if draw < 0.78:
         return _card_bet(table, chance, names)
@@ -258,7 +258,7 @@ def _deal(table: ThreeCard, chance: Random) -> Request:
 
 
 def high_roller_requests(table: HighRoller, chance: Random, names: Names) -> Request:
-    """Return the next request of a High Roller evening."""
+    """Return the next request of a High Roller session."""
     if not table.open and chance.random() < 0.9:
         seats = list(PLAYERS[: chance.randint(2, 3)])
         ask: Request = {"do": "game", "seats": seats, "button": chance.choice(seats)}
@@ -301,7 +301,7 @@ def _card(chance: Random, names: Names) -> Request:
     return ask
 
 
-EVENINGS: dict[str, tuple[Callable[[], Engine], Callable[..., Request]]] = {
+RANDOM_REQUESTS: dict[str, tuple[Callable[[], Engine], Callable[..., Request]]] = {
     "craps-12-034": (lambda: Craps(C34), craps_requests),
     "craps-v1": (lambda: Craps(CV1), craps_requests),
     "roulette": (lambda: Roulette(PRINTED), roulette_requests),

@@ -1,4 +1,4 @@
-"""Random evenings through both engines, with every line compared."""
+"""Random sessions through both engines, with every line compared."""
 
 import json
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from random import Random
 
 from controller.settings.paytables import open_book
 from controller.settlement.run import settle
-from tests.settlement.reference.evenings import EVENINGS, Names
 from tests.settlement.reference.lines import Line, Rejected, Request, differs
+from tests.settlement.reference.random_requests import RANDOM_REQUESTS, Names
 
-WAGERS_AN_EVENING = 60
-"""Long enough for several hands, games or spins, short enough to read when the engines differ."""
+WAGERS_PER_SESSION = 60
+"""Enough for several hands, games or spins, and few enough to read when the engines differ."""
 
 
 @dataclass(frozen=True)
-class Evening:
-    """The number of wagers, the number never accepted, and where the engines differ."""
+class Comparison:
+    """One session's result: how many wagers were made and rejected, and where the engines differ."""
 
     wagers: int
     rejected: int
@@ -25,22 +25,22 @@ class Evening:
     difference: str | None
 
 
-class Against:
-    """One rule set: numbered evenings, the same for the same seed."""
+class BothEngines:
+    """Both engines under one rule set; a seed and a number determine a session."""
 
     def __init__(self, ruleset: str) -> None:
         self._ruleset, self._pristine = ruleset, open_book(ruleset)
 
-    def evening(self, seed: int, number: int) -> Evening:
-        """Play one evening through both engines, up to the first difference."""
+    def compare(self, seed: int, number: int) -> Comparison:
+        """Play one session through both engines, up to the first difference."""
         script = _Script(self._ruleset, Random(f"{self._ruleset}/{seed}/{number}"))
-        difference = script.hold_against(settle(script.requests(), deepcopy(self._pristine)))
-        return Evening(script.wagers, script.rejected, script.asked, difference)
+        difference = script.compare_answers(settle(script.requests(), deepcopy(self._pristine)))
+        return Comparison(script.wagers, script.rejected, script.asked, difference)
 
 
 class _Script:
     def __init__(self, ruleset: str, chance: Random) -> None:
-        open_table, self._draw = EVENINGS[ruleset]
+        open_table, self._draw = RANDOM_REQUESTS[ruleset]
         self._table, self._chance, self._names = open_table(), chance, Names(chance)
         self.asked: list[Request] = []
         self.wagers = self.rejected = 0
@@ -48,12 +48,12 @@ class _Script:
         self._silent: str | None = None
 
     def requests(self) -> Iterator[bytes]:
-        """Yield the evening's requests, with the reference's answer computed as each is sent.
+        """Yield the session's requests; compute the reference's answer as each is sent.
 
-        The product's answers are taken before it reads the next request, so any lines of the reference that
-        are left by then were not answered.
+        The product's answers are compared before it reads the next request, so any reference lines still left
+        by then have no counterpart.
         """
-        while self.wagers < WAGERS_AN_EVENING:
+        while self.wagers < WAGERS_PER_SESSION:
             request = self._draw(self._table, self._chance, self._names)
             self.asked.append(request)
             self.wagers += request["do"] == "bet"
@@ -61,11 +61,11 @@ class _Script:
             self.rejected += any(isinstance(line, Rejected) for line in self._expected)
             yield json.dumps(request).encode()
             if self._expected:
-                self._silent = f"expected {self._expected}, nothing told"
+                self._silent = f"expected {self._expected}, found no answer"
                 return
         self._expected = self._table.end()
 
-    def hold_against(self, answers: Iterator[bytes]) -> str | None:
+    def compare_answers(self, answers: Iterator[bytes]) -> str | None:
         """Compare the product's answers as they come; return the first difference."""
         for answer in answers:
             if self._silent:

@@ -1,4 +1,4 @@
-"""A night at a High Roller table, played step by step."""
+"""A High Roller table, played step by step."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,7 +27,7 @@ def changed(**policies: object) -> RuleSet:
     return replace(RULES, high_roller=replace(RULES.high_roller, **policies))  # type: ignore[arg-type]  # any key
 
 
-class Night:
+class HighRollerTable:
     """A High Roller table, played step by step; each step takes ten seconds."""
 
     def __init__(self, ruleset: RuleSet = RULES, state: HighRollerState | None = None) -> None:
@@ -36,39 +36,39 @@ class Night:
         )
         self.now = 0
 
-    def says(self, name: str, by: str = "dealer", **arguments: object) -> "Night":
+    def says(self, name: str, by: str = "dealer", **arguments: object) -> "HighRollerTable":
         """Enter a person's input."""
         self.now += 10 * SECOND_US
         self.played.feed(says(self.now, name, by, **arguments))
         return self
 
-    def button(self, **drawn: str) -> "Night":
+    def button(self, **drawn: str) -> "HighRollerTable":
         """Deal cards for the button: `button(s1="Q", s2="9")`."""
         for seat, card in drawn.items():
             self.says("draw_button", seat=seat[1:], card=card)
         return self
 
-    def buys(self, seat: str, *ranks: str | int) -> "Night":
+    def buys(self, seat: str, *ranks: str | int) -> "HighRollerTable":
         """Sell a player these cards and pitch them."""
         self.says("buy", seat=seat, count=len(ranks))
         return self.pitched(*ranks)
 
-    def pitched(self, *ranks: str | int | None, to: str | None = None) -> "Night":
+    def pitched(self, *ranks: str | int | None, to: str | None = None) -> "HighRollerTable":
         """Deal cards from the shoe."""
         for rank in ranks:
             self.now += SECOND_US
             self.played.feed(Card(t=self.now, dev="shoe", rank=rank, to=to))
         return self
 
-    def rolls(self, *totals: int) -> "Night":
+    def rolls(self, *totals: int) -> "HighRollerTable":
         """Throw these totals."""
         for total in totals:
             self.now += 10 * SECOND_US
             self.played.feed(throw(self.now, FACES[total]))
         return self
 
-    def illegal(self) -> "Night":
-        """Throw a die short of the wall."""
+    def illegal(self) -> "HighRollerTable":
+        """Throw dice of which the first falls short of the wall."""
         self.now += 10 * SECOND_US
         self.played.feed(throw(self.now, (3, 4), short_mm=(300, 0)))
         return self
@@ -79,7 +79,7 @@ class Night:
 
     @property
     def state(self) -> HighRollerState:
-        """Return the table's present state."""
+        """Return the game's current state."""
         self.played.effects += self.played.session.advance(self.now + 5 * SECOND_US)
         state = read_memory(self.played.session.state().high_roller, as_high_roller_state)
         assert state is not None
@@ -88,21 +88,21 @@ class Night:
 
 def two_players(
     *, first: Iterable[str | int] = ("7", "8"), second: Iterable[str | int] = ("7", "9")
-) -> Night:
-    """Return a night in which seats 1 (the button) and 2 have bought their cards."""
-    return Night().button(s1="Q", s2="9").buys("1", *first).buys("2", *second)
+) -> HighRollerTable:
+    """Return a table at which seats 1 (the button) and 2 have bought their cards."""
+    return HighRollerTable().button(s1="Q", s2="9").buys("1", *first).buys("2", *second)
 
 
 def calls(played: Played) -> list[tuple[object, str, int]]:
     return [(c.player, c.call, c.total) for c in played.data(RollCalled)]
 
 
-def won_in_a_row(games: int) -> Night:
+def won_in_a_row(games: int) -> HighRollerTable:
     """Play games that seat 2 wins; seats 1 and 2 have the button alternately."""
-    night = two_players(first=(7,), second=(9,)).rolls(9)
+    table = two_players(first=(7,), second=(9,)).rolls(9)
     for game in range(1, games):
         order = ("2", "1") if game % 2 else ("1", "2")
         for seat in order:
-            night.buys(seat, 9 if seat == "2" else 7)
-        night.rolls(9)
-    return night
+            table.buys(seat, 9 if seat == "2" else 7)
+        table.rolls(9)
+    return table
