@@ -117,7 +117,7 @@ class ThrowRules:
     loose_chips: Literal["review", "no_roll", "ignore"] = "review"
     """With `objects: cards_only`, the result if a die touches loose chips or rests on them (!H-14)."""
     aslant: Literal["no_roll", "review"] = "no_roll"
-    """The result of a stacked or cocked die: a No Roll at once, or a review (!H-15)."""
+    """The result if a die is stacked or cocked: a No Roll at once, or a review (!H-15)."""
     simultaneous_ms: Positive = 150.0
     """Dice released within this time of each other count as leaving the hand together."""
     parted: Literal["no_roll", "notice"] = "no_roll"

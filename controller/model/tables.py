@@ -57,7 +57,8 @@ class MqttSettings:
     prefix: NonEmpty = "tables"
     """The first part of every topic."""
     keepalive_s: Annotated[int, Ge(1), Le(3600)] = 10
-    """The MQTT keep-alive time: without a message from the broker for this long, the connection is lost."""
+    """The MQTT keep-alive time: without a message from the broker for this long, the connection counts as
+    lost."""
     session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
     """How long the broker keeps answers for a table that is offline."""
     engine_key: NonEmpty | None = None

@@ -53,7 +53,7 @@ class BareDevice:
     """The kinds of reading that it sends. While it is down, they count as missing, not as proof that nothing
     happened."""
     wall: Wall | None = None
-    """The wall that a wall sensor listens to."""
+    """The wall on which a wall sensor is mounted."""
 
 
 def shape_of(name: str, kind: DeviceKind) -> type:

@@ -320,7 +320,7 @@ def _merge(first: Contact, later: Contact) -> None:
 
 
 def _room_errors(approach: Approach, turn: Turn) -> float:
-    """Return by how many errors a die turned nearer to the wall than a die that only landed there."""
+    """Return how many errors nearer to the wall a die turned than one that only landed there can turn."""
     return max(bands.MISS_EDGES * approach.scene.table.die_mm - turn.place, 0.0) / turn.sd
 
 

@@ -1,6 +1,6 @@
 """Dice that push each other at a wall: one turns away from it, the other is knocked back into it.
 
-A push acts along the line from the pushing die to the pushed one, apart from the slant of a face and
+A push acts along the line from the pushing die to the pushed one, except for the tilt of faces and for
 friction. The pushing die is therefore nearer the wall, and is the one that may strike it again.
 """
 

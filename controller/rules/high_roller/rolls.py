@@ -117,9 +117,9 @@ class RollOff(msgspec.Struct, frozen=True):
     """The roll-off of the players who matched.
 
     Each has one roll for each matching card, until one player has the highest. `turns` are the rolls to come.
-    A tied player rolls once more, in the same order, for the card of his best roll, or with `per_card` once
-    for each card that he rolled for; equal best rolls of one player are no tie (!H-3). `tied` is set if these
-    rolls break a tie.
+    A tied player rolls once more, in the same order, for the card of the player's best roll, or with
+    `per_card` once for each card that the player rolled for; equal best rolls of one player are no tie
+    (!H-3). `tied` is set if these rolls break a tie.
     """
 
     turns: tuple[BoughtCard, ...]
