@@ -95,7 +95,7 @@ class Core:
 
         - `failed`: the core stopped because of a defect;
         - `lit`: a lamp changed;
-        - `betting`: in every turn, with the betting state and the table's time;
+        - `betting`: called in every turn, with the betting state and the table's time;
         - `betting_due_us`: when `betting` is due next, given the maximum lateness (us); None if it is not;
         - `awaiting`: the attempt that awaits a ruling has changed, or there is none; not in test mode;
         - `late_confirmed`: a wager made with the dice out was confirmed; called with the confirmation's row;
@@ -275,8 +275,8 @@ class Core:
         takes: Takes | None = None
         if plays and not (self._testing or self._halted or self._lock_requested or self._cut_off.pending):
             takes = "wagers" if not self._bets_closed else "play" if session.awaits_play else None
-        stands = plays and not (self._testing or self._halted or self._lock_requested)
-        out = session.dice_out if stands and self._bets_closed else None
+        in_play = plays and not (self._testing or self._halted or self._lock_requested)
+        out = session.dice_out if in_play and self._bets_closed else None
         acted = session.acted if takes == "play" else {}
         folded = tuple(sorted(seat for seat, act in acted.items() if act == "fold"))
         return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out, folded)
@@ -297,7 +297,7 @@ class Core:
         self._note_faults()
 
     def _end_recording(self) -> None:
-        """End the recording: complete between two attempts, or cut off in the middle of one."""
+        """End the recording: complete, or cut off if an attempt is in progress or the core has halted."""
         if self._halted:
             self._segment.cut()
         elif self._attempts.undecided_before(self._first):
@@ -416,7 +416,7 @@ class Core:
         self._note_awaited()
 
     def _note_awaited(self) -> None:
-        """Update the lamp and the watchers if the attempt that awaits a ruling has changed."""
+        """Update the lamp and notify the watchers if the attempt that awaits a ruling has changed."""
         awaited = self._segment.session.awaited() or self._cut_off.awaited
         if awaited != self._awaited:
             self._awaited = awaited
@@ -496,7 +496,7 @@ class Core:
         locking = self._faults.locking
         if locking:
             lock_input = Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason=locking[0].code)
-            self._lock_requested = self._inlet.post(lock_input, stamped=False)
+            self._lock_requested = self._inlet.post(lock_input, has_time=False)
             self.lamps.set("lock", "locked")
 
     def _show_lock(self) -> None:
@@ -520,9 +520,9 @@ class Core:
             return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
-        """Journal an event caused by outsiders, in the room that is not reserved for play.
+        """Journal an event caused by outsiders, if there is queue space that is not reserved for play.
 
-        Return False if there is no such room.
+        Return False if there is none.
         """
         try:
             self._journal.note(name, data, outside=True)
@@ -567,8 +567,8 @@ class Core:
     def _is_idle(self, now_us: int) -> bool:
         """Return whether a new recording can start now: no later reading depends on an earlier one."""
         busy = self._attempt_open or self._bets_closed or self._testing or self._lock_requested
-        still = (
+        quiet = (
             now_us - self._last_activity_us > self._recordings.rotation.quiet_us
             and now_us - self._segment.last_us > self._lateness_us
         )
-        return still and not busy
+        return quiet and not busy

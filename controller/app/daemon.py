@@ -1,6 +1,7 @@
 """The daemon: it creates the parts of a table, supervises them, and stops them in order.
 
-If a disk or a device fails, it keeps running: locked, with the reason on the lamp and in the status.
+If a disk or a device fails, the daemon keeps running. The lamp and the status show the fault, and the table
+is locked if the fault locks play.
 """
 
 import os
@@ -61,14 +62,14 @@ _NAMES_OF_PARTS = {
     "ruleset": "rule set",
     "paytable": "pay table",
     "table": "the table's file",
-    "approval": "no approval signed with this table's key",
 }
 DUTY_INTERVAL_S = 0.5
 """How often the daemon runs its duties."""
 REOPEN_S = 5.0
 """How often opening the journal is retried."""
 STEP_US = 60_000_000
-"""If a synchronized wall clock is set by more than this, the table is locked until a person approves it."""
+"""If the wall clock is set by this much or more, the table is locked until a person approves the new time;
+the clock's first synchronization is exempt."""
 MAX_DECISION_WAIT_S = 10.0
 """Maximum wait after the end of standard input: longer than a roll of the dice plus the hold of a call."""
 MIN_DECISION_WAIT_S = 1.0
@@ -311,7 +312,7 @@ class Daemon:
         self.faults.over("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Accept an older journal on a person's decision; it is opened at the next turn."""
+        """Accept an older journal on a person's decision; it is opened when the duties run next."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 
@@ -383,9 +384,10 @@ class Daemon:
         if parts:
             where = str(self.options.approved)
             named = ", ".join(_NAMES_OF_PARTS.get(part, part) for part in parts)
-            self.faults.began(
-                Fault("identity_changed", where, f"different from the approved identity: {named}")
-            )
+            found = f"different from the approved identity: {named}"
+            if before is None:
+                found = "no approval signed with this table's key"
+            self.faults.began(Fault("identity_changed", where, found))
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
     def _check_release(self) -> None:

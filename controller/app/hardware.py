@@ -279,7 +279,7 @@ class Hardware:
             self._inlet = inlet
             before, self._before = self._before, {}
             for reading in before.values():
-                inlet.post(reading, stamped=False)
+                inlet.post(reading, has_time=False)
 
     def stop(self, timeout_s: float) -> bool:
         """Close all links; return False if that takes too long."""

@@ -1,6 +1,6 @@
 """The inlet: the bounded queue from the sources of readings to the core, and the source of JSON lines.
 
-A reading is stamped with its arrival and queued under one lock, and the core reads the time under the same
+A reading is timestamped with its arrival and queued under one lock, and the core reads the time under that
 lock. The queue is therefore in order of arrival, and the core never advances the time beyond the arrival of a
 reading that it has not taken yet. As a result, a replay of the recording produces the same outcomes.
 
@@ -71,22 +71,22 @@ class Inlet:
         self,
         reading: AnyReading,
         *,
-        stamped: bool = True,
+        has_time: bool = True,
         placed: Callable[[AnyReading], None] = lambda _: None,
         spare: float = 0.0,
     ) -> bool:
-        """Stamp a reading with its arrival and queue it at once; return False if there is no room.
+        """Timestamp a reading with its arrival and queue it at once; return False if there is no room.
 
-        A reading that is not `stamped` gets its arrival as its own time. If there is no room, the reading is
-        lost; its device then counts as down for that moment, so that its readings count as missing. `placed`
-        is called with the reading in its final form before the core can take it. With `spare` (0 to 1), the
-        reading is refused, without counting as lost, unless that fraction of the capacity is free. This is
-        for readings that outsiders can send in any number.
+        Unless the reading `has_time`, its time becomes that of its arrival. If there is no room, the reading
+        is lost; its device then counts as down for that moment, so that its readings count as missing.
+        `placed` is called with the reading in its final form before the core can take it. With `spare` (0 to
+        1), the reading is refused, without counting as lost, unless that fraction of the capacity is free.
+        This is for readings that outsiders can send in any number.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:
                 return False
-            has_room = self._place(reading, stamped=stamped, placed=placed)
+            has_room = self._place(reading, has_time=has_time, placed=placed)
         if not has_room:
             self._overflowed()
         return has_room
@@ -96,7 +96,7 @@ class Inlet:
         with self._changed:
             if not self._room.wait_for(lambda: len(self._waiting) < self._capacity, timeout_s):
                 return False
-            return self._place(reading, stamped=True)
+            return self._place(reading, has_time=True)
 
     def take(self, timeout_s: float) -> NextReading:
         """Return the next reading and the time, or only the time after a timeout or `wake`."""
@@ -131,7 +131,7 @@ class Inlet:
         return len(self._waiting)
 
     def _place(
-        self, reading: AnyReading, *, stamped: bool, placed: Callable[[AnyReading], None] = lambda _: None
+        self, reading: AnyReading, *, has_time: bool, placed: Callable[[AnyReading], None] = lambda _: None
     ) -> bool:
         if reading.arrived is not None:
             self._clock.reach(reading.arrived)
@@ -140,7 +140,7 @@ class Inlet:
             self._lose(reading, arrived)
             return False
         self._report_losses()
-        t = reading.t if stamped else arrived
+        t = reading.t if has_time else arrived
         reading = msgspec.structs.replace(reading, t=t, arrived=arrived)
         placed(reading)
         self._append(reading)
@@ -217,7 +217,7 @@ class PendingInput:
 
 
 class Answers:
-    """The inputs awaiting their answers. Any thread may call `enter`, only the core's thread the rest."""
+    """The inputs awaiting their answers. Any thread may call `enter`; the rest is for the core's thread."""
 
     def __init__(self, inlet: Inlet) -> None:
         """Queue inputs in this inlet."""
@@ -233,7 +233,7 @@ class Answers:
             # The reading itself is kept too, so that its id can't be reused meanwhile.
             self._waiting[id(reading)] = reading, pending
 
-        taken = self._inlet.post(entered, stamped=False, placed=placed, spare=ROOM_FOR_READINGS)
+        taken = self._inlet.post(entered, has_time=False, placed=placed, spare=ROOM_FOR_READINGS)
         return pending if taken else None
 
     def record(
@@ -277,7 +277,7 @@ _STDIN = 0
 _ROOM_TIMEOUT_S = 0.2
 _BAD_LINE_CLEARS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""If a sender's first reading is at most this old on arrival, the sender uses the table's clock."""
+"""If a sender's first reading seems at most this old on arrival, the sender uses the table's clock."""
 
 
 class Source(Protocol):
@@ -299,13 +299,13 @@ class Source(Protocol):
 
 
 class Mapper:
-    """Maps a sender's clock to the table's by the smallest delay seen; no reading is in the future."""
+    """Maps a sender's clock to the table's by the smallest delay seen, so no reading is in the future."""
 
     def __init__(self) -> None:
         self._offset_us: int | None = None
 
     def to_table(self, t_us: int, now_us: int) -> int:
-        """Return the table's time for a sender's time stamp that arrived at `now_us`."""
+        """Return the table's time for a sender's timestamp that arrived at `now_us`."""
         ahead = now_us - t_us
         if self._offset_us is None:
             self._offset_us = 0 if 0 <= ahead <= _SAME_CLOCK_US else ahead
@@ -316,7 +316,7 @@ class Mapper:
 class JsonLines:
     """A source of readings as JSON lines.
 
-    Readings without `t` are stamped on arrival; for the others, the sender's time is mapped to the table's.
+    Readings without `t` are timestamped on arrival; for others, the sender's time is mapped to the table's.
     With `data_time`, each line has its own `t` and `arrived`, and a full inlet delays the sender.
     """
 
@@ -425,28 +425,28 @@ class JsonLines:
         if not line.strip() or line.startswith(b'{"log"'):
             return
         try:
-            reading, stamped = self._decode_line(line)
+            reading, has_time = self._decode_line(line)
         except UNDECODABLE:
             self._report_bad_line(line)
             return
-        self._post(reading, stamped=stamped)
+        self._post(reading, has_time=has_time)
 
     def _decode_line(self, line: bytes) -> tuple[AnyReading, bool]:
         if self._data_time:
             return decode_reading(line), True
         fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        stamped = "t" in fields
-        if not stamped:
+        has_time = "t" in fields
+        if not has_time:
             fields["t"] = msgspec.Raw(b"0")
         reading = decode_reading(msgspec.json.encode(fields))
-        t = self._mapper.to_table(reading.t, self._clock_us()) if stamped else 0
-        return msgspec.structs.replace(reading, t=t, arrived=None), stamped
+        t = self._mapper.to_table(reading.t, self._clock_us()) if has_time else 0
+        return msgspec.structs.replace(reading, t=t, arrived=None), has_time
 
-    def _post(self, reading: AnyReading, *, stamped: bool) -> None:
+    def _post(self, reading: AnyReading, *, has_time: bool) -> None:
         inlet = self._inlet
         assert inlet is not None
         if not self._data_time:
-            inlet.post(reading, stamped=stamped)
+            inlet.post(reading, has_time=has_time)
             return
         if reading.arrived is None:
             reading = msgspec.structs.replace(reading, arrived=reading.t)

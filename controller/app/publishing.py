@@ -190,14 +190,14 @@ class Publishing:
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
-        `table_now_us` is the clock by which readings are stamped; None if the time comes from the readings.
+        `table_now_us` is the clock with which readings are timestamped; None if their own times are used.
         The callbacks receive the engine's reports and requests:
 
         - `line_bet`: whether the shooter at a seat has a line bet;
         - `pair_plus`: the positions without Pair Plus;
         - `played`: the positions with Play, in a round of bets;
-        - `query_late`: a wager made with the dice out; they return False if it can't be confirmed;
-        - `query_play`: a request for Play at some positions; they return False if it is not answered;
+        - `query_late`: a wager made with the dice out; it returns False if the wager can't be confirmed;
+        - `query_play`: a request for Play at some positions; it returns False if that is not answered;
         - `wake`: a query about bets needs a turn of the core.
         """
         path = journal.place.journal

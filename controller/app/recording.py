@@ -64,7 +64,7 @@ class Recorder:
     def __init__(
         self, folder: Path, faults: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
     ) -> None:
-        """Write to this folder; `closed` is called for each file, `keep_bytes` limits their total size."""
+        """Write to this folder; `closed` is called when each file ends, `keep_bytes` limits their size."""
         self._folder = folder
         self._faults = faults
         self._closed = closed
@@ -156,7 +156,7 @@ class Recorder:
 
 
 class RecordingFile:
-    """A recording's file that is being written; compressed bytes wait until the disk accepts them."""
+    """The file of the current recording; compressed bytes wait until the disk accepts them."""
 
     def __init__(self, path: Path, name: str, header: Header) -> None:
         self.name = name
@@ -236,7 +236,8 @@ class RecordingFile:
         # A gap would damage the rest of the compressed stream, so nothing more is written to this file.
         self._unwritten = b""
         self.lossy = True
-        faults.began(Fault("recording_lost", str(self._path), f"{MAX_UNWRITTEN:,} bytes refused"))
+        found = f"the disk refused more than {MAX_UNWRITTEN:,} bytes"
+        faults.began(Fault("recording_lost", str(self._path), found))
 
 
 _encode = msgspec.json.Encoder().encode

@@ -372,7 +372,7 @@ class RunningTable:
             and self._unlock_requested_at != view.lock_changes
         ):
             unlock = Input(t=0, dev=CONTROLLER, name="unlock", by=CONTROLLER, reason="self_test_passed")
-            if self._inlet.post(unlock, stamped=False):
+            if self._inlet.post(unlock, has_time=False):
                 self._unlock_requested_at = view.lock_changes
 
     # --- at the start ---
@@ -414,19 +414,19 @@ class RunningTable:
         """Enter the engine's answer about the shooter's line bet, journaled like a person's input."""
         self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
         entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
-        self._inlet.post(entered, stamped=False)
+        self._inlet.post(entered, has_time=False)
 
     def _enter_without_pair_plus(self, without: tuple[str, ...]) -> None:
         """Enter the engine's answer about the positions without Pair Plus, journaled like an input."""
         self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
-        self._inlet.post(entered, stamped=False)
+        self._inlet.post(entered, has_time=False)
 
     def _enter_played(self, round_: int, seats: tuple[str, ...]) -> None:
         """Enter the engine's answer about the positions with Play in a round, journaled like an input."""
         self.core.note("settlement.said", {"input": "played", "round": round_, "seats": seats})
         entered = Input(t=0, dev=SETTLEMENT, name="played", by=SETTLEMENT, seats=seats)
-        self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), stamped=False)
+        self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), has_time=False)
 
     def _query_late(self, query: LateWagersQuery) -> bool:
         """Lodge a wager made with the dice out for confirmation; return False if that is impossible.
@@ -439,7 +439,7 @@ class RunningTable:
         if not self._publishing.lodge_late_wager(query, lambda: self.core.note("settlement.said", fields)):
             return False
         entered = Input(t=0, dev=SETTLEMENT, name="late_wager", by=SETTLEMENT, what=query.wager)
-        self._inlet.post(msgspec.structs.replace(entered, reason=query.says), stamped=False)
+        self._inlet.post(msgspec.structs.replace(entered, reason=query.says), has_time=False)
         self._hub.publish("outcomes", b'{"late_wager":%s}\n' % _encode(lodged))
         return True
 
@@ -453,7 +453,7 @@ class RunningTable:
             return False  # A copy of an earlier request, or bets have opened since.
         entered = Input(t=0, dev=SETTLEMENT, name="play_asked", by=SETTLEMENT, seats=query.seats)
         entered = msgspec.structs.replace(entered, what=query.nonce)
-        return self._inlet.post(entered, stamped=False, spare=ROOM_FOR_READINGS)
+        return self._inlet.post(entered, has_time=False, spare=ROOM_FOR_READINGS)
 
     def _handle_alarm(self, fault: JournalFault | None) -> None:
         if fault is None:

@@ -165,7 +165,7 @@ class Tests:
         # In test mode, open switches do not lock the table, so a switch that was left open must lock it now.
         if live.core.devices.open_switches and live.core.view.state.lock == "unlocked":
             daemon.inlet.post(
-                Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason="switch_open"), stamped=False
+                Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason="switch_open"), has_time=False
             )
 
     def _await_end(self, live: RunningTable, stopping: Callable[[], bool]) -> None:
@@ -179,7 +179,7 @@ class Tests:
     def _switch(self, live: RunningTable, who: str, *, on: bool) -> None:
         """Switch test mode on or off, waiting for room in the inlet."""
         entered = Input(t=0, dev="control", name="test_mode", by="technician", who=who, on=on)
-        while not self._daemon.inlet.post(entered, stamped=False) and self._daemon.live is live:
+        while not self._daemon.inlet.post(entered, has_time=False) and self._daemon.live is live:
             self._pause.wait(POLL_S)
 
     def _begun(self, live: RunningTable) -> bytes:

@@ -191,6 +191,6 @@ def test_a_void_spin_is_sent_to_the_wheel_that_plays_it(
     monkeypatch.setattr(one.virtual, "receive", note)
     until(lambda: bool(build_status(one.daemon)["attempt_open"]), "a ball in the rim")
     called = Input(t=0, dev="control", name="no_spin", by="dealer", who="ann")
-    assert one.daemon.inlet.post(called, stamped=False)
+    assert one.daemon.inlet.post(called, has_time=False)
     until(lambda: b"*R" in b"".join(sent), "the void at the wheel")
     assert "spin.no_spin" in one.house.types()

@@ -24,7 +24,7 @@ def test_a_reading_is_stamped_with_its_arrival_and_keeps_its_own_time() -> None:
     inlet = Inlet(clock)
     clock.us = 500
     inlet.post(beam(420))
-    inlet.post(beam(0), stamped=False)
+    inlet.post(beam(0), has_time=False)
     assert [(reading.t, reading.arrived) for reading in taken(inlet)] == [(420, 500), (500, 500)]
 
 
@@ -34,7 +34,7 @@ def test_the_inlet_returns_the_time_only_when_nothing_waits_and_it_never_goes_ba
     clock.us = 900
     assert inlet.take(0) == NextReading(None, 900)
     clock.us = 800
-    inlet.post(beam(0), stamped=False)
+    inlet.post(beam(0), has_time=False)
     assert inlet.take(0).now_us == 900
 
 

@@ -1,4 +1,4 @@
-"""Readings from a script: stamped or mapped, with bad lines reported and skipped, from any kind of source."""
+"""Readings from scripts, over any kind of source: their times, and bad lines, which are skipped."""
 
 import os
 import socket
