@@ -1,4 +1,4 @@
-"""The commentary on a virtual evening or a running table: each outcome as lines in its staff's language."""
+"""The commentary on a demonstration, a practice session or a running table, in the words of its staff."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -72,10 +72,10 @@ _EVENT_STYLES: dict[str, Style] = {
 
 
 class Commentary:
-    """Writes a table's outcomes in its staff's language."""
+    """Writes a table's outcomes in the words of its staff."""
 
     def __init__(self, screen: Screen, *, stamp: Callable[[], str] = lambda: "", live: bool = False) -> None:
-        """Begin each entry with a stamp; `live` also writes when bets open and close."""
+        """Begin each entry with the result of `stamp`; `live` also writes when bets open and close."""
         self._screen = screen
         self._stamp = stamp
         self._live = live
@@ -84,7 +84,7 @@ class Commentary:
         self._cards: list[int] = []
 
     def write(self, outcome: Outcome) -> None:
-        """Write an outcome's lines; an outcome that neither decides nor changes anything has none."""
+        """Write an outcome's lines; some outcomes have none."""
         if not isinstance(outcome.data, CardPitched):
             self._end_purchase()
         match outcome.data:
@@ -174,7 +174,7 @@ class Commentary:
             case SpinCalled():
                 style: Style = "bold" if data.colour == "black" else data.colour
                 shown = f"{data.number:>2} {data.colour}"
-                self.call(data.spin, shown, ", ".join(self._run_of(data)), shown_style=style)
+                self.call(data.spin, shown, ", ".join(self._details_of(data)), shown_style=style)
                 self.write_detail(*(notice.seen for notice in data.notices))
                 if data.grade == "person":
                     self.write_detail(f"set by the {_person(data.by, data.who)}")
@@ -187,7 +187,7 @@ class Commentary:
                 self.call(data.spin, "", f"Corrected: {words}", _REVIEW_STYLE)
                 self.write_detail(f"by the {_person(data.by, data.who)}")
 
-    def _run_of(self, spin: SpinCalled) -> Iterable[str]:
+    def _details_of(self, spin: SpinCalled) -> Iterable[str]:
         if spin.revolutions is not None:
             yield f"{spin.revolutions:.1f} revolutions"
         if isinstance(spin.dropped_us, int) and self._closed_us is not None:

@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST",
-        help="an additional host name by which browsers reach it; may be repeated",
+        help="an additional host name by which browsers reach this console; may be repeated",
     )
     parser.add_argument(
         "--metrics-to",
@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(
             f"console: {error.filename or settings.host} is not available ({error.strerror}); use an address"
-            f" of this machine, with port {settings.port} free: see --host and --port"
+            f" of this machine on which port {settings.port} is free: see --host and --port"
         )
         return BAD_INPUT
     return OK

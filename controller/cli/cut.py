@@ -131,11 +131,11 @@ def write_case(piece: Piece, out: Path, expect: Path) -> None:
 
 _RECORD_EXAMPLES = (
     "tablectl record --attempts 1 throw.jsonl.gz      # the next throw, and throw.expected.jsonl",
-    "tablectl record --seconds 600 evening.jsonl.gz",
+    "tablectl record --seconds 600 game.jsonl.gz",
     "tablectl replay throw.jsonl.gz --check throw.expected.jsonl",
 )
 POLL_S = 0.25
-SETTLES_S = 10.0
+RECORDER_TIMEOUT_S = 10.0
 """How long to wait for the recording: the recorder writes in batches, and syncs every two seconds."""
 _ATTEMPTS = ("roll", "spin", "deal")
 
@@ -246,12 +246,12 @@ def _progress(done: int, status: Json) -> None:
 
 
 def _piece(socket: str, first: int, last: int) -> Piece:
-    """Cut the attempts that were played out of the recording, once the recorder has written them."""
+    """Cut these attempts from the recording, once the recorder has written them."""
     # Imported here because help must work without the extra `journal`.
     from controller.cli.journal_source import RemoteJournal, recording_of  # noqa: PLC0415 - optional dependency
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - optional dependency
 
-    until_s = time.monotonic() + SETTLES_S
+    until_s = time.monotonic() + RECORDER_TIMEOUT_S
     while True:
         try:
             with RemoteJournal(socket) as reader:

@@ -1,4 +1,4 @@
-"""`tablectl demo`: play an evening at virtual tables, through the same engine that real tables use."""
+"""`tablectl demo`: a demonstration at virtual tables, through the engine that real tables use."""
 
 import argparse
 import shlex
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0, MAX_SEED),
         default=41,
         metavar="N",
-        help="the seed of the evening's random numbers (default: 41)",
+        help="the seed of the random numbers (default: 41)",
     )
     parser.add_argument(
         "--throws",
@@ -107,23 +107,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play the evening on standard output; return 1 if a call differs from what happened."""
+    """Show the demonstration on standard output; return 1 if a call differs from what happened."""
     return play(arguments, Screen(sys.stdout), time.sleep)
 
 
 def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float], None]) -> int:
-    """Play the evening on a screen; on a terminal, call `sleep` to pause between the calls."""
+    """Show the demonstration on a screen; on a terminal, call `sleep` to pause between the calls."""
     attempts = arguments.throws + arguments.spins + arguments.games + arguments.deals
     paced = screen.terminal and not arguments.fast and attempts
     show = _Show(screen, sleep, SHOW_S / attempts if paced else 0.0)
     wrong: list[Disagreement] = []
     try:
         if arguments.throws:
-            evening = dice.evening(arguments.seed, _DICE_MIX, arguments.throws)
-            wrong += show.evening(*evening)
+            wrong += show.dice_or_wheel(*dice.evening(arguments.seed, _DICE_MIX, arguments.throws))
         if arguments.spins:
-            evening = wheel.evening(arguments.seed, _WHEEL_MIX, arguments.spins, wheel=wheel.AMERICAN)
-            wrong += show.evening(*evening)
+            spins = wheel.evening(arguments.seed, _WHEEL_MIX, arguments.spins, wheel=wheel.AMERICAN)
+            wrong += show.dice_or_wheel(*spins)
         if arguments.games:
             show.cards(*high_roller.evening(arguments.seed, arguments.games))
         if arguments.deals:
@@ -138,7 +137,7 @@ def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float],
 
 
 class _Show:
-    """Plays tables' evenings, writes the commentary, and compares outcomes with the ground truth."""
+    """Plays at virtual tables, writes the commentary, and compares outcomes with the ground truth."""
 
     def __init__(self, screen: Screen, sleep: Callable[[float], None], pause_s: float) -> None:
         self._screen = screen
@@ -147,17 +146,17 @@ class _Show:
         self._pause_s = pause_s
         self._readings = 0
         self.differences: list[str] = []
-        """The differences between card games' outcomes and the simulator's ground truth."""
+        """The differences between the card games' outcomes and the simulator's ground truth."""
 
     def cards(self, header: Header, feed: Feed, ground_truth: list[dict[str, object]]) -> None:
-        """Play a card table's evening."""
+        """Play at a card table."""
         outcomes = self._played(header, feed)
         difference = compare([as_json(outcome) for outcome in outcomes], ground_truth)
         if difference is not None:
             self.differences.append(f"{load_ruleset(header.ruleset).title}: {difference}")
 
-    def evening(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
-        """Play one table's evening; return where its outcomes differ from the ground truth."""
+    def dice_or_wheel(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
+        """Play at a dice or roulette table; return where its outcomes differ from the ground truth."""
         return disagreements(scenes, self._played(header, feed))
 
     def _played(self, header: Header, feed: Feed) -> list[Outcome]:
@@ -186,7 +185,7 @@ class _Show:
             self._screen.line(f"  {difference}")
 
     def _await(self, outcome: Outcome) -> None:
-        """Pause before a call, as long as it would take at a table."""
+        """Pause before a call, and show the dice or the ball in motion."""
         match outcome.data:
             case _ if not self._pause_s:
                 pass

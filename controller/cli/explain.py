@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--picture",
         type=Path,
         metavar="FILE",
-        help="draw the attempt into this .svg or .png file (1200 x 700)",
+        help="draw the attempt in this .svg or .png file (1200 x 700)",
     )
     add_pictures(parser)
     parser.add_argument("--no-plot", action="store_true", help="draw nothing on the terminal")
@@ -109,7 +109,7 @@ def find(which: AttemptRef, arguments: argparse.Namespace) -> Exhibit | None:
     if which.log is not None:
         return load_log_exhibit(which, rules)
     if rules is not None:
-        found = "an attempt of a journal"
+        found = "an attempt in a journal"
         raise LogError("--rules", found, "a recorded log", "a journal records which rules were in force")
     # Only reading a journal needs the extra `journal`; a log can be explained without it.
     from controller.cli.journal_source import exhibit_from_journal, open_journal  # noqa: PLC0415 - optional dependency
@@ -239,7 +239,8 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
         "no_wall_hit": f"{wall_words(rules)}; {sensors}",
         "wall_unclear": f"{wall_words(rules)}; {sensors}",
         "low_confidence": f"a face read with a confidence of {rules.min_confidence:g} or more",
-        "cocked": f"at most one side resting on something; flat is a tilt of up to {FLAT_DEG:g} degrees",
+        "cocked": "at most one side resting on something;"
+        f" a tilt of up to {FLAT_DEG:g} degrees counts as flat",
         "missing_reading": f"{settled}, {watched}",
         "unwatched": watched,
         "one_die_thrown": settled,

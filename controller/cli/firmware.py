@@ -48,7 +48,7 @@ class Chip:
     family: int
     flash_bytes: int
     fs_bytes: int | None
-    """The size of the file system that MicroPython keeps at the end of the flash; None if unknown."""
+    """The size of MicroPython's file system at the end of the flash; None if it is not known here."""
 
 
 CHIPS: Mapping[str, Chip] = {
@@ -192,7 +192,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 if a board runs other firmware, 2 for bad input, 3 without a controller."""
+    """Run the command; return 1 if a board runs different files, 2 for bad input, 3 without a controller."""
     try:
         match arguments.action:
             case "build":
@@ -224,12 +224,14 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
     fs_bytes = chip.fs_bytes if arguments.fs_kib is None else arguments.fs_kib * 1024
     if fs_bytes is None:
         raise ValueError(
-            f"--fs-kib: is required for a {arguments.chip}, the size of its file system; "
-            "at the board's prompt: import rp2; f = rp2.Flash(); print(f.ioctl(4, 0) * f.ioctl(5, 0) // 1024)"
+            f"--fs-kib: is required, because the size of the file system is unknown for the {arguments.chip};"
+            " to print it, enter at the board's prompt:"
+            " import rp2; f = rp2.Flash(); print(f.ioctl(4, 0) * f.ioctl(5, 0) // 1024)"
         )
     if not 64 * 1024 <= fs_bytes < chip.flash_bytes or fs_bytes % SECTOR_BYTES:
         raise ValueError(
-            f"--fs-kib: found {fs_bytes // 1024}, expected a multiple of 4, from 64 to less than the flash"
+            f"--fs-kib: found {fs_bytes // 1024}, expected a multiple of 4 from 64 to"
+            f" {(chip.flash_bytes - SECTOR_BYTES) // 1024}, less than the chip's flash"
         )
     content = uf2_of(file_system(settings, fs_bytes), chip)
     _write_private(arguments.out, content)
@@ -249,14 +251,14 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
             ) from error
     if not isinstance(settings, dict):
         raise ValueError(  # noqa: TRY004 - a wrong value in a file, not a wrong type in the program
-            f"{arguments.settings}: found a value that is not an object, expected the board's pins by name"
+            f"{arguments.settings}: found no JSON object, expected one with the board's pins"
         )
     settings |= {"board": arguments.board, "name": arguments.name}
     if arguments.key_file is not None:
         key = arguments.key_file.read_text(encoding="ascii").strip()
         if not KEY.fullmatch(key):
             raise ValueError(
-                f"{arguments.key_file}: found other text, expected 32 to 128 hexadecimal digits;"
+                f"{arguments.key_file}: found no key, expected 32 to 128 hexadecimal digits;"
                 " create a key with `tablectl keys make node FILE`"
             )
         settings["key"] = key
@@ -272,7 +274,7 @@ def _flash(uf2: Path, drive: Path) -> dict[str, object]:
     content = uf2.read_bytes()
     if content[:4] != b"UF2\n" or len(content) % 512:
         raise ValueError(
-            f"{uf2}: found another kind of file, expected UF2 from `tablectl firmware build` or MicroPython"
+            f"{uf2}: is not a UF2 file; use one from `tablectl firmware build` or from MicroPython"
         )
     target = drive / uf2.name
     with target.open("wb") as file:
@@ -304,8 +306,8 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     if runs != expected:
         raise FirmwareMismatchError(
             f"{device}: found {runs}, expected {expected};"
-            f" build the firmware with this version's `tablectl firmware build {board}` and flash it, or, if"
-            " the board's is newer, update the table's software"
+            f" build the firmware with this version's `tablectl firmware build {board}` and flash it, or,"
+            " if the board's firmware is newer, update the table's software"
         )
     if not devices[device]["up"]:
         raise FirmwareMismatchError(

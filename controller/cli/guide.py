@@ -1,4 +1,4 @@
-"""The dialogue with a technician at a table in test mode; test mode ends with this process's connection."""
+"""The dialogue with a technician at a table in test mode; test mode ends when the connection closes."""
 
 import argparse
 import select
@@ -100,7 +100,7 @@ class TestLink:
         self._send({"do": "ask", "shows": f"{lamp_text}-{self._requests}"})
 
     def try_out(self, device: str, lamp: str, shows: str) -> None:
-        """Switch a lamp or the buzzer until the test ends."""
+        """Switch a lamp or the buzzer on or off; the end of the test restores it."""
         self._send({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
     def show_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
@@ -161,10 +161,10 @@ class TestLink:
 
 
 class Guide:
-    """Takes a technician at a terminal through one act after another."""
+    """Takes a technician at a terminal through the steps of a test or a calibration."""
 
     def __init__(self, link: TestLink, timeout_s: float, *, quietly: bool) -> None:
-        """Allow `timeout_s` for each act; with `quietly`, write requests to standard error."""
+        """Allow `timeout_s` for each step; with `quietly`, write requests to standard error."""
         self.link = link
         self._timeout_s = timeout_s
         self.stream = sys.stderr if quietly else sys.stdout
@@ -184,7 +184,7 @@ class Guide:
             self._screen.lines(self._screen.entry(Entry(" " * 8, f"-> {finding.next_step}", "bold")))
 
     def request(self, what: str) -> None:
-        """Write a request for an act."""
+        """Write a request to the technician."""
         hint = "  (Enter: done, s Enter: skip)" if self.typed else ""
         self._screen.lines(self._screen.entry(Entry("  > ", f"{what}{hint}")))
 
@@ -195,7 +195,7 @@ class Guide:
         print(f"{last} ", end="", file=self.stream, flush=True)
 
     def perform(self, act: Act, dev: str) -> Ending:
-        """Ask for an act and pass it the readings; Enter ends it, `s` and Enter skip it."""
+        """Ask for a step and pass it the readings; Enter ends it, `s` and Enter skip it."""
         self.request(act.request)
         self.link.fresh()
         self.link.show_request(act.lamp_text)
@@ -236,5 +236,5 @@ def add_guide(parser: argparse.ArgumentParser) -> None:
         type=real_number(1, 3600, "seconds"),
         default=ACT_TIMEOUT_S,
         metavar="S",
-        help=f"seconds allowed for each act (default: {ACT_TIMEOUT_S:g})",
+        help=f"seconds allowed for each step (default: {ACT_TIMEOUT_S:g})",
     )

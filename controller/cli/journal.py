@@ -144,12 +144,12 @@ def run_journal(arguments: argparse.Namespace) -> int:
 
 
 def _other_key(key: PublicKey, keyring: Keyring) -> str:
-    """Return why a journal may not end with this key."""
+    """Return why the expected key is not the journal's last."""
     replaced_at = dict(zip((one.raw for one in keyring.keys), keyring.handovers, strict=False)).get(key.raw)
     if replaced_at is None:
-        return "another table's journal"
+        return "this is another table's journal"
     # A replaced key authenticates nothing: anybody who has it could have written such a journal.
-    return f"this key was replaced in row {replaced_at}; ask the person who replaced it for the newest one"
+    return f"the expected key was replaced in row {replaced_at}; ask who replaced it for the newest key"
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -174,7 +174,7 @@ def _verify(arguments: argparse.Namespace) -> int:
                 say("the existing rows are valid")
             return FAILED
     if key is not None and key.raw != last_key.raw:
-        say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: {_other_key(key, keyring)}")
+        say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}; {_other_key(key, keyring)}")
         return FAILED
     if acks.wrong:
         for words in acks.wrong:
@@ -213,7 +213,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _journal_exists(place: JournalLocation) -> bool:
-    """Return whether the journal exists; print a fault if its head file records a journal that is gone."""
+    """Return False, and print the fault, if the head file records a journal that does not exist."""
     try:
         check_journal_exists(place, read_head(place.head))
     except JournalFault as fault:
@@ -292,7 +292,7 @@ def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_recall(arguments: argparse.Namespace) -> int:
-    """Recall an outcome; return 1 if missing, badly signed or judged differently, 2 without a journal."""
+    """Recall an outcome; return 1 if it is missing, wrongly signed or now judged differently."""
     try:
         with open_journal(arguments) as journal:
             recalled = recall(journal, arguments.id)
@@ -344,7 +344,7 @@ def _show_recalled(recalled: Recalled) -> None:
         print(printable(f"ruled by {recalled.ruled_by}"))
     signed = "signed by the table" if recalled.signed else "NOT signed by the table's key"
     quality = "" if row.wall.synced else ", clock not synchronized"
-    print(f"row {row.n} of {wall_date(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
+    print(f"row {row.n}, {wall_date(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
     if recalled.identity is not None:
         print(f"by {recalled.identity.software}")
     if rejudged is None:
@@ -352,7 +352,7 @@ def _show_recalled(recalled: Recalled) -> None:
     elif rejudged.differences:
         print("judged again, DIFFERENT:", *rejudged.differences, sep="\n  ")
     else:
-        print("judged again from its evidence: the same")
+        print("judged again from its evidence: same result")
 
 
 COMMANDS = {

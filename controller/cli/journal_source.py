@@ -67,7 +67,7 @@ class RemoteJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Print why rows may be missing; there is no connection to close between requests."""
+        """After a JournalFault, print why rows may be missing; there is no open connection to close."""
         if isinstance(error, JournalFault) and self._held_back:
             say("rows written since bets opened can be read once bets are closed and hands are decided")
 
@@ -214,7 +214,7 @@ def recording_of(reader: AnyJournal, which: AttemptRef) -> AttemptRef:
 
 
 def _recording_for(reader: Rows, row: Row) -> Recording | None:
-    # Rows are written in batches, and only the last row of a batch says where the readings are.
+    # Rows are written in batches, and only the last row of a batch names the recording of the readings.
     for later in reader.rows(row.n):
         if later.after is not None:
             return _decode_after(later.after).recording

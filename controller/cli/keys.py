@@ -24,7 +24,7 @@ EXAMPLES = (
     "tablectl keys revoke console screen-2.key --reason 'sold'",
 )
 KINDS = ("table", "engine", "node", "console", "release")
-_IN_PLACE = {
+_NOT_REVOCABLE = {
     "table": "a table's key can't be revoked, only rotated: tablectl keys rotate table FILE",
     "engine": "an engine's key can't be revoked, only replaced: tablectl keys replace engine FILE",
 }
@@ -92,7 +92,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
             print(new_key(arguments.file).raw.hex())
             return OK
         case "revoke":
-            say(_IN_PLACE["table"])
+            say(_NOT_REVOCABLE["table"])
             return BAD_INPUT
     journal = journal_file(arguments.journal)
     replaced, public = replace_table_key(
@@ -103,7 +103,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
         wall=system_wall,
     )
     print(public)
-    say(f"{replaced.table}: the new key signs from row {replaced.row + 1} on; keep a copy in a safe")
+    say(f"{replaced.table}: the new key signs from row {replaced.row + 1} on; keep a copy of it in a safe")
     say(
         "enrol it with the settlement engine:"
         f" tablectl settlement enrol {replaced.table} --rules NAME --key {public} --anew"
@@ -131,7 +131,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
 
     path: Path | None = arguments.file
     if arguments.action == "revoke" or path is None:
-        say(_IN_PLACE["engine"] if path is not None else "FILE: is missing; name the engine key's file")
+        say(_NOT_REVOCABLE["engine"] if path is not None else "FILE: is missing; name the engine key's file")
         return BAD_INPUT
     if arguments.action == "replace" and path.exists():
         raise KeyFault(

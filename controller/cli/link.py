@@ -20,7 +20,7 @@ TIMEOUT_S = 10.0
 
 
 class OutOfReachError(Exception):
-    """No controller responds; the message names the socket and says what to do."""
+    """The controller can't be reached; the message names the socket and says what to do."""
 
 
 class RefusedError(Exception):
@@ -66,9 +66,9 @@ def ask(path: str, request: Json) -> Json:
 
 
 def conversation(path: str, request: Json) -> Iterator[Json]:
-    """Yield each line that answers a request until the controller closes; an unfinished line is dropped.
+    """Yield each line that answers a request, until the controller closes the connection.
 
-    Raises OutOfReachError if no controller responds.
+    An unfinished line is dropped. Raises OutOfReachError if no controller responds.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         try:
@@ -89,7 +89,7 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
 
 
 def _connect(link: socket.socket, path: str) -> None:
-    """Connect, waiting for a place in the socket's queue: a non-blocking connect would fail if it is full."""
+    """Connect, waiting while the socket's queue is full: a non-blocking connect would fail then."""
     waits = struct.pack("ll", int(TIMEOUT_S), 0)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, waits)
     link.connect(path)
@@ -110,11 +110,11 @@ def checked_answer(path: str, first: Json) -> Json:
 
 
 def unreachable_error(path: str, error: OSError) -> OutOfReachError:
-    """Return the error for a socket at which no controller responds."""
+    """Return the error for a socket on which no controller responds."""
     found = error.strerror or str(error)
     return OutOfReachError(
-        f"{path}: no controller responds at this control socket ({found});"
-        " start it with `tablectl run TABLE`, or name its socket with --socket"
+        f"{path}: no controller responds on this control socket ({found});"
+        " start one with `tablectl run TABLE`, or name the right socket with --socket"
     )
 
 

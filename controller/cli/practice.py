@@ -241,7 +241,7 @@ _READY_S = 60.0
 _STOP_S = 15.0
 _POLL_S = 0.1
 _NO_GAME = "button_draw"
-_DEFECTS = "practice.log"
+_FAILURE_LOG = "practice.log"
 _BY = {
     "dice_collected": "stickperson",
     "pass_dice": "stickperson",
@@ -302,7 +302,7 @@ class Practice:
         return self._stage
 
     def begun(self, act: Act) -> None:
-        """Begin an attempt, in the stage's thread; write what a person sees once it is on the table."""
+        """Begin an attempt, in the stage's thread; write what a person sees once its result can be seen."""
         (scene,) = act.scenes
         card = card_to_set(act) if self._staff.cards else None
         self.score.begin(scene, card)
@@ -316,7 +316,10 @@ class Practice:
         self._commentary.event("Rule on it if needed; then press Enter to continue.", "dim")
 
     def run(self, stage: Stage, table: VirtualTable, folder: Path, table_file: Path) -> int:
-        """Play until the evening, the person or a signal ends it; print the score. Return the exit code."""
+        """Play until the attempts are over, the person ends it or a signal arrives; print the score.
+
+        Return the exit code.
+        """
         self._table, self._folder, self._file = table, folder, table_file
         self._socket = str(folder / "control.sock")
         playing = threading.Thread(target=self._guarded, args=(lambda: stage.run(self._over),), name="stage")
@@ -344,7 +347,7 @@ class Practice:
         except Exception as error:  # noqa: BLE001 - a thread that died would leave the practice waiting
             self._failed = True
             self._stopping.set()
-            kept = self._folder / _DEFECTS
+            kept = self._folder / _FAILURE_LOG
             with suppress(OSError), kept.open("a", encoding="utf-8") as log:
                 traceback.print_exception(error, file=log)
             thread, what = threading.current_thread().name, str(error) or type(error).__name__
@@ -408,7 +411,7 @@ class Practice:
     def _prompt(self) -> None:
         self._screen.line(f"You are the staff. The Enter key {self._staff.does}; then rule if needed:")
         self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` shows the score,")
-        self._screen.line("  `end` or Ctrl-D ends.")
+        self._screen.line("  `end` or Ctrl-D ends the practice.")
         while not self._stopping.is_set():
             try:
                 typed = self._typed.get(timeout=_POLL_S)

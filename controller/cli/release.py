@@ -76,5 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         say(inaccessible_message(error.filename or place.home, error))
         return BAD_INPUT
-    print(f"release {release.release}: {len(release.files)} files match the list of key {release.key[:16]}")
+    print(
+        f"release {release.release}: {len(release.files)} files match the list signed with key"
+        f" {release.key[:16]}"
+    )
     return OK

@@ -95,9 +95,9 @@ def replay_in_parallel(
 ) -> Iterator[Result]:
     """Replay logs in parallel processes; yield the results in the order of the logs.
 
-    Results must be picklable. `progress` is called twice a second. An exception of `play` is raised here
-    when it is the log's turn; BrokenProcessPool is raised if a worker is killed. All workers are stopped at
-    the end.
+    Results must be picklable. `progress` is called at least twice a second. An exception of `play` is raised
+    here when its log's turn comes; BrokenProcessPool is raised if a worker is killed. All workers are stopped
+    at the end.
     """
     context = get_context("fork")
     lines = context.Value("q", 0)

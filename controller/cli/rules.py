@@ -155,13 +155,13 @@ def _check(arguments: argparse.Namespace) -> int:
     report = check(arguments.name)
     found = findings_of(report)
     accepted = {one.finding: one for one in read_accepted(accepted_file(report.ruleset))}
-    stands = {id_ for id_, text in found.items() if id_ in accepted and accepted[id_].text == text}
-    open_ones = {id_: text for id_, text in found.items() if id_ not in stands}
+    valid = {id_ for id_, text in found.items() if id_ in accepted and accepted[id_].text == text}
+    open_ones = {id_: text for id_, text in found.items() if id_ not in valid}
     if arguments.json:
         fields = {
             **_report_of(report),
             "open": open_ones,
-            "accepted": [accepted[id_] for id_ in sorted(stands)],
+            "accepted": [accepted[id_] for id_ in sorted(valid)],
         }
         print(msgspec.json.encode(fields).decode())
         return FAILED if open_ones else OK
@@ -170,12 +170,12 @@ def _check(arguments: argparse.Namespace) -> int:
         ("exact house edges", [(edge.wager, _edge(edge)) for edge in report.edges]),
         ("exact chances", [(chance.event, _chance(chance)) for chance in report.chances]),
         ("findings", list(open_ones.items())),
-        ("accepted", [(id_, _acceptance(accepted[id_])) for id_ in sorted(stands)]),
+        ("accepted", [(id_, _acceptance(accepted[id_])) for id_ in sorted(valid)]),
     ):
         if rows:
             print(f"\n{heading}", *aligned(rows), sep="\n")
     if not open_ones:
-        print("\nno findings" if not stands else "\nall findings are accepted")
+        print("\nno findings" if not valid else "\nall findings are accepted")
     return FAILED if open_ones else OK
 
 

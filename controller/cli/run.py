@@ -70,12 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--readings",
         metavar="PATH",
         help="get readings as JSON lines from a FIFO, a Unix socket or - (standard input; the table stops"
-        " when it ends) instead of from the table's devices",
+        " when the input ends) instead of from the table's devices",
     )
     parser.add_argument(
         "--data-time",
         action="store_true",
-        help="take the time from the arrival times in the readings (for simulated evenings)",
+        help="take the time from the arrival times in the readings (for simulated play)",
     )
     parser.add_argument(
         "--unlock",

@@ -52,7 +52,7 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Return how many columns a line may have; it is read each time, because a window can be resized."""
+        """Return how many columns a line may have now; a window can be resized at any time."""
         return shutil.get_terminal_size().columns if self.terminal else UNLIMITED
 
     @property

@@ -113,7 +113,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--anew", action="store_true", help="pin another key for a table that is already enrolled"
     )
     rounds = add_subcommand(
-        actions, "rounds", "print how long before the close of bets each round's last wager arrived"
+        actions,
+        "rounds",
+        "print the times between each round's last wager, close of bets, first motion and result",
     )
     rounds.add_argument("table", help="the table's name")
     rounds.add_argument(
@@ -142,7 +144,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; return 1 for a failed proof or a refusal, 2 for bad input, 3 without the database."""
+    """Run the command; return 1 for a failed proof or a refusal, 2 for bad input, 3 without its database."""
     from controller.settlement_service.faults import DatabaseUnavailable, RequestRefused, SettlementFault
 
     try:
@@ -238,7 +240,7 @@ def _enrol(arguments: argparse.Namespace, key: bytes, engine: "Engine") -> None:
 
 def _release(arguments: argparse.Namespace, engine: "Engine") -> None:
     engine.release(arguments.table, arguments.who, refund=arguments.refund)
-    print(f"{arguments.table}: continues{', its stakes are refunded' if arguments.refund else ''}")
+    print(f"{arguments.table}: continues{'; its stakes are refunded' if arguments.refund else ''}")
 
 
 def _rounds(arguments: argparse.Namespace, engine: "Engine") -> None:
@@ -261,7 +263,7 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
         )
     if arguments.certificate:
         server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        _usable(
+        _check_pem_files(
             "--certificate", arguments.certificate, lambda: server.load_cert_chain(*arguments.certificate)
         )
     broker = None
@@ -277,14 +279,14 @@ def _serving(arguments: argparse.Namespace) -> "Serving":
         if tls:
             from controller.publish.mqtt_link import tls_context
 
-            _usable("--broker-tls", arguments.broker_tls, lambda: tls_context(tls))
+            _check_pem_files("--broker-tls", arguments.broker_tls, lambda: tls_context(tls))
         broker = MqttSettings(host=broker_host, port=broker_port, tls=tls or None)
     return Serving(
         host=host, port=port, name=arguments.name, certificate=arguments.certificate, broker=broker
     )
 
 
-def _usable(option: str, files: Sequence[str], load: Callable[[], object]) -> None:
+def _check_pem_files(option: str, files: Sequence[str], load: Callable[[], object]) -> None:
     """Check PEM files before anything is created; raises ValueError if they can't be used."""
     missing = next((file for file in files if not Path(file).is_file()), None)
     if missing is not None:

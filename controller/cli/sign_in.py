@@ -189,8 +189,7 @@ def run_people(arguments: argparse.Namespace) -> int:
         say(f"people {arguments.do}: {error}")
         return FAILED if arguments.do == "remove" else BAD_INPUT
     except FileNotFoundError:
-        wanted = "`tablectl sign_in` creates it; start `tablectl sign_in` first"
-        say(f"{file.parent}: this folder does not exist; {wanted}")
+        say(f"{file.parent}: this folder does not exist; start `tablectl sign_in`, which creates it")
         return BAD_INPUT
     except OSError as error:
         say(f"{file}: cannot access the register ({error.strerror}); run the command as root")

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number(0, MAX_SEED),
         default=1,
         metavar="N",
-        help="the seed of the evening's random numbers (default: 1)",
+        help="the seed of the random numbers (default: 1)",
     )
     parser.add_argument(
         "--speed",
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dir",
         type=Path,
         metavar="DIR",
-        help="folder for the ports, the table's file and what really happens (default: a new one)",
+        help="folder for the ports, the table's file and the ground truth (default: a new one)",
     )
     parser.add_argument(
         "--throws", type=whole_number(1, MAX_ATTEMPTS), metavar="N", help="end after N throws, spins or games"
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Play until the evening ends or Ctrl-C; return 2 if the table or the folder can't be used."""
+    """Run until the attempts are over or until Ctrl-C; return 2 if the table or the folder can't be used."""
     if arguments.list_faults:
         list_faults()
         return OK
@@ -103,15 +103,15 @@ def run(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     screen = Screen(sys.stdout)
     screen.draft("the virtual table is being set up...")
-    from controller.cli.evening import Evening  # noqa: PLC0415 - takes a second or two on a small machine
+    from controller.cli.simulation import Simulation  # noqa: PLC0415 - takes a second or two on a small machine
     from drivers.sim.setting import NoEveningError  # noqa: PLC0415 - as above
 
     try:
         try:
-            evening = Evening(arguments)
+            simulation = Simulation(arguments)
         finally:
             screen.draft("")
-        return evening.run()
+        return simulation.run()
     except (SettingsError, NoEveningError) as error:
         say(error)
     except OSError as error:

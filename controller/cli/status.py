@@ -18,7 +18,7 @@ EVERY_S = 1.0
 """The interval at which a page is redrawn: its values change once a second."""
 
 
-class NoStatusError(Exception):
+class UnknownDeviceError(Exception):
     """The table has no such device; the message lists its devices."""
 
 
@@ -49,7 +49,7 @@ def show(
         snapshot = request()
     except OutOfReachError as error:
         return report_out_of_reach(error)
-    except NoStatusError as error:
+    except UnknownDeviceError as error:
         say(error)
         return FAILED
     if not arguments.follow:
@@ -72,7 +72,7 @@ def _follow(
         try:
             snapshot = request()
             lines = [] if arguments.json else snapshot.lines(screen)
-        except (OutOfReachError, NoStatusError) as error:
+        except (OutOfReachError, UnknownDeviceError) as error:
             snapshot = Snapshot(FAILED, (), lambda _: [])
             lines = screen.entry(Entry("", str(error), "red"))
         if arguments.json:
@@ -133,7 +133,7 @@ def _status(path: str) -> Status:
 def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterator[str]:
     """Yield the lines of a status: the headline, and each section that has something to report."""
     table = f"{status['table']} ({status['ruleset']}): "
-    yield from screen.entry(Entry(table, str(status["headline"]), standing(status), "bold"))
+    yield from screen.entry(Entry(table, str(status["headline"]), state_style(status), "bold"))
     devices = _mapping(status.get("devices"))
     sections = [
         ("play", _play(status)),
@@ -157,7 +157,7 @@ def status_lines(screen: Screen, status: Status, *, everything: bool) -> Iterato
             yield from lines
 
 
-def standing(status: Status) -> Style:
+def state_style(status: Status) -> Style:
     """Return the colour of a table's state: red with a fault, yellow if it needs a person, else green."""
     if status["faults"]:
         return "red"
@@ -307,7 +307,7 @@ def run_devices(arguments: argparse.Namespace) -> int:
         devices = cast("dict[str, Device]", _status(arguments.socket).get("devices", {}))
         if name is not None and name not in devices:
             expected = ", ".join(devices) or "none"
-            raise NoStatusError(f"the table has no device {name!r}; its devices are {expected}")
+            raise UnknownDeviceError(f"the table has no device {name!r}; its devices are {expected}")
         chosen = devices if name is None else {name: devices[name]}
         well = all(device["up"] and not fault_codes(device) for device in chosen.values())
         return Snapshot(
@@ -487,7 +487,7 @@ def _list_outbox(waiting: object, arguments: argparse.Namespace) -> None:
         print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists the rest")
     elif not waiting:
         after = f" after row {arguments.after}" if arguments.after else ""
-        print(f"nothing waiting{after}: settlement has acknowledged every outcome")
+        print(f"settlement has acknowledged every outcome{after}")
 
 
 COMMANDS = {

@@ -17,7 +17,7 @@ EXAMPLES = (
 _KEEPS_NUMBER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
-class Plugged(NamedTuple):
+class SerialPort(NamedTuple):
     """A USB serial port, from sysfs; `serial` is empty if its chip has no serial number."""
 
     tty: str
@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a rule for each port; return 1 if none is connected."""
     found = sorted(plugged_in(arguments.sys))
     serials = [(one.vendor, one.product, one.serial, one.interface) for one in found]
-    for one, its in zip(found, serials, strict=True):
-        alone = bool(one.serial) and serials.count(its) == 1
+    for one, identity in zip(found, serials, strict=True):
+        alone = bool(one.serial) and serials.count(identity) == 1
         if arguments.json:
             fields = {**one._asdict(), "name": name_of(one, alone=alone), "rule": rule_for(one, alone=alone)}
             print(msgspec.json.encode(fields).decode())
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             by = (
                 "its serial number"
                 if alone
-                else f"the USB socket {one.socket}: its serial number is not unique"
+                else f"the USB socket {one.socket}: it has no unique serial number"
             )
             print(f"# {one.tty}, {printable(one.says) or 'no product name'}; identified by {by}")
             print(rule_for(one, alone=alone))
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def plugged_in(sys: Path) -> Iterator[Plugged]:
+def plugged_in(sys: Path) -> Iterator[SerialPort]:
     """Yield the USB serial ports in sysfs."""
     for link in (sys / "class/tty").glob("tty*"):
         if not link.name.startswith(("ttyACM", "ttyUSB")):
@@ -70,7 +70,7 @@ def plugged_in(sys: Path) -> Iterator[Plugged]:
         interface = next((place for place in places if (place / "bInterfaceNumber").exists()), None)
         device = next((place for place in places if (place / "idVendor").exists()), None)
         if interface is not None and device is not None:
-            yield Plugged(
+            yield SerialPort(
                 tty=link.name,
                 vendor=_text_in(device / "idVendor"),
                 product=_text_in(device / "idProduct"),
@@ -81,7 +81,7 @@ def plugged_in(sys: Path) -> Iterator[Plugged]:
             )
 
 
-def name_of(one: Plugged, *, alone: bool) -> str:
+def name_of(one: SerialPort, *, alone: bool) -> str:
     """Return the port's name under /dev: manufacturer and product, and serial number or USB socket."""
     which = f"{one.serial}-{one.interface}" if alone else one.socket
     words = f"{one.says or 'port'}-{which}".lower()
@@ -89,7 +89,7 @@ def name_of(one: Plugged, *, alone: bool) -> str:
     return f"table/{re.sub('-+', '-', kept).strip('-')}"
 
 
-def rule_for(one: Plugged, *, alone: bool) -> str:
+def rule_for(one: SerialPort, *, alone: bool) -> str:
     """Return the rule: by serial number if that is unique, else by USB socket."""
     if alone:
         attributes = {"idVendor": one.vendor, "idProduct": one.product, "serial": one.serial}

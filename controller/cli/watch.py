@@ -122,7 +122,7 @@ class Watcher:
                     f"late wager {wager}: {says}; enter confirm_late if it is valid", "yellow"
                 )
             case {"lamp": {"name": name, "shows": shows}}:
-                self._commentary.event(f"lamp {name} shows {shows}", "dim")
+                self._commentary.event(f"lamp {name}: {shows}", "dim")
             case {"fault": dict() as fault}:
                 self._fault(fault)
             case {"self_test": {"passed": passed, "checks": list() as checks}}:
@@ -140,7 +140,7 @@ class Watcher:
             return True
         if self._repeats:
             self._commentary.write_detail(
-                "the same again" if self._repeats == 1 else f"the same {self._repeats} more times"
+                "repeated once" if self._repeats == 1 else f"repeated {self._repeats} times"
             )
         self._refused = refused if isinstance(refused, TableEvent) else None
         self._repeats = 0
@@ -170,7 +170,7 @@ class Watcher:
         if fault.get("began"):
             self._commentary.event(f"fault {where}: {fault['found']}; tablectl faults says what to do", "red")
         else:
-            self._commentary.event(f"fault over: {where}", "green")
+            self._commentary.event(f"fault cleared: {where}", "green")
 
     def _self_test(self, checks: list[Json], *, passed: bool) -> None:
         if passed:

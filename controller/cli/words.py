@@ -126,7 +126,7 @@ def seat_in_words(result: SeatResult) -> str:
         case "lose":
             called = f"{hand}: loses, take Ante and Play"
         case "push":
-            called = f"{hand}: a push, Ante and Play stay level"
+            called = f"{hand}: a push, Ante and Play stand"
         case _:
             called = f"{hand}: pay the Ante, Play goes back"
     won = [name for name, hands in _SIDE_WINS.items() if result.hand.endswith(hands)]
@@ -213,7 +213,7 @@ def _effect_lines(effect: Effect, *, explain: bool, stamp: Stamp) -> Iterator[st
         case Judged() if explain:
             yield from _explained(effect)
         case Lamp() if explain:
-            yield f"{stamp(effect.t):>11}  {'lamp':<16} {effect.name} shows {effect.shows}"
+            yield f"{stamp(effect.t):>11}  {'lamp':<16} {effect.name}: {effect.shows}"
         case Late() if explain:
             late = (
                 f"arrived {effect.behind_us / 1000:.1f} ms too late, not used: {reading_line(effect.reading)}"

@@ -12,7 +12,7 @@ from controller.app.daemon import Daemon
 from controller.app.device_types import Pairs, hardware_of, load_with_hardware
 from controller.app.hardware import Hardware
 from controller.app.options import Options
-from controller.cli.evening import boards_in, table_file
+from controller.cli.simulation import boards_in, table_file
 from controller.journal.contents import LATE, unpack
 from controller.model.effects import Effect, Judged, Late
 from controller.model.readings import AnyReading

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
-from controller.cli.evening import boards_in
 from controller.cli.main import main
+from controller.cli.simulation import boards_in
 from controller.model.outcomes import TableEvent
 from controller.model.readings import AnyReading, DeviceDown, WallImpact
 from controller.replay.log import open_log

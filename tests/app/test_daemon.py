@@ -90,7 +90,7 @@ def test_the_commands_query_a_running_table(table: Table, capsys: pytest.Capture
     assert isinstance(called, dict)
     code, said = tablectl(capsys, table, "recall", called["id"])
     assert code == 0
-    assert "judged again from its evidence: the same" in said
+    assert "judged again from its evidence: same result" in said
     assert "roll.corrected" in said
     assert tablectl(capsys, table, "recall", "craps/1/999")[0] == 1
     code, said = tablectl(capsys, table, "journal", "verify", "--json")
@@ -164,7 +164,7 @@ def test_a_command_with_nothing_to_do_says_so(table: Table, capsys: pytest.Captu
     table.publish = "{}"
     table.start()
     table.unlock()
-    empty = "nothing waiting: settlement has acknowledged every outcome\n"
+    empty = "settlement has acknowledged every outcome\n"
     until(lambda: tablectl(capsys, table, "outbox") == (0, empty), "the engine to settle")
     assert tablectl(capsys, table, "outbox", "--json") == (0, "")
     assert "after row 7" in tablectl(capsys, table, "outbox", "--after", "7")[1]

@@ -99,7 +99,7 @@ def test_a_technician_who_is_not_root_explains_recalls_cuts_and_reads_the_journa
     code, out, err = another(gid, open_folder, "recall", outcome_id)
     assert (code, err) == (0, "")
     assert "signed by the table" in out
-    assert "judged again from its evidence: the same" in out
+    assert "judged again from its evidence: same result" in out
     code, out, err = another(gid, open_folder, "journal", "show", "--type", "roll.called", "--json")
     assert (code, [json.loads(line)["body"]["data"]["roll"] for line in out.splitlines()]) == (0, [1, 2])
     code, out, err = another(gid, open_folder, "cut", "2", "case.jsonl.gz")

@@ -1,4 +1,4 @@
-"""A fake controller at a control socket, and a terminal of a given size for `tablectl`."""
+"""A fake controller on a control socket, and a terminal of a given size for `tablectl`."""
 
 import fcntl
 import os
@@ -25,7 +25,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class FakeController:
-    """Answers each request by its `do`; `watch` is answered by every line."""
+    """Answers each request with the answer for its `do`, and `watch` with every line of `stream`."""
 
     def __init__(self, path: Path) -> None:
         self.answers: dict[str, Json] = {}

@@ -31,7 +31,7 @@ DEMO, SHIFT = 36, 34
 CALLS = 6
 PULLED_S = 600
 SEED = "4"
-"""An evening that begins with a natural, a No Roll and a review."""
+"""With this seed, play begins with a natural, a No Roll and a review."""
 FOLDER = Path(tempfile.gettempdir()) / "table"
 """The folder of the virtual table in the guides."""
 _SGR = re.compile(r"\x1b\[([0-9;]*)m")

@@ -31,7 +31,7 @@ def test_a_hand_is_called_as_dealers_call_it(hand: str, says: str) -> None:
     [
         ("K-7-6 high", "win", "king high: wins, pay Ante and Play"),
         ("8-A pair", "lose", "pair of eights: loses, take Ante and Play; Pair Plus wins"),
-        ("8 straight", "push", "a push, Ante and Play stay level; Pair Plus and Ante Bonus win"),
+        ("8 straight", "push", "a push, Ante and Play stand; Pair Plus and Ante Bonus win"),
         ("K-7-6 high", "dealer_does_not_play", "king high: pay the Ante, Play goes back"),
         ("8-A pair", "fold", "pair of eights: folded, take the Ante"),
     ],

@@ -52,7 +52,7 @@ def test_each_rest_names_its_stills_and_the_clip_until_then() -> None:
         assert cut.shape[0] < 300
 
 
-def test_of_a_large_sensor_the_whole_view_is_reduced_and_the_die_is_not() -> None:
+def test_a_large_frame_is_reduced_and_the_cutout_of_its_die_is_not() -> None:
     large = np.full((1500, 2000, 3), 90, np.uint8)
     kept: list[Closed] = []
     look = Look(1, large[:400, :400])

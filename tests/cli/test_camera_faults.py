@@ -40,7 +40,7 @@ def lit_at(mains_hz: float) -> Disturbance:
 
     def lit(t_us: int, picture: Array) -> Array:
         rows = np.arange(picture.shape[0]) / picture.shape[0]
-        # The frame rate is not the mains' exactly; a camera's crystal has its own second.
+        # The camera's crystal is 2 % off, so the frame rate is no exact fraction of the mains frequency.
         at_s = (t_us * 1.02 + rows * 0.9 * FRAME_US) / 1e6
         light = 1.0 + 0.35 * np.cos(2 * np.pi * 2 * mains_hz * at_s)
         drawn: Array = np.clip(picture * light[:, None, None], 0, 255).astype(np.uint8)
@@ -161,7 +161,7 @@ def test_a_camera_unplugged_during_a_throw_leaves_the_pictures_until_then() -> N
 
 
 class Device:
-    """A V4L2 device whose driver stamps frames with these times."""
+    """A V4L2 device whose driver gives frames these timestamps."""
 
     def __init__(self, stamps_us: list[int]) -> None:
         self._stamps_us = [0, *stamps_us]

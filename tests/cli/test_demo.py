@@ -1,4 +1,4 @@
-"""`tablectl demo`: an evening in the table's own messages, and how many of its calls were right."""
+"""`tablectl demo`: a demonstration in the staff's words, and how many of its calls were right."""
 
 import argparse
 import io
@@ -39,7 +39,7 @@ def evening(*words: str) -> argparse.Namespace:
 
 
 def shown(stream: Terminal, environment: dict[str, str], *words: str) -> tuple[int, str, list[float]]:
-    """Show an evening, by default without cards."""
+    """Show the demonstration, by default without cards."""
     pauses: list[float] = []
     code = demo.play(
         evening("--games", "0", "--deals", "0", *words), Screen(stream, environment), pauses.append
@@ -112,13 +112,13 @@ def test_colour_can_be_switched_off(environment: dict[str, str]) -> None:
     assert "\x1b" not in shown(Terminal(), environment, "--throws", "2", "--spins", "0", "--fast")[1]
 
 
-def test_the_same_seed_shows_the_same_evening() -> None:
+def test_the_same_seed_shows_the_same_demonstration() -> None:
     words = ("--throws", "4", "--spins", "0", "--seed", "3")
     assert shown(Pipe(), UTF8, *words) == shown(Pipe(), UTF8, *words)
     assert shown(Pipe(), UTF8, *words) != shown(Pipe(), UTF8, *words[:-1], "4")
 
 
-def test_an_evening_without_anything_to_play_is_short() -> None:
+def test_a_demonstration_without_anything_to_play_is_short() -> None:
     assert shown(Terminal(), UTF8, "--throws", "0", "--spins", "0")[0] == 0
 
 

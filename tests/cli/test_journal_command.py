@@ -20,7 +20,7 @@ from controller.journal.keys import load_key
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
 from tests.journal.tamper import sql, tamper
 
-AS_A_STRANGER = """
+AS_ANOTHER_USER = """
 import os, sys
 from controller.cli.main import main
 main(sys.argv[1:])  # as root, so that everything is imported
@@ -190,7 +190,10 @@ def open_folder() -> Iterator[Path]:
 
 def as_a_stranger(*words: str) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-c", AS_A_STRANGER, "journal", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-c", AS_ANOTHER_USER, "journal", *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stderr
 

@@ -173,7 +173,7 @@ def test_output_to_a_pipe_has_whole_lines_and_no_colour(
     ("command", "expected"),
     [("status", status()), ("devices", {"cam": device(up=True), "wall-left": device(up=True)})],
 )
-def test_json_output_has_no_text_for_people(
+def test_json_output_is_the_answer_and_nothing_else(
     command: str,
     expected: Json,
     table: FakeController,
@@ -184,7 +184,7 @@ def test_json_output_has_no_text_for_people(
     assert json.loads(capsys.readouterr().out) == expected
 
 
-def test_an_unknown_device_is_refused_with_the_known_ones(
+def test_an_unknown_device_is_refused_and_the_known_ones_are_listed(
     table: FakeController, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["devices", "lidar", "--socket", SOCKET]) == 1
@@ -192,7 +192,7 @@ def test_an_unknown_device_is_refused_with_the_known_ones(
 
 
 def watched(*lines: Json, width: int | None = None) -> str:
-    """Print lines of the stream at ten o'clock."""
+    """Return what `watch` prints for these lines of the stream, each entry timestamped 10:00:00."""
     stream = io.StringIO()
     watcher = Watcher(Screen(stream, {"LANG": "C.UTF-8"}), lambda: "10:00:00")
     for line in lines:
@@ -233,7 +233,7 @@ def test_repeated_inputs_of_a_stuck_button_are_counted_and_not_printed_each_time
     refused = line_of(Outcome(type="input.refused", t=1, id="craps/1/5", seq=5, data=data))
     printed = watched(*[refused] * 40, line_of(called(7, (5, 3))), refused)
     assert printed.count("input refused, no roll") == 2
-    assert "the same 39 more times" in printed
+    assert "repeated 39 times" in printed
 
 
 def test_watch_prints_faults_lamps_and_readings_as_text() -> None:
@@ -246,8 +246,8 @@ def test_watch_prints_faults_lamps_and_readings_as_text() -> None:
         {"something": "new"},
     )
     assert "fault device_down, cam: unplugged; tablectl faults says what to do" in printed
-    assert "fault over: device_down, cam" in printed
-    assert "lamp review shows on" in printed
+    assert "fault cleared: device_down, cam" in printed
+    assert "lamp review: on" in printed
     assert "shoe card" in printed
     assert "(masked)" in printed
     assert '{"something":"new"}' in printed
@@ -294,5 +294,5 @@ def test_a_long_message_is_broken_between_words_in_any_terminal(
     terminal = Terminal(("status", "--socket", str(tmp_path / SOCKET)), 60, 24, **environ)
     printed = terminal.whole().splitlines()
     terminal.end()
-    assert "start it with `tablectl run TABLE`" in " ".join(map(str.strip, printed))
+    assert "start one with `tablectl run TABLE`" in " ".join(map(str.strip, printed))
     assert all(len(one) <= 60 or str(tmp_path) in one for one in printed)

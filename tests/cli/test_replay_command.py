@@ -45,7 +45,7 @@ UNLOCK: Fields = {**LOCK, "t": 3_723_004_000, "name": "unlock"}
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A night in which a supervisor locks and unlocks the table."""
+    """A log in which a supervisor locks and unlocks the table."""
     return write(tmp_path / "night.jsonl", HEADER, LOCK, UNLOCK)
 
 
@@ -88,7 +88,7 @@ class TestPrinting:
             ("table.unlocked", 3_723_004_000, "t1/replay/2", 2),
         ]
 
-    def test_standard_input_packed_or_not_gives_the_same(self, log: Path) -> None:
+    def test_standard_input_compressed_or_not_gives_the_same_output(self, log: Path) -> None:
         command = [sys.executable, "-m", "controller.cli.main", "replay", "-", "--json"]
         data = log.read_bytes()
         plain, packed = (

@@ -207,7 +207,9 @@ def test_a_byte_order_mark_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "expected one JSON object in UTF-8 without a byte order mark" in said
 
 
-def test_standard_input_gives_the_same(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_standard_input_gives_the_same_output(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
     path = write_lines(tmp_path / "w.jsonl", BET, NATURAL)
     main(["settle", "--rules", "craps-12-034", str(path)])
     command = [sys.executable, "-m", "controller.cli.main", "settle", "--rules", "craps-12-034"]

@@ -27,8 +27,8 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> str:
     return str(rig.place.journal)
 
 
-def an_evening() -> list[AnyReading]:
-    """Return rolls that the dealer enters alike, differently or not, and one that only the dealer decides."""
+def rolls_entered() -> list[AnyReading]:
+    """Return rolls that the dealer enters as called, differently or not, and one that the dealer decides."""
     at = [number * 20 * SECOND_US for number in range(1, 6)]
     return [
         *throw(at[0], (4, 4)),
@@ -47,7 +47,7 @@ def an_evening() -> list[AnyReading]:
 def test_each_attempt_is_compared_with_the_last_input_entered_for_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = journaled(rig_in(tmp_path), an_evening())
+    journal = journaled(rig_in(tmp_path), rolls_entered())
     assert main(["shadow", "--journal", journal, "--json"]) == 1
     printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(one["agreement"], one["called"], one["entered"]) for one in printed] == [
@@ -63,7 +63,7 @@ def test_each_attempt_is_compared_with_the_last_input_entered_for_it(
 def test_the_report_counts_names_and_draws_every_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = journaled(rig_in(tmp_path), an_evening())
+    journal = journaled(rig_in(tmp_path), rolls_entered())
     drawn = tmp_path / "drawn"
     assert main(["shadow", "--journal", journal, "--pictures", str(drawn)]) == 1
     out = capsys.readouterr().out
@@ -75,7 +75,7 @@ def test_the_report_counts_names_and_draws_every_difference(
 
 
 def test_a_report_without_differences_is_exit_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["shadow", "--journal", journaled(rig_in(tmp_path), an_evening()[:7])]) == 0
+    assert main(["shadow", "--journal", journaled(rig_in(tmp_path), rolls_entered()[:7])]) == 0
     assert "differences" not in capsys.readouterr().out
 
 

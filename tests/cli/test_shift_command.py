@@ -22,7 +22,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
     return rig.place.journal
 
 
-def an_evening() -> list[AnyReading]:
+def shift_played() -> list[AnyReading]:
     """Return a roll, one called back, one ruled on by Bo, a seven-out, a table closed and reopened by Cy."""
     at = [number * 10 * SECOND_US for number in range(1, 8)]
     return [
@@ -47,7 +47,7 @@ def shift(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_a_shift_sums_up_the_outcomes_and_the_rulings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = str(journaled(rig_in(tmp_path), an_evening()))
+    journal = str(journaled(rig_in(tmp_path), shift_played()))
     printed = json.loads(shift(capsys, "--journal", journal, "--back", "1", "--json"))
     assert printed["opened_by"] is None, "a new table must be open from its first row on"
     assert printed["closed_by"] == "manager Cy"
@@ -86,7 +86,7 @@ def test_a_void_by_sensors_is_not_counted_as_a_ruling(
 def test_the_shift_since_the_table_opened_again_starts_from_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = shift(capsys, "--journal", str(journaled(rig_in(tmp_path), an_evening())))
+    text = shift(capsys, "--journal", str(journaled(rig_in(tmp_path), shift_played())))
     assert "by manager Cy, not closed" in text
     assert "no results, no voids" in text
     assert "1 device outage\n" in text
@@ -113,7 +113,7 @@ def test_a_fault_across_a_restart_is_listed_once_and_ends_when_it_is_not_found_a
 def test_a_page_holds_every_result_and_nothing_that_a_browser_would_load(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = str(journaled(rig_in(tmp_path), an_evening()))
+    journal = str(journaled(rig_in(tmp_path), shift_played()))
     page = tmp_path / "shift.html"
     shift(capsys, "--journal", journal, "--back", "1", "--page", str(page))
     text = page.read_text(encoding="utf-8")
@@ -127,7 +127,7 @@ def test_a_page_holds_every_result_and_nothing_that_a_browser_would_load(
 def test_an_unknown_shift_is_refused_with_the_number_of_shifts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = journaled(rig_in(tmp_path), an_evening())
+    journal = journaled(rig_in(tmp_path), shift_played())
     assert main(["shift", "--journal", str(journal), "--back", "2"]) == 2
     assert "found 2 shifts, expected at least 3" in capsys.readouterr().err
 
@@ -135,6 +135,6 @@ def test_an_unknown_shift_is_refused_with_the_number_of_shifts(
 def test_a_page_that_cannot_be_written_is_reported_and_leaves_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    journal = journaled(rig_in(tmp_path), an_evening())
+    journal = journaled(rig_in(tmp_path), shift_played())
     assert main(["shift", "--journal", str(journal), "--page", str(tmp_path / "no" / "page.html")]) == 2
     assert f"the folder {tmp_path / 'no'} does not exist" in capsys.readouterr().err

@@ -408,7 +408,7 @@ def roulette(tmp_path: Path) -> Path:
 
 
 def recorded(path: Path, table: Path, kinds: tuple[type[AnyReading], ...] | None = None) -> Path:
-    """Return a recording of an evening at a wheel whose second beam is not where the file says."""
+    """Return a recording of spins at a wheel whose second beam is not where the file says."""
     wheel = load_table(str(table)).wheel
     assert wheel is not None
     true = msgspec.structs.replace(wheel, beams_deg=(10.0, 137.5, 250.0))

@@ -77,4 +77,4 @@ def test_a_folder_not_yet_made_by_the_sign_in_process_is_reported(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("4711\n"))
     assert people("add", "ann", "--role", "dealer", "--people", str(tmp_path / "none")) == 2
-    assert "`tablectl sign_in` creates it" in capsys.readouterr().err
+    assert "start `tablectl sign_in`, which creates it" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The virtual evening of `tablectl simulate`: a table's hardware and people behind pseudo-terminals."""
+"""The simulation of `tablectl simulate`: a table's hardware and people behind pseudo-terminals."""
 
 import argparse
 import shlex
@@ -54,13 +54,13 @@ _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
 _MAX_FOLDER_CHARS = 90
 _MAX_RENDERED_THROWS = 1_000_003
-"""Maximum number of throws per evening, so that no throw occurs in evenings with different seeds."""
+"""Maximum number of throws per run, so that runs with different seeds share no throw."""
 
 
-class RenderedEvening:
-    """An evening's rendered throws, in order; the same seed produces the same throws.
+class ThrowRenderer:
+    """A run's rendered throws, in order; the same seed gives the same throws.
 
-    A throw takes some seconds of CPU time, so the next one is computed in another process, while the virtual
+    A throw takes some seconds of CPU time, so the next one is computed in another process while the virtual
     table keeps its devices alive.
     """
 
@@ -97,7 +97,7 @@ class RenderedEvening:
         return self._pool.submit(self._throw, self._number, self._table)
 
 
-class Evening:
+class Simulation:
     """One run of `tablectl simulate`."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
@@ -164,7 +164,7 @@ class Evening:
         self._calls = settings.calls
 
     def run(self) -> int:
-        """Play the evening; return the exit code."""
+        """Run the simulation; return the exit code."""
         on_stop(self._stopping.set)
         if self._practice is not None:
             return self._practise(self._practice)
@@ -183,9 +183,9 @@ class Evening:
         return OK
 
     def _rendered(self, seed: int, felt: DiceTable) -> RenderedThrows:
-        evening = RenderedEvening(seed, felt)
-        self._closing.append(evening.close)
-        return evening
+        throws = ThrowRenderer(seed, felt)
+        self._closing.append(throws.close)
+        return throws
 
     def _practise(self, practice: Practice) -> int:
         try:
@@ -214,8 +214,8 @@ class Evening:
         print(f"\n  {tablectl} run {name} --journal {folder}/journal --socket {folder}/control.sock {key}")
         print(f"  {tablectl} watch --socket {folder}/control.sock")
         first = next(iter(self._table.cables))
-        order = shlex.quote(f'{{"fault": "unplug", "device": "{first}"}}')
-        print(f"  echo {order} > {folder}/{FAULT_PIPE}      ({tablectl} simulate --list-faults)")
+        request = shlex.quote(f'{{"fault": "unplug", "device": "{first}"}}')
+        print(f"  echo {request} > {folder}/{FAULT_PIPE}      ({tablectl} simulate --list-faults)")
         if self._arguments.technician:
             print(f"  {tablectl} test {first} --socket {folder}/control.sock")
             nobody = "Nobody plays: a technician at the table does what `test` and `calibrate` ask for."
@@ -223,7 +223,9 @@ class Evening:
         screen.lines(
             (
                 "",
-                *screen.wrapped(f"What really happens is written to {folder}/truth.jsonl. Ctrl-C ends.", 0),
+                *screen.wrapped(
+                    f"What really happens is written to {folder}/truth.jsonl. Ctrl-C ends the simulation.", 0
+                ),
                 "",
             )
         )
@@ -243,7 +245,7 @@ class Evening:
 
 
 def story_line(story: Story) -> str:
-    """Return a line about an event of the evening, as the simulator's ground truth tells it."""
+    """Return a line about an event of the simulation, from its ground truth."""
     match story:
         case Played(attempt=attempt, scene=scene, disturbed_by=faults):
             truth = scene.truth
@@ -254,11 +256,11 @@ def story_line(story: Story) -> str:
         case Began(fault=fault, device=device, seconds=seconds, sees=sees):
             return f"fault {fault} {device} for {seconds:g} s: {sees}"
         case Over(fault=fault, device=device):
-            return f"over {fault} {device}"
+            return f"fault {fault} {device} has ended"
 
 
 def _ending(outcomes: Sequence[Expected]) -> str:
-    """Return how a card game ends: its last outcome and, if it was won, the winner."""
+    """Return how a card game ends: with a winner or, without one, with its last outcome."""
     if not outcomes:
         return ""
     last = next((each for each in outcomes if each["type"] == "game.won"), outcomes[-1])
@@ -293,7 +295,7 @@ def table_file(
 
 
 def _sensors(section: Value) -> dict[str, Value]:
-    """Return the keys that define what a device reads; the keys of its port are replaced."""
+    """Return the keys that define what a device reads, without those of its port, which are replaced."""
     assert isinstance(section, dict)
     return {key: section[key] for key in ("reads", "wall", "channels") if key in section}
 
