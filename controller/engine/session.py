@@ -218,7 +218,7 @@ class Session:
     def standing(self) -> CarriedReadings:
         """Return what the next recording needs in addition to the state, such as active device faults."""
         return CarriedReadings(
-            devices=tuple(self._health.wrong),
+            devices=tuple(self._health.current_faults),
             wheel=self._game.wheel_state,
             bets_opened_us=self._game.bets_opened_us,
             plays_from_us=self._plays_from_us,

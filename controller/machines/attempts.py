@@ -175,7 +175,7 @@ class Attempts(Generic[Value, V]):
         self.machine.fire("moved")
         self._agenda.stop_timer("hold")
 
-    def hold_over(self) -> None:
+    def make_call(self) -> None:
         """End the hold and make the call."""
         verdict = self._verdict
         assert verdict is not None
@@ -317,7 +317,7 @@ class Attempts(Generic[Value, V]):
         else:
             self.machine.fire(self.terms.void)
             self._correct(entered, None, (reason,))
-        self.ruled(entered)
+        self.note_ruling(entered)
         self._answer_ruling(was)
 
     def set_result(self, entered: Input) -> None:
@@ -336,7 +336,7 @@ class Attempts(Generic[Value, V]):
         else:
             self.machine.fire(self.terms.set_result)
             self._correct(entered, value, ())
-        self.ruled(entered)
+        self.note_ruling(entered)
         self._answer_ruling(was)
 
     def _acceptable(self) -> bool:
@@ -355,14 +355,14 @@ class Attempts(Generic[Value, V]):
         if self.state == "proposed" and verdict.ruling is Ruling.VOID:
             self.machine.fire(f"accept_{self.terms.void}")
             self._void(entered.t, verdict.reasons, by=entered.by, who=entered.who, notices=verdict.notices)
-            self.ruled(entered)
+            self.note_ruling(entered)
             self._answer_ruling(was)
             return
         grade: Grade = _grade_of(verdict) if self.state == "held" else "person"
         self.machine.fire("accept")
         self._call(entered.t, self._judge.value_of(verdict), grade, entered)
         self._end_hold()
-        self.ruled(entered)
+        self.note_ruling(entered)
         self._answer_ruling(was)
 
     def _clear(self, clear: str, t: int) -> None:
@@ -498,7 +498,7 @@ class Attempts(Generic[Value, V]):
         self.before = before
         self._since.clear()
 
-    def ruled(self, entered: Input) -> None:
+    def note_ruling(self, entered: Input) -> None:
         """Record when a ruling without a number took effect, to detect an attempt that had begun by then."""
         if entered.what is None:
             self._ruled_us = entered.t

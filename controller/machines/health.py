@@ -10,7 +10,7 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 DeviceReading = DeviceUp | DeviceDown | DeviceFault
 MAX_ENDED_ABSENCES = 32
 """Ended absences kept: more than a loose cable causes within one attempt."""
-BLINDNESS = frozenset({"lost_edges", "missed_edge", "babbling", "stuck"})
+BLINDING_FAULTS = frozenset({"lost_edges", "missed_edge", "babbling", "stuck"})
 """Codes of faults during which an input detects nothing, or not everything."""
 
 
@@ -59,7 +59,7 @@ class Health:
             if first_down is not None:
                 self._ended_absences.append((first_down, reading))
             self._blind.pop(reading.dev, None)
-        elif reading.code in BLINDNESS:
+        elif reading.code in BLINDING_FAULTS:
             self._blind.setdefault(reading.dev, reading)
         if publish:
             self._publish(reading)
@@ -76,7 +76,7 @@ class Health:
                 self._blind[reading.dev] = reading
 
     @property
-    def wrong(self) -> Iterator[DeviceDown | DeviceFault]:
+    def current_faults(self) -> Iterator[DeviceDown | DeviceFault]:
         """Yield the current faults: devices that are down, and inputs that do not detect everything."""
         yield from self.down.values()
         yield from self._blind.values()
@@ -84,7 +84,7 @@ class Health:
     def standing(self, since_us: int) -> Iterator[DeviceReading]:
         """Yield the start and end of each absence that ended since `since_us`, then the current faults."""
         yield from (reading for pair in self._ended_absences if pair[1].t >= since_us for reading in pair)
-        yield from self.wrong
+        yield from self.current_faults
 
     def absences(self, now_us: int) -> Iterator[tuple[int, int, str]]:
         """Yield the start, end and device of each known absence; one not yet over ends at `now_us`."""

@@ -111,7 +111,7 @@ class Throws:
             self._watch_held(reading)
         elif isinstance(reading, DieReleased):
             if attempts.state == "held":
-                attempts.hold_over()
+                attempts.make_call()
             if reading.t - self._rejected_us > OTHER_DIE_US:
                 self._begin([reading], reading.t)
         elif attempts.cleared and attempts.state != "held" and isinstance(reading, DieAt):
@@ -146,7 +146,7 @@ class Throws:
     def timer(self, name: str, t: int) -> None:
         """Handle a timer that is due at t."""
         if name == "hold":
-            self.attempts.hold_over()
+            self.attempts.make_call()
         elif name == "settle" and self.attempts.in_progress:
             self._decide(t)
 

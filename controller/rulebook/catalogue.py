@@ -441,8 +441,8 @@ GAPS = """\
 !V1-23|173-174|Hard ways are off on the come-out unless called on.
 !V1-24|94, 98|Place to lose is off on the come-out unless called on.
 !V1-25|21|Dice off the table, stacked or cocked are a No Roll, as in the other document.
-!V1-26|21|A throw without a hit is a No Roll after the warnings; one with a single die's hit stands, with a
-  warning.
+!V1-26|21|A throw in which neither die hits the wall is a No Roll once the shooter has had every warning; a
+  throw in which one die hits it counts, with a warning.
 !V1-27|33|Limits apply per bet and roll.
 !V1-28|156-180|The printed house edges are correct to the digits shown.
 !V1-29|-|No bet is accepted once the dice have left the hand.

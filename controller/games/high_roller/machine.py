@@ -297,7 +297,7 @@ class HighRoller(PlaysThrows):
         state = self._state
         self._follow(decline(state, self._rules))
         self.attempts.keep(msgspec.structs.replace(entered, seat=player))
-        self.attempts.ruled(entered)
+        self.attempts.note_ruling(entered)
         data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
         self._agenda.publish("roll.declined", entered.t, data)
         self.follow_up(entered.t)

@@ -14,7 +14,7 @@ HIGH_ROLLER_TABLE = MachineTable(
     name="high_roller",
     initial="button_draw",
     states={
-        "button_draw": "each player gets a card face up; the highest card places the button",
+        "button_draw": "each player is dealt a card face up; the highest card (by default) gets the button",
         "buy_in": "players buy cards, the button first, and the dealer pitches them face up",
         "re_buy": "players buy further cards, one at a time",
         "elimination": "the button throws; players without a card that matches the total are out",
@@ -24,7 +24,7 @@ HIGH_ROLLER_TABLE = MachineTable(
     },
     triggers={
         "draw_button": "a player's card for the button",
-        "button_placed": "the player with the highest card has the button",
+        "button_placed": "the player with the best card gets the button",
         "buy": "a player buys cards, or passes",
         "re_buy": "a player buys one more card",
         "start_roll": "buying is over",

@@ -84,7 +84,7 @@ ROULETTE_TABLE = MachineTable(
         "betting": "bets are placed; the ball is not in the track",
         "in_track": "the ball runs and bets are still accepted",
         "no_more_bets": "the ball runs and bets are closed",
-        "dropped": "the ball has left the track and is falling to its pocket",
+        "dropped": "the ball has left the track and is falling into a pocket",
         "settled": "the number is called; losing bets are collected, then winners are paid",
     },
     triggers={

@@ -168,7 +168,7 @@ class Spins(WheelSpins):
     def timer(self, name: str, t: int) -> None:
         """Handle a timer that is due at t."""
         if name == "hold":
-            self.attempts.hold_over()
+            self.attempts.make_call()
         elif name == EARLY_NO_SPIN:
             self._no_launch_followed(t)
         elif name == "no_more_bets" and self.attempts.in_progress:
@@ -298,7 +298,7 @@ class Spins(WheelSpins):
         t = self._launches.first_pulse_us
         self._decide(t, ends=True)
         if self.attempts.state == "held":
-            self.attempts.hold_over()
+            self.attempts.make_call()
 
     def _after(self, watch: SpinWatch, reading: Reading) -> None:
         if isinstance(reading, BallDrop):

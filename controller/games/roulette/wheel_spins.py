@@ -243,7 +243,7 @@ class SmartSpins(WheelSpins):
     def timer(self, name: str, t: int) -> None:
         """Handle a timer that is due at t."""
         if name == "hold":
-            self.attempts.hold_over()
+            self.attempts.make_call()
         elif name == "give_up" and self.attempts.in_progress:
             self._decide(t)
 
@@ -264,7 +264,7 @@ class SmartSpins(WheelSpins):
 
     def _begin(self, before: WheelStatus | None, reading: Reading) -> None:
         if self.attempts.state == "held":
-            self.attempts.hold_over()
+            self.attempts.make_call()
         self.attempts.begin(reading.t)
         game = SmartWheelGame(self._wheel.pockets_clockwise, self._rules, before)
         self._wheel_game = game

@@ -161,7 +161,7 @@ class Deals:
     def timer(self, name: str, t: int) -> None:
         """Handle a timer that is due at t."""
         if name == "hold":
-            self.attempts.hold_over()
+            self.attempts.make_call()
         elif name == "deal" and self.attempts.in_progress:
             self._decide(t, self._judge(t))
 
