@@ -2,7 +2,7 @@
 
 Every device without a checksum on its lines receives every possible end of every line that it knows as the
 first bytes after its port opened, after it was plugged in again, and after bytes were lost. None of these may
-be read.
+become a reading.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Bytes are split into the same lines however they arrive, and noise costs nothing but itself."""
+"""Bytes are split into the same lines however they arrive, and noise does not cost any other line."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""A device type is a name in a table's file."""
+"""Device types are found by their names in a table's file."""
 
 import dataclasses
 

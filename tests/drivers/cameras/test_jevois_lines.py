@@ -1,4 +1,4 @@
-"""The messages of a JeVois camera: both styles, stamps, line ends, and known firmware errors."""
+"""The messages of a JeVois camera: both styles, all stamps and line ends, and known firmware errors."""
 
 from itertools import pairwise
 

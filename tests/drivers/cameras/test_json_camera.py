@@ -1,4 +1,4 @@
-"""A user's own script: its lines are readings only if they are exactly right, and its faults are reported."""
+"""A user's own script: only exactly valid lines become readings, and faults are reported."""
 
 import json
 from random import Random

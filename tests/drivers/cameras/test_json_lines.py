@@ -1,4 +1,4 @@
-"""Lines of JSON objects: whatever the bytes are, each line is an object or a complaint."""
+"""Lines of JSON objects: whatever the bytes are, each line becomes an object or a reported bad line."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""A board's own files in a process, a cable, and the table's real device at the other end."""
+"""A board's own files in a process at one end of a cable, and the table's real device at the other end."""
 
 import json
 import os
@@ -28,7 +28,7 @@ T = TypeVar("T")
 FILES = Path(drivers.__file__).parent
 HOSTED = Path(__file__).parent / "hosted.py"
 MICROPYTHON = os.environ.get("MICROPYTHON") or shutil.which("micropython")
-"""MicroPython's unix port: Debian's package `micropython`, or the path of one."""
+"""The path of MicroPython's unix port: the environment's `MICROPYTHON`, or Debian's package `micropython`."""
 
 
 def install(root: Path, settings: Mapping[str, object]) -> None:
@@ -72,16 +72,16 @@ class HostedBoard:
         return format_firmware_id(board, VERSION, hash_files(str(self.root)))
 
     def order(self, line: str) -> None:
-        """Return one of the order lines of hosted.py."""
+        """Send the board one of the input lines described in hosted.py."""
         assert self.board.stdin is not None
         self.board.stdin.write(line + "\n")
         self.board.stdin.flush()
 
     def drive(self, pin: int, level: int, *, after_us: int | None = None) -> None:
-        """Set a pin, now or this long after the board took the first order with a later time."""
+        """Set a pin, now or this long after the board read the first line with a delay."""
         self.order(f"{pin} {level}{'' if after_us is None else f' {after_us}'}")
 
-    def shown(self, line: str) -> None:
+    def wait_for_output(self, line: str) -> None:
         """Wait until the board prints this line."""
         assert self.board.stdout is not None
         while (said := self.board.stdout.readline()) != f"{line}\n":

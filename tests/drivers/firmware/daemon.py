@@ -1,4 +1,4 @@
-"""The daemon with boards as its devices, over bad cables, and the settlement engine in its process."""
+"""A daemon whose devices are boards on bad cables, with the settlement engine in the daemon's process."""
 
 import os
 import random
@@ -26,14 +26,15 @@ STAKE = 100
 TOKEN = "a secret of this test's own"
 NOISE = (b"\x00\xff\xfe", b"$wheel,$$$*~\n", b"\x03\x04>>>$", b"*FFFF\r\n")
 LATENESS_MS = 1500
-"""On a busy machine the boards send late; their stamps stay right."""
+"""On a busy machine the boards send late, but their timestamps remain correct."""
 
 
 class BadCable(Cable):
-    """Carries bytes in ones, twos and 64s, with noise between sentences; corrupts one in 20 until `whole`.
+    """Carries bytes in ones, twos and 64s, with noise between sentences; corrupts one sentence in 20 until
+    `whole` is set.
 
     A corrupted sentence must be repeated within 60 ms, or the table rightly reports that one is missing: on a
-    busy machine a spin or throw would then be a review. So attempts are played over a cable without
+    busy machine a spin or throw would then go to review. So attempts are played over a cable without
     corruption.
     """
 
@@ -208,7 +209,7 @@ class Place:
             board.close()
 
 
-def proven(url: str) -> bool:
+def books_are_consistent(url: str) -> bool:
     """Return whether the engine's books are consistent."""
     house = House(url)
     faults = house.proof().faults

@@ -1,15 +1,16 @@
 """A board without its pins, under CPython or MicroPython's unix port: PORT ROOT START_US PPM.
 
-Its pins are driven on standard input, one `PIN LEVEL` per line, and stamped as the line is read; its outputs
-are printed on standard output. `PIN LEVEL AFTER_US` drives a pin this long after the first such line was
-read, stamped with that time however late the program gets to it, as an interrupt would. `peak COUNTS
-AFTER_US` is the level that the peak detector holds from then on. `say KIND STAMP_AFTER_US AFTER_US
-NAME=VALUE...` is a camera's reading that a board of the kind `cam` sends at AFTER_US. Lines with AFTER_US
-come in order of time. After `hold` they are kept; `ready` prints `ready` once they are; `zero US` makes them
-count from this time of the host's monotonic clock, which both Pythons share.
+Its pins are driven by standard input, one `PIN LEVEL` per line, and the edge is timestamped when the line is
+read; its outputs are printed on standard output. `PIN LEVEL AFTER_US` drives a pin this long after the first
+such line was read. The edge gets exactly that timestamp, even if the program handles the line late, as an
+interrupt would. `peak COUNTS AFTER_US` sets the level that the peak detector holds from then on. `say KIND
+STAMP_AFTER_US AFTER_US NAME=VALUE...` is a camera's reading, which a board of the kind `cam` sends at
+AFTER_US. Lines with AFTER_US come in order of time. After `hold` they are only stored; `ready` prints `ready`
+once all earlier lines are stored; `zero US` makes their times count from this time of the host's monotonic
+clock, which both Pythons share.
 
-A pair of pins named `LOOP_OUT` and `LOOP_IN` are joined by a wire. If `board.json` has `echo`, with pins and
-microseconds, a rise of the pin `PULSE` pulls each of these pins low after that time.
+The pins `LOOP_OUT` and `LOOP_IN` are joined by a wire. If `board.json` has `echo`, a list of pins and
+microseconds, a rising edge on the pin `PULSE` pulls each of these pins low after that time.
 """
 
 import os
@@ -38,7 +39,7 @@ def monotonic_us():
 
 
 class Camera(Board):
-    """A dice camera's place at the table: it sends the readings that its test orders."""
+    """A stand-in for a dice camera: it sends the readings that its test requests."""
 
     NAME = "cam"
 
@@ -52,7 +53,7 @@ class Camera(Board):
 
 
 class Hosted:
-    """Pins of a board, driven by its test."""
+    """The pins of a board, driven by the test."""
 
     reset = "power"
 
@@ -124,7 +125,7 @@ class Hosted:
             self.due.append((self.moment(words[2]), what, int(words[1])))
 
     def moment(self, after_us):
-        """Return the clock's time this long after the first order with a later time."""
+        """Return the clock's time this long after the first line with AFTER_US."""
         if self.first_us is None:
             self.first_us = self.clock()
         return self.first_us + int(after_us) + int(after_us) * self.ppm // 1000000

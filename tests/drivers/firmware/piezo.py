@@ -24,12 +24,12 @@ SENSORS_AT_MM = 75
 """The sensors' height above the felt: dice strike from 20 to 130 mm."""
 SPEED_M_S = 500
 THRESHOLD = 0.03
-"""The threshold, as a share of the signal of a hard hit at its own place; six times the noise."""
+"""The threshold, as a fraction of the signal of a hard hit directly at the sensor; six times the noise."""
 HYSTERESIS = 0.012
 NOISE = 0.005
 HUM = 0.004
 ADC_FULL = 3000
-"""Counts for a signal of 1, as the peak detector holds it."""
+"""ADC counts of the peak detector for a signal of 1."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +39,21 @@ class Hit:
     pos_mm: float
     height_mm: float
     force: float
-    """The force: 1 is hard; a die that just reaches the wall has 0.2."""
+    """The force: 1 for a hard hit, 0.2 for a die that only just reaches the wall."""
     press_us: float
-    """How long the die presses: 300 us on hard rubber, 800 us on soft."""
+    """The contact time: 300 us on hard rubber, 800 us on soft rubber."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """The comparators' edges in order: sensor, active, us after the impact; and the held peak in counts."""
+    """The comparators' edges (sensor, active, us after the impact) in order of time, and the peak in counts."""
 
     edges: list[tuple[int, bool, int]]
     peak: int
 
 
 def drawn(rng: Random) -> Hit:
-    """Return a hit of any kind."""
+    """Return a random hit."""
     force = math.exp(rng.uniform(math.log(0.25), math.log(2)))
     return Hit(rng.uniform(0, LENGTH_MM), rng.uniform(20, 130), force, rng.uniform(300, 800))
 
@@ -89,7 +89,7 @@ def _signal(hit: Hit, sensor: int, rng: Random) -> Signal:
 
 
 def _wave(past_us: Signal, rise_us: float, tone_hz: float, fades_us: float) -> Signal:
-    """Return one wave of strength 1: the half sine of the push, and the ringing that it leaves."""
+    """Return one wave of strength 1: the half sine of the push, and the ringing after it."""
     front = np.sin(math.pi / 2 * np.clip(past_us / rise_us, 0.0, 1.0))
     push = np.sin(math.pi * np.clip(past_us / (2 * rise_us), 0.0, 1.0))
     tone = np.sin(2e-6 * math.pi * tone_hz * past_us) * np.exp(-np.maximum(past_us, 0.0) / fades_us)

@@ -65,10 +65,10 @@ def test_a_console_sends_sealed_sentences_reports_its_switches_and_obeys_command
     console.drive(3, 0)
     assert console.wait(Switch).open is False
     console.command("lamp", name="review", shows="on")
-    console.shown("out 4 1")
+    console.wait_for_output("out 4 1")
     console.command("buzzer", ms="50")
-    console.shown("out 5 1")
-    console.shown("out 5 0")
+    console.wait_for_output("out 5 1")
+    console.wait_for_output("out 5 0")
     assert console.device.status()["forged"] == 0
 
 
@@ -76,9 +76,9 @@ def test_a_consoles_lamps_go_dark_when_the_table_falls_silent(bench: Maker) -> N
     console = bench(CONSOLE)
     console.up()
     console.command("lamp", name="review", shows="on")
-    console.shown("out 4 1")
+    console.wait_for_output("out 4 1")
     console.leave()
-    console.shown("out 4 0")
+    console.wait_for_output("out 4 0")
 
 
 def test_a_wheel_board_reports_beams_turns_and_reads_and_measures_its_stamps(bench: Maker) -> None:
@@ -94,7 +94,7 @@ def test_a_wheel_board_reports_beams_turns_and_reads_and_measures_its_stamps(ben
     wheel.drive(6, 0)
     wheel.wait(PocketBall)
     wheel.command("selftest")
-    wheel.shown("out 20 1")
+    wheel.wait_for_output("out 20 1")
     wheel.drive(3, 1)
     wheel.drive(2, 0)
     wheel.wait(BallBeam)
@@ -107,13 +107,13 @@ def test_a_wheels_lamp_is_lit_and_goes_dark_when_the_table_falls_silent(bench: M
     wheel = bench(WHEEL)
     wheel.up()
     wheel.command("lamp", name="fault", shows="device_down")
-    wheel.shown("out 8 1")
+    wheel.wait_for_output("out 8 1")
     wheel.command("lamp", name="fault", shows="none")
-    wheel.shown("out 8 0")
+    wheel.wait_for_output("out 8 0")
     wheel.command("lamp", name="fault", shows="clock_step")
-    wheel.shown("out 8 1")
+    wheel.wait_for_output("out 8 1")
     wheel.leave()
-    wheel.shown("out 8 0")
+    wheel.wait_for_output("out 8 0")
 
 
 def test_noise_on_the_line_costs_a_board_no_reading(bench: Maker) -> None:

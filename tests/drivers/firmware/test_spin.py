@@ -17,11 +17,11 @@ from controller.settings.tables import load_table
 from drivers.sim import wheel as spins
 from drivers.sim.scenes import Feed
 from tests.app.rig import until
-from tests.drivers.firmware.daemon import CHIPS, STAKE, Fitted, Place, proven
+from tests.drivers.firmware.daemon import CHIPS, STAKE, Fitted, Place, books_are_consistent
 
 KEY = "000102030405060708090a0b0c0d0e0f"
 ALMOST_OVER_US = (1 << 32) - 20_000_000
-"""The console's clock restarts during the spin."""
+"""The console's clock wraps to 0 during the spin."""
 CONSOLE = {
     "board": "console",
     "name": "console",
@@ -46,12 +46,12 @@ BOARDS = (
     Fitted(CONSOLE, ("input", "switch"), start_us=ALMOST_OVER_US, ppm=-90),
 )
 CUT_US = 2_000
-"""How long a beam, mark or ball keeps its sensor dark."""
+"""How long a mark or ball keeps a sensor dark."""
 PRESSED_US = 100_000
 BETWEEN_MARKS_US = 15_000
 """The time from one index sensor to the other."""
 LEAD_US = 2_000_000
-"""The time from the first order to the first edge."""
+"""The time from the first input line to the first edge."""
 SEED, PRINTED = 288, "22"
 """The shortest spin of 400 seeds in which the dealer closes the bets: 31 s."""
 
@@ -64,7 +64,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def pulses(feed: Feed) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
-    """Return each edge that these sensors give for a spin, of wheel and console: time, pin, level."""
+    """Return the edges of a spin at the pins of the wheel board and of the console: time, pin, level."""
     wheel: list[tuple[int, int, int]] = []
     console: list[tuple[int, int, int]] = []
     start_us = min(reading.t for _, reading in feed) - LEAD_US
@@ -97,7 +97,7 @@ def test_a_spin_sensed_by_the_boards_over_bad_cables_is_settled(place: Place) ->
     scene, feed = spins.spin("dealer_early_no_more_bets", random.Random(SEED), 1_000_000, wheel=shipped)
     assert scene.truth.number == PRINTED
     place.open()
-    place.boards["console"].shown("out 4 1")
+    place.boards["console"].wait_for_output("out 4 1")
     place.bet(wager="even")
     place.bet(wager="dozen", which=2)
     place.bet(wager="odd")
@@ -116,4 +116,4 @@ def test_a_spin_sensed_by_the_boards_over_bad_cables_is_settled(place: Place) ->
     assert isinstance(closed, dict)
     assert closed["cause"] == "dealer"
     assert msgspec.convert(called, SpinCalled, strict=False).number == PRINTED
-    assert proven(place.url)
+    assert books_are_consistent(place.url)

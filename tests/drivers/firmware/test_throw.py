@@ -18,7 +18,7 @@ from drivers.readings import to_texts
 from drivers.sim import dice
 from drivers.sim.scenes import Feed
 from tests.app.rig import until
-from tests.drivers.firmware.daemon import CHIPS, STAKE, Fitted, Place, proven
+from tests.drivers.firmware.daemon import CHIPS, STAKE, Fitted, Place, books_are_consistent
 from tests.drivers.firmware.piezo import AT_MM, LENGTH_MM, SPEED_M_S, Hit, heard
 
 KEY = "000102030405060708090a0b0c0d0e0f"
@@ -29,15 +29,15 @@ COLLECTED = 2
 SEED, DICE = 38, (3, 4)
 """Of 120 seeds, the shortest certain seven whose dice strike the wall 41 ms apart."""
 LEAD_US = 2_000_000
-"""The time from the boards' orders to their first event: they must have received them by then."""
+"""The time from sending the boards' input lines to the first event; the boards must have read them before."""
 PRESSED_US = 100_000
 PRESS_US = 400
 HARD = 700
-"""The ADC counts in the simulated evening's peaks that correspond to a force of 1 here."""
+"""The simulated session's peaks, in ADC counts, that correspond to a force of 1 here."""
 
 
 def wall(side: str) -> dict[str, object]:
-    """Return one end's settings, with a pulse that its other sensors detect at the speed of the wave."""
+    """Return one end wall's settings; its other sensors detect the self-test's pulse at the wave's speed."""
     echo = [(SENSORS[n], 100 + (AT_MM[n] - AT_MM[0]) * 1000 // SPEED_M_S) for n in (1, 2, 3)]
     along = {"at_mm": list(AT_MM), "length_mm": LENGTH_MM, "speed_m_s": SPEED_M_S}
     pins = {"sensors": list(SENSORS), "peak": 26, "discharge": 10, "pulse": PULSE, "echo": echo}
@@ -71,7 +71,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def orders(feed: Feed) -> dict[str, list[tuple[int, str]]]:
-    """Return the orders for each board's process in a throw, with the time at which the throw happens."""
+    """Return the input lines of a throw for each board's process, each with its time in the throw."""
     rng = random.Random(SEED)
     lines: dict[str, list[tuple[int, str]]] = {
         name: [] for name in ("cam", "wall-left", "wall-right", "console")
@@ -103,7 +103,7 @@ def test_a_throw_sensed_by_four_boards_over_bad_cables_is_settled(place: Place) 
     assert scene.truth.dice == DICE
     assert scene.truth.allowed == ("valid",)
     place.open()
-    place.boards["console"].shown("out 4 1")
+    place.boards["console"].wait_for_output("out 4 1")
     place.bet(wager="pass")
     place.bet(wager="dont_pass")
     place.bet(wager="any7")
@@ -114,7 +114,7 @@ def test_a_throw_sensed_by_four_boards_over_bad_cables_is_settled(place: Place) 
         for at_us, words in sorted(lines):
             board.order(words.format(at=at_us) if "{at}" in words else f"{words} {at_us}")
         board.order("ready")
-        board.shown("ready")
+        board.wait_for_output("ready")
     zero_us = time.monotonic_ns() // 1000
     for board in place.boards.values():
         board.order(f"zero {zero_us}")
@@ -125,4 +125,4 @@ def test_a_throw_sensed_by_four_boards_over_bad_cables_is_settled(place: Place) 
     (called,) = place.outcomes("roll.")
     roll = msgspec.convert(called["data"], RollCalled, strict=False)
     assert (roll.dice, roll.call, roll.grade) == (DICE, "natural", "sensors")
-    assert proven(place.url)
+    assert books_are_consistent(place.url)

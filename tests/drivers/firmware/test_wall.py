@@ -1,4 +1,4 @@
-"""The wall board places dice on simulated piezo signals, under CPython and, where installed, MicroPython."""
+"""The wall board locates impacts from simulated signals, under CPython and, if installed, MicroPython."""
 
 import json
 import os
@@ -32,10 +32,11 @@ WITHIN_MM = 25
 WITHIN_US = 2000
 HITS = 200
 UNPLACED = 0.02
-"""The share for dice that strike with a quarter of a hard throw's force or more."""
+"""Maximum fraction of impacts not located, for dice that strike with at least a quarter of a hard hit's
+force."""
 APART_US = 100_000
 PULSED_US = 100
-"""The time from the board's order to the knock."""
+"""The time from the rise of the pulse pin to the wave's start at the first sensor."""
 
 Said = list[tuple[str, list[tuple[str, str]], int]]
 Edge = tuple[int, int, int]
@@ -46,7 +47,7 @@ Maker = Callable[[dict[str, object]], Bench]
 
 @cache
 def struck() -> list[tuple[Hit, list[Edge]]]:
-    """Return hits of every kind and their edges, each this long after the one before."""
+    """Return random hits and their edges, APART_US apart."""
     rng = Random(1)
     hits = [drawn(rng) for _ in range(HITS)]
     return [(hit, edges_of(hit, rng, n * APART_US)) for n, hit in enumerate(hits)]
@@ -132,7 +133,7 @@ def bench(python: str, tmp_path: Path) -> Iterator[Maker]:
 
 
 def pulsed(speed_m_s: float, *, deaf: Sequence[int] = ()) -> dict[str, object]:
-    """Return the settings of a board that knocks through its first sensor on a wall of this wave speed."""
+    """Return the settings of a board that pulses its first sensor, on a wall with this wave speed."""
     ways_mm = {n: AT_MM[n] - AT_MM[0] for n in (1, 2, 3) if n not in deaf}
     echo = [(PINS[n], round(PULSED_US + way_mm / speed_m_s * 1000)) for n, way_mm in ways_mm.items()]
     return {**SETTINGS, "pulse": PULSE, "echo": echo}

@@ -1,7 +1,7 @@
 """A wall board without its pins, under CPython or MicroPython: SETTINGS, then one line of edges per impact.
 
-Settings and edges are JSON: `[[pin, level, us], ...]`, in order of time, from any starting time. For each
-line the board is polled every millisecond until 60 ms after the last edge; its output is JSON too.
+Settings and edges are JSON. Edges are `[[pin, level, us], ...]`, in order of time, from any starting time.
+For each line, the board is polled every millisecond until 60 ms after the last edge; its output is JSON too.
 """
 
 import json

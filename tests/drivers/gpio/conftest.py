@@ -1,7 +1,7 @@
-"""The GPIO of the machine that the scenes run on.
+"""The GPIO lines on which these tests run.
 
-`kernel` is the seam for a real chip: a fixture that provides gpio-sim's lines with the same three calls
-(`request`, `drive`, `chips`) runs the same scenes on the kernel's own edges.
+To run the tests on a real chip, replace the fixture `kernel`: one that provides gpio-sim's lines with the
+same three calls (`request`, `drive`, `chips`) runs them on the kernel's own edges.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""A bench for GPIO devices: the real port and device, on lines that a scene drives in its own time."""
+"""A bench for GPIO devices: the real port and device, on lines that a test drives in simulated time."""
 
 import errno
 import os
@@ -29,11 +29,11 @@ CHIP = Chip("/dev/gpiochip0", LABEL)
 KERNEL_KEEPS = 1024
 SECOND = 1_000_000
 TURN_US = 500
-"""The longest that one turn of the core's loop takes."""
+"""The maximum duration of one pass of the core's loop."""
 
 
 class Time:
-    """The scene's time: the table's clock in microseconds and the kernel's in nanoseconds."""
+    """Simulated time: the table's clock in microseconds and the kernel's in nanoseconds."""
 
     def __init__(self) -> None:
         self.us = 10 * SECOND
@@ -138,7 +138,7 @@ class FakeKernel:
         return "w1-gpio" if line in self.refused else ""
 
     def drive(self, line: int, active: bool, t_us: int) -> None:
-        """Make an edge of this line, stamped by the kernel at `t_us`."""
+        """Make an edge on this line, timestamped `t_us` by the kernel."""
         if self.active.get(line, False) != active:
             self.active[line] = active
             if line in self.lines:
@@ -161,7 +161,7 @@ class FakeKernel:
 
 
 class Bench:
-    """A device and its port, turned by hand as the core's loop turns them."""
+    """A device and its port, which a test runs as the core's loop does."""
 
     def __init__(
         self, device: BeamsDevice | PanelDevice, port: Port[LineEvents, LineCommands], time: Time
@@ -183,7 +183,7 @@ class Bench:
         self.reported += self.device.closed(self.time.us, "port_fault", "the scene closed it")
 
     def turn(self) -> None:
-        """Pass on orders and events, and let the device do what is due."""
+        """Run one pass of the loop: pass on commands and events, and let the device do what is due."""
         self.reported += self.device.tick(self.time.us)
         if self.device.take_reopen():
             self.close()
@@ -198,7 +198,7 @@ class Bench:
             self.reported += self.device.receive(self.time.us, said)
 
     def to(self, t_us: int) -> "Bench":
-        """Advance time to this moment, taking a turn whenever something is due."""
+        """Advance time to this moment, running a pass whenever something is due."""
         while True:
             self.turn()
             due = self.device.next_deadline()
@@ -252,7 +252,7 @@ class BeamsBench(Bench):
 
 
 def timed(line: int, kind: TimedKind, **more: object) -> TimedInput:
-    """Return a timed input as a table's file has it."""
+    """Return a timed input as in a table's file."""
     given: dict[str, object] = {"pull": "up", "active_low": True, "debounce_us": 200, **more}
     return TimedInput(line=line, kind=kind, **given)  # type: ignore[arg-type]  # a scene's own settings
 

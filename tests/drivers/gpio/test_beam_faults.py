@@ -39,7 +39,7 @@ def test_a_beam_that_is_cut_when_the_table_starts_reports_no_ball() -> None:
 def test_a_chattering_beam_is_a_fault_reports_nothing_and_delays_no_other(wheel: BeamsBench) -> None:
     wheel.after(100_000)
     start_us = wheel.time.us
-    for n in range(1500):  # 1 kHz, each half of it longer than the debounce
+    for n in range(1500):  # 1 kHz; each half period is longer than the debounce
         at_us = start_us + n * 1000
         if n == 700:
             wheel.pulse("beam-1", 400)

@@ -1,4 +1,4 @@
-"""Timed inputs: what the ball and the dice did, and nothing more than that."""
+"""Timed inputs report what the ball and the dice did, and nothing else."""
 
 from collections import deque
 

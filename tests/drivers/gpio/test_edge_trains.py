@@ -1,4 +1,4 @@
-"""Properties of any train of edges: nothing raises, nothing is invented, and a real pulse is seen."""
+"""For any train of edges: no exception is raised, no pulse is invented, and a real pulse is detected."""
 
 from bisect import bisect_right
 from collections import deque
@@ -21,13 +21,14 @@ GAPS_US = st.one_of(
     st.integers(30_000, 400_000),
 )
 FATES = st.sampled_from(["told", "told", "told", "starved", "starved", "missed"])
-"""Edges reported at once; reported while the reader is stopped, and the kernel keeps the last few; unseen."""
+"""`told`: reported at once. `starved`: buffered while the reader is stopped, so that only the last few are
+kept. `missed`: not detected by the hardware."""
 KEPT = 5
 TRAINS = st.lists(st.tuples(GAPS_US, FATES), max_size=60)
 
 
 class History:
-    """What a line really did."""
+    """The true levels of a line."""
 
     def __init__(self, t_us: int) -> None:
         self.changes_us = [t_us]

@@ -1,4 +1,4 @@
-"""The only module on gpiod: what it requests from the kernel, and how it reads the kernel's answers."""
+"""The only module that uses gpiod: what it requests from the kernel, and how it reads the answers."""
 
 from glob import glob
 

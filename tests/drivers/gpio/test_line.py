@@ -1,4 +1,4 @@
-"""One line by itself: what may be concluded from which edge and which poll."""
+"""A single line: what can be concluded from edges and reads of the level."""
 
 from drivers.gpio.input_line import EdgeMissed, InputLine, LevelChange, LineChange
 

@@ -1,4 +1,4 @@
-"""The panel: each press is one press, a door's state is never stuck, and no line silences another."""
+"""The panel: each press is reported once, no door state remains wrong, and no line silences another."""
 
 import errno
 import os
@@ -191,7 +191,7 @@ def test_a_chattering_button_is_a_fault_is_ignored_and_recovers(panel: PanelBenc
 
 def test_an_edge_read_late_keeps_its_own_time(panel: PanelBench) -> None:
     pressed_us = panel.time.us
-    panel.kernel.drive(17, True, pressed_us)  # the kernel stamps it; the port's thread reads it 30 ms later
+    panel.kernel.drive(17, True, pressed_us)  # the port's thread reads the edge 30 ms later
     panel.time.us += 30_000
     panel.after(50_000)
     assert times(panel.of(Input)) == [pressed_us]

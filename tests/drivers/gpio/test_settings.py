@@ -1,4 +1,4 @@
-"""What a table's file may say about GPIO lines; each mistake names its key, what was found and expected."""
+"""The GPIO settings in a table's file: each mistake is reported with its key, what was found and expected."""
 
 import importlib
 import sys

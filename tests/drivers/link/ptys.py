@@ -11,7 +11,7 @@ from pathlib import Path
 from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, LinkUp
 
 PATIENCE_S = 300.0
-"""How long a test waits for an event before it fails; without overload it takes milliseconds."""
+"""How long a test waits for an event before it fails; normally the event takes milliseconds."""
 
 
 class Plug:
@@ -29,7 +29,7 @@ class Plug:
         os.close(port)
 
     def pull(self) -> None:
-        """Make the port disappear, as a pulled cable does."""
+        """Make the port disappear, as when a cable is pulled."""
         with suppress(FileNotFoundError):
             self.name.unlink()
         if self.device is not None:
@@ -101,5 +101,5 @@ def link_to(port: AnyPort, inlet: Inlet, source: str = "w1") -> Link:
 
 
 def open_files() -> int:
-    """Count this process's open files; those may include leftovers of another test."""
+    """Return the number of this process's open files, which may include leftovers of other tests."""
     return len(os.listdir("/proc/self/fd"))

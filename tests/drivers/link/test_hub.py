@@ -1,4 +1,4 @@
-"""Arrivals from links go to the right device, and the devices' answers go back to the right link."""
+"""Arrivals from links go to the right device, and each device's output goes to its own link."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from drivers.node.device import NodeDevice, NodeSettings
 
 
 class Outlet:
-    """A link's end for answers."""
+    """A link that records what is sent to it."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The queue between the links and the core: limited, in order, with every dropped arrival reported."""
+"""The queue between the links and the core: bounded, in order, with every dropped arrival reported."""
 
 from threading import Thread
 

@@ -1,4 +1,4 @@
-"""A port's name must mean the same device after the next boot; others are refused with what to write."""
+"""A port's name must mean the same device after the next boot; others are refused with a suggestion."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The devices' thread: it keeps delivering readings whatever a port or a device does."""
+"""The devices' thread continues to deliver readings, whatever a port or a device does."""
 
 from collections.abc import Iterator, Mapping
 from queue import Empty, SimpleQueue

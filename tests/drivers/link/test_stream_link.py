@@ -1,4 +1,4 @@
-"""A Unix socket and a named pipe as links: for a program on the same machine."""
+"""A Unix socket and a named pipe as links to a program on the same machine."""
 
 import os
 import socket

@@ -24,7 +24,7 @@ from drivers.node.sentences import (
 from drivers.node.table_end import Phase, TableEnd
 
 Line = Callable[[Random, bytes], list[tuple[int, bytes]]]
-"""What a line makes of bytes: pieces, each with its delay in microseconds."""
+"""How a line transmits bytes: in pieces, each with its delay in microseconds."""
 
 HELLO = Hello("w1", "1.0", "B007B007B007B007", {1: ("wall_impact",)}, ("lamp", "selftest"), 16)
 KEY = bytes(range(32))
@@ -48,25 +48,25 @@ def each_sentence(change: Line) -> Line:
     return line
 
 
-def dropping(share: float) -> Line:
-    return each_sentence(lambda rng, data: [] if rng.random() < share else [(300, data)])
+def dropping(fraction: float) -> Line:
+    return each_sentence(lambda rng, data: [] if rng.random() < fraction else [(300, data)])
 
 
-def doubling(share: float) -> Line:
-    return each_sentence(lambda rng, data: [(300, data)] * (2 if rng.random() < share else 1))
+def doubling(fraction: float) -> Line:
+    return each_sentence(lambda rng, data: [(300, data)] * (2 if rng.random() < fraction else 1))
 
 
 def delaying(most_us: int) -> Line:
     return lambda rng, data: [(300 + int(rng.random() ** 4 * most_us), data)]
 
 
-def swapping(share: float) -> Line:
-    return each_sentence(lambda rng, data: [(3000 if rng.random() < share else 300, data)])
+def swapping(fraction: float) -> Line:
+    return each_sentence(lambda rng, data: [(3000 if rng.random() < fraction else 300, data)])
 
 
-def damaging(share: float) -> Line:
+def damaging(fraction: float) -> Line:
     def damage(rng: Random, data: bytes) -> list[tuple[int, bytes]]:
-        if rng.random() >= share:
+        if rng.random() >= fraction:
             return [(300, data)]
         at = rng.randrange(len(data))
         return [(300, data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])]
@@ -185,7 +185,7 @@ class World:
         return [message for _, message in self.reported if isinstance(message, CommandResult)]
 
     def health(self, since_us: int = -1) -> list[tuple[int, str]]:
-        """Return when the table reported the node's health, each with a fault's code or `well`."""
+        """Return the reports of the node's health: the time, and the fault's code or `well`."""
         return list(self._health(since_us))
 
     def _health(self, since_us: int) -> Iterator[tuple[int, str]]:
@@ -222,11 +222,11 @@ class World:
 
 
 WRAP_SOON = CLOCK_US - 600_000_000
-"""A clock that wraps ten minutes after its start."""
+"""The start value of a clock that wraps after ten minutes."""
 
 
 def sentence_of(world: World, verb: str, seq: int, **fields: str) -> bytes:
-    """Return what a board without the key would send in the present session."""
+    """Return a sentence of the present session as a board without the key would send it."""
     session = world.table._wire.session
     clock = world.node_clock() % (1 << 32)
     return finish(encode(Sentence(Speaker.NODE, "w1", session, seq, clock, verb, fields)))

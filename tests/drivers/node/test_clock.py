@@ -1,4 +1,4 @@
-"""A node's time is mapped to the table's time within a millisecond, whatever its clock and its line do."""
+"""A node's time is mapped to table time within a millisecond, whatever the node's clock and the line do."""
 
 from collections.abc import Callable
 from random import Random
@@ -13,7 +13,7 @@ HOUR_US = 3_600_000_000
 
 
 class Board:
-    """A node's clock: its value at the table's zero, and by how much it runs fast."""
+    """A node's clock: its value when the table's clock is 0, and how fast it runs."""
 
     def __init__(self, start_us: int, drift: float) -> None:
         self.start_us = start_us

@@ -1,4 +1,4 @@
-"""Commands of a table to its node, and how the table learns that they were carried out."""
+"""Commands from a table to its node, and how the table learns that they were carried out."""
 
 import pytest
 

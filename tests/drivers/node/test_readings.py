@@ -1,4 +1,4 @@
-"""A node's readings over a line that loses, repeats and delays, and more readings than it can carry."""
+"""A node's readings over a line that loses, repeats and delays them, and more readings than are allowed."""
 
 import pytest
 

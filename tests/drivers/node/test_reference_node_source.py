@@ -15,7 +15,7 @@ NOT_ON_A_BOARD = (ast.Match, ast.AsyncFunctionDef, ast.NamedExpr, ast.TryStar, a
 
 
 class Board(Node):
-    """A board that stands still and discards what it sends."""
+    """A board whose clock does not advance, and which discards what it sends."""
 
     def clock(self) -> int:
         return 5_000_000

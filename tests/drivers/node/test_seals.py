@@ -1,4 +1,4 @@
-"""Seals, and bytes that never came from a node: nothing foreign becomes a reading."""
+"""Seals, and bytes that did not come from the node: nothing from another source becomes a reading."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""A line is a sentence exactly as it was sent, or it is refused."""
+"""A line is decoded exactly as it was sent, or it is refused."""
 
 import pytest
 from hypothesis import given, settings

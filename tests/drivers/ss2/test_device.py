@@ -23,7 +23,7 @@ def kinds(readings: list[AnyReading]) -> list[tuple[str, str]]:
 
 
 def joined(wheel: Ss2Wheel, now_us: int) -> list[AnyReading]:
-    """Open its port, and end the line that was joined midway."""
+    """Open its port, and end the line in the middle of which reception began."""
     return [*wheel.opened(now_us), *wheel.receive(now_us, b"\r\n")]
 
 
@@ -36,7 +36,7 @@ def tick_until(wheel: Ss2Wheel, end_us: int) -> list[AnyReading]:
 
 
 def answer(wheel: Ss2Wheel, now_us: int, replies: dict[bytes, bytes]) -> list[AnyReading]:
-    """Act as the wheel: answer each command that is sent according to this table of replies."""
+    """Act as the wheel: answer each command according to this table of replies."""
     readings: list[AnyReading] = []
     while output := wheel.take_output():
         for command in output.split(b"\r")[:-1]:

@@ -1,4 +1,4 @@
-"""The SS2 wheel's lines: the manufacturer's vectors, malformed lines, and that nothing is ever invented."""
+"""The SS2 wheel's lines: the manufacturer's examples and malformed lines; no message is ever invented."""
 
 from itertools import pairwise
 

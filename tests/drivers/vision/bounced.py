@@ -13,7 +13,7 @@ from tests.drivers.vision.films import LENS
 
 TABLE = DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0, wall_relief_mm=0.0)
 EDGE_MM, OFF_X_MM, OFF_Y_MM = 240.0, 3360.0, 450.0
-"""Where the drawn felt has its right wall, and where its corner is on the table."""
+"""The position of the right wall on the rendered felt, and that of the felt's corner on the table."""
 FPS = 60.0
 EMPTY_FRAMES = 60
 """The number of frames from which the camera learns its empty table."""
@@ -22,7 +22,7 @@ CONTACT_MM = EDGE_MM - TABLE.die_mm / 2
 HITS_US = (400_000, 430_000)
 DELAY_US = 1_000
 SEEN_US = 183_333
-"""The first frame in which a die is clear of the border: the film's path begins at 0."""
+"""The time of the first frame in which a die is clear of the border; the path begins at 0."""
 RIG = """
 camera: cam
 table: {length_mm: 3600, width_mm: 1100, die_mm: 19, wall_relief_mm: 0}
@@ -31,7 +31,7 @@ points: [[30, 40, 3430, 600], [600, 40, 3590, 600], [600, 440, 3590, 500], [30, 
 
 
 def dice_of(first: Face, second: Face) -> tuple[Die, Die]:
-    """Return the dice as they lie in the end."""
+    """Return the dice at rest."""
     return flat_die(first, 20.0, (170.0, 70.0)), flat_die(second, 65.0, (150.0, 130.0))
 
 
@@ -55,7 +55,7 @@ def way_of(first: Face, second: Face) -> Motion:
 
 
 def film(path: Path, first: Face, second: Face) -> list[WallImpact]:
-    """Write the film; return the wall's impacts, with times from the first release on."""
+    """Write the film; return the wall's impacts, with times relative to the first release."""
     camera = Filming(FilmRig(LENS, fps=FPS, zoom=1.0), 1)
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FPS, (LENS.width, LENS.height))
     for _ in range(EMPTY_FRAMES):

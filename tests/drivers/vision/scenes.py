@@ -1,4 +1,4 @@
-"""Dice drawn as a camera over a table sees them."""
+"""Dice rendered as a camera over a table sees them."""
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def seen_aslant(
 
 
 def pair(first: int, second: int, *, seed: int = 1, look: Look = CASINO_RED) -> tuple[Die, Die]:
-    """Return two dice that lie apart, turned at random."""
+    """Return two dice that do not touch, turned at random."""
     rng = np.random.default_rng(seed)
     turns = rng.uniform(0.0, 90.0, 2)
     return (

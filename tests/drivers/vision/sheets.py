@@ -1,4 +1,4 @@
-"""The printed calibration page as a camera sees it: read from the PDF, drawn through a known lens."""
+"""The printed calibration page as a camera sees it: read from the PDF, rendered through a known lens."""
 
 import re
 
@@ -37,7 +37,7 @@ def cut() -> Array:
 
 
 def rays_of(lens: Lens) -> tuple[Array, Array]:
-    """Return the camera's place, and the direction in which each of its pixels looks, line by line."""
+    """Return the camera's position, and the viewing direction of each of its pixels, line by line."""
     rows, columns = np.mgrid[0 : lens.height, 0 : lens.width]
     pixels = np.stack([columns, rows], axis=-1).reshape(-1, 1, 2).astype(np.float64)
     straight = cv2.undistortPoints(pixels, lens.matrix, np.array(lens.distortion)).reshape(-1, 2)
@@ -75,7 +75,8 @@ def seen(
     seed: int = 1,
     walls: DiceTable | None = None,
 ) -> Array:
-    """Draw the sheet with its lower left corner, lower edge and left edge at the given place and directions.
+    """Draw the sheet with its lower left corner at the given position, and its lower and left edges in the
+    given directions.
 
     Directions are of length one, in the table's axes. With `walls` the sheet is on that table's felt.
     """
@@ -98,7 +99,7 @@ def seen(
 
 
 def held(lens: Lens, number: int) -> Array:
-    """Draw the sheet held over the table, in a different way for each number."""
+    """Draw the sheet held over the table, in a different pose for each number."""
     rng = np.random.default_rng(number)
     turn, tilt, way = rng.uniform(-40, 40), rng.uniform(15, 35), rng.uniform(0, 360)
     axis = np.array([np.cos(np.radians(way)), np.sin(np.radians(way)), 0.0])

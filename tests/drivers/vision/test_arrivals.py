@@ -1,4 +1,4 @@
-"""Dice that come into view fast: which spots belong to which die, before two frames could show it."""
+"""Dice that come into view fast: which spots belong to which die, when two frames do not show it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A camera is calibrated with its board: lens, felt and height, or it is refused and nothing is written."""
+"""Calibration with the board measures lens, felt and height; bad pictures are refused, nothing is written."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Two dice tracked through a drawn film: where they were, where they are at rest, what they show."""
+"""Two dice tracked through a rendered film: their tracks, their resting positions and their faces."""
 
 from bisect import bisect_left
 
@@ -111,7 +111,8 @@ def test_a_die_that_comes_late_from_a_hand_out_of_view_was_not_thrown_late(hand_
 
 
 def test_a_die_that_parts_late_from_the_others_spot_is_released_where_both_were_then() -> None:
-    """A table accepts no release older than 120 ms; from the hand, the die would seem to jump."""
+    """By default, a table accepts no release older than 120 ms. Reported at the hand, but with a later time,
+    the die would seem to jump."""
     times = list(range(0, 900_000, 10_000))
     one, two = flat_die(6, 0.0, (0.0, 80.0)), flat_die(3, 0.0, (0.0, 99.2))
     poses = []

@@ -11,7 +11,7 @@ from drivers.vision.rig import Rig
 from tests.drivers.vision.films import FILM_RIG, LENS, filming, rig, sliding
 
 PATIENT_US = 2_400_000
-"""A face that is not clear is waited for; then it is reported as not read."""
+"""An unclear face is read again until REREAD_US has passed, and then reported as not read."""
 
 
 def lying(die: Die, camera: Filming, seen_by: Rig, until_us: int = PATIENT_US) -> tuple[DieRest, str]:
@@ -54,7 +54,7 @@ def test_C34_PT_2_a_die_that_leans_is_never_reported_as_flat(up: int, towards: f
 
 
 def test_C34_PT_1_a_side_that_reads_as_a_face_is_not_a_face() -> None:
-    """A die that leans by 40 degrees shows two faces alike: neither is a flat die's face."""
+    """A die that leans by 40 degrees shows two faces about equally: neither is a flat die's face."""
     for towards in (0.0, 90.0, 180.0, 270.0):
         rest, _ = lying(leaning(flat_die(2, 0.0, (150.0, 100.0)), 40.0, towards), filming(), rig())
         assert (rest.up, rest.on) == (None, "unknown")

@@ -40,7 +40,7 @@ RIGS = [load_rig(lens, name) for lens, name in zip(LENSES, ("left", "right"), st
 
 
 def tossed(dice: list[tuple[Die, float]], seconds: float = 1.4) -> Motion:
-    """Return dice that fly in from the left in one arc, 110 mm high, and rest from their time (s) on."""
+    """Return dice that fly in from the left in one arc, 110 mm high, and come to rest at their times (s)."""
     times = list(range(0, int(seconds * 1e6), 4_000))
     poses: list[tuple[Array, Array]] = []
     for t_us in times:
@@ -60,7 +60,7 @@ def two_dice() -> list[tuple[Die, float]]:
 
 
 def reported_for(way: Motion, *, blind_from_us: int | None = None) -> list[Reading]:
-    """Film a path with both cameras; return the pair's readings. The first may be blind from a time on."""
+    """Film a path with both cameras; return the pair's readings. The first may be blinded at some time."""
     cameras = [Filming(FilmRig(lens, fps=60.0, zoom=2.0), seed) for seed, lens in enumerate(LENSES)]
     followers = [
         Follower(rig, camera.empty(), alone=False) for rig, camera in zip(RIGS, cameras, strict=True)
@@ -84,7 +84,7 @@ def reported_for(way: Motion, *, blind_from_us: int | None = None) -> list[Readi
 
 
 def true_place(way: Motion, reading: DieAt) -> Array:
-    """Return where the die nearest to a point was then."""
+    """Return the true position of the nearest die at the time of a point."""
     centres = way.poses[min(bisect_left(way.t_us, reading.t), len(way.t_us) - 1)][0]
     places = [centre[:2] for centre in centres]
     nearest: Array = min(

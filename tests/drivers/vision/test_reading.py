@@ -138,11 +138,11 @@ def _face_beside(turn_deg: float, side: int, along_mm: float, other: int) -> lis
     ("look", "faces", "seed"),
     [(IVORY, (3, 5), 556), (CASINO_RED, (5, 5), 525), (BLACK, (1, 5), 532), (IVORY, (2, 2), 2)],
 )
-@pytest.mark.parametrize("share", [0.7, 0.8, 1.25])
+@pytest.mark.parametrize("fraction", [0.7, 0.8, 1.25])
 def test_a_wrong_size_makes_no_other_face(
-    look: Look, faces: tuple[int, int], seed: int, share: float
+    look: Look, faces: tuple[int, int], seed: int, fraction: float
 ) -> None:
-    reading = read_picture(still(*pair(*faces, seed=seed, look=look)), share * EDGE_PX, 2)
+    reading = read_picture(still(*pair(*faces, seed=seed, look=look)), fraction * EDGE_PX, 2)
     assert reading.refused is not None or sorted(die.up or 0 for die in reading.dice) == sorted(faces)
 
 

@@ -1,4 +1,4 @@
-"""The unknown height of a die in one camera, as an error of its place towards the walls that count."""
+"""The effect of a die's unknown height on its position towards the walls that count, in one camera."""
 
 from math import hypot
 

@@ -1,4 +1,4 @@
-"""A wrongly configured edge of a die: the camera reports it instead of reading a false face."""
+"""If a die's edge is configured wrongly, the camera reports this instead of reading a false face."""
 
 import re
 from dataclasses import replace
@@ -18,7 +18,7 @@ DARK, PALE = (30, 30, 30), (190, 190, 195)
 
 
 class Laid(NamedTuple):
-    """Two dice of one make on a cloth."""
+    """Two dice of the same make on a cloth."""
 
     faces: tuple[int, int]
     seed: int
@@ -44,13 +44,13 @@ OTHER_DICE = [
 ]
 
 
-@pytest.mark.parametrize(("dice", "share"), OTHER_DICE)
-def test_two_pips_of_dice_larger_than_given_are_not_two_1s(dice: Laid, share: float) -> None:
-    reading = read_picture(dice.picture(), share * NEAR_EDGE_PX, 2)
+@pytest.mark.parametrize(("dice", "fraction"), OTHER_DICE)
+def test_two_pips_of_dice_larger_than_given_are_not_two_1s(dice: Laid, fraction: float) -> None:
+    reading = read_picture(dice.picture(), fraction * NEAR_EDGE_PX, 2)
     assert reading.refused is not None
     assert not [die for die in reading.dice if die.up == 1]
-    assert f"{share * NEAR_EDGE_PX:.0f} pixels were given" in reading.refused or (
-        f"not {share * NEAR_EDGE_PX:.0f} as given" in reading.refused
+    assert f"{fraction * NEAR_EDGE_PX:.0f} pixels were given" in reading.refused or (
+        f"not {fraction * NEAR_EDGE_PX:.0f} as given" in reading.refused
     )
 
 

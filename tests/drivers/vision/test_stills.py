@@ -23,8 +23,10 @@ def test_a_1_is_read_beside_a_die_whose_pip_makes_a_2_with_it(
     place = ASLANT.project(one.centre_mm[None])[0]
     low = np.round(place * ASLANT_ZOOM) - 76
     found = {
-        share: read_face_at(part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_edges=share)[0]
-        for share in (NEAR_EDGES, SHARED_EDGES)
+        near_edges: read_face_at(
+            part, low, ASLANT_ZOOM, place, ASLANT_EDGE_PX / ASLANT_ZOOM, near_edges=near_edges
+        )[0]
+        for near_edges in (NEAR_EDGES, SHARED_EDGES)
     }
     assert [seen is not None and seen.up for seen in found.values()] == [1, 1]
 
