@@ -83,14 +83,18 @@ class GameMonitor:
             yield WheelFault(COMPONENT, "a sensor, the motor or the encoder failed (flag 4)")
         if status.state in _IN_PLAY and not is_plausible_speed(status.rotor_rpm_x10):
             rpm = status.rotor_rpm_x10 / 10
-            yield WheelFault(ROTOR_SPEED, f"the rotor turns at {rpm:g} rpm in play")
+            limit = f"more than 0 and at most {MAX_RPM_X10 / 10:g}"
+            yield WheelFault(ROTOR_SPEED, f"found a rotor speed of {rpm:g} rpm in play, expected {limit}")
         if status.state == State.BALL_NOT_DETECTED and not self._state_7:
             yield WheelFault("unknown_state", "found state 7, which this wheel is not set to report")
 
     def _check_change(self, last: Status, status: Status) -> Iterator[WheelFault]:
         games = games_between(last.spin, status.spin)
-        if games > _MAX_FORWARD_GAMES or (status.number is None and last.number is not None):
+        if games > _MAX_FORWARD_GAMES:
             seen = f"spin number {last.spin:03} went back to {status.spin:03}: the wheel was powered off"
+            yield WheelFault(POWER_CYCLE, seen)
+        elif status.number is None and last.number is not None:
+            seen = f"the wheel no longer has its last number, {last.number}: it was powered off"
             yield WheelFault(POWER_CYCLE, seen)
         elif games > 1 or (games == 1 and last.state != State.WINNING_NUMBER):
             change = f"state {last.state} of game {last.spin:03} to state {status.state} of {status.spin:03}"

@@ -46,7 +46,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Heard:
-    """The comparators' edges (sensor, active, us after the impact) in order of time, and the peak in counts."""
+    """The comparators' edges (sensor, active, us after the impact), and the peak in counts."""
 
     edges: list[tuple[int, bool, int]]
     peak: int
