@@ -18,8 +18,8 @@ from controller.console.technician import Answer, CheckResult, Does, GuidedWork,
 from controller.settings.mistakes import SettingsError
 from controller.settings.yaml_text import EditError
 from controller.technician import machine_checks, table_checks
-from controller.technician.acts import ACT_TIMEOUT_S, Act, SensorFinding
 from controller.technician.calibration import MIN_THROWS, UnfitError
+from controller.technician.steps import STEP_TIMEOUT_S, SensorFinding, Step
 
 _TYPED: Final[dict[Answer, str]] = {
     "done": "\n",
@@ -41,7 +41,7 @@ class _PageGuide(Guide):
     """A guide whose requests are shown on a screen and answered by touch."""
 
     def __init__(self, link: TestLink, job: "_Job") -> None:
-        super().__init__(link, ACT_TIMEOUT_S, quietly=False)
+        super().__init__(link, STEP_TIMEOUT_S, quietly=False)
         self.typed = True
         self.stream = io.StringIO()
         self._job = job
@@ -66,10 +66,10 @@ class _PageGuide(Guide):
         words = question.partition(": type the word")[0] if lamps else question.partition(" (y")[0]
         self._job.ask(words, _LAMPS if lamps else _QUESTION)
 
-    def perform(self, act: Act, dev: str) -> Ending:
+    def perform(self, step: Step, dev: str) -> Ending:
         """Ask for a step; remove the request once the step is done."""
         try:
-            return super().perform(act, dev)
+            return super().perform(step, dev)
         finally:
             self._job.ask("", ())
 

@@ -26,7 +26,6 @@ from controller.settings.mistakes import SettingsError, one_of
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import EditError, changed, replace_file
-from controller.technician.acts import Act, ThrowAtWall
 from controller.technician.calibration import (
     MIN_THROWS,
     Calibrated,
@@ -40,8 +39,9 @@ from controller.technician.calibration import (
     named_places,
     separate_peaks,
 )
-from controller.technician.wheel_acts import BallInPocket, SpinBall
+from controller.technician.steps import Step, ThrowAtWall
 from controller.technician.wheel_calibration import calibrate_wheel
+from controller.technician.wheel_steps import BallInPocket, SpinBall
 from drivers.node.device import NodeSettings
 from drivers.registry import DEVICE_MODULES, device_type
 
@@ -83,18 +83,18 @@ class Job(NamedTuple):
         return self.settings.dice_table
 
 
-class _RecordedAct:
+class _RecordedStep:
     """A test step that also keeps its readings."""
 
-    def __init__(self, act: Act) -> None:
+    def __init__(self, step: Step) -> None:
         self.readings: list[AnyReading] = []
-        self.sensor, self.lamp_text, self.request = act.sensor, act.lamp_text, act.request
-        self.is_complete, self.findings = act.is_complete, act.findings
-        self._act = act
+        self.sensor, self.lamp_text, self.request = step.sensor, step.lamp_text, step.request
+        self.is_complete, self.findings = step.is_complete, step.findings
+        self._step = step
 
     def receive(self, reading: AnyReading) -> None:
         self.readings.append(reading)
-        self._act.receive(reading)
+        self._step.receive(reading)
 
 
 # --- camera ---
@@ -169,12 +169,12 @@ def _point(text: str) -> tuple[str, Point]:
 def _lay_dice(guide: Guide, name: str, places: dict[str, Point], *, rough: bool) -> dict[str, Point]:
     laid: dict[str, Point] = {}
     for place_name, place in places.items():
-        act = LayDieAt(name, place_name, place)
-        ending = guide.perform(act, name)
-        if ending == "skipped" or len(act.rests) != 1:
-            guide.show(f"  {place_name}: not used; {act.findings()[0].says}")
+        step = LayDieAt(name, place_name, place)
+        ending = guide.perform(step, name)
+        if ending == "skipped" or len(step.rests) != 1:
+            guide.show(f"  {place_name}: not used; {step.findings()[0].says}")
             continue
-        rest = next(iter(act.rests.values()))
+        rest = next(iter(step.rests.values()))
         off = max(abs(rest.x - place[0]), abs(rest.y - place[1]))
         if rough and off > ROUGH_MM:
             guide.show(f"  {place_name}: not used; the die was seen at least {off:.0f} mm from this place")
@@ -203,9 +203,9 @@ def walls(job: Job) -> Calibrated:
     quiet, knocks = _record_noise(job.guide, job.name, device.wall, job.arguments.knocks)
     loudest = []
     for _ in range(job.arguments.throws):
-        act = ThrowAtWall(job.name, device.wall, table, errors, tracked=False)
-        job.guide.perform(act, job.name)
-        loudest += [max(impact.peak for impact in act.impacts)] if act.impacts else []
+        step = ThrowAtWall(job.name, device.wall, table, errors, tracked=False)
+        job.guide.perform(step, job.name)
+        loudest += [max(impact.peak for impact in step.impacts)] if step.impacts else []
     return calibrate_wall(at, loudest, quiet, knocks, before)
 
 
@@ -257,11 +257,11 @@ def wheel(job: Job) -> Calibrated:
         return calibrate_wheel(own, wheel_, number=number)
     spinning: list[AnyReading] = []
     for _ in range(job.arguments.spins):
-        spin = _RecordedAct(SpinBall(job.name, len(wheel_.beams_deg), "ball_drop" in device.reads))
+        spin = _RecordedStep(SpinBall(job.name, len(wheel_.beams_deg), "ball_drop" in device.reads))
         job.guide.perform(spin, job.name)
         spinning += spin.readings
     number = number or wheel_.pockets_clockwise[0]
-    resting = _RecordedAct(BallInPocket(job.name, wheel_, number))
+    resting = _RecordedStep(BallInPocket(job.name, wheel_, number))
     ending = job.guide.perform(resting, job.name)
     return calibrate_wheel(
         spinning, wheel_, resting=resting.readings, number=None if ending == "skipped" else number

@@ -23,7 +23,7 @@ from controller.cli.link import (
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import real_number
 from controller.model.readings import AnyReading
-from controller.technician.acts import ACT_TIMEOUT_S, Act, SensorFinding, Status
+from controller.technician.steps import STEP_TIMEOUT_S, SensorFinding, Status, Step
 
 POLL_S = 0.1
 _STYLES: Mapping[Status, Style] = {"pass": "green", "fail": "red", "skipped": "dim"}
@@ -194,22 +194,22 @@ class Guide:
         self._screen.lines(first)
         print(f"{last} ", end="", file=self.stream, flush=True)
 
-    def perform(self, act: Act, dev: str) -> Ending:
+    def perform(self, step: Step, dev: str) -> Ending:
         """Ask for a step and pass it the readings; Enter ends it, `s` and Enter skip it."""
-        self.request(act.request)
+        self.request(step.request)
         self.link.fresh()
-        self.link.show_request(act.lamp_text)
+        self.link.show_request(step.lamp_text)
         began_s = heard_s = time.monotonic()
         while True:
             readings, typed = self.link.wait(POLL_S, typed=self.typed)
             for reading in readings:
-                act.receive(reading)
+                step.receive(reading)
                 if reading.dev == dev:
                     heard_s = time.monotonic()
             if typed is not None:
                 return "skipped" if typed.strip().lower().startswith("s") or not typed else "done"
             now_s = time.monotonic()
-            if act.is_complete(now_s - heard_s):
+            if step.is_complete(now_s - heard_s):
                 return "done"
             if now_s - began_s > self._timeout_s:
                 return "timeout"
@@ -234,7 +234,7 @@ def add_guide(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=real_number(1, 3600, "seconds"),
-        default=ACT_TIMEOUT_S,
+        default=STEP_TIMEOUT_S,
         metavar="S",
-        help=f"seconds allowed for each step (default: {ACT_TIMEOUT_S:g})",
+        help=f"seconds allowed for each step (default: {STEP_TIMEOUT_S:g})",
     )

@@ -23,8 +23,8 @@ from controller.cli.shell import (
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table
-from controller.technician.acts import Act, SensorFinding
-from controller.technician.plan import acts_for, next_step
+from controller.technician.plan import next_step, steps_for
+from controller.technician.steps import SensorFinding, Step
 
 EXAMPLES = (
     "tablectl test wall-left",
@@ -98,7 +98,7 @@ class GuidedTest:
         self._name: str = arguments.device
         self._settings = load_table(str(self._begun["file"]), kinds=Kinds())
         self._findings: list[SensorFinding] = []
-        self._acts = _chosen(self._name, self._settings, arguments.only)
+        self._steps = _chosen(self._name, self._settings, arguments.only)
         lamps = self._available_lamps()
         self._lamps = lamps if arguments.only is None or OUTPUTS in arguments.only else []
 
@@ -107,8 +107,8 @@ class GuidedTest:
         began = _now()
         self._guide.show(f"{self._begun['table']} is in test mode: nothing counts until this command ends.")
         self._add(self._health())
-        for act in self._acts:
-            self._perform(act)
+        for step in self._steps:
+            self._perform(step)
         self._try_outputs()
         failed = [finding for finding in self._findings if finding.status == "fail"]
         wrong = {finding.sensor: f"{finding.says}; {finding.next_step}" for finding in failed}
@@ -138,12 +138,12 @@ class GuidedTest:
                 self._guide.show(f"{notice}; `tablectl faults` shows it")
         return FAILED if failed else OK
 
-    def _perform(self, act: Act) -> None:
-        ending = self._guide.perform(act, self._name)
+    def _perform(self, step: Step) -> None:
+        ending = self._guide.perform(step, self._name)
         if ending == "skipped":
-            self._add(SensorFinding(sensor=act.sensor, status="skipped", says="skipped on request"))
+            self._add(SensorFinding(sensor=step.sensor, status="skipped", says="skipped on request"))
             return
-        for finding in act.findings():
+        for finding in step.findings():
             self._add(finding)
 
     def _add(self, finding: SensorFinding) -> None:
@@ -210,19 +210,19 @@ class GuidedTest:
         return SensorFinding(sensor=lamp, status="skipped", says="switched on and off; nobody confirmed it")
 
 
-def _chosen(name: str, settings: TableSettings, only: list[str] | None) -> list[Act]:
+def _chosen(name: str, settings: TableSettings, only: list[str] | None) -> list[Step]:
     if name not in settings.devices:
         raise ChoiceError(f"the table has no device {name!r}; its devices are {', '.join(settings.devices)}")
-    acts = acts_for(name, settings)
-    sensors = list(dict.fromkeys([*(act.sensor for act in acts), OUTPUTS]))
+    steps = steps_for(name, settings)
+    sensors = list(dict.fromkeys([*(step.sensor for step in steps), OUTPUTS]))
     for word in only or ():
         if word not in sensors:
             raise ChoiceError(f"--only: found {word!r}, expected one of {', '.join(sensors)}")
-    return list(_matching(acts, only))
+    return list(_matching(steps, only))
 
 
-def _matching(acts: list[Act], only: list[str] | None) -> Iterator[Act]:
-    return (act for act in acts if only is None or act.sensor in only)
+def _matching(steps: list[Step], only: list[str] | None) -> Iterator[Step]:
+    return (step for step in steps if only is None or step.sensor in only)
 
 
 def _now() -> str:

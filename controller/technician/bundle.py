@@ -1,4 +1,4 @@
-"""The bundle for support: one archive without secrets."""
+"""The support bundle: one archive without secrets."""
 
 import builtins
 import io
@@ -54,9 +54,10 @@ def without_secrets(document: object, name: str = "") -> object:
 
 
 def redact(text: str) -> str:
-    """Return one of the program's own messages without passwords, keys and anything that looks like one.
+    """Return one of the program's own messages without passwords, keys and anything that looks like them.
 
-    A library's error may have put these into it. A log may contain anything: use `known_log_lines` for it.
+    A library's error text in the message may contain them. Use `known_log_lines` for a log, which may contain
+    anything.
     """
     text = _PEM.sub(LEFT_OUT, text)
     text = _QUERY.sub(LEFT_OUT, _CREDENTIALS_IN_URL.sub(f"{LEFT_OUT}@", text))
@@ -66,14 +67,14 @@ def redact(text: str) -> str:
 
 
 class SettingsKeys(NamedTuple):
-    """The keys that a settings file may have, and those of them whose own keys are freely chosen names."""
+    """The keys that a settings file may have, and those keys (`of_names`) below which any name is a key."""
 
     keys: frozenset[str]
     of_names: frozenset[str]
 
     @classmethod
     def of(cls, schema: str) -> "SettingsKeys":
-        """Return the keys that a JSON schema (its text) defines."""
+        """Return the keys that a JSON schema, given as text, defines."""
         named = list(_properties(msgspec.json.decode(schema)))
         return cls(
             frozenset(key for key, _ in named),
@@ -102,7 +103,7 @@ def _keys_holding_shapes(shape: object) -> Iterator[str]:
 
 
 def settings_without_secrets(text: str, known_keys: SettingsKeys, mistaken: Collection[str] = ()) -> str:
-    """Return a YAML file without comments and secrets; only a note if it is not valid YAML.
+    """Return a YAML file without comments and secrets, or only a note if it is not valid YAML.
 
     Values under unknown keys, such as misspelt ones, are left out. So are those at the `mistaken` keys
     (`publish.mqtt.port`): a value that is not a port may be a password.
@@ -227,7 +228,7 @@ _HOME = Path(controller.__path__[0]).parent
 
 
 def known_log_lines(text: str, names: Collection[str]) -> str:
-    """Return a log's lines of known form, in order; each run of others is replaced by its number of lines.
+    """Return the lines of a log that have a known form, in order; runs of other lines are only counted.
 
     `names` are the names from the table's file that may appear in a line: the table's and its devices'.
     """

@@ -10,18 +10,17 @@ from controller.model.geometry import DiceTable
 from controller.model.homography import CalibrationError, Homography, Pair, Point, fit
 from controller.model.readings import AnyReading, DieAt, DieLost, DieRest, Wall, WallImpact
 from controller.model.tables import KeyPath, Setting
-from controller.technician.acts import (
+from controller.technician.steps import (
     AT_WALL_MM,
     SAME_TIME_US,
     SensorFinding,
     distance_to_wall_mm,
     finding,
-    not_seen,
 )
 
 
 class UnfitError(ValueError):
-    """Readings that a calibration can't use; the message says what was found, expected, and what to do."""
+    """Readings that a calibration can't use; the message says what was found and expected, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +34,15 @@ class Calibrated:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""With fewer points a wrong one can't be identified: any four points fit a plane exactly."""
+"""With fewer points, a wrong one can't be identified: without any one of five, the other four fit exactly."""
 RMS_LIMIT_MM = 4.0
-"""Twice the error of one track point: above it, at least one die was not at its named place."""
+"""Twice the error of one track point: if exceeded, at least one die was not at its named place."""
 MIN_TRIANGLE_FRACTION = 0.02
 """Three points whose triangle covers less than this fraction of the table count as lying on one line."""
 _OUTLIER_FACTOR = 3.0
-"""A point this many times `RMS_LIMIT_MM` off the plane of the others is named as wrong."""
+"""A point this many times `RMS_LIMIT_MM` away from the fit to the others is named as wrong."""
 RESTING_S = 1.0
-"""A die that has not moved for this long is at its place."""
+"""A die that has not moved for this long counts as placed."""
 MOVED_MM = 50.0
 """In a log, a die at rest this far from its last place counts as the next die laid."""
 
@@ -58,7 +57,7 @@ class DiePlacement:
 
 
 def named_places(table: DiceTable) -> Mapping[str, Point]:
-    """Return the centres (mm) of a die in each corner, and at the middle of the front and back rails."""
+    """Return a die's centre (mm) in each corner, and at the middle of the front and back rails."""
     half = table.die_mm / 2
     ends = {"left": half, "middle": table.length_mm / 2, "right": table.length_mm - half}
     sides = {"front": half, "back": table.width_mm - half}
@@ -71,7 +70,7 @@ def calibrate_camera(
     """Fit the camera's homography to the laid dice by least squares; `before` is the current calibration.
 
     Raises:
-        UnfitError: too few points, points on one line, or a point that does not fit the others; it is named.
+        UnfitError: too few points, points on one line, or points that do not fit; the worst is named.
     """
     if len(laid) < MIN_POINTS:
         raise UnfitError(f"found {len(laid)} points, expected at least {MIN_POINTS}: lay more dice")
@@ -86,7 +85,7 @@ def calibrate_camera(
         + (f" (before {earlier[n]:.1f})" if earlier else "")
         for n, (point, miss) in enumerate(zip(laid, misses, strict=True))
     ]
-    lines.append(f"rms {rms:.2f} mm (limit {RMS_LIMIT_MM:g}), worst {max(misses):.2f} mm")
+    lines.append(f"RMS error {rms:.2f} mm (limit {RMS_LIMIT_MM:g}), worst {max(misses):.2f} mm")
     if len(laid) == MIN_POINTS:
         lines.append("four points always fit: lay a fifth and a sixth die to find out whether one is wrong")
     rows = tuple((*_rounded(point.seen, 3), *_rounded(point.place, 2)) for point in laid)
@@ -116,8 +115,8 @@ def _pair(point: DiePlacement) -> Pair:
 
 
 def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) -> str:
-    """Return why the fit is poor; names the point without which the others agree, if there is one."""
-    message = f"found an rms of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
+    """Return why the fit is poor, and name the point without which the others agree, if there is one."""
+    message = f"found an RMS error of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
     for number, point in enumerate(laid) if len(laid) >= NAMES_OUTLIER_FROM else ():
         others = [*laid[:number], *laid[number + 1 :]]
         try:
@@ -128,10 +127,10 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
         if _rms(rest) <= RMS_LIMIT_MM and own > _OUTLIER_FACTOR * RMS_LIMIT_MM:
             return f"{message}; {point.name} is {own:.0f} mm from where the others place it: lay it again"
     worst = max(range(len(laid)), key=lambda number: misses[number])
-    return (
-        f"{message}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm), but the others do not agree"
-        " without it: lay six dice or more, each exactly at its place"
-    )
+    found = f"{message}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm)"
+    if len(laid) >= NAMES_OUTLIER_FROM:
+        found += ", but the others do not agree without it"
+    return f"{found}: lay six dice or more, each exactly at its place"
 
 
 def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
@@ -143,8 +142,8 @@ def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
     if widest_mm2 < min_area_mm2:
         names = ", ".join(point.name for point in laid)
         raise UnfitError(
-            f"found no four of {names} without three on one line, expected points spread over the table:"
-            " lay dice in all four corners"
+            f"found three points on one line among any four of {names}, expected points spread over the"
+            " table: lay dice in all four corners"
         )
 
 
@@ -210,33 +209,34 @@ class LayDieAt:
                 pass
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether exactly one die rests, and has not moved since."""
+        """Return whether exactly one die rests, and has not moved for `RESTING_S`."""
         return len(self.rests) == 1 and quiet_s > RESTING_S
 
     def findings(self) -> Sequence[SensorFinding]:
         """Return where the camera sees the die with the current calibration."""
         if len(self.rests) != 1:
-            return [not_seen(self.name, f"one die at rest (found {len(self.rests)})")]
+            found = f"found {len(self.rests)} dice at rest, expected one"
+            return [SensorFinding(sensor=self.name, status="fail", says=found)]
         rest = next(iter(self.rests.values()))
         return [finding(self.name, f"seen at {rest.x:.1f}, {rest.y:.1f} mm", x_mm=rest.x, y_mm=rest.y)]
 
 
 MIN_THROWS = 5
 MIN_MARGIN = 2.5
-"""The weakest die must be at least this many times as loud as the loudest noise."""
+"""The softest impact of a die must be at least this many times as loud as the loudest noise."""
 LISTEN_S = 3.0
 """The room counts as quiet after this long without a sound."""
 AWAY_FROM_WALL_MM = 300.0
 """With every die farther from the wall than this, an impact counts as noise."""
 MAX_THRESHOLD_FRACTION = 0.5
-"""The threshold is at most this fraction of the weakest die: dice in play may land softer than these few."""
+"""Maximum threshold as a fraction of the softest die's peak: in play, dice may strike the wall softer."""
 _QUIET_ROOM_FRACTION = 0.25
-"""The threshold as a fraction of the weakest die if no noise was heard."""
+"""The threshold as a fraction of the softest die's peak if no noise was heard."""
 
 
 @dataclass(slots=True)
 class ListenToWall:
-    """The impacts at a wall's sensor, in silence or while the technician knocks."""
+    """The impacts at a wall's sensor, in a quiet room or while the technician knocks."""
 
     dev: str
     wall: Wall
@@ -264,7 +264,10 @@ class ListenToWall:
 def separate_peaks(
     readings: Sequence[AnyReading], dev: str, wall: Wall, table: DiceTable, ringing_us: int
 ) -> tuple[list[float], list[float]]:
-    """Return the peaks of dice and of noise, separated by the dice's tracks; ringing is left out."""
+    """Return the peaks of dice and of noise, told apart by the dice's tracks.
+
+    Ringing is left out, and so are impacts with a die near the wall but not at it.
+    """
     track = [reading for reading in readings if isinstance(reading, DieAt)]
     impacts = sorted(
         (r for r in readings if isinstance(r, WallImpact) and r.dev == dev and r.wall == wall),
@@ -300,9 +303,9 @@ def calibrate_wall(
     knocks: Sequence[float],
     before: float,
 ) -> Calibrated:
-    """Choose a threshold between the loudest noise and the weakest die; `at` is its key in the file.
+    """Choose a threshold between the loudest noise and the softest die; `at` is its key in the file.
 
-    `before` is the current threshold; the sensor does not report noise below it. Knocks on the rail are as
+    `before` is the current threshold; the sensor does not report noise below it. Knocks on the rail can be as
     loud as dice, and only the dice's tracks distinguish the two: knocks are listed, but don't affect the
     threshold.
 
@@ -310,28 +313,26 @@ def calibrate_wall(
         UnfitError: too few throws, or noise nearly as loud as dice.
     """
     if len(dice) < MIN_THROWS:
+        raise UnfitError(f"heard {len(dice)} throws, expected at least {MIN_THROWS}: throw the die again")
+    softest, loudest = min(dice), max(noise, default=before)
+    if loudest * MIN_MARGIN > softest:
         raise UnfitError(
-            f"found {len(dice)} throws heard, expected at least {MIN_THROWS}: throw the die again"
-        )
-    weakest, loudest = min(dice), max(noise, default=before)
-    if loudest * MIN_MARGIN > weakest:
-        raise UnfitError(
-            f"found noise of peak {loudest:g} and a die of peak {weakest:g}, expected the die"
+            f"found noise of peak {loudest:g} and a die of peak {softest:g}, expected the die to be at least"
             f" {MIN_MARGIN:g} times as loud: remount the sensor, or remove the source of the noise"
         )
-    between = sqrt(loudest * weakest) if loudest else _QUIET_ROOM_FRACTION * weakest
-    threshold = round(min(between, MAX_THRESHOLD_FRACTION * weakest), 1)
-    above = weakest / threshold
+    between = sqrt(loudest * softest) if loudest else _QUIET_ROOM_FRACTION * softest
+    threshold = round(min(between, MAX_THRESHOLD_FRACTION * softest), 1)
+    above = softest / threshold
     below = threshold / loudest if loudest else None
     report = [_line("dice", dice), _line("noise", noise), _line("knocks", knocks)]
     report.append(
-        f"threshold {threshold:g}: the weakest die is {above:.1f} times as loud"
-        + ("" if below is None else f", the loudest noise {below:.1f} times weaker")
+        f"threshold {threshold:g}: the softest die is {above:.1f} times as loud"
+        + ("" if below is None else f", the loudest noise {below:.1f} times softer")
     )
     passing = sum(peak >= threshold for peak in knocks)
     if passing:
         report.append(
-            f"{passing} of {len(knocks)} knocks are above it: only tracks distinguish them from dice"
+            f"{passing} of {len(knocks)} knocks reach the threshold: only tracks distinguish them from dice"
         )
     figures: Mapping[str, object] = {
         "threshold": threshold,
@@ -348,4 +349,4 @@ def _line(what: str, peaks: Sequence[float]) -> str:
     if not peaks:
         return f"{what:<7} none heard"
     low, middle, high = min(peaks), median(peaks), max(peaks)
-    return f"{what:<7} {len(peaks):>3} heard: weakest {low:g}, median {middle:g}, loudest {high:g}"
+    return f"{what:<7} {len(peaks):>3} heard: softest {low:g}, median {middle:g}, loudest {high:g}"

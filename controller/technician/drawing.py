@@ -21,7 +21,7 @@ SOFT = "#595959"
 PALE = "#c8c8c8"
 PAPER = "#ffffff"
 DIE_COLOURS = ("#0b3c8c", "#a63c00")
-"""Dark blue and dark orange, which colour-blind readers distinguish too; the dice's marks differ as well."""
+"""Dark blue and dark orange, which colour-blind readers can also tell apart; the dice's marks differ too."""
 CHARACTER_WIDTH = 0.56
 """A character's mean width relative to the font size, for the widest of the common fonts."""
 
@@ -193,7 +193,7 @@ class Labels:
                 self.keep_free((x + fraction * (x_next - x), y + fraction * (y_next - y)), radius)
 
     def keep_text_free(self, mark: TextMark) -> None:
-        """Keep labels off a text that was written before."""
+        """Keep labels off a text that is already in the drawing."""
         self._occupied.append(_box_of(mark))
 
     def put(
@@ -230,7 +230,7 @@ class Labels:
         self._written.append(box)
         if distance > _DISTANCES[1]:
             end = _end(at, box)
-            # The line goes below all labels, which stay readable by their white outline.
+            # The line goes below all labels, which stay readable because of their white outline.
             marks = self._drawing.marks
             beneath = next((i for i, mark in enumerate(marks) if mark is self._first), len(marks))
             marks.insert(beneath, Polyline((at, end), LEADER))
@@ -268,7 +268,7 @@ class Exhibit(NamedTuple):
     """One attempt with all its outcomes and its last verdict.
 
     `outcomes` are in order, and the last one is in force; `closed` is the outcome that closed the bets.
-    `judged` is None if only a person ruled, or the evidence was deleted. `wall_us` is the wall time of the
+    `judged` is None if only a person ruled, or the evidence was pruned. `wall_us` is the wall time of the
     last outcome (us since 1970); None for a log, which has only its own time.
     """
 
@@ -286,7 +286,7 @@ class Exhibit(NamedTuple):
 
     @property
     def closed_by(self) -> str:
-        """Return the cause for which the bets were closed, as in the outcome; empty if they were not."""
+        """Return why the bets were closed, as in the outcome; empty if they were not closed."""
         data = None if self.closed is None else self.closed.data
         return data.cause if isinstance(data, Bets) else ""
 
@@ -294,7 +294,7 @@ class Exhibit(NamedTuple):
     def heading(self) -> str:
         """The attempt and its result, as in "Roll 3: No Roll"."""
         word, _, came = self.last.type.partition(".")
-        labels = {"no_roll": "No Roll", "no_spin": "No Spin", "review": "in review", "void": "void"}
+        labels = {"no_roll": "No Roll", "no_spin": "No Spin", "review": "under review", "void": "void"}
         return f"{word.capitalize()} {self.number}: {labels.get(came, came)}"
 
 

@@ -171,7 +171,7 @@ def clock(*, synchronized: bool) -> Finding:
     return Finding(
         "warning",
         "clock",
-        "not synchronized; the journal marks its wall times as such",
+        "not synchronized; the journal marks its wall times as unsynchronized",
         "connect a time server, or fit a clock battery; play continues",
     )
 
@@ -241,7 +241,7 @@ def controller(status: Report | None, why: str) -> Iterator[Finding]:
             where = f" at {fault['where']}" if fault.get("where") else ""
             message = f"{fault.get('code')}{where}: {fault.get('found')}"
             remedy = str(
-                fault.get("next_step") or f"tablectl faults says what to do about {fault.get('code')}"
+                fault.get("next_step") or f"tablectl faults shows what to do about {fault.get('code')}"
             )
             yield Finding("fault", "active fault", message, remedy)
     for check in checks:
@@ -264,26 +264,28 @@ def _reported_faults(name: str, message: str, faults: Sequence[Report]) -> bool:
 def units(machine: Machine) -> Iterator[Finding]:
     """Check the state of the systemd units, and how often each was restarted."""
     for unit in (*UNITS, *SIDE_UNITS):
-        words = unit_properties(machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result")
-        if words.get("LoadState") != "loaded":
+        properties = unit_properties(
+            machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result"
+        )
+        if properties.get("LoadState") != "loaded":
             yield Finding(
                 "unchecked",
                 unit,
-                "not installed here as a service" if words else "this machine does not run systemd",
+                "not installed here as a service" if properties else "this machine does not run systemd",
             )
             continue
-        state, restarts = words.get("ActiveState"), words.get("NRestarts", "0")
-        message = f"{state} ({words.get('SubState')}), restarted {restarts} times"
+        state, restarts = properties.get("ActiveState"), properties.get("NRestarts", "0")
+        message = f"{state} ({properties.get('SubState')}), restarted {restarts} times"
         remedy = f"systemctl status {unit}; journalctl -u {unit}"
         if state in {"failed", "activating"}:
-            yield Finding("fault", unit, f"{message}, {words.get('Result')}", remedy)
+            yield Finding("fault", unit, f"{message}, {properties.get('Result')}", remedy)
         elif restarts not in {"0", ""}:
             yield Finding(
                 "warning", unit, message, f"{remedy} -n 200; systemctl restart {unit} resets the count"
             )
         else:
             yield Finding("ok", unit, message)
-        if unit in UNITS and state == "active" and words.get("WatchdogUSec", "0") in {"0", "infinity"}:
+        if unit in UNITS and state == "active" and properties.get("WatchdogUSec", "0") in {"0", "infinity"}:
             yield Finding("warning", unit, "no watchdog is configured", "restore the unit's own WatchdogSec")
 
 
@@ -293,15 +295,18 @@ def unit_properties(machine: Machine, unit: str, names: str) -> Mapping[str, str
     return dict(line.partition("=")[::2] for line in (output or "").splitlines())
 
 
-def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
-    """Check what this user's groups permit; `session` are the ids in effect, `known` the machine's groups."""
+def caller(user: str, uid: int, active: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
+    """Check what this user's groups permit.
+
+    `active` are the ids of the groups in effect for this process, `known` the machine's groups.
+    """
     about = f"user {user}"
     if uid == 0:
         return Finding("ok", about, "may see and do everything")
     groups = {group.gr_name: group for group in known if group.gr_name in GROUPS}
     if CONSOLE not in groups:
         return Finding("unchecked", about, f"no group {CONSOLE}: not installed here as a service")
-    own_groups = {name for name, group in groups.items() if group.gr_gid in session}
+    own_groups = {name for name, group in groups.items() if group.gr_gid in active}
     added = {name for name, group in groups.items() if user in group.gr_mem} - own_groups
     lacks = [
         f"{name} ({opens})" for name, opens in GROUPS.items() if name in groups and name not in own_groups
@@ -405,7 +410,7 @@ def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
                 message = f"{file}: found mode {stat.S_IMODE(found.st_mode):04o}, expected {expected:04o}"
                 yield message, f"chmod {expected:o} {file}"
             if found.st_uid != owner:
-                message = f"{file}: found owner {found.st_uid}, expected {owner}, the folder's"
+                message = f"{file}: found owner {found.st_uid}, expected {owner}, who owns the folder"
                 yield message, f"chown --reference={folder} {file}"
 
 
@@ -458,7 +463,7 @@ def _address(starts: str) -> tuple[str, int]:
 
 RIG = "etc/table/camera.yaml"
 DEFAULT_DAYS, DEFAULT_MAX_MB = 90, 2000
-"""The limits of a rig file that sets none; docs/devices/dice-camera.md documents them."""
+"""The limits for a rig file that sets none; docs/devices/dice-camera.md documents them."""
 DAY_S = 86_400
 ABOUT = "pictures"
 _REMEDY = "tablectl camera evidence prune --rig /etc/table/camera.yaml"
@@ -492,8 +497,8 @@ def pictures(machine: Machine, now_s: float) -> Iterator[Finding]:
     taken_mb = sum(one.size for one in files) / MB
     age_days = (now_s - files[0].wall_s) / DAY_S if files else 0.0
     message = (
-        f"{folder.path}: {len(files)} files, {taken_mb:.0f} of {max_mb} MB, the oldest {age_days:.0f} of"
-        f" {days} days"
+        f"{folder.path}: {len(files)} files with {taken_mb:.0f} MB (limit {max_mb}), the oldest"
+        f" {age_days:.0f} days old (limit {days})"
     )
     over = taken_mb > max_mb or age_days > days + 1
     yield Finding("warning" if over else "ok", ABOUT, message, _REMEDY if over else "")

@@ -1,30 +1,30 @@
-"""The acts that test a device, one for each kind of reading that it sends, and the remedies if one fails."""
+"""The steps that test a device, chosen by the kinds of readings that it sends, and the remedies."""
 
 from collections.abc import Iterator, Mapping
 
 from controller.model.rulesets import SensorErrors
 from controller.model.tables import DeclaredDevice, TableSettings
-from controller.technician.acts import (
+from controller.technician.steps import (
     SHOW_REQUESTS,
-    Act,
     DrawCard,
     LayDie,
     OpenClose,
     PressButtons,
     RollBoth,
     ShowObject,
+    Step,
     ThrowAtWall,
 )
-from controller.technician.wheel_acts import BallInPocket, PlayGame, SpinBall, TurnRotor
+from controller.technician.wheel_steps import BallInPocket, PlayGame, SpinBall, TurnRotor
 
 MIN_CONFIDENCE = 0.6
-"""The confidence below which a face is not trusted, unless the rule set sets its own."""
+"""The confidence below which a face is not trusted, unless the rule set sets its own limit."""
 _CAMERA = (
     "clean its lens and light, remove anything that hides the felt; then tablectl calibrate camera {device}"
 )
 _WINDOW = "clean its window, check its cable"
-STEPS: Mapping[str, str] = {
-    "device": "check its plug and its power; tablectl faults says what is wrong with it",
+REMEDIES: Mapping[str, str] = {
+    "device": "check its plug and its power; tablectl faults shows what is wrong with it",
     **dict.fromkeys(
         ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact"), _CAMERA
     ),
@@ -33,19 +33,19 @@ STEPS: Mapping[str, str] = {
     "ball_drop": _WINDOW,
     "rotor_index": "clean the rotor's mark, move the sensor closer; then tablectl calibrate wheel {device}",
     "pocket_ball": "clean the reader's window; then tablectl calibrate wheel {device}",
-    "wheel_status": "read the wheel's own display; docs/devices/ss2.md says what each state means",
+    "wheel_status": "read the wheel's own display; docs/devices/ss2.md explains each state",
     "foreign_object": _WINDOW,
     "ball_out": _WINDOW,
     "card": "clean the shoe's window, and draw the same card again",
-    "input": "press the button again by itself; check its wire and its line in the table's file",
+    "input": "press only this button again; check its wire and its line in the table's file",
 }
 """The remedies by kind of reading; `{device}` is the device's name."""
 _WIRE = "check its wire, and its line in the table's file"
 """The remedy for a switch, a lamp or the buzzer; these have names instead of a kind of reading."""
 
 
-def acts_for(name: str, settings: TableSettings) -> list[Act]:
-    """Return the acts that test this device, in their order; none for a device without sensors."""
+def steps_for(name: str, settings: TableSettings) -> list[Step]:
+    """Return the steps that test this device, in order; none for a device without sensors."""
     device = settings.devices[name]
     return [
         *_dice(name, device, settings),
@@ -54,7 +54,7 @@ def acts_for(name: str, settings: TableSettings) -> list[Act]:
     ]
 
 
-def _dice(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
+def _dice(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Step]:
     throw, table = settings.rules.throw, settings.dice_table
     errors = SensorErrors() if throw is None else throw.sensors
     if "die_rest" in device.reads:
@@ -66,7 +66,7 @@ def _dice(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterato
         yield ThrowAtWall(name, device.wall, table, errors, tracked)
 
 
-def _wheel(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
+def _wheel(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Step]:
     wheel = settings.wheel
     if wheel is not None and "rotor_index" in device.reads:
         yield TurnRotor(name)
@@ -78,7 +78,7 @@ def _wheel(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterat
         yield PlayGame(name)
 
 
-def _console(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Act]:
+def _console(name: str, device: DeclaredDevice, settings: TableSettings) -> Iterator[Step]:
     if "switch" in device.reads:
         for switch in settings.switches:
             yield OpenClose(name, switch)
@@ -94,6 +94,6 @@ def _console(name: str, device: DeclaredDevice, settings: TableSettings) -> Iter
 def next_step(device: str, sensor: str) -> str:
     """Return what to do about a failed sensor, and the command that tests it again."""
     kind = sensor.partition(" ")[0]
-    step = STEPS.get(kind, _WIRE).format(device=device)
-    only = "" if kind == "device" else f" --only {kind}" if kind in STEPS else ""
-    return f"{step}; then tablectl test {device}{only}"
+    remedy = REMEDIES.get(kind, _WIRE).format(device=device)
+    only = "" if kind == "device" else f" --only {kind}" if kind in REMEDIES else ""
+    return f"{remedy}; then tablectl test {device}{only}"

@@ -43,7 +43,7 @@ from controller.technician.drawing import (
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A pulse of a beam; `own` tells whether it belongs to the tracked ball."""
+    """A pulse from a beam; `own` tells whether it belongs to the tracked ball."""
 
     seconds: float
     beam: int
@@ -51,8 +51,8 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A point of the ball's run: its speed, and the revolutions so far with bounds for the unseen start."""
+class RunPoint:
+    """A point of the ball's run: the speed, and the revolutions so far with bounds for the unseen start."""
 
     seconds: float
     speed_rev_per_s: float
@@ -78,8 +78,8 @@ class SpinSeen:
     beams: int
     pulses: tuple[Pulse, ...]
     laps: tuple[tuple[float, float], ...]
-    """The speeds measured by each beam's laps: the time of the lap's middle (s), and the speed (rev/s)."""
-    fitted: tuple[Fitted, ...]
+    """The speed over each lap past one beam: the time of the lap's middle (s), and the speed (rev/s)."""
+    run: tuple[RunPoint, ...]
     needed_turns: float
     ball_direction: Turning | None
     rotor_direction: Turning | None
@@ -124,7 +124,7 @@ def spin_seen(judged: Judged, wheel: Wheel, rules: SpinRules, closed_us: int | N
         beams=len(wheel.beams_deg),
         pulses=tuple(Pulse((p.t - zero) / 1e6, p.beam, (p.t, p.beam) in own) for p in trace.pulses),
         laps=tuple(((middle_us - zero) / 1e6, speed) for middle_us, speed in _laps(run)),
-        fitted=_fitted(trace, zero),
+        run=_run_points(trace, zero),
         needed_turns=rules.min_revolutions,
         ball_direction=trace.ball_direction if run is None else run.direction,
         rotor_direction=trace.rotor_direction,
@@ -165,7 +165,7 @@ def _laps(run: BallRun | None) -> Iterator[tuple[float, float]]:
             yield lap
 
 
-def _fitted(trace: SpinTrace, zero: int) -> tuple[Fitted, ...]:
+def _run_points(trace: SpinTrace, zero: int) -> tuple[RunPoint, ...]:
     """Return the run pass by pass, and its end; the uncertainty in revolutions is the same at every point."""
     run = trace.ball()
     if run is None:
@@ -179,7 +179,7 @@ def _fitted(trace: SpinTrace, zero: int) -> tuple[Fitted, ...]:
     start = (run.passes[0].t, spots[0][1] if spots else run.end_speed, 0.0)
     end = (run.end_us, run.end_speed, run.turns)
     return tuple(
-        Fitted((t - zero) / 1e6, speed, turns + under, turns, turns + over)
+        RunPoint((t - zero) / 1e6, speed, turns + under, turns, turns + over)
         for t, speed, turns in (start, *spots, end)
     )
 
@@ -187,16 +187,17 @@ def _fitted(trace: SpinTrace, zero: int) -> tuple[Fitted, ...]:
 def ball_lines(seen: SpinSeen) -> Iterator[str]:
     """Yield how the ball ran: revolutions, speed, direction and silent beams."""
     own = sum(pulse.own for pulse in seen.pulses)
-    if seen.fitted:
-        end = seen.fitted[-1]
+    if seen.run:
+        end = seen.run[-1]
         yield (
             f"{end.turns:.1f} revolutions, {end.turns_from:.1f} to {end.turns_to:.1f} with the unseen start;"
             f" {seen.needed_turns:g} needed (R-SPIN-2)"
         )
-        yield f"from {seen.fitted[0].speed_rev_per_s:.2f} down to {end.speed_rev_per_s:.2f} rev/s"
+        yield f"slowed from {seen.run[0].speed_rev_per_s:.2f} to {end.speed_rev_per_s:.2f} rev/s"
     else:
         yield "the pulses do not fit a running ball"
-    yield f"ran {seen.ball_direction or 'in an unknown direction'}, by {own} of {len(seen.pulses)} pulses"
+    direction = seen.ball_direction or "in an unknown direction"
+    yield f"ran {direction}, according to {own} of {len(seen.pulses)} pulses"
     cut = {pulse.beam for pulse in seen.pulses}
     silent = [str(beam) for beam in range(seen.beams) if beam not in cut]
     if silent and len(silent) < seen.beams:
@@ -224,8 +225,9 @@ def pocket_lines(seen: SpinSeen) -> Iterator[str]:
     else:
         yield f"rotor {seen.rotor_direction}, {seen.turn_s:.2f} s per turn"
     if seen.reads:
-        numbers = ", ".join(read.number or "not placed" for read in seen.reads)
-        yield f"read on {sum(read.counts for read in seen.reads)} agreeing turns: {numbers}"
+        numbers = ", ".join(read.number or "unknown" for read in seen.reads)
+        count = sum(read.counts for read in seen.reads)
+        yield f"pocket readings: {numbers}; {count} of {len(seen.reads)} count"
     else:
         yield "no pocket reading"
     for seconds, what in seen.events:
@@ -237,7 +239,7 @@ _SPEED, _TURNS = DIE_COLOURS
 _BAND = "#f3dccb"
 _ROWS_HEIGHT = 112.0
 _MIN_CLOSED_S = -3.0
-"""Bets closed longer than this before the first pulse are not drawn, only named in the text."""
+"""If bets were closed earlier than this, relative to the first pulse (s), only the text says so."""
 _READ_WIDTH_PX = 17.0
 """Pocket readings closer to each other than this are drawn on two lines."""
 _GRID = Stroke("#e2e2e2", 1)
@@ -265,8 +267,8 @@ class _Axis(NamedTuple):
 def draw_spin(exhibit: Exhibit, seen: SpinSeen, sentence: str, when: str) -> Drawing:
     """Draw the spin as a chart, on a sheet of 1200 by 700 pixels."""
     drawing = new_sheet(exhibit, sentence, when)
-    fastest = max([0.5, *(v for _, v in seen.laps), *(spot.speed_rev_per_s for spot in seen.fitted)])
-    max_turns = max([seen.needed_turns * 1.2, *(spot.turns_to for spot in seen.fitted)])
+    fastest = max([0.5, *(v for _, v in seen.laps), *(spot.speed_rev_per_s for spot in seen.run)])
+    max_turns = max([seen.needed_turns * 1.2, *(spot.turns_to for spot in seen.run)])
     first_s = min(-0.02 * seen.last_s, max(seen.closed_s or 0.0, _MIN_CLOSED_S))
     time = _Axis(first_s, seen.last_s * 1.02, _LEFT, _RIGHT)
     speed = _Axis(0.0, fastest * 1.12, _FOOT, _TOP)
@@ -316,11 +318,11 @@ def _revolutions(drawing: Drawing, seen: SpinSeen, time: _Axis, turns: _Axis, la
     min_line = ((_LEFT, y), (_RIGHT, y))
     drawing.line(*min_line, stroke=Stroke(_TURNS, 1.2, (2, 4)))
     labels.keep_line_free(min_line, 4)
-    if seen.fitted:
-        over = [(time.at(s.seconds), turns.at(s.turns_to)) for s in seen.fitted]
-        under = [(time.at(s.seconds), turns.at(max(s.turns_from, 0.0))) for s in reversed(seen.fitted)]
+    if seen.run:
+        over = [(time.at(s.seconds), turns.at(s.turns_to)) for s in seen.run]
+        under = [(time.at(s.seconds), turns.at(max(s.turns_from, 0.0))) for s in reversed(seen.run)]
         drawing.line(*over, *under, over[0], stroke=Stroke(width=0), fill=_BAND)
-        own = [(time.at(s.seconds), turns.at(s.turns)) for s in seen.fitted]
+        own = [(time.at(s.seconds), turns.at(s.turns)) for s in seen.run]
         drawing.line(*own, stroke=Stroke(_TURNS, 2, (9, 4)))
         labels.keep_line_free(own[::4], 5)
     words = f"{seen.needed_turns:g} revolutions needed"
@@ -328,7 +330,7 @@ def _revolutions(drawing: Drawing, seen: SpinSeen, time: _Axis, turns: _Axis, la
 
 
 def _speeds(drawing: Drawing, seen: SpinSeen, time: _Axis, speed: _Axis, labels: Labels) -> None:
-    curve = [(time.at(s.seconds), speed.at(s.speed_rev_per_s)) for s in seen.fitted]
+    curve = [(time.at(s.seconds), speed.at(s.speed_rev_per_s)) for s in seen.run]
     if curve:
         drawing.line(*curve, stroke=Stroke(_SPEED, 2.2))
         labels.keep_line_free(curve[::4], 5)
@@ -339,7 +341,7 @@ def _speeds(drawing: Drawing, seen: SpinSeen, time: _Axis, speed: _Axis, labels:
 
 
 def _moments(drawing: Drawing, seen: SpinSeen, time: _Axis, labels: Labels) -> None:
-    """Draw No More Bets and the drop as vertical lines with labels, the earlier event's label higher up."""
+    """Draw No More Bets, the predicted drop and the drop as vertical lines with labels on separate rows."""
     moments: list[tuple[float | None, str, Stroke]] = [
         (seen.closed_s, "no more bets", Stroke(INK, 2)),
         (seen.predicted_s, "drop predicted", Stroke(INK, 1.4, (5, 4))),
@@ -408,13 +410,13 @@ def _legend(drawing: Drawing) -> None:
     y, x = HEIGHT - 18.0, MARGIN
     drawing.line((MARGIN, y - 16), (WIDTH - MARGIN, y - 16), stroke=Stroke(PALE, 1))
     drawing.disc((x + 6, y - 4), 2.8, Stroke(_SPEED, 1), "#ffffff")
-    drawing.text((x + 16, y), "speed by one beam's lap", 11.5, colour=SOFT)
-    _sample(drawing, (x + 190, y), Stroke(_SPEED, 2.2), "fitted speed")
-    _sample(drawing, (x + 326, y), Stroke(_TURNS, 2, (9, 4)), "revolutions, with their uncertainty")
-    _ticks(drawing, (x + 606, y), "pulse of the ball")
-    drawing.cross((x + 752, y - 4), 4, Stroke(INK, 1.2))
-    drawing.text((x + 762, y), "pulse of something else", 11.5, colour=SOFT)
-    drawing.text((x + 934, y), "bold: the readings that agree", 11.5, colour=SOFT)
+    drawing.text((x + 16, y), "speed over a lap past one beam", 11.5, colour=SOFT)
+    _sample(drawing, (x + 220, y), Stroke(_SPEED, 2.2), "speed between passes")
+    _sample(drawing, (x + 400, y), Stroke(_TURNS, 2, (9, 4)), "revolutions, with their uncertainty")
+    _ticks(drawing, (x + 672, y), "pulse of the ball")
+    drawing.cross((x + 816, y - 4), 4, Stroke(INK, 1.2))
+    drawing.text((x + 826, y), "other pulse", 11.5, colour=SOFT)
+    drawing.text((x + 916, y), "bold: readings that count", 11.5, colour=SOFT)
 
 
 def _sample(drawing: Drawing, at: Spot, stroke: Stroke, text: str) -> None:

@@ -19,7 +19,7 @@ TABLE_FILE = "table file"
 
 
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
-    """Load the table's file; missing hardware is a finding, and the settings are returned anyway."""
+    """Load the table's file; missing hardware is a finding, but the settings are still returned."""
     try:
         from controller.app.device_types import Kinds, load_with_hardware  # noqa: PLC0415 - needs the extra hardware
     except ImportError:
@@ -191,7 +191,7 @@ def journal_folder(
 
 def _files_and_groups(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterator[Finding]:
     if not os.access(options.journal, os.W_OK):
-        yield Finding("unchecked", "files and groups", "only the table's own user or root can check")
+        yield Finding("unchecked", "files and groups", "only the table's own user or root can check these")
         return
     try:
         from controller.app.options import mistakes_in  # noqa: PLC0415 - needs the extra journal
@@ -228,8 +228,8 @@ def _journal(options: Options) -> Iterator[Finding]:
         yield Finding("fault", "journal", str(fault), fault.kind.next_step)
         return
     message = (
-        f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; checked"
-        " the signatures of sessions and checkpoints; `tablectl journal verify` checks every signature"
+        f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, last row {found.last_n}; only the"
+        " signatures of sessions and checkpoints were checked; `tablectl journal verify` checks all"
     )
     if found.unauthenticated:
         yield Finding(

@@ -140,7 +140,7 @@ def _spin(seen: SpinSeen, columns: int, *, braille: bool) -> list[str]:
     """Plot the speed over time, and below it a row for each beam, the rotor and the pocket readings."""
     inside = columns - _GUTTER - 1
     first, last = min(0.0, max(seen.closed_s or 0.0, -2.0)), seen.last_s * 1.02
-    fastest = 1.1 * max([0.5, *(v for _, v in seen.laps), *(s.speed_rev_per_s for s in seen.fitted)])
+    fastest = 1.1 * max([0.5, *(v for _, v in seen.laps), *(s.speed_rev_per_s for s in seen.run)])
     grid = Grid(inside, _SPEED_ROWS, braille=braille)
 
     def across(seconds: float) -> float:
@@ -148,7 +148,7 @@ def _spin(seen: SpinSeen, columns: int, *, braille: bool) -> list[str]:
 
     for seconds, value in seen.laps:
         grid.dot((across(seconds), 1.0 - value / fastest), "o")
-    grid.line([(across(s.seconds), 1.0 - s.speed_rev_per_s / fastest) for s in seen.fitted], "*")
+    grid.line([(across(s.seconds), 1.0 - s.speed_rev_per_s / fastest) for s in seen.run], "*")
     for at, name in ((seen.closed_s, "no more bets"), (seen.left_track_s, "drop")):
         if at is not None and first <= at <= last:
             grid.line([(across(at), 0.0), (across(at), 1.0)], "|", every=2)

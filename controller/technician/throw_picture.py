@@ -89,7 +89,7 @@ class ThrowSeen:
     impacts: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[RankedStory, ...] = ()
-    """The stories of the throw: which hits of the dice explain the impacts. Best first; empty without any."""
+    """The throw's stories, each one a way in which hits of the dice explain the impacts; best first."""
 
 
 def throw_seen(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
@@ -240,7 +240,7 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
     for drawn in seen.impacts:
         impact = drawn.impact
         whose = " and ".join(f"die {die}" for die in drawn.dice)
-        whose = whose or (f"{drawn.rings} ringing" if drawn.rings else "no die turned there at that time")
+        whose = whose or (f"ringing of {drawn.rings}" if drawn.rings else "no die turned there at that time")
         yield (
             f"{drawn.key}  {drawn.seconds:.3f} s {impact.wall} wall at {impact.pos_mm:.0f} mm,"
             f" peak {impact.peak:.0f}: {whose}"
@@ -250,14 +250,14 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield the throw's stories at the walls, best first, and how much worse each fits (squared errors)."""
+    """Yield the throw's stories, best first, with the excess of each one's squared error over the best's."""
     for story in seen.stories:
         if not story.worse:
             yield f"best: {story.words}"
         elif story.possible:
-            yield f"also possible, {story.worse:.0f} worse: {story.words}"
+            yield f"also possible (squared error +{story.worse:.0f}): {story.words}"
         else:
-            yield f"ruled out, {story.worse:.0f} worse: {story.words}"
+            yield f"ruled out (squared error +{story.worse:.0f}): {story.words}"
 
 
 _LEFT, _TOP, _MAX_HEIGHT = 96.0, 122.0, 330.0
@@ -460,7 +460,7 @@ def _legend(drawing: Drawing) -> None:
     mark(drawing, 2, (x + 226, y - 4), 4)
     drawing.text((x + 238, y), "die 2", 11.5, colour=SOFT)
     drawing.line((x + 286, y - 4), (x + 322, y - 4), stroke=Stroke(SOFT, 1.4, _DASH))
-    drawing.text((x + 330, y), "hidden, bridged", 11.5, colour=SOFT)
+    drawing.text((x + 330, y), "while hidden", 11.5, colour=SOFT)
     drawing.disc((x + 448, y - 4), 6, Stroke(SOFT, 2))
     drawing.text((x + 460, y), "turn at a wall", 11.5, colour=SOFT)
     drawing.line((x + 562, y - 4), (x + 580, y - 4), stroke=Stroke(INK, 4))

@@ -18,17 +18,17 @@ from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall
 from controller.model.tables import KeyPath, Setting
 from controller.rules.wheel.rotor import Rotor
 from controller.technician.calibration import Calibrated, UnfitError
-from controller.technician.wheel_acts import DOUBLED_US
+from controller.technician.wheel_steps import DOUBLED_US
 
 MIN_PASSES = 12
-"""The number of passes of a beam needed for its angle."""
+"""Minimum number of passes from which a beam's angle is measured."""
 SPREAD_LIMIT_DEG = 2.5
 """Maximum scatter of one beam's angle; more means that the ball did not slow down smoothly."""
 MIN_READS = 3
 NEW_SPIN_US = 5_000_000
 """After this long without a pulse, which is longer than the slowest lap, the next spin starts."""
 _LAP_RATIOS = (0.97, 1.4)
-"""The bounds of a lap's time relative to the lap before; outside, a pulse was missed or doubled."""
+"""The limits of a lap's time relative to the lap before; beyond them, a pulse was missed or doubled."""
 _MIN_DROPS = 1
 _MAX_SPEED_AGE_S = 3.0
 
@@ -146,7 +146,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     if silent:
         raise UnfitError(
             f"beam {', '.join(silent)} sent no pulse, but every beam must see the ball:"
-            " fix it first (`tablectl test` shows more)"
+            " repair it first (`tablectl test` shows more)"
         )
     anchor = max(seen, key=lambda beam: sum(len(_windows(spin.pulses.get(beam, []))) for spin in spins))
     from_anchor = _angles_from_anchor(spins, anchor)
@@ -164,8 +164,8 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
         spread = _spread_deg(found, middle)
         if spread > SPREAD_LIMIT_DEG:
             raise UnfitError(
-                f"found beam {beam} scattered by {spread:.1f} deg, expected at most {SPREAD_LIMIT_DEG:g}:"
-                " the ball did not slow down smoothly, or the wheel is not level"
+                f"the passes of beam {beam} scatter by {spread:.1f} deg, expected at most"
+                f" {SPREAD_LIMIT_DEG:g}: the ball did not slow down smoothly, or the wheel is not level"
             )
         angles[beam] = Beam(middle, spread, len(found))
     zero = angles[0].angle_deg
@@ -175,7 +175,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
 
 
 def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[float]]:
-    """Return the angles of all passes from the anchor beam; the rotor gives the ball's direction."""
+    """Return the angles of all passes from the anchor beam; the ball runs against the rotor."""
     found: dict[int, list[float]] = {}
     rotor_seen = False
     for spin in spins:
@@ -187,8 +187,8 @@ def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[fl
             found.setdefault(beam, []).extend(sense * 360.0 * turn % 360.0 for turn in turns)
     if not rotor_seen:
         raise UnfitError(
-            "the rotor sent no index pulse, but it must turn: the ball runs against it,"
-            " so its direction gives the ball's"
+            "the rotor sent no index pulse, so the ball's direction, which is against the rotor's, is"
+            " unknown: turn the rotor before spinning the ball"
         )
     return found
 
@@ -225,11 +225,11 @@ def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -
 def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tuple[float, float, int]:
     """Measure the angle of the rotor's mark when the index fires, from a ball lying in a known pocket.
 
-    Return the angle (degrees) at which the reader finds that pocket's middle, its scatter (degrees) and the
-    number of reads. Only the angle between index and reader can be measured: the reader's angle is unchanged.
+    Return that angle (degrees), its scatter (degrees) and the number of readings. Only the angle between
+    index and reader can be measured, so the reader's angle is assumed to be right.
 
     Raises:
-        UnfitError: too few reads that could be placed by the rotor's passes, or reads that scatter.
+        UnfitError: too few readings between passes of a steadily turning rotor, or readings that scatter.
     """
     pocket_deg = 360.0 / len(wheel.pockets_clockwise)
     aim_deg = wheel.pocket_reader_deg + wheel.pockets_clockwise.index(number) * pocket_deg
@@ -247,15 +247,15 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
             waiting = [read for read in waiting if rotor.place(read.t) is None and rotor.waits(read.t)]
     if len(found) < MIN_READS:
         raise UnfitError(
-            f"found {len(found)} reads placed by the rotor's passes, expected {MIN_READS}: turn the rotor"
-            " slowly, eight turns or more, with the ball in that pocket"
+            f"found {len(found)} pocket readings while the rotor turned steadily, expected {MIN_READS}: turn"
+            " the rotor slowly, eight turns or more, with the ball in that pocket"
         )
     middle = _middle_deg(found)
     worst = max(abs(angle_difference_deg(angle, middle)) for angle in found)
     if worst > pocket_deg / 2:
         raise UnfitError(
-            f"found a read {worst:.1f} deg off the others, expected all within half a pocket"
-            f" ({pocket_deg / 2:.1f}): did the ball stay in its pocket?"
+            f"found a pocket reading {worst:.1f} deg from the others, expected all within half a pocket"
+            f" ({pocket_deg / 2:.1f} deg): did the ball stay in its pocket?"
         )
     return middle, _spread_deg(found, middle), len(found)
 
@@ -307,7 +307,7 @@ def calibrate_wheel(
         report.append(
             f"index: {wheel.rotor_index_deg % 360:.1f} -> {index:.1f} deg"
             f" ({angle_difference_deg(index, wheel.rotor_index_deg):+.1f}), scatter {spread:.2f} deg,"
-            f" {reads} reads of pocket {number}; the reader's angle stays {wheel.pocket_reader_deg:g} deg"
+            f" {reads} readings of pocket {number}; the reader's angle stays {wheel.pocket_reader_deg:g} deg"
         )
         figures |= {"rotor_index_deg": round(index, 2), "index_spread_deg": round(spread, 3), "reads": reads}
     else:

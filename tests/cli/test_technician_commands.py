@@ -27,7 +27,7 @@ from drivers.sim.wheel import evening
 from tests.processes import Forked
 
 PATIENCE_S = 300.0
-HEARD = re.compile(r"(dice|noise) +\d+ heard: weakest (\d+), median \d+, loudest (\d+)")
+HEARD = re.compile(r"(dice|noise) +\d+ heard: softest (\d+), median \d+, loudest (\d+)")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 Json = dict[str, object]
 
@@ -232,7 +232,7 @@ def test_beams_index_and_drop_of_a_wheel_are_measured_and_written_to_the_tables_
         wheel.end()
     assert code == 0, out
     assert "put the ball in pocket 17 and turn the rotor slowly" in out
-    assert "reads of pocket 17; the reader's angle stays" in out
+    assert "readings of pocket 17; the reader's angle stays" in out
     after = load_table(str(wheel.file)).wheel
     assert before is not None
     assert after is not None
@@ -252,7 +252,7 @@ def test_a_wall_sensors_threshold_is_measured_and_written(craps: Live) -> None:
     written = craps.file.read_text()
     (line,) = (line for line in written.splitlines() if "least_peak" in line)
     threshold = float(line.partition(":")[2])
-    heard = {name: (int(weakest), int(loudest)) for name, weakest, loudest in HEARD.findall(out)}
+    heard = {name: (int(softest), int(loudest)) for name, softest, loudest in HEARD.findall(out)}
     assert heard["noise"][1] < threshold <= heard["dice"][0] / 2
     load_table(str(craps.file))
 

@@ -75,7 +75,7 @@ def test_every_point_is_reported_with_its_residual_and_its_previous_one() -> Non
     found = calibrate_camera(laid(lens, Random(3), 0.2), TABLE, "cam", fit_rows(ROUGH, 10.0))
     assert len(found.report) == len(PLACES) + 1
     assert all("(before " in line for line in found.report[:-1])
-    assert found.report[-1].startswith("rms ")
+    assert found.report[-1].startswith("RMS error ")
     assert f"(limit {RMS_LIMIT_MM:g})" in found.report[-1]
 
 
@@ -117,7 +117,10 @@ def test_four_points_are_accepted_with_a_warning_that_nothing_checks_them() -> N
     ("names", "says"),
     [
         (("left-front", "left-back", "right-front"), "found 3 points, expected at least 4"),
-        (("left-front", "middle-front", "right-front", "left-back"), "without three on one line"),
+        (
+            ("left-front", "middle-front", "right-front", "left-back"),
+            "three points on one line among any four",
+        ),
     ],
 )
 def test_too_few_points_and_points_on_a_line_are_refused(names: tuple[str, ...], says: str) -> None:
@@ -136,14 +139,14 @@ def test_a_die_reported_twice_at_its_place_counts_once() -> None:
 
 
 def test_a_place_is_reported_once_a_die_has_been_there_for_a_while() -> None:
-    act = LayDieAt("cam", "left-front", (9.5, 9.5))
-    assert act.lamp_text == "put_9.5_9.5"
-    act.receive(rest(1, 10, 10))
-    assert not act.is_complete(0.2)
-    assert act.is_complete(1.5)
-    act.receive(DieAt(t=2, dev="cam", die=1, x=50, y=50))
-    assert not act.is_complete(1.5)
-    act.receive(rest(3, 10, 10))
-    act.receive(rest(4, 900, 10, die=2))
-    assert not act.is_complete(1.5)
-    assert act.findings()[0].says == "nothing seen, expected one die at rest (found 2)"
+    step = LayDieAt("cam", "left-front", (9.5, 9.5))
+    assert step.lamp_text == "put_9.5_9.5"
+    step.receive(rest(1, 10, 10))
+    assert not step.is_complete(0.2)
+    assert step.is_complete(1.5)
+    step.receive(DieAt(t=2, dev="cam", die=1, x=50, y=50))
+    assert not step.is_complete(1.5)
+    step.receive(rest(3, 10, 10))
+    step.receive(rest(4, 900, 10, die=2))
+    assert not step.is_complete(1.5)
+    assert step.findings()[0].says == "found 2 dice at rest, expected one"

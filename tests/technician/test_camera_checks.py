@@ -34,5 +34,5 @@ def test_a_cameras_pictures_are_counted_against_its_limits(tmp_path: Path) -> No
     folder.keep(Writer().close(About(camera="cam", die=1, kind="die_lost", t_us=1)), NOW_S)
     ((state, says),) = said(tmp_path)
     assert state == "ok"
-    assert "1 files, 0 of 500 MB, the oldest 0 of 30 days" in says
+    assert "1 files with 0 MB (limit 500), the oldest 0 days old (limit 30)" in says
     assert [state for state, _ in said(tmp_path, NOW_S + 40 * DAY_S)] == ["warning"]

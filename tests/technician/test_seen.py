@@ -37,7 +37,7 @@ class TestThrow:
 
 class TestSpin:
     def test_the_count_ends_as_in_the_verdict(self) -> None:
-        end = spin("roulette-american", 2).fitted[-1]
+        end = spin("roulette-american", 2).run[-1]
         assert (end.turns_from, end.turns, end.turns_to) == pytest.approx((2.1, 2.2, 2.9), abs=0.06)
 
     def test_the_drop_is_shown_as_predicted_when_bets_closed(self) -> None:
@@ -49,7 +49,7 @@ class TestSpin:
     def test_a_dead_beam_has_no_pulse_and_the_others_count_on(self) -> None:
         seen = spin("sim-roulette-dead-beam", 3)
         assert {pulse.beam for pulse in seen.pulses} == {0, 2}
-        assert seen.fitted[-1].turns > 11
+        assert seen.run[-1].turns > 11
 
     def test_only_the_agreeing_reads_count(self) -> None:
         reads = spin("roulette-american", 1).reads

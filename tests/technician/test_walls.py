@@ -1,4 +1,4 @@
-"""A wall sensor's threshold: between the loudest noise and the weakest die, or no threshold at all."""
+"""A wall sensor's threshold: between the loudest noise and the softest die, or no threshold at all."""
 
 from pathlib import Path
 
@@ -42,16 +42,16 @@ def test_every_die_is_above_the_threshold_and_all_noise_below(
 def test_distributions_and_margins_are_reported_as_figures() -> None:
     found = calibrate_wall(AT, [200, 300, 400, 500, 600], [10, 20], [250, 40], 0.0)
     assert found.report == (
-        "dice      5 heard: weakest 200, median 400, loudest 600",
-        "noise     2 heard: weakest 10, median 15, loudest 20",
-        "knocks    2 heard: weakest 40, median 145, loudest 250",
-        "threshold 63.2: the weakest die is 3.2 times as loud, the loudest noise 3.2 times weaker",
-        "1 of 2 knocks are above it: only tracks distinguish them from dice",
+        "dice      5 heard: softest 200, median 400, loudest 600",
+        "noise     2 heard: softest 10, median 15, loudest 20",
+        "knocks    2 heard: softest 40, median 145, loudest 250",
+        "threshold 63.2: the softest die is 3.2 times as loud, the loudest noise 3.2 times softer",
+        "1 of 2 knocks reach the threshold: only tracks distinguish them from dice",
     )
 
 
 def test_too_few_throws_give_no_threshold() -> None:
-    with pytest.raises(UnfitError, match="found 4 throws heard, expected at least 5"):
+    with pytest.raises(UnfitError, match="heard 4 throws, expected at least 5"):
         calibrate_wall(AT, [200, 300, 400, 500], [], [], 0.0)
 
 
@@ -77,8 +77,8 @@ def test_noise_is_measured_for_a_quiet_period_and_a_knock_until_it_comes() -> No
     assert not quiet.is_complete(1.0)
     assert quiet.is_complete(5.0)
     assert not knock.is_complete(5.0)
-    for act in (quiet, knock):
-        act.receive(impact(9))
-        act.receive(impact(500, dev="wall-right"))
+    for step in (quiet, knock):
+        step.receive(impact(9))
+        step.receive(impact(500, dev="wall-right"))
     assert knock.is_complete(0.0)
     assert quiet.peaks == knock.peaks == [9]

@@ -1,4 +1,4 @@
-"""The acts of a guided test, for switches, buttons, the card shoe, and a dice table's camera and walls."""
+"""The steps of a guided test for switches, buttons, the card shoe, and a dice table's camera and walls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,13 +24,13 @@ from controller.model.rulesets import SensorErrors
 
 Status = Literal["pass", "fail", "skipped"]
 Figure = float | int | str | None
-ACT_TIMEOUT_S = 60.0
-"""The default time limit for one act (s)."""
+STEP_TIMEOUT_S = 60.0
+"""The default time limit for one step (s)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorFinding:
-    """An act's finding on one sensor: a sentence with the limit, and values named with their units."""
+    """A step's finding on one sensor: a sentence with the limit, and values with units in their names."""
 
     sensor: str
     status: Status
@@ -40,8 +40,8 @@ class SensorFinding:
     """What to do about a sensor that failed."""
 
 
-class Act(Protocol):
-    """One action that the technician is asked to perform; it receives the readings that follow."""
+class Step(Protocol):
+    """One action that the technician is asked to perform, and the judgement of the resulting readings."""
 
     @property
     def sensor(self) -> str:
@@ -59,14 +59,14 @@ class Act(Protocol):
         """Handle a reading from any device."""
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether the act is complete; `quiet_s` is the time since the device's last reading."""
+        """Return whether the step is complete; `quiet_s` is the time since the device's last reading."""
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return the findings; may be called before the act is complete."""
+        """Return the findings; may be called before the step is complete."""
 
 
 def finding(sensor: str, message: str, *faults: str, **figures: Figure) -> SensorFinding:
-    """Return a finding that fails if there are any faults; the faults are appended to `message`."""
+    """Return a finding; if there are any faults, it fails and they are appended to `message`."""
     status: Status = "fail" if faults else "pass"
     return SensorFinding(sensor=sensor, status=status, says="; ".join((message, *faults)), figures=figures)
 
@@ -77,7 +77,7 @@ def not_seen(sensor: str, expected: str) -> SensorFinding:
 
 
 LAST_PRESS_S = 2.5
-"""The act of pressing buttons is complete this long after the last press."""
+"""The step of pressing buttons is complete this long after the last press."""
 SHOW_REQUESTS: Mapping[str, str] = {
     "foreign_object": "put a chip where the sensor looks for foreign objects, then remove it",
     "ball_out": "hold the ball where the sensor looks outside the wheel, then remove it",
@@ -124,9 +124,10 @@ class OpenClose:
     def findings(self) -> Sequence[SensorFinding]:
         """Return whether it opened and closed."""
         if not self.opened:
-            return [not_seen(self.name, "it to open and close")]
-        message = "opened and closed" if self.closed else "opened"
-        return [finding(self.name, message, *(() if self.closed else ("expected it to close",)))]
+            return [not_seen(self.name, f"the {self.name} to open and close")]
+        if not self.closed:
+            return [finding(self.name, "opened", f"expected the {self.name} to close again")]
+        return [finding(self.name, "opened and closed")]
 
 
 @dataclass(slots=True)
@@ -145,7 +146,7 @@ class PressButtons:
             self.pressed.append(reading.name)
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether buttons were pressed, and none since."""
+        """Return whether buttons were pressed, and none for the last `LAST_PRESS_S`."""
         return bool(self.pressed) and quiet_s > LAST_PRESS_S
 
     def findings(self) -> Sequence[SensorFinding]:
@@ -154,7 +155,7 @@ class PressButtons:
             return [not_seen("input", "a button press")]
         each = dict.fromkeys(self.pressed)
         repeated = [name for name in each if self.pressed.count(name) > 1]
-        faults = [f"{', '.join(repeated)} more than once: does it bounce?"] if repeated else []
+        faults = [f"{', '.join(repeated)} reported more than once: does a button bounce?"] if repeated else []
         message = f"{len(each)} buttons: {', '.join(each)}"
         return [finding("input", message, *faults, buttons=len(each))]
 
@@ -175,7 +176,7 @@ class DrawCard:
             self.card = reading
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether one was reported."""
+        """Return whether a card was reported."""
         del quiet_s
         return self.card is not None
 
@@ -192,7 +193,7 @@ class DrawCard:
 
 @dataclass(slots=True)
 class ShowObject:
-    """The object that a sensor detects, placed in front of it."""
+    """An object placed where the sensor should detect it."""
 
     dev: str
     sensor: str
@@ -213,12 +214,12 @@ class ShowObject:
         self.seen += reading.dev == self.dev and kind_of(reading) == self.sensor
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether the sensor reported it."""
+        """Return whether the sensor reported the object."""
         del quiet_s
         return self.seen > 0
 
     def findings(self) -> Sequence[SensorFinding]:
-        """Return whether the sensor reported it."""
+        """Return whether the sensor reported the object."""
         return (
             [finding(self.sensor, "seen", seen=self.seen)]
             if self.seen
@@ -227,12 +228,12 @@ class ShowObject:
 
 
 SAME_TIME_US = 30_000
-"""Maximum time between a track's turn and its impact: two frames, plus the impact's delay."""
+"""Maximum time between a track's turn and its impact: two frames, plus the impact sensor's delay."""
 AT_WALL_MM = 80.0
-"""A die closer to a wall than this may be striking it: at 6 m/s, one frame before or after the impact."""
+"""A die closer to a wall than this may be striking it: one frame before or after an impact at 6 m/s."""
 POSITION_SIGMAS = 3.0
 MIN_RATE_FRACTION = 0.8
-"""The camera must track dice at this fraction of the configured frame rate or more."""
+"""The camera must track dice at no less than this fraction of the configured frame rate."""
 MAX_TILT_DEG = 10.0
 SETTLED_S = 2.0
 
@@ -249,7 +250,7 @@ def position_along_mm(wall: Wall, x_mm: float, y_mm: float) -> float:
 
 @dataclass(slots=True)
 class ThrowAtWall:
-    """One die thrown at a wall: compares the impact with the place where the die's track turned."""
+    """One die thrown at a wall: compares the impact's position with that of the track's turn."""
 
     dev: str
     wall: Wall
@@ -284,10 +285,10 @@ class ThrowAtWall:
                 self.ended_us = max(self.ended_us, reading.t)
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether there was an impact, and with a camera, whether the die has come to rest since.
+        """Return whether there was an impact and, with a camera, whether the die's track has ended since.
 
-        Camera readings arrive later than impacts, so the act waits for them. With a camera, a knock on the
-        wall without a tracked die does not complete the act.
+        Camera readings arrive later than impacts, so the step waits for them. With a camera, a knock on the
+        wall without a tracked die does not complete the step.
         """
         if not self.impacts:
             return False
@@ -305,7 +306,9 @@ class ThrowAtWall:
             return [finding("wall_impact", impact_text, peak=hit.peak, pos_mm=hit.pos_mm)]
         closest = self._closest_die(hit)
         if closest is None:
-            fault = f"no die was within {AT_WALL_MM:g} mm of the wall then; expected its track to turn there"
+            fault = (
+                f"found no die within {AT_WALL_MM:g} mm of the wall then, expected a track that turns there"
+            )
             return [finding("wall_impact", impact_text, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
         off = hit.pos_mm - position_along_mm(self.wall, closest.x, closest.y)
         limit = POSITION_SIGMAS * self.errors.impact_position_mm
@@ -347,7 +350,7 @@ class LayDie:
             self.rest = reading
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether one was reported."""
+        """Return whether a die at rest was reported."""
         del quiet_s
         return self.rest is not None
 
@@ -373,7 +376,7 @@ class LayDie:
 
 @dataclass(slots=True)
 class RollBoth:
-    """Both dice thrown: checks that both are tracked at the camera's rate, and their releases seen."""
+    """Both dice thrown: checks that both are tracked at the camera's rate and that both releases are seen."""
 
     dev: str
     frame_ms: float

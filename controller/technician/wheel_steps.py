@@ -1,4 +1,4 @@
-"""The acts of a guided test for a wheel: its beams, index and pocket reader, and a smart wheel's game."""
+"""The steps of a guided test for a wheel: its beams, index and pocket reader, and a smart wheel's game."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,17 +8,17 @@ from statistics import median
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, WheelStatus
 from controller.rules.wheel.rotor import BORDER_FRACTION, PocketRead, Rotor, place_read
-from controller.technician.acts import SensorFinding, finding, not_seen
+from controller.technician.steps import SensorFinding, finding, not_seen
 
 DOUBLED_US = 100_000
 """A second pulse of the same beam within this time is a double count: the ball never runs at 10 rev/s."""
 NO_PULSE_S = 3.5
-"""Longer than the slowest lap of a ball on the track."""
+"""A pause longer than this, the slowest lap of a ball on the track, means that the ball has dropped."""
 MIN_LAPS = 3
 MIN_INDEX_PASSES = 4
 MIN_READS = 3
 _GAP = 1.6
-"""A lap that lasts this many times as long as its neighbours is two laps, with a pulse missed between."""
+"""A lap that lasts this many times as long as its neighbours counts as two, with a missed pulse between."""
 
 
 @dataclass(slots=True)
@@ -58,11 +58,11 @@ class SpinBall:
         found.append(self._order(passes))
         unknown_beams = sorted({p.beam for p in self.pulses if p.beam >= self.beams})
         if unknown_beams:
-            message = f"pulses of beam {', '.join(map(str, unknown_beams))}, expected 0 to {self.beams - 1}"
+            message = f"pulses from beam {', '.join(map(str, unknown_beams))}, expected 0 to {self.beams - 1}"
             found.append(SensorFinding(sensor="ball_beam", status="fail", says=message))
         if self.drop:
             message = f"the ball left the track {self.drops} times"
-            faults = () if self.drops == 1 else ("expected once",)
+            faults = () if self.drops == 1 else ("expected one drop",)
             found.append(finding("ball_drop", message, *faults, drops=self.drops))
         return found
 
@@ -80,8 +80,8 @@ class SpinBall:
         order = [seen[0]]
         while len(order) < len(seen) and (following := usual.get(order[-1], -1)) not in (*order, -1):
             order.append(following)
-        message = f"order {' '.join(map(str, order))}, {misplaced} of {len(inside)} pulses out of it"
-        # A missed or extra pulse breaks the order twice, and is reported for its beam.
+        message = f"order {' '.join(map(str, order))}, {misplaced} of {len(inside)} pulses out of order"
+        # A missed or extra pulse breaks the order twice; its beam's own finding reports it.
         faults = () if misplaced <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
         return finding("ball_beam order", message, *faults, out_of_order=misplaced, pulses=len(inside))
 
@@ -107,12 +107,12 @@ def _laps(times_us: Sequence[int]) -> float:
 def _beam(beam: int, passes: int, doubled: int, laps: int) -> SensorFinding:
     sensor = f"ball_beam {beam}"
     if not passes:
-        return not_seen(sensor, f"a pulse in each of {laps} laps; clean it, check its cable")
+        return not_seen(sensor, f"a pulse in each of {laps} laps; clean the beam, check its cable")
     missed = max(0, laps - passes)
     message = f"{passes} passes in {laps} laps, {missed} missed, {doubled} doubled (limit 1 in 10)"
-    faults = [f"found {laps} laps, expected {MIN_LAPS}: spin harder"] if laps < MIN_LAPS else []
+    faults = [f"found {laps} laps, expected at least {MIN_LAPS}: spin harder"] if laps < MIN_LAPS else []
     if missed > max(1, laps // 10) or doubled > max(1, laps // 10):
-        faults.append("clean it and check its alignment")
+        faults.append("clean the beam and check its alignment")
     return finding(sensor, message, *faults, passes=passes, laps=laps, missed=missed, doubled=doubled)
 
 
@@ -189,7 +189,7 @@ class BallInPocket:
         return f"put the ball in pocket {self.number} and turn the rotor slowly, eight turns or more"
 
     def receive(self, reading: AnyReading) -> None:
-        """Record index passes and pocket readings; a reading is placed once the next pass is known."""
+        """Record index passes and pocket readings; a reading's pocket is known only after the next pass."""
         if reading.dev == self.dev and isinstance(reading, PocketBall):
             self.seen += 1
             self._waiting.append(reading)
@@ -200,21 +200,23 @@ class BallInPocket:
             self._waiting = [read for read, place in placed if place is None]
 
     def is_complete(self, quiet_s: float) -> bool:
-        """Return whether three readings could be placed."""
+        """Return whether the pockets of three readings are known."""
         del quiet_s
         return len(self.reads) >= MIN_READS
 
     def findings(self) -> Sequence[SensorFinding]:
         """Return the pocket that was read, and how far from its middle the reader sees the ball."""
         if not self.reads:
-            expected = f"{MIN_READS} reads placed by the rotor's passes"
-            return [not_seen("pocket_ball", f"{expected} ({self.seen} reads received)")]
+            if not self.seen:
+                return [not_seen("pocket_ball", f"{MIN_READS} readings of the ball in its pocket")]
+            message = f"{self.seen} readings, but none while the rotor turned steadily; expected {MIN_READS}"
+            return [SensorFinding(sensor="pocket_ball", status="fail", says=message)]
         numbers = list(dict.fromkeys(read.number for read in self.reads))
         pocket_deg = 360 / len(self.wheel.pockets_clockwise)
         off_deg = pocket_deg * median(read.off_centre for read in self.reads)
         limit_deg = pocket_deg * BORDER_FRACTION
         message = (
-            f"{len(self.reads)} reads in pocket {', '.join(map(str, numbers))},"
+            f"{len(self.reads)} readings of pocket {', '.join(map(str, numbers))},"
             f" {off_deg:+.1f} deg from its middle (limit {limit_deg:.1f})"
         )
         faults = []
@@ -223,7 +225,7 @@ class BallInPocket:
         if abs(off_deg) > limit_deg:
             faults.append("read between two pockets: `tablectl calibrate wheel` measures the index again")
         if len(self.reads) < MIN_READS:
-            faults.append(f"expected {MIN_READS} reads")
+            faults.append(f"expected {MIN_READS} readings")
         found = ", ".join(map(str, numbers))
         return [
             finding(
@@ -265,6 +267,7 @@ class PlayGame:
             return [not_seen("wheel_status", f"state 5, a winning number (states seen: {seen})")]
         flags = [status.flags for status in self.states if status.flags]
         rpm = None if last.rotor_rpm_x10 is None else last.rotor_rpm_x10 / 10
-        message = f"number {last.number}, rotor {last.direction or 'unknown'} at {rpm} rpm"
+        speed = "an unknown speed" if rpm is None else f"{rpm} rpm"
+        message = f"number {last.number}, rotor {last.direction or 'of unknown direction'} at {speed}"
         faults = [f"the wheel reported flags {sorted(set(flags))} (docs/devices/ss2.md)"] if flags else []
         return [finding("wheel_status", message, *faults, number=str(last.number), rpm=rpm)]

@@ -1,4 +1,4 @@
-"""How a guided test judges a technician's acts: each sensor passes or fails, with figure and limit."""
+"""How a guided test judges a technician's steps: each sensor passes or fails, with figure and limit."""
 
 from collections.abc import Sequence
 from random import Random
@@ -17,8 +17,8 @@ from controller.model.readings import (
     WallImpact,
 )
 from controller.settings.tables import load_table
-from controller.technician.acts import DrawCard, OpenClose, PressButtons, SensorFinding
-from controller.technician.plan import acts_for
+from controller.technician.plan import steps_for
+from controller.technician.steps import DrawCard, OpenClose, PressButtons, SensorFinding
 from drivers.sim.setting import types_for, with_technician
 from drivers.sim.technician import Technician
 from drivers.sim.wheel import croupier_at
@@ -29,18 +29,18 @@ assert WHEEL is not None
 
 
 def played(table: str, device: str) -> dict[str, Sequence[SensorFinding]]:
-    """Simulate a technician who does each act of a device, and judge the resulting readings."""
+    """Simulate a technician who does each step of a device, and judge the resulting readings."""
     settings = {"craps": CRAPS, "roulette": ROULETTE}[table]
     virtual = with_technician(settings, types_for(settings), seed=3, report=print)
     technician = Technician(virtual, settings.dice_table, settings.wheel)
     findings = {}
-    for number, act in enumerate(acts_for(device, settings)):
+    for number, step in enumerate(steps_for(device, settings)):
         virtual._feed.clear()
-        technician.do(act.lamp_text, 1_000_000_000 * (number + 1))
+        technician.do(step.lamp_text, 1_000_000_000 * (number + 1))
         for _, reading in virtual._feed:
-            act.receive(reading)
-        assert act.is_complete(60.0), act.lamp_text
-        findings[act.lamp_text] = act.findings()
+            step.receive(reading)
+        assert step.is_complete(60.0), step.lamp_text
+        findings[step.lamp_text] = step.findings()
     return findings
 
 
@@ -65,9 +65,9 @@ def test_a_healthy_device_passes_every_act_that_tests_it(table: str, device: str
 )
 def test_a_silent_sensor_fails_with_what_was_expected(table: str, device: str) -> None:
     settings = CRAPS if table == "craps" else ROULETTE
-    for act in acts_for(device, settings):
-        findings = act.findings()
-        assert {one.status for one in findings} == {"fail"}, act.lamp_text
+    for step in steps_for(device, settings):
+        findings = step.findings()
+        assert {one.status for one in findings} == {"fail"}, step.lamp_text
         assert all("expected" in one.says for one in findings)
 
 
@@ -77,10 +77,10 @@ def spun(*, dead: int | None = None, missed: float = 0.0, doubled: float = 0.0) 
     spin = hand.spin(20.0)
     spin.faults.missed, spin.faults.doubled = missed, doubled
     spin.faults.dead_beams = frozenset(() if dead is None else (dead,))
-    act = next(act for act in acts_for("wheel", ROULETTE) if act.sensor == "ball_beam")
+    step = next(step for step in steps_for("wheel", ROULETTE) if step.sensor == "ball_beam")
     for _, reading in hand.sensed("spin", spin)[0]:
-        act.receive(reading)
-    return act.findings()
+        step.receive(reading)
+    return step.findings()
 
 
 def failed(findings: Sequence[SensorFinding]) -> list[str]:
@@ -101,20 +101,20 @@ def test_beams_that_often_miss_or_double_fail_with_their_counts() -> None:
 
 
 def test_a_beam_that_the_file_does_not_know_is_reported() -> None:
-    act = next(act for act in acts_for("wheel", ROULETTE) if act.sensor == "ball_beam")
+    step = next(step for step in steps_for("wheel", ROULETTE) if step.sensor == "ball_beam")
     for number in range(12):
-        act.receive(
+        step.receive(
             BallBeam(t=1_000_000 * (number // 4) + 250_000 * (number % 4), dev="wheel", beam=number % 4)
         )
-    assert any("pulses of beam 3, expected 0 to 2" in one.says for one in act.findings())
+    assert any("pulses from beam 3, expected 0 to 2" in one.says for one in step.findings())
 
 
 def heard(sensor: str, device: str, *readings: AnyReading) -> SensorFinding:
     settings = CRAPS if device in CRAPS.devices and sensor != "rotor_index" else ROULETTE
-    act = next(act for act in acts_for(device, settings) if act.sensor == sensor)
+    step = next(step for step in steps_for(device, settings) if step.sensor == sensor)
     for reading in readings:
-        act.receive(reading)
-    return act.findings()[0]
+        step.receive(reading)
+    return step.findings()[0]
 
 
 def lies(up: int | None, confidence: float, tilt_deg: float) -> DieRest:
@@ -143,25 +143,25 @@ def test_an_impact_without_a_die_at_the_wall_fails_the_test() -> None:
     knock = WallImpact(t=1, dev="wall-left", wall="left", pos_mm=300, peak=400)
     found = heard("wall_impact", "wall-left", knock)
     assert found.status == "fail"
-    assert "impact of peak 400 at 300 mm; no die was within 80 mm of the wall then" in found.says
+    assert "impact of peak 400 at 300 mm; found no die within 80 mm of the wall then" in found.says
 
 
 def test_readings_of_an_earlier_throw_and_a_knock_do_not_end_a_walls_test() -> None:
     """Late readings of the throw before, and the camera's delay, must not fail a healthy sensor."""
-    (act,) = [one for one in acts_for("wall-left", CRAPS) if one.sensor == "wall_impact"]
-    act.receive(
+    (step,) = [one for one in steps_for("wall-left", CRAPS) if one.sensor == "wall_impact"]
+    step.receive(
         DieRest(t=1_000_000, dev="cam", die=1, x=900, y=500, up=4, confidence=0.9, tilt_deg=0, on="felt")
     )
-    act.receive(WallImpact(t=1_500_000, dev="wall-left", wall="left", pos_mm=700, peak=40))
-    assert not act.is_complete(60.0)
-    act.receive(WallImpact(t=2_000_000, dev="wall-left", wall="left", pos_mm=300, peak=400))
-    assert not act.is_complete(0.0)
-    act.receive(DieAt(t=2_000_000, dev="cam", die=1, x=9, y=300))
-    act.receive(
+    step.receive(WallImpact(t=1_500_000, dev="wall-left", wall="left", pos_mm=700, peak=40))
+    assert not step.is_complete(60.0)
+    step.receive(WallImpact(t=2_000_000, dev="wall-left", wall="left", pos_mm=300, peak=400))
+    assert not step.is_complete(0.0)
+    step.receive(DieAt(t=2_000_000, dev="cam", die=1, x=9, y=300))
+    step.receive(
         DieRest(t=3_000_000, dev="cam", die=1, x=200, y=350, up=3, confidence=0.9, tilt_deg=0, on="felt")
     )
-    assert act.is_complete(0.0)
-    assert [found.status for found in act.findings()] == ["pass"]
+    assert step.is_complete(0.0)
+    assert [found.status for found in step.findings()] == ["pass"]
 
 
 def test_a_rotor_reported_in_both_directions_fails() -> None:
@@ -176,18 +176,18 @@ def test_a_door_that_stays_open_and_a_button_that_bounces_fail() -> None:
     door.receive(Switch(t=1, dev="console", name="door", open=True))
     door.receive(Switch(t=2, dev="console", name="key", open=False))
     assert not door.is_complete(9.0)
-    assert door.findings()[0].says == "opened; expected it to close"
+    assert door.findings()[0].says == "opened; expected the door to close again"
     buttons = PressButtons("console")
     for name in ("no_roll", "no_roll", "lock"):
         buttons.receive(Input(t=1, dev="console", name=name, by="boxperson"))
     assert buttons.is_complete(3.0)
-    assert "no_roll more than once" in buttons.findings()[0].says
+    assert "no_roll reported more than once" in buttons.findings()[0].says
 
 
 def test_a_card_is_reported_by_its_code_and_an_unread_one_fails() -> None:
-    assert "card" in [act.sensor for act in acts_for("shoe", CARDS)]
-    act = DrawCard("shoe")
-    act.receive(Card(t=1, dev="shoe", rank="Q", suit="h"))
-    assert (act.findings()[0].status, act.findings()[0].says) == ("pass", "card Qh")
-    act.receive(Card(t=1, dev="shoe", rank=None, suit=None))
-    assert act.findings()[0].status == "fail"
+    assert "card" in [step.sensor for step in steps_for("shoe", CARDS)]
+    step = DrawCard("shoe")
+    step.receive(Card(t=1, dev="shoe", rank="Q", suit="h"))
+    assert (step.findings()[0].status, step.findings()[0].says) == ("pass", "card Qh")
+    step.receive(Card(t=1, dev="shoe", rank=None, suit=None))
+    assert step.findings()[0].status == "fail"
