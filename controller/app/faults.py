@@ -121,7 +121,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     TEST_FAILED: FaultKind(
         "a guided test of a sensor or lamp failed and has not been repeated successfully",
         "the test's finding, which the fault states after the device and its sensor",
-        "fix it, then repeat the test: `tablectl test DEVICE`",
+        "fix the sensor or lamp, then repeat the test: `tablectl test DEVICE`",
         "when the test passes; a restart does not clear it",
         locks=False,
     ),
@@ -183,7 +183,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "verifier_ended": FaultKind(
-        "the process that verifies the whole journal or the release's files returns no result",
+        "the process that verifies the whole journal or the release's files returned no result",
         "the machine ran out of memory, someone killed or stopped it, or it gets no processor time",
         "see `journalctl -u table`; to verify by hand: `tablectl journal verify`, `tablectl release verify`",
         "automatically, once such a process completes; a new one starts 10 s after the last one ended",
@@ -277,7 +277,7 @@ def manual() -> Iterator[str]:
 
 
 MAX_PENDING_CHANGES = 3
-"""Maximum number of changes of one fault that wait for the core: it began, ended, and began again."""
+"""Maximum number of changes of one fault that may wait for the core: it began, ended, and began again."""
 Listener = Callable[["Change"], None]
 """Called on each change, in the thread that made it; it must return at once and must not change a fault."""
 
@@ -331,8 +331,8 @@ class ActiveFaults:
     def _note(self, change: Change, duty: str) -> None:
         """Queue a change for the core.
 
-        If a fault begins and ends repeatedly in the meantime, only the last changes are kept, so that
-        repeating a fault can't fill the journal.
+        If a fault begins and ends repeatedly before the core fetches its changes, only the last ones are
+        kept, so that a fault that recurs can't fill the journal.
         """
         key = (change.fault.code, duty)
         queued = self._changes.setdefault(key, [])

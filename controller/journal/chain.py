@@ -1,8 +1,8 @@
 """Rows and the hash chain that connects them.
 
-A row's digest covers its contents, and a separate digest covers its evidence. Its link covers both digests,
-its number and the previous link. Therefore evidence and old bodies can be pruned while the chain still
-verifies, and the signature of one link authenticates every row up to it.
+A row's digest covers its contents, and a separate digest covers its evidence. The row's link covers both
+digests, the row's number, name and time, and the previous link. Therefore the chain still verifies after
+evidence and old bodies are pruned, and the signature of one link authenticates every row up to it.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ class WallTime(NamedTuple):
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a row that is not part of the chain yet.
 
-    `name` is the type of an outcome or the name of an event. `seq` is the number of an outcome. `body` is the
-    canonical bytes. `after` is the session's state after the row. `evidence` is the packed readings on which
-    it is based.
+    `name` is the type of an outcome or the name of an event. `seq` is the number of an outcome. `body`
+    contains the canonical bytes, `after` the session's state after the row, and `evidence` the packed
+    readings on which an outcome is based.
     """
 
     name: str

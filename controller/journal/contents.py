@@ -38,13 +38,13 @@ EVENTS = (
     *("journal.verified", "recording.closed", "self_test.done", "settlement.said"),
     "late.confirmed",
 )
-"""The name of every row that is not an outcome."""
+"""The names of all rows that are not outcomes."""
 SIGNED_EVENTS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
 """Events that are signed like outcomes, even if they are not the last row of a commit."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's program and setup: the first row of every session.
+    """A session's program and setup, recorded in the first row of every session.
 
     `setup` is everything that a replay needs. `config` is the SHA-256 of the table's configuration. `boot` is
     the machine's boot id. `setup.session` is the session's number, as in the ids of outcomes.
@@ -100,7 +100,7 @@ class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     ended: bool = False
 
 
-class StandingFault(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedFault(msgspec.Struct, frozen=True, kw_only=True):
     """An active fault: its code, where it is, and what was found there."""
 
     code: str
@@ -155,8 +155,8 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
     """The signing key was replaced: who replaced it, and why. The new key signs from the next row on.
 
     Both public keys are in hex. The row is signed with the old key. `proof` is the new key's signature (hex)
-    of the old key, which shows that the person who replaced the key has the new one. If the old key was
-    `lost`, the new key signs the row, and only the statement of the named person links the two keys.
+    of the old public key, which shows that the person who replaced the key has the new one. If the old key
+    was `lost`, the new key signs the row, and only the statement of the named person links the two keys.
     """
 
     old: str
@@ -169,7 +169,7 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
-    """A named person accepted a journal that does not match its head file; the table continues with it.
+    """A named person accepted a journal despite the fault `code`; the table continues with it.
 
     `seq` and `session` are the last numbers that may have been used, so that later numbers can't collide.
     """
@@ -183,7 +183,7 @@ class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WritingResumed(msgspec.Struct, frozen=True, kw_only=True):
-    """Writing works again after a fault that began at `since` (us since 1970); `rows` rows had waited."""
+    """Writing works again after a fault that began at `since` (us since 1970); `rows` rows were waiting."""
 
     code: str
     found: str
@@ -366,7 +366,7 @@ class Drafter:
         return [_attempt_draft(kind, number, t, wall) for kind, number in begun]
 
     def _new_attempts(self, first: First) -> list[tuple[AttemptKind, int]]:
-        """Return the attempts that began since the last rows, by comparing the sessions' next numbers."""
+        """Return the attempts that began since the last rows, according to the session's next numbers."""
         return [
             (kind, getattr(first, kind) - 1)
             for kind in ATTEMPT_KINDS

@@ -27,8 +27,8 @@ CROWDED = "journal_crowded"
 """The only fault of queueing that affects a single entry; other entries are still accepted."""
 FAULTS: Mapping[str, JournalFaultKind] = {
     "journal_in_use": JournalFaultKind(
-        "another controller runs on this journal",
-        "use the running one (`tablectl status`), or stop it; `systemctl stop table` if it is the service",
+        "another controller uses this journal",
+        "use that controller (`tablectl status`), or stop it (`systemctl stop table` if it is the service)",
         "when that process ends",
     ),
     "journal_sqlite_too_old": JournalFaultKind(
@@ -57,7 +57,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_key_differs": JournalFaultKind(
-        "the journal was created with another key: it is another table's, or the key was replaced",
+        "the journal is signed with another key: it is another table's journal, or its key was replaced",
         f"restore the journal's own key from its copy; without a copy, start a new journal {_ANOTHER_TABLE}",
         _AFTER_REOPENING,
     ),
@@ -68,7 +68,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_empty": JournalFaultKind(
         "the first start was interrupted, or the -wal file with the first rows was lost",
-        "restore the -wal file next to it; if the table never played, `tablectl run` creates the journal",
+        "restore the -wal file next to the journal; if the table never played, `tablectl run` creates one",
         _AFTER_REOPENING,
     ),
     "journal_no_access": JournalFaultKind(
@@ -194,7 +194,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_WRITING,
     ),
     "journal_io_error": JournalFaultKind(
-        "the storage fails to write", "check the disk's cable, power and wear; replace it", _AFTER_WRITING
+        "the storage failed", "check the disk's cable, power and wear; replace it", _AFTER_WRITING
     ),
     "journal_write_failed": JournalFaultKind(
         "another program has locked or changed the journal's file",
@@ -203,7 +203,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     CROWDED: JournalFaultKind(
         "acknowledgements or requests arrive faster than the disk writes them",
-        "nothing, because they are counted or sent again; if this continues, find out who sends them",
+        "nothing: they are counted or sent again; if this continues, find out who sends them",
         "as soon as fewer rows wait for the disk",
     ),
     "journal_overflow": JournalFaultKind(
@@ -232,8 +232,8 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_taken_away": JournalFaultKind(
         "a person or program deleted, renamed or replaced the file while the controller had it open",
-        "move the same file back to its name; a deleted one can be copied from /proc/PID/fd while the"
-        f" controller runs; then restart it. If it is lost: {_ACCEPT}",
+        "rename the same file back; a deleted file can be copied from /proc/PID/fd while the controller runs,"
+        f" which must then be restarted. If the file is lost: {_ACCEPT}",
         "automatically, once the opened file is back under its name",
     ),
     "journal_teller_failed": JournalFaultKind(
@@ -263,7 +263,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
 
 
 class JournalFault(Exception):
-    """A fault of the journal: its code, where it is, what was found, what was expected and what to do."""
+    """A fault of the journal: its code and place, what was found, what was expected, and what to do."""
 
     def __init__(self, code: str, where: object, found: str, expected: str) -> None:
         self.code = code
@@ -282,19 +282,19 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_closed": "the journal is closed and accepts no rows",
     "journal_crowded": "a request or acknowledgement was refused: too many rows still wait for the disk",
     "journal_cut_short": "the journal ends before the last row that the head file records",
-    "journal_damaged": "the journal's file can't be read to its end",
+    "journal_damaged": "the journal's database is damaged",
     "journal_disk_full": "the disk has no room for the next row",
-    "journal_downgraded": "the journal's header says that its rows need no signatures, but they have them",
-    "journal_empty": "the journal's file holds no rows",
+    "journal_downgraded": "the journal's header allows unsigned rows, but a signed checkpoint does not",
+    "journal_empty": "the journal's file contains no rows",
     "journal_end_unsigned": "the journal's last rows are not signed by the table's key",
     "journal_forked": "the row with the head file's number is not the one that the head file records",
     "journal_head_damaged": "the head file can't be read",
     "journal_head_forged": "the head file is not signed by the table's key",
     "journal_head_missing": "the journal has rows, but its head file is missing",
-    "journal_head_unsigned": "the head file carries no signature",
+    "journal_head_unsigned": "the head file has no signature",
     "journal_in_use": "another process has the journal open",
     "journal_io_error": "the disk failed to read or write the journal",
-    "journal_key_differs": "the key supplied is not the one this journal was created with",
+    "journal_key_differs": "the key supplied is not the one that signs this journal",
     "journal_key_exposed": "users other than the service's user can read the key file",
     "journal_key_missing": "the journal's key is missing",
     "journal_key_unreadable": "the key file does not contain a usable key",
@@ -309,7 +309,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_outbox_differs": "the outbox does not match the unacknowledged outcomes in the journal",
     "journal_overflow": "too many rows wait for the disk, so no more are accepted",
     "journal_pragma_refused": "the file system does not support SQLite's safe write mode",
-    "journal_read_only": "the journal's disk can't be written",
+    "journal_read_only": "the journal's disk can't be written to",
     "journal_restored": "the journal is older than its head file: published rows are missing",
     "journal_row_changed": "a row's contents do not match its digest",
     "journal_row_missing": "a row's number is missing between its neighbours",
@@ -320,7 +320,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_taken_away": "one of the journal's files is no longer the one that the controller opened",
     "journal_teller_failed": "rows are on disk, but not every listener was notified",
     "journal_wal_grows": "the journal's WAL grows because it can't be written back",
-    "journal_write_failed": "the journal's file can't be written",
+    "journal_write_failed": "the journal's file can't be written to",
 }
 """A description of each fault by its code."""
 

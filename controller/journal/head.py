@@ -184,12 +184,12 @@ def check_head(
     table: str,
     keys: Keyring,
 ) -> None:
-    """Compare a journal that ends at row `last_n` with its head record, which must be read beforehand.
+    """Compare a journal that ends at row `last_n` with its head record, which was read before the rows.
 
-    The record must be signed by the key in force for the row after it.
+    The record must be signed by the key in force for the row after the recorded one.
 
     Raises JournalFault if there is no record, if it is another table's, unsigned or signed by another key, or
-    if rows that it records are missing.
+    if the row that it records is missing or different.
     """
     if head is None:
         if last_n:
@@ -208,7 +208,7 @@ def check_head(
     row = next(rows_where(connection, place.journal, "WHERE n = ?", (head.n,)), None)
     if head.n and (row is None or row.link.hex() != head.link):
         raise JournalFault(
-            "journal_forked", f"{place.journal}, row {head.n}", "another row", "the row in the head file"
+            "journal_forked", f"{place.journal}, row {head.n}", "a different row", "the row in the head file"
         )
     if not head.signature:
         found = "an unsigned record"

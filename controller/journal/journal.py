@@ -1,4 +1,4 @@
-"""The journal as the daemon uses it: it queues entries, reports when they are durable, and is closed."""
+"""The journal as the daemon uses it: it queues entries, and reports when they are durable."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -67,10 +67,10 @@ class Journal:
         """Lock the journal, open it, verify it from the last checkpoint, and start the writer.
 
         The journal is created if it is new. `on_durable` is called in the writer's thread for each ticket
-        that is durable. `alarm` is called for each fault as it begins, and with None when the last one is
-        over. Both must return immediately. `vfs` names SQLite's file system layer. With `accept`, a journal
-        that is behind its head file is continued, and the acceptance is journaled. `progress` is called with
-        the number of rows verified: after an upgrade these can be all rows, which takes minutes.
+        that becomes durable. `alarm` is called for each fault as it begins, and with None when the last one
+        is over. Both must return immediately. `vfs` names SQLite's file system layer. With `accept`, a
+        journal with a fault in `ACCEPTABLE` is continued, and the acceptance is journaled. `progress` is
+        called with the number of rows verified: after an upgrade all rows are, which can take minutes.
 
         Raises:
             JournalFault: any fault that forbids publishing results.
@@ -98,10 +98,10 @@ class Journal:
     ) -> None:
         self.close()
 
-    # --- queueing: it never waits for the disk, and raises JournalFault if no more entries are accepted ---
+    # --- queueing: never waits for the disk, and raises JournalFault if no more entries are accepted ---
 
     def start(self, identity: Identity) -> Ticket:
-        """Begin a session: the first entry after opening."""
+        """Queue the row that begins a session; it must be the first entry after opening."""
         row = event_draft(SESSION_STARTED, identity, self._wall())
 
         def draft(drafter: Drafter) -> list[Draft]:
@@ -128,7 +128,7 @@ class Journal:
         return ticket
 
     def attempt_begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
-        """Record that an attempt began without any effect yet, so that a restart knows it was cut off."""
+        """Record that an attempt began without any effect yet, so that a restart finds it was cut off."""
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begin_attempt(attempt, number, t, wall)))
 
@@ -142,7 +142,7 @@ class Journal:
         return self._writer.put(Entry(draft=lambda _: [draft], outside=outside))
 
     def acknowledge(self, outcome_id: str, chain: str, by: str, proof: AckProof | None = None) -> Ticket:
-        """Remove an outcome from the outbox; the settlement engine acknowledged its id and chain hash.
+        """Remove an outcome from the outbox, since settlement acknowledged its id and chain hash.
 
         `proof` is the acknowledgement as the engine signed it, and is kept in the row. If the queue has no
         space for it (`journal_crowded`), the outcome will be published and acknowledged again.
@@ -156,7 +156,7 @@ class Journal:
 
         Outcomes not yet acknowledged, and rows since the last checkpoint, are kept. Rows are pruned in small
         batches while nothing else is queued, and the ticket is durable once all are pruned. Rows that are
-        left when the journal is closed are pruned the next time.
+        left when the journal is closed are pruned by the next call.
         """
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()

@@ -26,7 +26,7 @@ CREDENTIAL = "table-key"
 """The name of the credential in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
-"""The user of a key. The first line of a key file, before the PEM, states it; PEM readers skip that line."""
+"""Who uses a key. The first line of a key file states it, before the PEM; PEM readers skip that line."""
 _KEY_OF: Mapping[KeyKind, str] = {
     "table": "a table's key",
     "engine": "a settlement engine's key",
@@ -37,14 +37,14 @@ _LABEL = re.compile(rb"\A(table|engine|console|release) key of the table control
 
 _OTHERS = stat.S_IRWXO
 _GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_PURPOSE = b"table-journal row\0"
+_ROW = b"table-journal row\0"
 _HEAD = b"table-journal head\0"
 _HANDOVER = b"table-journal key\0"
 _HISTORY = b"table-key history\0"
 
 
 class PublicKey:
-    """Verifies signatures; it is not secret."""
+    """A public key, which verifies signatures."""
 
     def __init__(self, raw: bytes) -> None:
         """Create the key from the 32 bytes of an Ed25519 public key."""
@@ -53,7 +53,7 @@ class PublicKey:
 
     def verify(self, link: bytes, signature: bytes) -> bool:
         """Return whether this is the key's signature of a row's link."""
-        return self._verifies(signature, _PURPOSE + link)
+        return self._verifies(signature, _ROW + link)
 
     def verify_head(self, record: bytes, signature: bytes) -> bool:
         """Return whether this is the key's signature of a head record."""
@@ -84,7 +84,7 @@ class Key:
 
     def sign(self, link: bytes) -> bytes:
         """Return the signature (64 bytes) of a row's link. It covers the row and all rows before it."""
-        return self._private.sign(_PURPOSE + link)
+        return self._private.sign(_ROW + link)
 
     def sign_handover(self, old: bytes) -> bytes:
         """Return the signature (64 bytes) of the statement that this key replaces the old public key."""
@@ -159,7 +159,7 @@ def write_key(path: Path, pem: bytes, *, like: os.stat_result | None = None) -> 
 
 
 def _new_file(path: Path) -> tuple[int, bool]:
-    """Open a new file, and return whether it has its name yet; if not, it is deleted when closed."""
+    """Open a new file, and return whether it already has its name; otherwise it is deleted when closed."""
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:

@@ -1,7 +1,7 @@
-"""Opening a journal for writing: it is locked, verified from its last checkpoint, and compared with its head.
+"""Opening a journal for writing: lock it, verify it from its last checkpoint, compare it with its head file.
 
-The rows then show where the table continues from, however it stopped. Keys are replaced here too: a row of
-the journal records the point from which the new key signs.
+The rows then give the state from which the table continues, however it stopped. Keys are replaced here too: a
+row records the replacement, and the new key signs from the next row on.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from controller.journal.contents import (
     AcceptedJournal,
     AttemptProgress,
     KeyReplaced,
-    StandingFault,
+    RecordedFault,
     event_draft,
 )
 from controller.journal.faults import JournalFault
@@ -67,12 +67,12 @@ class Recovered(NamedTuple):
     in_flight: tuple[InFlight, ...]
     last_n: int
     last_link: bytes
-    faults: tuple[StandingFault, ...] = ()
+    faults: tuple[RecordedFault, ...] = ()
     verified_from: int = 1
 
 
 MIN_VERIFIED_ROWS = 5000
-"""Minimum number of rows before the end that a start verifies: hours of play, in a fraction of a second."""
+"""Minimum number of last rows that a start verifies: hours of play, verified in a fraction of a second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
@@ -95,7 +95,7 @@ def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
 def walk_from_checkpoint(
     connection: apsw.Connection, path: Path, key: PublicKey, table: str, progress: Progress | None = None
 ) -> Walk:
-    """Verify the rows since the last checkpoint, and that the journal has this table and this key."""
+    """Check the journal's table and key, and verify at least the rows since its last checkpoint."""
     origin = read_origin(connection, path)
     if origin is not None and origin.table != table:
         found, expected = f"the journal of table {origin.table}", f"that of table {table}"
@@ -141,7 +141,7 @@ ACCEPTABLE = frozenset(
         "journal_old_layout",
     }
 )
-"""The codes of faults that a named person may accept: existing rows are sound, but some may be missing."""
+"""The codes of faults that a named person may accept: the rows present are sound, but some may be missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +252,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Acceptances:
-    """Keeps the first fault that a person accepted, and raises every other fault."""
+    """Keeps the first fault that a person accepted, and raises faults that nobody accepted or may accept."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept
@@ -291,7 +291,7 @@ def _write_acceptance(
     connection: apsw.Connection, key: Key, walk: Walk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
-    # In one commit: after a power cut between the two, the person would have to accept the journal again.
+    # Row and layout in one commit: after a power cut between them, the journal would need accepting again.
     insert(connection, rows, [], all_signed=walk.layout < ALL_SIGNED)
     walk.totals.add(rows[-1])
     return _End(rows[-1].n, rows[-1].link)
@@ -340,7 +340,7 @@ def replace_key(
 
 
 def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) -> None:
-    """Check, without changing anything, that `old` can be replaced (by `new`, if that was already begun).
+    """Check that `old` can be replaced, or that a replacement by `new` was already begun.
 
     Raises:
         JournalFault: there is no journal, it can't be continued, or `old` is not its key.

@@ -163,7 +163,7 @@ class Reader:
         return has_prunable(self._connection, self.path, evidence_below, bodies_below)
 
     def prunable_below(self) -> int:
-        """Return the row before which pruning is allowed: the last checkpoint or an open outcome."""
+        """Return the row before which pruning is allowed: the last checkpoint or an earlier open outcome."""
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self.path, clause, (CHECKPOINT,)), None)
         if checkpoint is None:
@@ -181,8 +181,7 @@ class Reader:
         Raises:
             JournalFault: the first fault.
         """
-        # Read before the walk, so that a controller that writes in the meantime can't put it ahead of the
-        # walk.
+        # Read the head first: a controller that writes during the walk could put it ahead of the walk.
         recorded = None if head is None else read_head(head)
         found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
         unauthenticated = found.unauthenticated

@@ -64,15 +64,14 @@ def _all_signed(_connection: apsw.Connection) -> None:
 MIGRATIONS: tuple[Migration, ...] = (_first_layout, _all_signed)
 """The migration from each version to the next; version 0 is an empty file."""
 ALL_SIGNED = 2
-"""The first version in which a signature covers every row and head record; a person must accept older
-ones."""
+"""The first version in which a signature covers every row and head record; older journals need acceptance."""
 
 
 def migrate(connection: apsw.Connection, where: str) -> None:
     """Migrate the file to the newest version, with one transaction for each version.
 
     Raises:
-        JournalFault: the file is not a journal, or it is of a newer version.
+        JournalFault: the file is not a journal, or its version is newer than this release supports.
     """
     version = version_of(connection, where)
     for number in range(version, len(MIGRATIONS)):
@@ -90,14 +89,14 @@ def version_of(connection: apsw.Connection, where: str) -> int:
     """Return the version of the layout, or 0 for an empty file.
 
     Raises:
-        JournalFault: the file is not a journal, or it is of a newer version.
+        JournalFault: the file is not a journal, or its version is newer than this release supports.
     """
     version = connection.pragma("user_version")
     application = connection.pragma("application_id")
     empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
     assert isinstance(version, int)
     if not (application == APPLICATION_ID or (empty and version == 0 and application == 0)):
-        raise JournalFault("journal_not_one", where, "a database of another program", "a table's journal")
+        raise JournalFault("journal_not_one", where, "another program's database", "a table's journal")
     if version > len(MIGRATIONS):
         found = f"layout version {version}"
         raise JournalFault("journal_newer", where, found, f"at most version {len(MIGRATIONS)}")
@@ -131,7 +130,7 @@ def check_schema(connection: apsw.Connection, where: str) -> None:
         if part in found:
             problem = f"{named}, created by: {' '.join((part.statement or 'unknown').split())[:200]}"
         else:
-            problem = f"no {named} as in the layout"
+            problem = f"no {named}"
         raise JournalFault("journal_schema_changed", where, problem, f"exactly the parts of layout {version}")
 
 

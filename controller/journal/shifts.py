@@ -16,7 +16,7 @@ from controller.journal.contents import (
     FAULT_OVER,
     SESSION_STARTED,
     Identity,
-    StandingFault,
+    RecordedFault,
     decode_outcome,
 )
 from controller.journal.reading import Rows
@@ -107,7 +107,7 @@ class Shift(msgspec.Struct, kw_only=True):
 
 
 class Start(NamedTuple):
-    """The first and last row of a shift (None if it is open), and the faults active at its start."""
+    """A shift's first row, its last row (None if it is open), and the faults active at its start."""
 
     first_n: int
     last_n: int | None
@@ -183,7 +183,7 @@ class _ShiftBuilder:
         shift.faults.extend(active_faults)
         self._active_faults = {f"{span.cause} {span.what}": span for span in shift.faults}
         self._before_restart: dict[str, Span] = {}
-        """The faults that were active when the controller last stopped, by their code and place."""
+        """The faults that were active when the controller last stopped, by code and place."""
         self._open_reviews: dict[int, Review] = {}
         self._locks: dict[str, Span] = {}
         self._absences: dict[str, Span] = {}
@@ -211,7 +211,7 @@ class _ShiftBuilder:
         self._active_faults.clear()
 
     def _reopen_if_continued(self, began: Span) -> bool:
-        """If a fault continues one that was active before a restart, reopen the latter and return True."""
+        """If a fault was already active before a restart, reopen its span from then and return True."""
         key = f"{began.cause} {began.what}"
         before = self._before_restart.pop(key, None)
         if before is None:
@@ -311,7 +311,7 @@ def _person(role: str | None, who: str | None) -> str | None:
 
 _SHIFT_EVENTS = frozenset({"table.opened", "table.closed", SESSION_STARTED, FAULT_BEGAN, FAULT_OVER})
 _decode_identity = msgspec.json.Decoder(Identity).decode
-_decode_fault = msgspec.json.Decoder(StandingFault).decode
+_decode_fault = msgspec.json.Decoder(RecordedFault).decode
 
 
 Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first"]

@@ -110,7 +110,7 @@ class OpenFiles:
     """The files of a journal open for writing, to detect that one is deleted, renamed or replaced."""
 
     def __init__(self, journal: Path, head: Path) -> None:
-        """Record which files currently have the names; raises OSError if one is missing."""
+        """Record which files have these names now; raises OSError if one is missing."""
         companions = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
         files = (journal, *companions, lock_path(journal), head)
         self._opened = {file: _device_and_inode(file) for file in files}
@@ -403,7 +403,7 @@ def has_prunable(connection: apsw.Connection, path: Path, evidence_below: int, b
 
 
 def prune_batch(connection: apsw.Connection, path: Path) -> bool:
-    """Prune a batch of the rows that signed decisions allow to prune; return False when none are left."""
+    """Prune a batch of the rows that signed decisions cover; return False when none are left."""
     evidence_below = bodies_below = 0
     for pruned in _decisions(connection, path):
         evidence_below = max(evidence_below, pruned.evidence_below)

@@ -25,7 +25,7 @@ from controller.journal.contents import (
     AttemptBegun,
     AttemptProgress,
     Identity,
-    StandingFault,
+    RecordedFault,
     decode_outcome,
     encode,
     event_draft,
@@ -137,7 +137,7 @@ _BEGUN = msgspec.json.Decoder(AttemptBegun)
 _ACCEPTED = msgspec.json.Decoder(AcceptedJournal)
 _AFTER = msgspec.json.Decoder(After)
 _ACK = msgspec.json.Decoder(Ack)
-_FAULT = msgspec.json.Decoder(StandingFault)
+_FAULT = msgspec.json.Decoder(RecordedFault)
 
 
 class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -154,7 +154,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
     attempts: dict[AttemptKind, AttemptProgress] = {}
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
-    faults: dict[str, StandingFault] = {}
+    faults: dict[str, RecordedFault] = {}
     """The faults of all sessions that are still active, by code and place."""
     layout: int = 1
     """The layout version of these rows. Unlike the file's header, a checkpoint is signed."""
@@ -186,7 +186,7 @@ class Totals(msgspec.Struct, kw_only=True, omit_defaults=True):
             after = _AFTER.decode(row.after)
             self.state, self.first = after.state, after.first
 
-    def _update_fault(self, fault: StandingFault, *, began: bool) -> None:
+    def _update_fault(self, fault: RecordedFault, *, began: bool) -> None:
         key = f"{fault.code} {fault.where}"
         others = {other_key: other for other_key, other in self.faults.items() if other_key != key}
         self.faults = {**others, key: fault} if began else others

@@ -186,7 +186,7 @@ class Walk:
             return
         before = next(rows_where(self._connection, self._path, "WHERE n = ?", (begin - 1,)), None)
         if before is None:
-            raise self._fault("journal_row_missing", begin - 1, "no such row", "every row in its place")
+            raise self._fault("journal_row_missing", begin - 1, "no such row", "rows without a gap")
         self.n, self.link, self.verified_from = before.n, before.link, begin
         self._partial = True
 
@@ -223,9 +223,7 @@ class Walk:
 
     def _check(self, row: Row, *, signature: bool) -> None:
         if row.n != self.n + 1:
-            raise self._fault(
-                "journal_row_missing", self.n + 1, f"row {row.n} next", "every row in its place"
-            )
+            raise self._fault("journal_row_missing", self.n + 1, f"row {row.n} instead", "rows without a gap")
         if row.body is None:
             self._check_dropped(row)
         elif contents_digest(row.body, row.after) != row.digest:
@@ -248,14 +246,16 @@ class Walk:
         assert row.signature is not None
         if not self.keyring.at(row.n).verify(row.link, row.signature):
             raise self._fault(
-                "journal_bad_signature", row.n, "another signature", "the table key's signature"
+                "journal_bad_signature", row.n, "an invalid signature", "the table key's signature"
             )
         self.authenticated_n = row.n
         self._unchecked = None
 
     def _check_dropped(self, row: Row) -> None:
         if row.n >= self.bodies_below or row.seq is None:
-            raise self._fault("journal_row_changed", row.n, "no contents", "contents: it was not pruned")
+            raise self._fault(
+                "journal_row_changed", row.n, "no contents", "contents, because it was not pruned"
+            )
         if row.after is not None:
             # Pruning removes both: without the contents, no digest authenticates the state.
             raise self._fault("journal_row_changed", row.n, "a state without contents", "both or neither")
@@ -264,10 +264,12 @@ class Walk:
     def _check_evidence(self, row: Row) -> None:
         if row.evidence_digest is None:
             if row.evidence is not None:
-                raise self._fault("journal_row_changed", row.n, "evidence", "none: it has no evidence digest")
+                raise self._fault("journal_row_changed", row.n, "evidence", "none without an evidence digest")
         elif row.evidence is None:
             if row.n >= self.evidence_below:
-                raise self._fault("journal_row_changed", row.n, "no evidence", "evidence: it was not pruned")
+                raise self._fault(
+                    "journal_row_changed", row.n, "no evidence", "evidence, because it was not pruned"
+                )
             self._counts["dropped"] += row.body is not None
         elif sha256(row.evidence).digest() != row.evidence_digest:
             raise self._fault(
@@ -314,11 +316,14 @@ class Walk:
         expected = numbers(self.totals.waiting)
         if found != expected and not self._explained_by_new_acks(found, expected):
             number = min(found ^ expected)
-            states = ("open", "closed") if number in found else ("closed", "open")
             where = f"{self._path}, " + (f"outcome number {number}" if number else "the outbox")
-            raise JournalFault(
-                "journal_outbox_differs", where, f"it {states[0]} in the outbox", f"it to be {states[1]}"
-            )
+            if not number:
+                problem = ("an entry for a row that is not an outcome", "only outcomes")
+            elif number in found:
+                problem = ("an outbox entry", "none, because the outcome is acknowledged or missing")
+            else:
+                problem = ("no outbox entry", "one, because the outcome is not acknowledged")
+            raise JournalFault("journal_outbox_differs", where, *problem)
 
     def _outbox_matches(self, waiting: Ranges) -> bool:
         """Return whether exactly these outcomes are in the outbox, using only the index of their numbers.
@@ -349,14 +354,17 @@ class Walk:
         return found == expected - closed
 
     def _read_pruning(self) -> None:
-        """Read the decisions to prune and check each by itself: it may be before the start of the walk."""
+        """Read the decisions to prune, and check each one's row, which the walk may not reach."""
         clause = f"{SIGNED_EVENT_CLAUSE} ORDER BY n"
         for row in list(rows_where(self._connection, self._path, clause, (PRUNED,))):
             if row.body is not None:
                 check_in_place(self._connection, self._path, row)
                 if row.signature is None or not self.keyring.at(row.n).verify(row.link, row.signature):
                     raise self._fault(
-                        "journal_bad_signature", row.n, "an unsigned decision to prune", "a signed one"
+                        "journal_bad_signature",
+                        row.n,
+                        "a decision to prune without a valid signature",
+                        "the table key's signature",
                     )
                 pruned = _PRUNED.decode(row.body)
                 self.evidence_below = max(self.evidence_below, pruned.evidence_below)

@@ -74,7 +74,7 @@ class Entry:
     pruned: Pruned | None = None
     last: bool = False
     outside: bool = False
-    """Whether an outside party can cause any number of these; part of the queue is reserved for play."""
+    """Whether outside parties can cause any number of such entries; they can't use the part kept for play."""
 
     @property
     def can_wait(self) -> bool:
@@ -118,7 +118,7 @@ class Limits:
 
 
 class Writer:
-    """Owns the writing connection, and runs the thread that uses it, until it is closed."""
+    """Owns the writing connection and the thread that uses it, from construction until it is closed."""
 
     def __init__(
         self,
@@ -194,7 +194,8 @@ class Writer:
             self.check()
             if entry.outside and self._queue.qsize() >= self._limits.max_waiting_outside:
                 found = f"{self._limits.max_waiting_outside} entries waiting for the disk"
-                raise JournalFault(CROWDED, self._path, found, "fewer, because the rest is reserved for play")
+                expected = "fewer, because the rest of the queue is reserved for play"
+                raise JournalFault(CROWDED, self._path, found, expected)
             try:
                 self._queue.put_nowait(entry)
             except Full:
@@ -246,7 +247,7 @@ class Writer:
         finally:
             with suppress(apsw.Error):
                 if self._file_fault is not None:
-                    # SQLite would write the WAL back into the files that have the names now, and delete them.
+                    # SQLite would write back and delete whatever files now have the journal's names.
                     self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._connection.close()
 

@@ -10,7 +10,7 @@ from controller.engine.session import Session
 from controller.games.registry import game_of
 from controller.games.three_card.machine import ThreeCardState
 from controller.journal import opening as opening_module
-from controller.journal.contents import StandingFault
+from controller.journal.contents import RecordedFault
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.opening import Recovered, recover
@@ -249,4 +249,4 @@ def test_a_fault_that_is_still_present_is_recovered_however_long_ago_it_began(
     journal.close()
     recovered = rig.open().recovered
     assert recovered.verified_from > 4
-    assert recovered.faults == (StandingFault(**beam),)
+    assert recovered.faults == (RecordedFault(**beam),)
