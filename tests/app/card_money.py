@@ -1,4 +1,4 @@
-"""An evening of Three Card Poker, deal by deal: the cards, and what each position must win or lose."""
+"""A session of Three Card Poker, deal by deal: the cards, and what each position must win or lose."""
 
 from typing import NamedTuple
 
@@ -95,7 +95,7 @@ def won(deals: int = len(DEALS)) -> int:
 
 
 def feed() -> Feed:
-    """Play the evening with a shoe and people; before every other deal the dealer calls No More Bets."""
+    """Play the session with a shoe and people; before every other deal the dealer calls No More Bets."""
     table = three_card.Evening(1, directed=True)
     table.seats = list(SEATS)
     table.enter("seats", seats=SEATS)

@@ -22,7 +22,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """Return a craps table with its own folder; end whatever still runs on it afterwards."""
+    """Return a craps table with its own folder; afterwards, stop whatever is still running on it."""
     one = Table(tmp_path)
     yield one
     if one.process is not None:
@@ -31,7 +31,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[HouseMaker]:
-    """Return a maker of daemons inside the test; close each afterwards."""
+    """Return a function that opens daemons in the test's own process; close each afterwards."""
     made: list[House] = []
 
     def make(**settings: object) -> House:

@@ -1,4 +1,4 @@
-"""A daemon with real links and devices, and a virtual table behind pseudo-terminals, faster than life."""
+"""A daemon with real links and devices, and a virtual table behind pseudo-terminals, sped up."""
 
 import json
 import sys
@@ -126,7 +126,7 @@ class Evening:
         assert not any(thread.is_alive() for thread in self._threads)
 
     def order(self, fault: str, device: str) -> None:
-        """Order a fault, and wait until it has begun."""
+        """Request a fault from the virtual table, and wait until it has begun."""
         before = len(self.faults)
         with (self.ports / FAULT_PIPE).open("w", encoding="utf-8") as pipe:
             pipe.write(json.dumps({"fault": fault, "device": device}) + "\n")

@@ -24,7 +24,7 @@ from tests.app.rig import until
 NIGHT_US = 1_800_000_000_000_000
 
 
-class HandClock:
+class ManualClock:
     """A clock that stands still until a reading arrives or the test sets it."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class HandClock:
 
 
 @dataclass
-class WallInHand:
+class ManualWallClock:
     """A wall clock that the test sets."""
 
     us: int = NIGHT_US
@@ -56,8 +56,8 @@ class House:
 
     folder: Path
     options: Options
-    wall: WallInHand = field(default_factory=WallInHand)
-    clock: Clock = field(default_factory=HandClock)
+    wall: ManualWallClock = field(default_factory=ManualWallClock)
+    clock: Clock = field(default_factory=ManualClock)
     publish: PublishSettings = field(default_factory=lambda: PublishSettings(to="socket"))
     engine: EngineMaker | None = None
     settings: TableSettings | None = None

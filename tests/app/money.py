@@ -1,4 +1,4 @@
-"""An evening for money: a real daemon is fed readings, players bet over HTTP, and everything is settled."""
+"""A session with money: a real daemon is fed readings, players bet over HTTP, and everything is settled."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -34,9 +34,9 @@ Punter = Callable[[str, int], list[Wager]]
 """Returns the wagers to place after an outcome of this type, given how many were placed before."""
 Mishap = Callable[["Evening"], None]
 TICKS = "clock"
-"""A step that only advances time: two ticks, so that the first is done when the second is taken."""
+"""A step that only advances time: two ticks, so that the first is processed when the second is taken."""
 REST_US = 400_000
-"""After this long without a reading nothing waits in the engine, neither for its order nor for a call."""
+"""After this long without a reading, nothing waits in the engine, neither to be ordered nor to be called."""
 TO_THE_END_US = 20_000_000
 JUDGED_US = 121_000
 """Readings and inputs this old have been decided on: nothing earlier can still arrive."""

@@ -224,7 +224,7 @@ class Table:
         until(unlocked, lambda: f"the table to be unlocked; {refused}")
 
     def feed(self, lines: Iterable[bytes]) -> None:
-        """Write lines to the daemon as fast as it accepts them; lines it does not live to read are lost."""
+        """Write lines to the daemon as fast as it accepts them; lines unread when it is killed are lost."""
         data = memoryview(b"".join(lines))
         deadline = time.monotonic() + PATIENCE_S
         with suppress(BrokenPipeError), _way_into(self.folder / "in") as fifo:

@@ -8,28 +8,28 @@ from pathlib import Path
 from tests.app.test_crash import craps, roulette
 
 EACH = 25
-"""How many kills one table goes through before the next table, with another evening, replaces it."""
+"""How many kills one table goes through before the next table, with a different seed, replaces it."""
 
 
 def main() -> int:
-    """Kill the table so many times, and print what was checked."""
+    """Kill tables the requested number of times, and print what was checked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=300, help="how many kills (default: 300)")
-    parser.add_argument("--seed", type=int, default=1, help="the seed of the first evening (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the first table (default: 1)")
     arguments = parser.parse_args()
     left, seed, published, cut_off = arguments.kills, arguments.seed, 0, 0
     while left > 0:
         play = craps if seed % 2 else roulette
         with tempfile.TemporaryDirectory() as folder:
-            lives = play(Path(folder), seed)
+            table = play(Path(folder), seed)
             for _ in range(min(EACH, left)):
-                lives.live_and_die()
-            code = lives.close()
+                table.run_until_killed()
+            code = table.close()
             assert code == 0, f"seed {seed}: the table ended with {code}"
         left -= EACH
         seed += 1
-        published += len(lives.table.published)
-        cut_off += lives.cut_off
+        published += len(table.table.published)
+        cut_off += table.cut_off
     sys.stdout.write(
         f"daemon: {arguments.kills} kills, {published} outcomes published, none lost;"
         f" {cut_off} attempts cut off, each reviewed\n"

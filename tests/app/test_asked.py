@@ -7,7 +7,7 @@ from controller.journal.writer import Ticket
 from controller.machines.flat import InputRefused
 from controller.model.effects import Late
 from controller.model.readings import Input
-from tests.app.house import HandClock, HouseMaker, drain, live_of, unlocked
+from tests.app.house import HouseMaker, ManualClock, drain, live_of, unlocked
 from tests.scenes import says
 
 LOCK = says(0, "lock", "supervisor")
@@ -21,7 +21,7 @@ def taken(inlet: Inlet) -> Input:
 
 class TestAnswers:
     def test_two_equal_inputs_each_get_their_own_answer(self) -> None:
-        inlet = Inlet(HandClock())
+        inlet = Inlet(ManualClock())
         answers = Answers(inlet)
         first, second = answers.enter(LOCK), answers.enter(LOCK)
         assert first is not None
@@ -35,7 +35,7 @@ class TestAnswers:
         assert second.allowed == ("unlock",)
 
     def test_an_input_is_not_answered_before_it_is_durable(self) -> None:
-        inlet, ticket = Inlet(HandClock()), Ticket()
+        inlet, ticket = Inlet(ManualClock()), Ticket()
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None
@@ -47,13 +47,13 @@ class TestAnswers:
         assert asked.wait(0)
 
     def test_an_input_for_which_the_inlet_has_no_room_is_refused_at_once(self) -> None:
-        inlet = Inlet(HandClock(), capacity=1)
+        inlet = Inlet(ManualClock(), capacity=1)
         answers = Answers(inlet)
         assert answers.enter(LOCK) is not None
         assert answers.enter(LOCK) is None
 
     def test_an_input_that_arrives_too_late_is_answered(self) -> None:
-        inlet = Inlet(HandClock())
+        inlet = Inlet(ManualClock())
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None
@@ -64,7 +64,7 @@ class TestAnswers:
         assert asked.refused.code == "late"
 
     def test_an_equal_input_from_a_console_does_not_answer_a_waiting_client(self) -> None:
-        inlet = Inlet(HandClock())
+        inlet = Inlet(ManualClock())
         answers = Answers(inlet)
         asked = answers.enter(LOCK)
         assert asked is not None

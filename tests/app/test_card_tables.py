@@ -27,7 +27,7 @@ HANDS = (("1", "Qh Jd 2c"), ("2", "7s 7d 9h"), ("dealer", "3s Kc 8d"))
 PLAYS = says(30 * SECOND_US, "play", "player", seat="1")
 FOLDS = says(31 * SECOND_US, "fold", "player", seat="2")
 IN_HOLD = Switch(t=31_200_000, dev="console", name="bell", open=False)
-"""A fifth of a second after the last act: the deal is decided, and its call is still held."""
+"""A fifth of a second after the last fold: the deal is decided, and its call is still held."""
 POWER_LOST = ["power_lost"]
 SHIPPED = Path(__file__).parents[2] / "config" / "tables"
 

@@ -1,13 +1,13 @@
 """The wall clock is a label: a step of hours locks the table and is reported; durations are unaffected."""
 
 from controller.app.clock import ClockStep, WallWatch, iso, system_wall
-from tests.app.house import NIGHT_US, HouseMaker, WallInHand, drain, live_of, unlocked
+from tests.app.house import NIGHT_US, HouseMaker, ManualWallClock, drain, live_of, unlocked
 
 HOUR_US = 3_600_000_000
 
 
 def test_a_clock_step_is_reported_once_with_its_size() -> None:
-    wall = WallInHand()
+    wall = ManualWallClock()
     watch = WallWatch(wall, lambda: 0, 1_000_000)
     wall.us += 500_000
     assert watch.step() is None
@@ -17,7 +17,7 @@ def test_a_clock_step_is_reported_once_with_its_size() -> None:
 
 
 def test_the_first_synchronization_raises_no_fault() -> None:
-    wall = WallInHand(synced=False)
+    wall = ManualWallClock(synced=False)
     watch = WallWatch(wall, lambda: 0, 1_000_000)
     wall.us, wall.synced = wall.us + HOUR_US, True
     assert watch.step() == ClockStep(HOUR_US, first_sync=True)

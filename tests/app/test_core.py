@@ -14,7 +14,7 @@ from controller.journal.contents import After
 from controller.model.outcomes import RollCalled, RollNoRoll, RollReview, TableEvent
 from controller.model.readings import DeviceUp, Input, Switch
 from controller.settings.tables import load_table
-from tests.app.house import HandClock, House, HouseMaker, drain, live_of, play, unlocked
+from tests.app.house import House, HouseMaker, ManualClock, drain, live_of, play, unlocked
 from tests.app.rig import PATIENCE_S, until
 from tests.scenes import SECOND_US, says, throw
 
@@ -313,8 +313,8 @@ def test_an_exception_in_the_core_is_a_fault_and_ends_the_daemon_with_exit_code_
     assert "core_failed" in [fault.code for fault in daemon.faults.present]
 
 
-class GoingClock(HandClock):
-    """A clock that, once started, is a little later at every reading."""
+class GoingClock(ManualClock):
+    """A clock that, once started, advances a little each time it is read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -326,7 +326,7 @@ class GoingClock(HandClock):
 
 
 def test_a_held_call_is_reported_before_an_orderly_stop(house: HouseMaker) -> None:
-    """The dice come to rest an instant before the stop: the call is still made by the machine's clock."""
+    """The dice come to rest just before the stop: the machine's clock runs on until the call is made."""
     one, clock = house(), GoingClock()
     one.clock = clock
     daemon = one.open()

@@ -1,4 +1,4 @@
-"""A call corrected before a kill -9 and again after it: the accounts are as if it had been right at once.
+"""A call corrected before a kill -9 and again after it: the accounts are as if the first call had been right.
 
 The daemon and its settlement engine run in one process, which is killed as soon as the ruling is answered.
 """

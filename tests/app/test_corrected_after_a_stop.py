@@ -1,4 +1,4 @@
-"""A call that is corrected before or after a power cut: the accounts are as if it had been right at once."""
+"""A call that is corrected before or after a power cut: the accounts are as if it had been right."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -173,7 +173,7 @@ def test_a_correction_and_a_power_cut_leave_the_accounts_as_if_the_call_had_been
 
 
 def played_right(house: HouseMaker, case: Case, tmp_path: Path) -> list[Outcome]:
-    """Play the same with the right call at once, at another table."""
+    """Play the same at another table, where the first call is right."""
     one = opened(house, case)
     one.options = replace(one.options, journal=tmp_path / "another", socket=tmp_path / "another.sock")
     daemon = one.open()
@@ -186,7 +186,7 @@ def played_right(house: HouseMaker, case: Case, tmp_path: Path) -> list[Outcome]
 
 
 def right_at_once(published: list[Outcome]) -> list[Outcome]:
-    """Put the ruling's number into the call and drop the ruling: no wheel can be made to show a number."""
+    """Put the ruling's number into the call and drop the ruling: the wheel can't be made to show a number."""
     rulings = [o for o in published if o.type == "spin.corrected"]
     if not rulings:
         return published

@@ -6,48 +6,48 @@ from pathlib import Path
 import pytest
 
 from drivers.sim import dice, high_roller, three_card, wheel
-from tests.app.lives import Lives
+from tests.app.killed_table import KilledTable
 from tests.app.rig import Table
 
 
-def craps(folder: Path, seed: int) -> Lives:
+def craps(folder: Path, seed: int) -> KilledTable:
     """A craps table whose shooters get warnings."""
     _, feed, _ = dice.evening(seed, {"valid": 6.0, "one_short": 3.0, "off_table": 1.0}, 12, rules="craps-v1")
-    return Lives(Table(folder, name="craps-v1", anew=True), feed, seed)
+    return KilledTable(Table(folder, name="craps-v1", anew=True), feed, seed)
 
 
-def roulette(folder: Path, seed: int) -> Lives:
+def roulette(folder: Path, seed: int) -> KilledTable:
     """A roulette table that learns its wheel."""
     _, feed, _ = wheel.evening(seed, {"valid": 3.0, "hop": 1.0}, 12, wheel=wheel.AMERICAN)
-    return Lives(Table(folder, name="roulette", anew=True), feed, seed)
+    return KilledTable(Table(folder, name="roulette", anew=True), feed, seed)
 
 
-def three_card_poker(folder: Path, seed: int) -> Lives:
+def three_card_poker(folder: Path, seed: int) -> KilledTable:
     """A Three Card Poker table."""
     _, feed, _ = three_card.evening(seed)
-    return Lives(Table(folder, name="three-card", anew=True), feed, seed)
+    return KilledTable(Table(folder, name="three-card", anew=True), feed, seed)
 
 
-def high_roller_12_005(folder: Path, seed: int) -> Lives:
+def high_roller_12_005(folder: Path, seed: int) -> KilledTable:
     """A High Roller table as long as the simulated one."""
     _, feed, _ = high_roller.evening(seed, games=4)
     shipped = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
     table = folder / "high-roller.yaml"
     length = f"length_mm: {dice.TABLE.length_mm:g}"
     table.write_text(shipped.read_text(encoding="utf-8").replace("length_mm: 2400", length), encoding="utf-8")
-    return Lives(Table(folder, name=str(table), anew=True), feed, seed)
+    return KilledTable(Table(folder, name=str(table), anew=True), feed, seed)
 
 
 @pytest.mark.parametrize(
-    ("play", "seed", "deaths"),
+    ("play", "seed", "kills"),
     [(craps, 11, 9), (roulette, 12, 6), (three_card_poker, 13, 6), (high_roller_12_005, 14, 6)],
 )
 def test_a_killed_table_keeps_its_published_outcomes_and_reviews_the_attempt_that_was_cut_off(
-    tmp_path: Path, play: Callable[[Path, int], Lives], seed: int, deaths: int
+    tmp_path: Path, play: Callable[[Path, int], KilledTable], seed: int, kills: int
 ) -> None:
-    lives = play(tmp_path, seed)
-    for _ in range(deaths):
-        lives.live_and_die()
-    assert lives.close() == 0
-    assert lives.table.published, "the table published nothing: the test would prove nothing"
-    assert lives.cut_off >= deaths // 3, "too few deaths fell into an attempt"
+    table = play(tmp_path, seed)
+    for _ in range(kills):
+        table.run_until_killed()
+    assert table.close() == 0
+    assert table.table.published, "the table published nothing: the test would prove nothing"
+    assert table.cut_off >= kills // 3, "too few kills happened during an attempt"

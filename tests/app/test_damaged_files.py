@@ -1,7 +1,7 @@
 """Each file of a table's folder is emptied, cut, overwritten, replaced or removed: the fault names it.
 
-With the file restored the fault clears. A file on which nothing depends does not matter. No outcome and no
-cent is lost with any of them.
+With the file restored, the fault clears. A file on which nothing depends does not matter. No outcome and no
+money is lost in any case.
 """
 
 import shutil
@@ -23,7 +23,7 @@ from tests.scenes import SECOND_US, says, throw
 STAFF = Caller(name="cage", role="staff")
 CHIPS = 10_000
 DAMAGES = ("empty", "half", "overwritten", "a folder", "gone")
-STANDS = {
+HARMLESS = {
     "journal.db.lock": {"empty", "half", "overwritten", "gone"},
     "journal.head": {"half"},
 }
@@ -132,7 +132,7 @@ def test_a_damaged_file_is_named_and_with_the_file_restored_nothing_is_lost(
         damage(folder / file, how)
         one, wrong = started(folder)
         named = [each for each in wrong if str(folder / file) in each]
-        stands = RECORDING in file.parts or how in STANDS.get(file.name, ())
+        stands = RECORDING in file.parts or how in HARMLESS.get(file.name, ())
         assert stands or named, (str(file), how, wrong)
         assert one.daemons[-1].headline(), (str(file), how)
         one.daemons[-1].close()

@@ -1,4 +1,4 @@
-"""Commands to devices: lamps at once and after an absence, the buzzer with a ruling, a void to its wheel."""
+"""Commands to devices: lamps at once and after a reconnect, the buzzer for a void, a void to its wheel."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,7 +11,7 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceFault, Devic
 from controller.model.verdicts import Reason
 from drivers.gpio.panel import PanelDevice
 from drivers.gpio.settings import PanelOutput, PanelSettings
-from tests.app.house import HandClock
+from tests.app.house import ManualClock
 
 Hear = Callable[[AnyReading], object]
 FULL = 3
@@ -232,7 +232,7 @@ def test_the_core_receives_the_state_of_each_device_and_switch_first() -> None:
         DeviceUp(t=3, dev="console", arrived=3),
     ):
         bench.hear(reading)
-    clock = HandClock()
+    clock = ManualClock()
     clock.us = 9
     inlet = Inlet(clock)
     hardware.start(inlet)

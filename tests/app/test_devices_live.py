@@ -65,7 +65,7 @@ def test_faults_at_the_cables_cause_no_false_outcome_and_replay_gives_the_same_b
         played = len(one.played)
         until(lambda: len(one.played) > played or one.virtual.over, "the next attempt")  # noqa: B023 called at once
         one.order(fault, device)
-        until(one.well, f"{fault} of {device} to heal")
+        until(one.well, f"{fault} of {device} to clear")
     until(lambda: one.virtual.over, "the end of the evening")
     ended_us = one.clock.now_us()
     until(lambda: live_of(one.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")

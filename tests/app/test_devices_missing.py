@@ -116,7 +116,7 @@ def test_late_readings_are_reported_with_the_newest_figures(house: HouseMaker) -
 
 
 def test_a_stuck_button_locks_the_table_until_it_is_released(house: HouseMaker) -> None:
-    """No person calls its No Roll: it must not void one throw after the other."""
+    """Nobody calls these No Rolls: they must not void one throw after another."""
     daemon = house().open()
     unlocked(daemon)
     start = daemon.clock.now_us()

@@ -11,7 +11,7 @@ from tests.app.house import House, HouseMaker, live_of, unlocked
 from tests.app.rig import PATIENCE_S
 from tests.scenes import SECOND_US, throw
 
-Told = pytest.CaptureFixture[str]
+Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def id_of(one: House, roll: int) -> str:
 
 
 @pytest.mark.parametrize("asked_by", ["number", "id"])
-def test_a_throw_in_the_journal_is_explained(asked_by: str, played: House, capsys: Told) -> None:
+def test_a_throw_in_the_journal_is_explained(asked_by: str, played: House, capsys: Output) -> None:
     which = "2" if asked_by == "number" else id_of(played, 2)
     assert main(["explain", which, *journal_of(played), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
@@ -58,14 +58,14 @@ def test_a_throw_in_the_journal_is_explained(asked_by: str, played: House, capsy
     assert {"die_released", "wall_impact", "die_rest"} <= {reading["kind"] for reading in printed["readings"]}
 
 
-def test_explain_without_an_id_explains_the_journals_last_outcome(played: House, capsys: Told) -> None:
+def test_explain_without_an_id_explains_the_journals_last_outcome(played: House, capsys: Output) -> None:
     assert main(["explain", *journal_of(played), "--no-plot"]) == 0
     assert capsys.readouterr().out.startswith("Roll 3: called.")
 
 
 @pytest.mark.parametrize("asked_by", ["number", "id"])
 def test_a_throw_cut_out_of_the_recording_replays_to_the_published_outcome(
-    asked_by: str, played: House, tmp_path: Path, capsys: Told
+    asked_by: str, played: House, tmp_path: Path, capsys: Output
 ) -> None:
     which = "2" if asked_by == "number" else id_of(played, 2)
     case, expected = tmp_path / "case.jsonl", tmp_path / "case.expected.jsonl"
@@ -77,7 +77,7 @@ def test_a_throw_cut_out_of_the_recording_replays_to_the_published_outcome(
 
 @pytest.mark.parametrize("which", ["99", "craps/1/9999"])
 def test_an_attempt_missing_from_the_journal_is_reported_and_no_file_is_written(
-    which: str, played: House, tmp_path: Path, capsys: Told
+    which: str, played: House, tmp_path: Path, capsys: Output
 ) -> None:
     case = tmp_path / "case.jsonl"
     for words in (["explain", which], ["cut", which, str(case)]):
@@ -88,7 +88,7 @@ def test_an_attempt_missing_from_the_journal_is_reported_and_no_file_is_written(
     assert not case.exists()
 
 
-def test_a_recording_that_is_gone_is_named(played: House, tmp_path: Path, capsys: Told) -> None:
+def test_a_recording_that_is_gone_is_named(played: House, tmp_path: Path, capsys: Output) -> None:
     for recording in played.options.recordings.iterdir():
         recording.unlink()
     assert main(["cut", "2", str(tmp_path / "case.jsonl"), *journal_of(played)]) == 2

@@ -1,4 +1,4 @@
-"""From a film to a call and its pictures: the camera's process, the daemon, the journal, and `explain`."""
+"""From a video to a call and its pictures: the camera's process, the daemon, the journal, and `explain`."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ from tests.scenes import SECOND_US
 
 
 def running_camera(folder: Path, socket_path: Path, source: Path) -> subprocess.Popen[bytes]:
-    """Start the camera's process, which ends with its film."""
+    """Start the camera's process, which ends with its video."""
     rig = folder / "rig.yaml"
     keys = f"source: {source}\nsocket: {socket_path}\nevidence: {{folder: {folder / 'kept'}}}\n"
     rig.write_text(RIG + keys, encoding="utf-8")
@@ -44,7 +44,7 @@ def running_camera(folder: Path, socket_path: Path, source: Path) -> subprocess.
 
 
 def shipped_table(folder: Path, devices: str = "") -> Path:
-    """Write the shipped craps table with plain walls, as in the film, and with these devices."""
+    """Write the shipped craps table with plain walls, as in the video, and with these devices."""
     text = (config_home() / "tables" / "craps.yaml").read_text(encoding="utf-8")
     head, _, rest = text.replace("wall_relief_mm: 12 ", "wall_relief_mm: 0 ").partition("\ndevices:")
     shipped, _, below = rest.partition("\nswitches:")

@@ -60,7 +60,7 @@ def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
 
 
 class At:
-    """A table inside the test, and a client at its socket."""
+    """A table inside the test, and a client on its socket."""
 
     def __init__(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
         self.house = house
@@ -70,7 +70,7 @@ class At:
         self.control.start()
 
     def flood(self, peer: Peer, line: bytes, count: int = FLOOD) -> list[Json]:
-        """Send this line so often, in one go, and read every answer."""
+        """Send this line `count` times in one go, and read every answer."""
         self.patch.setattr(control_module, "peer_of", lambda *_: peer)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
             link.settimeout(PATIENCE_S)
@@ -172,7 +172,7 @@ def test_a_fault_that_begins_and_ends_many_times_between_two_core_turns_leaves_a
 
 
 def test_inputs_from_staff_leave_room_in_the_inlet_for_readings(at: At) -> None:
-    """While the core stands still, excess inputs are refused, and no reading is lost.
+    """While the core is suspended, excess inputs are refused, and no reading is lost.
 
     Their rows fit into the journal's queue, however slow the disk; more inputs need the rate limits.
     """

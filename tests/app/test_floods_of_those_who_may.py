@@ -14,7 +14,7 @@ from tests.app.rig import PATIENCE_S, Json, Table, until
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    """A daemon in its own process, unlocked."""
+    """Return an unlocked table whose daemon is a separate process."""
     table = Table(tmp_path, arguments=("--no-self-test-devices",))
     table.start(watch=False)
     until(lambda: table.status()["lock"] == "unlocked", "the table to unlock itself")

@@ -4,7 +4,7 @@ import threading
 
 from controller.app.inlet import Inlet, NextReading
 from controller.model.readings import AnyReading, BallBeam, DeviceDown, DeviceUp
-from tests.app.house import HandClock
+from tests.app.house import ManualClock
 from tests.app.rig import PATIENCE_S
 
 
@@ -19,8 +19,8 @@ def taken(inlet: Inlet) -> list[AnyReading]:
     return readings
 
 
-def test_a_reading_is_stamped_with_its_arrival_and_keeps_its_own_time() -> None:
-    clock = HandClock()
+def test_a_reading_is_timestamped_with_its_arrival_and_keeps_its_own_time() -> None:
+    clock = ManualClock()
     inlet = Inlet(clock)
     clock.us = 500
     inlet.post(beam(420))
@@ -29,7 +29,7 @@ def test_a_reading_is_stamped_with_its_arrival_and_keeps_its_own_time() -> None:
 
 
 def test_the_inlet_returns_the_time_only_when_nothing_waits_and_it_never_goes_back() -> None:
-    clock = HandClock()
+    clock = ManualClock()
     inlet = Inlet(clock)
     clock.us = 900
     assert inlet.take(0) == NextReading(None, 900)
@@ -39,7 +39,7 @@ def test_the_inlet_returns_the_time_only_when_nothing_waits_and_it_never_goes_ba
 
 
 def test_a_wake_ends_the_wait_of_the_current_or_the_next_take() -> None:
-    inlet = Inlet(HandClock())
+    inlet = Inlet(ManualClock())
     taken_at: list[NextReading] = []
     core = threading.Thread(target=lambda: taken_at.append(inlet.take(PATIENCE_S)))
     core.start()
@@ -47,11 +47,11 @@ def test_a_wake_ends_the_wait_of_the_current_or_the_next_take() -> None:
     core.join(PATIENCE_S / 2)
     assert taken_at == [NextReading(None, 0)]
     assert inlet.take(0).reading is None
-    assert not inlet._woken, "it ends one wait"
+    assert not inlet._woken, "a wake must end only one wait"
 
 
 def test_an_overflow_marks_the_affected_device_down_where_readings_were_lost() -> None:
-    clock = HandClock()
+    clock = ManualClock()
     heard: list[bool] = []
     inlet = Inlet(clock, capacity=2, overflowed=lambda: heard.append(True))
     for t in (10, 20, 30, 40):
@@ -78,7 +78,7 @@ def test_an_overflow_marks_the_affected_device_down_where_readings_were_lost() -
 
 
 def test_a_device_whose_down_reading_was_lost_stays_down() -> None:
-    clock = HandClock()
+    clock = ManualClock()
     inlet = Inlet(clock, capacity=1)
     inlet.post(beam(1))
     inlet.post(DeviceDown(t=2, dev="wheel"))
@@ -86,7 +86,7 @@ def test_a_device_whose_down_reading_was_lost_stays_down() -> None:
 
 
 def test_a_sender_of_simulated_readings_waits_for_room_instead_of_losing_any() -> None:
-    inlet = Inlet(HandClock(), capacity=1)
+    inlet = Inlet(ManualClock(), capacity=1)
     inlet.post(beam(1, arrived=1))
     assert not inlet.post_patiently(beam(2, arrived=2), 0)
     sender = threading.Thread(target=inlet.post_patiently, args=(beam(2, arrived=2), PATIENCE_S))

@@ -1,4 +1,4 @@
-"""A start that verifies for long reports its progress, so that systemd does not end it as hung."""
+"""A start with a long verification reports its progress, so that systemd does not end it as hung."""
 
 import socket
 from contextlib import suppress

@@ -1,6 +1,6 @@
-"""From sensor readings to players' balances: an evening of each rule set through the real daemon.
+"""From sensor readings to players' balances: a session of each rule set through the real daemon.
 
-What the players must have is computed here from the dice, numbers and cards alone.
+The balances that players must have are computed here from the dice, numbers and cards alone.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: 
 
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Callable[[Evening], Evening]]:
-    """Return a function that plays an evening and removes everything afterwards."""
+    """Return a function that plays a session and removes everything afterwards."""
     played: list[Evening] = []
 
     def one(evening: Evening) -> Evening:

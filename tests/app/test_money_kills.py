@@ -1,4 +1,4 @@
-"""An evening of High Roller whose table loses power after every input and card, and during every throw."""
+"""A session of High Roller whose table loses power after every input and card, and during every throw."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ SHIPPED = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
 GAP_US = 10 * SECOND_US
 """The time between a kill and the next step; no timer of the game runs so long."""
 NUMBERS = ("roll", "corrects")
-"""The fields that differ in an evening with more attempts: everything else must be the same."""
+"""The fields that differ in a session with more attempts; everything else must be equal."""
 REST_US = 400_000
 """This long after a reading, and before the next step, its reordering and its call's hold are over."""
 GAMES = 4
@@ -43,7 +43,7 @@ Step = Feed
 
 
 def with_everything() -> high_roller.Evening:
-    """Play the first short evening in which every kind of event occurs."""
+    """Return the first short session in which every kind of event occurs."""
     for seed in count(1):
         evening = high_roller.Evening(seed)
         evening.draw_button()
@@ -64,7 +64,7 @@ def kinds_of_event(published: Iterable[tuple[str, dict[str, object]]]) -> set[ob
 
 
 def steps_of(evening: high_roller.Evening) -> Iterator[Step]:
-    """Return an evening step by step."""
+    """Yield a session step by step."""
     throws = [(scene.start_us, scene.end_us) for scene in evening.thrown]
     step: Feed = []
     inside: tuple[int, int] | None = None
@@ -100,7 +100,7 @@ def copy_at_rest(journal: Path, to: Path) -> None:
             return
 
 
-class Doomed:
+class InterruptedTable:
     """A table that loses power again and again, and is restarted on what was on the disk."""
 
     def __init__(self, house: House, folder: Path) -> None:
@@ -152,7 +152,7 @@ class Doomed:
         )
 
     def killed_in(self, step: Step, place: int) -> None:
-        """Cut the power during a throw, and have it ruled or not, before the dice are thrown again."""
+        """Cut the power during a throw, and have it ruled on or not, before the dice are thrown again."""
         self.begins(step, place)
         assert self.attempt_open
         self.killed()
@@ -170,9 +170,9 @@ class Doomed:
 
 
 class Uninterrupted(NamedTuple):
-    """The outcomes of the same engine for the same evening without interruption.
+    """The outcomes of the same engine for the same session without interruption.
 
-    `steps` are the evening's steps, some joined so that none ends in a throw; for each step with one throw,
+    `steps` are the session's steps, some joined so that none ends in a throw; for each step with one throw,
     `open_after` holds the numbers of readings after which that throw is open.
     """
 
@@ -182,7 +182,7 @@ class Uninterrupted(NamedTuple):
 
 
 def uninterrupted(daemon: Daemon, steps: Iterable[Step]) -> Uninterrupted:
-    """Play the evening through."""
+    """Play the whole session."""
     setup = live_of(daemon).setup
     session = Session(replace(setup, state=live_of(daemon).core.view.state))
     progress = OpenAttempts(setup.first)
@@ -219,8 +219,8 @@ def of_play(published: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]
     """Return the outcomes that concern the game, without numbers, locks and what was cut off.
 
     No call from before a cut can be corrected, so settlement has nothing to correct there. A throw that was
-    cut off is thrown again, and if a cable is pulled in it, it is pulled in each repeat, as the table
-    correctly publishes.
+    cut off is repeated; if a cable was pulled during it, the cable is pulled in each repeat, and the table
+    rightly publishes that each time.
     """
     cut_off = {
         outcome.data.roll
@@ -260,7 +260,7 @@ def test_an_evening_of_high_roller_survives_a_power_cut_after_every_input_and_in
     file = tmp_path / "high-roller.yaml"
     length = f"length_mm: {dice.TABLE.length_mm:g}"
     file.write_text(SHIPPED.read_text(encoding="utf-8").replace("length_mm: 2400", length), encoding="utf-8")
-    table = Doomed(house(table=str(file)), tmp_path)
+    table = InterruptedTable(house(table=str(file)), tmp_path)
     told_by_itself, steps, open_after = uninterrupted(table.daemon, steps_of(with_everything()))
     for step, counts in zip(steps, open_after, strict=True):
         for place in {counts[0], counts[-1]} if counts else ():

@@ -1,4 +1,4 @@
-"""A device is believed only within its task: no camera rules, and none reports for another's sensors."""
+"""A device's readings count only if they are its own: no sensor rules or reports for another device."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ from controller.model.readings import (
 )
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
-from tests.app.house import HandClock
+from tests.app.house import ManualClock
 
 READS: Mapping[str, tuple[str, ...]] = {
     "camera": ("die_at", "die_rest"),
@@ -49,19 +49,19 @@ class Station:
         return timeout_s > 0
 
     def run_on(self, name: str, work: Work) -> None:
-        """Ask nothing."""
+        """Do nothing."""
 
 
 class Wired:
-    """The devices of a table, and the consequences of their readings."""
+    """The devices of a table, with the faults and the inlet that their readings reach."""
 
     def __init__(self) -> None:
-        self.station, self.faults, self.inlet = Station(), ActiveFaults(), Inlet(HandClock())
+        self.station, self.faults, self.inlet = Station(), ActiveFaults(), Inlet(ManualClock())
         hardware = Hardware(self.station, {}, reads=READS, faults=self.faults)
         hardware.start(self.inlet)
 
     def says(self, reading: AnyReading) -> list[str]:
-        """Let a device send a reading; return the faults then present."""
+        """Let a device send a reading; return the faults that are active afterwards."""
         self.station.hear(reading)
         return [f"{fault.where}: {fault.found}" for fault in self.faults.present]
 
@@ -88,7 +88,7 @@ def test_no_sensor_enters_an_input_of_a_person(name: str, dev: str, wired: Wired
 
 @pytest.mark.parametrize("by", ["settlement", "controller"])
 def test_no_console_enters_an_input_of_the_settlement_engine_or_the_controller(by: str, wired: Wired) -> None:
-    """Line bets come from the engine, and the controller's own locks from itself: no button enters either."""
+    """Only the engine reports line bets, and only the controller enters its own locks; no button does."""
     assert wired.says(entered("console", "line_bet", by)) == [f"console: an input by {by}"]
     assert wired.waiting == 0
 
@@ -120,10 +120,10 @@ def test_no_device_reports_for_the_sensors_of_another(reading: AnyReading, wired
         entered("console"),
     ],
 )
-def test_readings_a_device_is_there_for_or_that_no_other_device_provides_count(
+def test_readings_count_if_the_device_is_set_up_for_them_or_no_other_device_is(
     reading: AnyReading, wired: Wired
 ) -> None:
-    """A camera may report more than its entry lists, if no other device is there for that."""
+    """A camera may report more than its entry lists, if no other device is set up for that."""
     assert wired.says(reading) == []
     assert wired.waiting == 1
 
@@ -140,18 +140,18 @@ def test_C34_MK_1b_a_board_that_names_two_people_is_one(wired: Wired) -> None:
     ]
 
 
-def test_the_fault_is_over_when_the_device_starts_again(wired: Wired) -> None:
+def test_the_fault_clears_when_the_device_starts_again(wired: Wired) -> None:
     wired.says(entered("camera"))
     assert [fault.kind.locks for fault in wired.faults.present] == [False]
     assert wired.says(DeviceUp(t=2, dev="camera")) == []
 
 
 def test_a_panel_button_enters_a_persons_input_whatever_reads_leaves_out(tmp_path: Path) -> None:
-    """`reads` says what is missing when the panel is away; its inputs are listed line by line in the file."""
+    """The file lists the panel's inputs by line; `reads` only states what is missing without the panel."""
     text = config_file("tables", "roulette-gpio").read_text("utf-8")
     file = tmp_path / "table.yaml"
     file.write_text(text.replace("reads: [input, switch]", "reads: [switch]"), "utf-8")
-    station, inlet = Station(), Inlet(HandClock())
+    station, inlet = Station(), Inlet(ManualClock())
     settings = load_table(str(file), kinds=Kinds(here=False))
     hardware = hardware_of(settings, lambda: 0, lambda _pairs: station)  # type: ignore[arg-type, return-value]  # the parts of it that are used
     hardware.start(inlet)

@@ -22,7 +22,7 @@ from tests.scenes import SECOND_US, throw
 
 NOBODY = 65534
 STRANGERS = 65533
-Told = pytest.CaptureFixture[str]
+Output = pytest.CaptureFixture[str]
 
 AS_ANOTHER = """
 import os, sys
@@ -88,7 +88,7 @@ def another(gid: int, folder: Path, *words: str) -> tuple[int, str, str]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
 def test_a_technician_who_is_not_root_explains_recalls_cuts_and_reads_the_journal(
-    table: Table, open_folder: Path, group: str, capsys: Told
+    table: Table, open_folder: Path, group: str, capsys: Output
 ) -> None:
     gid = grp.getgrnam(group).gr_gid
     code, out, err = another(gid, open_folder, "explain", "2", "--no-plot")

@@ -13,7 +13,7 @@ from controller.cli.main import main
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
 from tests.scenes import SECOND_US, throw
 
-Told = pytest.CaptureFixture[str]
+Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -46,7 +46,9 @@ def begins(table: Table, out: Path, *limit: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_a_recording_replays_to_what_the_table_published(table: Table, tmp_path: Path, capsys: Told) -> None:
+def test_a_recording_replays_to_what_the_table_published(
+    table: Table, tmp_path: Path, capsys: Output
+) -> None:
     out, expected = tmp_path / "two.jsonl.gz", tmp_path / "two.expected.jsonl"
     process = begins(table, out, "--attempts", "2")
     plays(table, 30, 50)
@@ -86,7 +88,7 @@ def test_a_hang_up_during_a_throw_leaves_no_log_and_the_throw_is_called(table: T
 
 
 def test_a_name_of_another_kind_and_a_table_that_does_not_run_are_refused(
-    tmp_path: Path, capsys: Told
+    tmp_path: Path, capsys: Output
 ) -> None:
     assert main(["record", str(tmp_path / "a.txt"), "--socket", "/nonexistent"]) == 2
     assert main(["record", str(tmp_path / "a.jsonl"), "--socket", "/nonexistent"]) == 3

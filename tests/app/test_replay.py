@@ -18,7 +18,8 @@ from tests.app.rig import PATIENCE_S, until
 from tests.scenes import SECOND_US, throw
 
 FASTER = 10
-"""The table's clock runs this many times faster than real time, and so do delays between threads."""
+"""The table's clock runs this many times faster than real time, so delays between threads seem longer by as
+much."""
 
 
 class FastClock:
@@ -46,7 +47,7 @@ def post(daemon: Daemon, readings: list[tuple[int, AnyReading]], start_us: int) 
 
 
 def by_device(feed: Feed) -> list[list[tuple[int, AnyReading]]]:
-    """Split an evening by device."""
+    """Split a session's readings by device."""
     ordered = sorted(feed, key=lambda item: item[1].dev)
     return [list(group) for _, group in groupby(ordered, key=lambda item: item[1].dev)]
 

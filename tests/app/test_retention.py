@@ -1,4 +1,4 @@
-"""What a table no longer keeps leaves its journal by itself, but never on a doubtful clock."""
+"""Expired contents are dropped from a table's journal automatically, but never by a doubtful clock."""
 
 from pathlib import Path
 

@@ -62,7 +62,7 @@ def test_no_user_shuts_another_out(
     newcomer: Kind,
     connection: socket.socket,
 ) -> None:
-    """Without this, a technician's 16 silent connections would shut out root: who holds most gives one up."""
+    """Without this, a technician's silent connections would shut out root: whoever has the most gives way."""
     if holder == newcomer == "root" and busy:
         pytest.skip("root is one user, who is shown which of his processes hold the connections")
     seats = ConnectionSlots()

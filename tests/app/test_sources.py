@@ -9,7 +9,7 @@ from pathlib import Path
 from controller.app.faults import ActiveFaults
 from controller.app.inlet import MAX_LINE, Inlet, JsonLines, Mapper
 from controller.model.readings import AnyReading
-from tests.app.house import HandClock
+from tests.app.house import ManualClock
 from tests.app.rig import PATIENCE_S, until
 
 BEAM = b'{"kind":"ball_beam","dev":"wheel","beam":1}\n'
@@ -19,7 +19,7 @@ class Bench:
     """A source on an inlet, with a manual clock."""
 
     def __init__(self, path: Path, *, data_time: bool = False) -> None:
-        self.clock = HandClock()
+        self.clock = ManualClock()
         self.faults = ActiveFaults()
         self.inlet = Inlet(self.clock)
         self.source = JsonLines(str(path), self.faults, self.clock.now_us, data_time=data_time)
@@ -58,7 +58,7 @@ def fifo(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def test_a_line_without_a_time_is_stamped_with_its_arrival(tmp_path: Path) -> None:
+def test_a_line_without_a_time_is_timestamped_on_arrival(tmp_path: Path) -> None:
     with bench(tmp_path / "in") as one, fifo(tmp_path / "in") as out:
         one.clock.us = 77_000
         os.write(out, BEAM)
@@ -66,7 +66,7 @@ def test_a_line_without_a_time_is_stamped_with_its_arrival(tmp_path: Path) -> No
     assert (reading.t, reading.arrived) == (77_000, 77_000)
 
 
-def test_a_senders_clock_is_mapped_by_the_least_delay_seen() -> None:
+def test_a_senders_clock_is_mapped_by_the_smallest_delay_seen() -> None:
     mapper = Mapper()
     assert mapper.to_table(5_000_000, 90_000_000) == 90_000_000
     assert mapper.to_table(6_000_000, 91_040_000) == 91_000_000

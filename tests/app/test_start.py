@@ -42,7 +42,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 
 def ended(words: list[str], *, at: str = "") -> subprocess.CompletedProcess[str]:
-    """Run until it ends; send SIGTERM when it first does what the words of `at` name."""
+    """Run until it ends; send SIGTERM at the first action that matches `at`."""
     return subprocess.run(
         [sys.executable, "-c", STOPS_ITSELF, at, *words],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""However often it is polled, the status times no ball while bets can be placed (R-SPIN-3)."""
+"""However often it is polled, the status does not reveal a ball's timing while bets are open (R-SPIN-3)."""
 
 from collections.abc import Iterable, Mapping
 

@@ -59,7 +59,7 @@ class Played:
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
     def types(self, *types: str) -> list[str]:
-        """Return the types of all outcomes, or of those that begin with `begins`."""
+        """Return the types of all outcomes, or of those whose type begins with one of `types`."""
         return [o.type for o in self.outcomes if not types or o.type.startswith(types)]
 
     def data(self, kind: type[D]) -> list[D]:

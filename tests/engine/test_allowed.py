@@ -62,7 +62,7 @@ WORDS: dict[str, tuple[dict[str, object], ...]] = {
     "leave": ({"seat": "1"}, {"seat": "2"}),
     "closing": ({}, {"count": 1}),
 }
-"""Every input, with sets of arguments of which one makes sense where the input does."""
+"""Every input, with sets of arguments; whenever the input is possible, one of the sets is valid."""
 
 
 def accepted(session: Session, at_us: int) -> set[str]:

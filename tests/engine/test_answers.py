@@ -1,4 +1,4 @@
-"""The answer to an input: given for each as it is decided on, with the inputs that would be accepted."""
+"""The answer to each input, given when it is decided, with the inputs that would be accepted."""
 
 from collections.abc import Sequence
 
@@ -125,14 +125,14 @@ def test_inputs_listed_as_allowed_in_flight_are_accepted() -> None:
 
 
 class TestAtOnce:
-    """A person's input waits for late readings only while an attempt is in progress."""
+    """A person's input waits for delayed readings only while an attempt is in progress."""
 
     def test_without_an_attempt_an_input_is_decided_on_arrival(self) -> None:
         answered = Answered()
         answered.session.feed(says(SECOND_US, "new_shooter", seat=3))
         assert answered.answers == [("new_shooter", None)]
 
-    def test_during_a_throw_an_input_waits_for_late_readings(self) -> None:
+    def test_during_a_throw_an_input_waits_for_delayed_readings(self) -> None:
         answered = Answered()
         answered.session.feed_all(throw(SECOND_US)[:40])
         flying = max(r.t for r in throw(SECOND_US)[:40])
@@ -153,7 +153,7 @@ class TestAtOnce:
         assert [effect.type for effect in effects if isinstance(effect, Outcome)] == ["roll.corrected"]
         assert answered.answers == [("no_roll", None)]
 
-    def test_a_ruling_that_would_be_refused_waits_for_a_late_release(self) -> None:
+    def test_a_ruling_that_would_be_refused_waits_for_a_delayed_release(self) -> None:
         answered = Answered()
         assert not answered.arrives(says(SECOND_US + 10_000, "no_roll"))
         assert answered.answers == []

@@ -145,7 +145,7 @@ def test_a_throw_whose_releases_were_all_late_goes_to_review() -> None:
 
 
 def test_a_throw_whose_late_release_is_the_first_reading_goes_to_review() -> None:
-    """The process had stopped since before the release, so its recording begins with nothing seen."""
+    """The process was suspended from before the release until after the throw: everything arrives at once."""
     flight = throw(SECOND_US, (3, 4))
     readings = [replace(r, arrived=flight[-1].t + SECOND_US) for r in flight]
     played = play(readings)

@@ -70,7 +70,7 @@ def test_T_IRR_1_a_late_card_leads_to_review_and_not_to_a_wrong_count(
 def test_T_DEAL_2_bets_close_as_of_the_first_card_however_late_its_reading_arrives(
     held_up: int, by_ms: int
 ) -> None:
-    """A player who looks at his cards meanwhile would bet on a hand that he knows."""
+    """A player who looked at his cards meanwhile would bet on a known hand."""
     cards = shoe(*CARDS, to=("1", "2", "dealer"))
     stamped = [
         replace(card, arrived=card.t + (by_ms * MS if n < held_up else 0)) for n, card in enumerate(cards)
@@ -166,7 +166,7 @@ def test_R_SPIN_2_a_late_ball_passage_counts_as_missed() -> None:
 
 
 def test_R_SPIN_4_a_number_after_an_entirely_late_spin_is_not_assigned_to_the_spin_before() -> None:
-    """The process stood still from before the launch until after the number was seen."""
+    """The process was suspended from before the launch until after the number was seen."""
     second = spin(
         Scene(wheel=WHEEL, revolutions=12.0, pocket=20, bounces=0, seed=2, begins_us=90 * SECOND_US)
     )

@@ -1,4 +1,4 @@
-"""Readings are ordered by their own times, not by arrival; readings that arrive too late are not used."""
+"""Readings are ordered by their own times, not by arrival; those that arrive too late are reported."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ from tests.engine.play import Played, play
 from tests.scenes import SECOND_US, rest_of, says, throw
 
 MS = 1000
-EVENING = [
+THROWS = [
     *throw(1 * SECOND_US, (3, 3)),
     *throw(9 * SECOND_US, (2, 4), short_mm=(0, 300)),
     *throw(17 * SECOND_US, (2, 4), apart_us=300_000),
@@ -26,7 +26,7 @@ def knock(t: int, arrived: int | None = None) -> WallImpact:
     return WallImpact(t=t, dev="w", wall="left", pos_mm=1.0, peak=1.0, arrived=arrived)
 
 
-def test_readings_are_handed_on_in_time_order_once_nothing_earlier_can_come() -> None:
+def test_readings_are_released_in_time_order_once_nothing_earlier_can_arrive() -> None:
     order = ReorderBuffer(max_lateness_ms=120)
     assert [order.put(knock(t)) for t in (300_000, 260_000, 290_000)] == [0, 0, 0]
     assert list(order.ready()) == []
@@ -49,7 +49,7 @@ def test_the_time_of_arrival_moves_the_watermark_where_it_is_recorded() -> None:
     assert order.put(knock(279_000, arrived=401_000)) == 2000
 
 
-def test_a_reading_dated_long_after_its_arrival_is_set_aside() -> None:
+def test_a_reading_timestamped_long_after_its_arrival_is_rejected() -> None:
     order = ReorderBuffer(max_lateness_ms=120)
     assert order.put(knock(90_000_000, arrived=1_000_000)) == 89_000_000
     assert order.put(knock(1_000_500, arrived=1_001_000)) == 0
@@ -88,16 +88,16 @@ def test_a_late_reading_is_reported_and_never_changes_a_published_outcome() -> N
     assert [c.dice for c in played.data(RollCalled)] == [(3, 3)]
 
 
-@given(st.lists(st.integers(0, 119), min_size=len(EVENING), max_size=len(EVENING)))
+@given(st.lists(st.integers(0, 119), min_size=len(THROWS), max_size=len(THROWS)))
 @settings(derandomize=True, max_examples=25, deadline=None)
 def test_arrivals_in_any_order_within_the_watermark_change_no_outcome(delays_ms: list[int]) -> None:
     arrivals: list[AnyReading] = [
         reading
         for _, reading in sorted(
-            zip(delays_ms, EVENING, strict=True), key=lambda late: late[1].t + late[0] * MS
+            zip(delays_ms, THROWS, strict=True), key=lambda late: late[1].t + late[0] * MS
         )
     ]
-    assert Played().feed(arrivals).finish().outcomes == play(EVENING).outcomes
+    assert Played().feed(arrivals).finish().outcomes == play(THROWS).outcomes
 
 
 WORDS = (
@@ -111,7 +111,7 @@ WORDS = (
 
 
 @given(
-    st.lists(st.sampled_from([0, 1, 40, 119, 300]), min_size=len(EVENING), max_size=len(EVENING)),
+    st.lists(st.sampled_from([0, 1, 40, 119, 300]), min_size=len(THROWS), max_size=len(THROWS)),
     st.lists(
         st.tuples(st.integers(1, 40_000), st.sampled_from([0, 5, 90, 119, 121, 400]), st.sampled_from(WORDS)),
         min_size=1,
@@ -123,10 +123,10 @@ WORDS = (
 def test_how_often_time_advances_between_arrivals_changes_no_outcome(
     delays_ms: list[int], words: list[tuple[int, int, dict[str, object]]], tick_ms: int
 ) -> None:
-    """A live table advances time whenever it likes; its recording holds the arrivals only."""
+    """A live table also advances time between arrivals, but its recording contains only the arrivals."""
     seen = [
         replace(reading, arrived=reading.t + delay * MS)
-        for delay, reading in zip(delays_ms, EVENING, strict=True)
+        for delay, reading in zip(delays_ms, THROWS, strict=True)
     ]
     said = [
         replace(says(at * MS, **{"by": "boxperson"} | word), arrived=(at + delay) * MS)  # type: ignore[arg-type]  # words as YAML has them
@@ -155,24 +155,24 @@ def test_how_often_time_advances_between_arrivals_changes_no_outcome(
     )
 )
 @settings(derandomize=True, max_examples=60, deadline=None)
-def test_whatever_the_times_every_reading_is_handed_on_or_reported_late_and_none_twice(
+def test_whatever_the_times_every_reading_is_released_or_reported_late_and_none_twice(
     claims: list[tuple[int, int, int | None]],
 ) -> None:
     order = ReorderBuffer(max_lateness_ms=120)
-    handed_on: list[AnyReading] = []
-    told: list[str] = []
+    released: list[AnyReading] = []
+    late: list[str] = []
     for number, (tenths, off_ms, delay_ms) in enumerate(claims):
         t = tenths * 100 * MS + off_ms * MS
         reading = knock(t, None if delay_ms is None else t + delay_ms * MS)
         named = replace(reading, dev=str(number))
         if order.put(named):
-            told.append(named.dev)
-        handed_on += order.ready()
-    handed_on += order.flush()
-    told += [reading.dev for reading, _ in order.set_aside]
-    devs = [reading.dev for reading in handed_on]
-    assert sorted(devs + told) == sorted(str(number) for number in range(len(claims)))
-    assert [r.t for r in handed_on] == sorted(r.t for r in handed_on)
+            late.append(named.dev)
+        released += order.ready()
+    released += order.flush()
+    late += [reading.dev for reading, _ in order.set_aside]
+    devs = [reading.dev for reading in released]
+    assert sorted(devs + late) == sorted(str(number) for number in range(len(claims)))
+    assert [r.t for r in released] == sorted(r.t for r in released)
 
 
 FORWARD_US = st.sampled_from([0, 10_000, 300_000, 1_000_000, 1_000_001, 3_000_000, 30_000_000])
@@ -191,19 +191,19 @@ def test_readings_with_pauses_are_ordered_in_a_batch_as_one_by_one(
     one_by_one: list[object] = []
     for reading in knocks:
         behind_us = single.put(reading)
-        one_by_one += _handed_on(single, behind_us)
+        one_by_one += _released(single, behind_us)
     at_once: list[object] = []
     for length in [*lengths, len(knocks)]:
         block, knocks = knocks[:length], knocks[length:]
         for _, behind in together.put_all(block):
-            at_once += _handed_on(together, behind or 0)
+            at_once += _released(together, behind or 0)
         at_once += together.ready()
     assert [*at_once, *together.flush()] == [*one_by_one, *single.flush()]
     assert together.set_aside == single.set_aside
 
 
-def _handed_on(order: ReorderBuffer, behind_us: int) -> list[object]:
-    """Return what the buffer hands on, and what it reports as late, after a reading."""
+def _released(order: ReorderBuffer, behind_us: int) -> list[object]:
+    """Return what the buffer releases and what it reports after a reading."""
     results: list[object] = [
         *order.ready(),
         *([behind_us] if behind_us else []),

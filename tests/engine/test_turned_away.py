@@ -85,7 +85,7 @@ def test_C34_INV_3_the_second_die_of_a_refused_throw_begins_no_throw(way: str) -
 def test_a_throw_made_while_the_table_was_not_in_play_never_counts_however_late_its_readings(
     way: str, told_s: int
 ) -> None:
-    """All may see the dice, but a close of bets as of then would belong to a session that did not exist."""
+    """The dice were in plain view, but bets can't be closed as of a time at which nothing was in play."""
     by = "supervisor" if way == "lock" else "technician"
     away = says(SECOND_US, way, by)
     plays = says(20 * SECOND_US, "unlock" if way == "lock" else "test_mode", by, on=False)

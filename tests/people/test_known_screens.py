@@ -1,4 +1,4 @@
-"""Screens where a person has signed in: strangers who try PINs cannot lock people out there."""
+"""Screens at which a person has signed in: strangers who try PINs can't lock that person out there."""
 
 from pathlib import Path
 

@@ -1,11 +1,11 @@
-"""Score a replay of spins against their truth, scene by scene.
+"""Score a replay of spins against their ground truth, scene by scene.
 
 `python -m tests.replay.score_spins LOG...` reads each log's `LOG.truth.json` beside it and prints the
-outcomes of every scene that was not simply right, then a line of totals. A truth is a list of scenes in
+outcomes of every scene whose score is not `right`, then a line of totals. A truth file lists the scenes in
 order: `kind`, `t0` (microseconds), `number`, `verdict`, `reasons`, and optionally `accept`, the kinds of
 ruling that are right: `call`, `void`, `review`. Outcomes belong to the scene in which they were published.
 
-Exits with 1 if anything was false, void against the truth, or lost.
+Exits with 1 if any scene was called falsely, wrongly declared void, or lost.
 """
 
 import argparse
@@ -33,7 +33,7 @@ SCORES: tuple[Score, ...] = (
     "swallowed",
 )
 _MAY_BE_REVIEWED = frozenset({"ball_out", "edge_short", "edge_long"})
-"""Scripted kinds for which the logs' own page says that a review is as right as the verdict."""
+"""Scripted kinds for which the logs' own page accepts a review as well as the verdict."""
 
 
 class Truth(msgspec.Struct, frozen=True):
@@ -132,10 +132,10 @@ def _words(outcome: Outcome) -> str:
 def bets_closed(
     truths: Sequence[Truth], outcomes: Sequence[Outcome], lead_s: float = 3.0
 ) -> list[float | None]:
-    """Return for each valid scene by how many seconds No More Bets missed its lead before the drop.
+    """Return, for each valid scene, how many seconds too late No More Bets was; negative is too early.
 
-    Positive is later than due; None if something other than the ball's speed closed them, such as its drop.
-    Spins before which bets were already closed are left out.
+    It is due `lead_s` before the drop. The value is None if something other than the ball's speed closed
+    bets, such as its drop. Spins before which bets were already closed are left out.
     """
     ends = [*(truth.t0 for truth in truths[1:]), 1 << 62]
     errors: list[float | None] = []

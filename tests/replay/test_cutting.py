@@ -1,4 +1,4 @@
-"""Cutting an attempt out of a recording: alone it gives the same outcomes, or it is not cut."""
+"""Cutting an attempt out of a recording: the piece gives the same outcomes by itself, or is refused."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Replaying: a cut-off log gives the outcomes of the whole until then, and a review of what was in flight."""
+"""Replaying: a cut-off log gives the whole log's outcomes up to the cut, and a review of what was open."""
 
 import io
 import os

@@ -20,7 +20,7 @@ pydantic==2.13.0 \\
     --hash=sha256:33b2beaad985e05e2d6407ee4c4f35590b11f8d693a258a561055cac8f64cab7
     # via -c other.lock, fastapi, table-controller (pyproject.toml)
 """
-Told = dict[str, object]
+Json = dict[str, object]
 
 
 def advisory(
@@ -29,18 +29,18 @@ def advisory(
     events: list[dict[str, str]] | None = None,
     versions: list[str] | None = None,
     **more: object,
-) -> Told:
+) -> Json:
     """Write an advisory in the OSV format."""
-    affected: Told = {"package": {"ecosystem": "PyPI", "name": name}}
+    affected: Json = {"package": {"ecosystem": "PyPI", "name": name}}
     if events is not None:
         affected["ranges"] = [{"type": "ECOSYSTEM", "events": events}]
     if versions is not None:
         affected["versions"] = versions
-    record: Told = {"id": "TEST-2026-1", "summary": "reads too far", "aliases": ["CVE-2026-1"]}
+    record: Json = {"id": "TEST-2026-1", "summary": "reads too far", "aliases": ["CVE-2026-1"]}
     return {**record, "modified": "2026-01-01T00:00:00Z", "affected": [affected], **more}
 
 
-def kept(folder: Path, *record: Told) -> Path:
+def kept(folder: Path, *record: Json) -> Path:
     file = folder / "export.json"
     file.write_text(json.dumps(record), encoding="utf-8")
     return file
@@ -97,7 +97,7 @@ def test_an_affected_release_is_named_with_its_lock(
     ],
 )
 def test_an_unaffected_release_is_not_named(
-    expected: Told, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
+    expected: Json, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     export = kept(tmp_path, expected, advisory("other", versions=["1"]))
     assert main([str(export), str(lock)]) == 0
@@ -106,7 +106,7 @@ def test_an_unaffected_release_is_not_named(
 
 @pytest.mark.parametrize("expected", [advisory(), advisory(events=[{"introduced": "not a version!"}])])
 def test_missing_data_in_an_advisory_does_not_count_as_unaffected(
-    expected: Told, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
+    expected: Json, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(kept(tmp_path, expected)), str(lock)]) == 1
     assert "may be affected" in capsys.readouterr().out
@@ -181,7 +181,7 @@ def test_an_export_with_null_for_empty_values_is_read(
     empty = {"summary": None, "details": None, "aliases": None, "withdrawn": None}
     hit = {**advisory(versions=["2.13.0"]), **empty}
     about_nobody = {**advisory(), **empty, "affected": None}
-    unclear: Told = {**advisory(), **empty}
+    unclear: Json = {**advisory(), **empty}
     unclear["affected"] = [
         {"package": {"ecosystem": "PyPI", "name": "pydantic"}, "ranges": None, "versions": None}
     ]

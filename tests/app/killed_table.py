@@ -39,15 +39,15 @@ LOOKS = 500
 
 
 @dataclass
-class Lives:
-    """One table's runs, one evening after the other."""
+class KilledTable:
+    """One table's runs, each ended by a kill."""
 
     table: Table
     evening: list[tuple[int, AnyReading]]
     seed: int
     links: list[bytes] = field(default_factory=list)
     """The chain links as they were after the last kill."""
-    deaths: int = 0
+    kills: int = 0
     cut_off: int = 0
     """How many attempts were cut off by kills."""
     _fed: list[bytes] = field(default_factory=list)
@@ -61,30 +61,31 @@ class Lives:
         """Return the table's name, where its file may be given as a path."""
         return Path(self.table.name).stem
 
-    def live_and_die(self) -> None:
+    def run_until_killed(self) -> None:
         """Start, play for a while, kill the daemon at some point, and check what is left.
 
-        Of three kills, one falls into an attempt and one into play at any point; now and then one falls
-        before play. Each waits for something that the daemon reports or writes, never for a fixed time.
+        Of every three kills, the first happens during an attempt, the second at any point of play, and the
+        third either before play or at any point of it. Each waits for something that the daemon reports or
+        writes, never for a fixed time.
         """
-        chance = random.Random(self.seed * 1000 + self.deaths)
-        kind = self.deaths % 3
+        chance = random.Random(self.seed * 1000 + self.kills)
+        kind = self.kills % 3
         if kind == 0:
-            self._die_in_an_attempt()
+            self._kill_in_attempt()
         elif kind == 2 and chance.random() < 0.5:
-            self._die_while_starting(chance.randrange(0, 8))
+            self._kill_before_play(chance.randrange(0, 8))
         else:
-            self._die_in_play(chance)
-        self.deaths += 1
+            self._kill_in_play(chance)
+        self.kills += 1
         self.check()
 
-    def _die_while_starting(self, writes: int) -> None:
-        """Kill before play: the last session still rests on what the run before it was fed."""
+    def _kill_before_play(self, writes: int) -> None:
+        """Kill before play: the new session has been fed nothing, so its state follows from the last run."""
         self.table.start(ready=False)
         self._wait_for_writes(writes, self.table.answers)
         self.table.kill()
 
-    def _die_in_an_attempt(self) -> None:
+    def _kill_in_attempt(self) -> None:
         """Kill when the readings have left an attempt open, and the journal has recorded it."""
         self._begin_to_play()
         while not _in_flight(self.table.rows()):
@@ -92,7 +93,7 @@ class Lives:
             until(self._taken, "the readings to be taken and journaled")
         self.table.kill()
 
-    def _die_in_play(self, chance: random.Random) -> None:
+    def _kill_in_play(self, chance: random.Random) -> None:
         """Kill while readings arrive, most often between a write and its commit."""
         self._begin_to_play()
         lines = self._next_lines(chance.randrange(1, 700))
@@ -208,7 +209,7 @@ class Lives:
         published = [decode_outcome(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
         stands = _Model(setup, self._fed).up_to(published)
         assert (recovered.state, recovered.first) in stands, (
-            f"the journal stands at {recovered.state} {recovered.first}, the engine at one of {stands}"
+            f"the journal is at {recovered.state} {recovered.first}, the engine at one of {stands}"
         )
 
     def _check_start(self) -> None:
