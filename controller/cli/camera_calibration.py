@@ -271,7 +271,7 @@ def _check(path: Path) -> None:
 
 
 def _draw(path: Path, picture: Array, felt: Felt) -> None:
-    """Draw each corner of the first flat picture where it was seen, and its error, magnified."""
+    """Draw on the first flat picture where each corner was seen, and its error, magnified."""
     sheet = picture.copy()
     for corner in felt.corners:
         x, y = (round(value) for value in corner.pixel)

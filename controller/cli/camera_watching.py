@@ -56,7 +56,7 @@ class Album:
         self._cut = False
 
     def forget(self) -> None:
-        """Drop the clip being recorded: the view is in doubt, so no die was followed to its rest."""
+        """Drop the clip being recorded: with the view in doubt, no die could be tracked to its rest."""
         self._open = None
         self._moving.clear()
 

@@ -15,7 +15,7 @@ from controller.people.register import SOCKET as SIGN_IN_SOCKET
 
 
 class _Bench:
-    """The bench; it is imported when a technician first uses it, because its imports take time and memory."""
+    """The technician's tests and checks, imported when first used, because imports take time and memory."""
 
     def __init__(self, socket: str) -> None:
         self._socket = socket

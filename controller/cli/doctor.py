@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check everything; return 1 if there is a fault or a warning."""
+    """Check everything; return 1 for a fault or a warning, 2 if the archive can't be written."""
     machine = Machine(Path("/"), _call)
     status, why = status_at(arguments.socket)
     running: Json = status or {}

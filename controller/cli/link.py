@@ -97,7 +97,7 @@ def _connect(link: socket.socket, path: str) -> None:
 
 
 def send(link: socket.socket, request: Json) -> None:
-    """Send a request; if the controller has closed the connection, the reason it sent can still be read."""
+    """Send a request; if the controller has closed the connection, its stated reason can still be read."""
     with suppress(BrokenPipeError):
         link.sendall(msgspec.json.encode(request) + b"\n")
 

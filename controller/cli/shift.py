@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the shift; return 1 if the journal is faulty, 2 if it or the shift does not exist."""
+    """Print the shift; return 1 if the journal is faulty, 2 if the journal or the shift does not exist."""
     try:
         with open_journal(arguments) as journal:
             starts = find_shift_starts(journal)

@@ -207,7 +207,9 @@ class Simulation:
             f"The table's file with these ports is {name}.",
         ]
         if self._calls == "confirm":
-            sentences.append("It has `calls: automatic`, because no virtual person confirms proposed calls.")
+            sentences.append(
+                "The file sets `calls: automatic`, because no virtual person confirms proposed calls."
+            )
         for sentence in sentences:
             screen.lines(screen.wrapped(sentence, 0))
         key = f"--sign-in-key {folder}/people/{PUBLIC_FILE}"
@@ -251,7 +253,7 @@ def story_line(story: Story) -> str:
             truth = scene.truth
             what = (truth.dice and f"{truth.dice[0]}-{truth.dice[1]}") or truth.number or _ending(truth.told)
             why = f" ({', '.join(truth.reasons)})" if truth.reasons else ""
-            under = f"; while {', '.join(faults)}" if faults else ""
+            under = f"; during {', '.join(faults)}" if faults else ""
             return f"#{attempt} {scene.kind}: {truth.verdict} {what}{why}".rstrip() + under
         case Began(fault=fault, device=device, seconds=seconds, sees=sees):
             return f"fault {fault} {device} for {seconds:g} s: {sees}"

@@ -133,7 +133,7 @@ class Watcher:
                 self._commentary.event(msgspec.json.encode(line).decode(), "dim")
 
     def _repeats_refusal(self, outcome: Outcome | None) -> bool:
-        """Return whether this repeats the last refusal, as when a button sticks."""
+        """Return whether this outcome repeats the last refusal, as when a button sticks."""
         refused = outcome.data if outcome is not None and outcome.type == "input.refused" else None
         if refused is not None and refused == self._refused:
             self._repeats += 1

@@ -392,7 +392,7 @@ def test_without_a_controller_a_test_is_exit_3(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main([*words, "--socket", str(tmp_path / "none")]) == 3
-    assert "start it with `tablectl run TABLE`" in capsys.readouterr().err
+    assert "start one with `tablectl run TABLE`" in capsys.readouterr().err
 
 
 # --- from a recording ---
