@@ -25,7 +25,7 @@ from controller.cli.shell import FAILED, OK, real_number, say, unwritable_messag
 from controller.model.tables import KeyPath, Setting
 from controller.settings.yaml_text import EditError, changed, replace_file
 from drivers.vision.arrays import Array
-from drivers.vision.board import MIN_CORNERS, SQUARE_MM, Sighting, page, sighting
+from drivers.vision.board import MIN_CORNERS, SQUARE_MM, BoardView, find_board, page
 from drivers.vision.calibration import CalibrationError, Felt, TableCorner, measure_felt, measure_lens
 from drivers.vision.rig import CaptureSettings, LensSettings, Rig, RigFile
 
@@ -228,11 +228,11 @@ def _one_size(pictures: Sequence[tuple[Path, Array]], capture: CaptureSettings |
     return size
 
 
-def _views(held: Sequence[tuple[Path, Array]], square_mm: float) -> tuple[list[Sighting], list[str]]:
+def _views(held: Sequence[tuple[Path, Array]], square_mm: float) -> tuple[list[BoardView], list[str]]:
     """Return the views of the board, and the names of pictures in which it was not found."""
     views, unseen = [], []
     for path, picture in held:
-        view = sighting(picture, square_mm)
+        view = find_board(picture, square_mm)
         if view is None:
             unseen.append(str(path))
         else:
@@ -240,8 +240,8 @@ def _views(held: Sequence[tuple[Path, Array]], square_mm: float) -> tuple[list[S
     return views, unseen
 
 
-def _flat(at: FlatView, picture: Array, square_mm: float) -> Sighting:
-    view = sighting(picture, square_mm)
+def _flat(at: FlatView, picture: Array, square_mm: float) -> BoardView:
+    view = find_board(picture, square_mm)
     if view is None:
         raise CalibrationError(
             f"{at.path}: found fewer than {MIN_CORNERS} corners of the board's squares, expected the board"

@@ -24,7 +24,7 @@ from drivers.vision.following import Follower, Track
 from drivers.vision.moving import median_picture
 from drivers.vision.pairing import Pair
 from drivers.vision.rig import Rig, RigError
-from drivers.vision.stills import Look, Reduction, reduction_for
+from drivers.vision.stills import Crop, Reduction, reduction_for
 from drivers.vision.view import View
 
 Keep: TypeAlias = Callable[[Closed], None]
@@ -65,7 +65,7 @@ class Album:
         t_us: int,
         picture: Array,
         readings: Sequence[Reading],
-        looks: Callable[[int], Sequence[Look]],
+        crops: Callable[[int], Sequence[Crop]],
     ) -> list[Reading]:
         """Add a frame and its readings; return the readings with the names of their pictures."""
         if not self._wholes or self._wholes[-1][0] != t_us:
@@ -76,7 +76,7 @@ class Album:
                 self._open = self._open or self._begun()
         self._clip(t_us, picture)
         return [
-            self._named(t_us, reading, looks(reading.die))
+            self._named(t_us, reading, crops(reading.die))
             if isinstance(reading, DieRest | DieLost)
             else reading
             for reading in readings
@@ -104,10 +104,10 @@ class Album:
         else:
             self._cut = True
 
-    def _named(self, t_us: int, reading: DieRest | DieLost, looks: Sequence[Look]) -> Reading:
+    def _named(self, t_us: int, reading: DieRest | DieLost, crops: Sequence[Crop]) -> Reading:
         writer = self._open or self._begun()
-        for look in looks:
-            writer.add("die", look.t_us, _jpeg(look.part, STILL_QUALITY))
+        for crop in crops:
+            writer.add("die", crop.t_us, _jpeg(crop.part, STILL_QUALITY))
         for taken_us, whole in self._wholes:
             writer.add("whole", taken_us, _jpeg(_small(whole, WHOLE_WIDTH_PX), STILL_QUALITY))
         about = About(
@@ -220,7 +220,7 @@ class CameraWatch:
     def _pictured(self, t_us: int, picture: Array, readings: list[Reading]) -> list[Reading]:
         if self._album is None or self._follower is None:
             return readings
-        return self._album.frame(t_us, picture, readings, self._follower.looks)
+        return self._album.frame(t_us, picture, readings, self._follower.crops)
 
     @property
     def tracks(self) -> tuple[Track, ...]:

@@ -160,7 +160,7 @@ class ShoeProtocol:
 _WORDS: Mapping[Word, Event] = {"lid_open": Lid(True), "lid_closed": Lid(False), "alive": Alive()}
 
 
-class ShoeSpeaker:
+class ShoeEncoder:
     """The shoe's end, for simulations and tests: encodes cards with the same code table."""
 
     def __init__(self, codes: Codes, *, times: int = 1) -> None:

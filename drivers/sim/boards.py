@@ -14,7 +14,7 @@ from controller.model.readings import AnyReading, Card, DieAt, DieReleased, DieR
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import CLOCK_US, FIRST_PINGS, Hello
 from drivers.readings import COMMON, to_texts
-from drivers.shoe.device import LID_SWITCH, ShoeSettings, ShoeSpeaker
+from drivers.shoe.device import LID_SWITCH, ShoeEncoder, ShoeSettings
 
 MAX_KEPT = 16
 """The number of latest sentences that a board keeps, so that it can repeat them."""
@@ -312,7 +312,7 @@ class VirtualShoe(SendOnlyDevice):
         """Create the device with this name."""
         super().__init__(name)
         codes = ShoeSettings(port="", unread=("NR",), lid_open=("LID1",), lid_closed=("LID0",), alive=("OK",))
-        self._speaker = ShoeSpeaker(codes.codes, times=SHOE_TIMES)
+        self._speaker = ShoeEncoder(codes.codes, times=SHOE_TIMES)
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
         """Send the code of a card that left the shoe, or of the opened or closed lid."""

@@ -26,7 +26,7 @@ _MARKER_CELLS = 6
 _POINTS_PER_MM = 72 / 25.4
 
 
-class Sighting(NamedTuple):
+class BoardView(NamedTuple):
     """The board's corners in one picture: their pixels (n, 2) and their positions on the sheet (n, 2).
 
     Positions are in millimetres from the lower left corner of the cut sheet, x to the right, y up.
@@ -36,7 +36,7 @@ class Sighting(NamedTuple):
     places_mm: Array
 
 
-def sighting(picture: Array, square_mm: float = SQUARE_MM) -> Sighting | None:
+def find_board(picture: Array, square_mm: float = SQUARE_MM) -> BoardView | None:
     """Return the corners of the board in a picture; None if fewer than MIN_CORNERS are found."""
     corners, ids, _, _ = cv2.aruco.CharucoDetector(_board()).detectBoard(picture)
     if ids is None or len(ids) < MIN_CORNERS:
@@ -47,7 +47,7 @@ def sighting(picture: Array, square_mm: float = SQUARE_MM) -> Sighting | None:
     places = np.column_stack(
         [CUT_MM * scale + columns * square_mm, CUT_MM * scale + (ROWS - rows) * square_mm]
     )
-    return Sighting(np.asarray(corners, float).reshape(-1, 2), places)
+    return BoardView(np.asarray(corners, float).reshape(-1, 2), places)
 
 
 def page() -> bytes:

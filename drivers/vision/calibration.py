@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
-from drivers.vision.board import Sighting
+from drivers.vision.board import BoardView
 from drivers.vision.rig import MAX_POINT_ERROR_MM, LensSettings
 
 TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
@@ -54,7 +54,7 @@ class Felt(NamedTuple):
         return max(corner.miss_mm for corner in self.corners)
 
 
-def measure_lens(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensSettings, float]:
+def measure_lens(views: Sequence[BoardView], size: tuple[int, int]) -> tuple[LensSettings, float]:
     """Return the lens through which pictures of this size show these views, and its RMS error in pixels.
 
     Args:
@@ -99,7 +99,7 @@ def measure_lens(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[Lens
     return lens, float(fit)
 
 
-def measure_felt(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensSettings | None) -> Felt:
+def measure_felt(laid: Mapping[TableCorner, BoardView], table: DiceTable, lens: LensSettings | None) -> Felt:
     """Return the felt's plane, computed from boards in the table's corners.
 
     Raises:

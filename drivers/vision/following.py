@@ -23,11 +23,11 @@ from drivers.vision.outline import Outlines
 from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 from drivers.vision.stills import (
-    LOOK_EDGES,
-    LOOKS,
+    AGREEING_STILLS,
+    CROP_EDGES,
     NEAR_EDGES,
     SHARED_EDGES,
-    Look,
+    Crop,
     Still,
     WholeStill,
     read_face_at,
@@ -123,10 +123,10 @@ class Follower:
         readings += self._report_rests(t_us, still or WholeStill(picture), die_px)
         return readings
 
-    def looks(self, die: int) -> tuple[Look, ...]:
+    def crops(self, die: int) -> tuple[Crop, ...]:
         """Return the latest parts of stills in which a resting die's face was searched for; none for a moving
         die."""
-        return next((trail.looks for trail in self._trails if trail.die == die), ())
+        return next((trail.crops for trail in self._trails if trail.die == die), ())
 
     def unread_reason(self, die: int) -> str:
         """Return why the face of a die at rest could not be read the last time; empty if it could."""
@@ -323,14 +323,14 @@ class Follower:
         long."""
         readings: list[Reading] = []
         lying = [trail for trail in self._trails if self._is_lying(trail, t_us)]
-        parts = {trail.die: still.around(trail.places[-1], LOOK_EDGES * die_px) for trail in lying}
+        parts = {trail.die: still.around(trail.places[-1], CROP_EDGES * die_px) for trail in lying}
         faces: dict[int, DieSeen] = {}
         for trail in self._trails:
             if trail.rest_reported and trail.read is not None:
                 faces[trail.die] = trail.read
         for trail in lying:
             part, low = parts[trail.die]
-            trail.looks = (*trail.looks, Look(t_us, part))[-LOOKS:]
+            trail.crops = (*trail.crops, Crop(t_us, part))[-AGREEING_STILLS:]
             shared = any(other.spot is trail.spot for other in self._trails if other is not trail)
             near = SHARED_EDGES if shared else NEAR_EDGES
             seen, trail.unread_reason = read_face_at(
@@ -369,7 +369,7 @@ class Follower:
         if trail.lost or trail.rest_reported:
             return False
         if trail.spot is None or t_us - trail.last_moved_us < REST_US:
-            trail.read, trail.looks, trail.reading_since_us = None, (), t_us
+            trail.read, trail.crops, trail.reading_since_us = None, (), t_us
             return False
         return True
 

@@ -74,11 +74,11 @@ def find_pips(image: Array) -> Pips:
     signs = np.repeat(np.array([-1.0, 1.0], np.float32), [len(dark), len(light)])
     # A lamp's reflection may spoil an outline in only one channel, so all three are tried.
     tried = _Spots(np.repeat(spots, 3, axis=0), np.repeat(signs, 3), np.tile(np.arange(3), len(spots)))
-    look = _look(channels, tried, None)
-    quality = np.where(look.plausible(), look.quality(), -1.0).reshape(-1, 3)
+    outlines = _find_outlines(channels, tried, None)
+    quality = np.where(outlines.plausible(), outlines.quality(), -1.0).reshape(-1, 3)
     clearest = quality.argmax(axis=1) + 3 * np.arange(len(spots))
     rows = clearest[quality.max(axis=1) >= 0]
-    return _without_repeats(_measure(soft, channels, tried.pick(rows), look.pick(rows)))
+    return _without_repeats(_measure(soft, channels, tried.pick(rows), outlines.pick(rows)))
 
 
 def _candidates(planes: Sequence[Array], sign: float) -> Array:
@@ -183,7 +183,7 @@ class _Spots:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Outlines:
     """The outline around each of n spots in one channel."""
 
     radii: Array  # (n, RAYS): radius of the sharpest step outward
@@ -191,9 +191,9 @@ class _Look:
     shape: Array  # (n, 5): the outline in `_BASIS`
     deviation: Array  # (n, RAYS): how far each ray is off that shape
 
-    def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Look":
+    def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Outlines":
         """Return the outlines of the spots in these rows."""
-        return _Look(self.radii[rows], self.steps[rows], self.shape[rows], self.deviation[rows])
+        return _Outlines(self.radii[rows], self.steps[rows], self.shape[rows], self.deviation[rows])
 
     def plausible(self) -> npt.NDArray[np.bool_]:
         """Return, for each spot, whether the edge around it may be a pip's."""
@@ -229,27 +229,27 @@ def _quality(fit: Array, contrast: Array) -> Array:
     return quality
 
 
-def _look(channels: _Channels, spots: _Spots, expected: Array | None) -> _Look:
+def _find_outlines(channels: _Channels, spots: _Spots, expected: Array | None) -> _Outlines:
     radii, steps = _outline(channels, spots, expected)
-    return _Look(radii, steps, *_fit_shape(radii, steps, _BASIS))
+    return _Outlines(radii, steps, *_fit_shape(radii, steps, _BASIS))
 
 
-def _measure(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> Pips:
+def _measure(image: Array, channels: _Channels, spots: _Spots, outlines: _Outlines) -> Pips:
     """Return the spots that are ellipses of a pip's size, measured from their first outlines."""
     for _ in range(3):
-        plausible = look.plausible()
-        look, spots = look.pick(plausible), spots.pick(plausible)
-        spots = _Spots(spots.centre + look.centre_shift(), spots.sign, spots.channel)
-        look = _look(channels, spots, look.expected())
+        plausible = outlines.plausible()
+        outlines, spots = outlines.pick(plausible), spots.pick(plausible)
+        spots = _Spots(spots.centre + outlines.centre_shift(), spots.sign, spots.channel)
+        outlines = _find_outlines(channels, spots, outlines.expected())
     centre = spots.centre
-    mean = look.shape[:, 0]
-    swing = np.hypot(look.shape[:, 3], look.shape[:, 4])
+    mean = outlines.shape[:, 0]
+    swing = np.hypot(outlines.shape[:, 3], outlines.shape[:, 4])
     aspect = np.clip((mean - swing) / np.maximum(mean + swing, 0.1), 0.0, 1.0)
-    step = np.median(look.steps, axis=1)
-    fit = look.fit()
+    step = np.median(outlines.steps, axis=1)
+    fit = outlines.fit()
     good = (step > MIN_CONTRAST) & (mean > _LOW) & (mean < _HIGH) & (fit > 0.55) & (aspect > 0.3)
-    inside = _ring_colours(image, centre[good], look.radii[good] * 0.45, _DIRECTIONS)
-    around = _ring_colours(image, centre[good], look.radii[good] + 3.0, _DIRECTIONS)
+    inside = _ring_colours(image, centre[good], outlines.radii[good] * 0.45, _DIRECTIONS)
+    around = _ring_colours(image, centre[good], outlines.radii[good] + 3.0, _DIRECTIONS)
     return Pips(
         centre[good].astype(np.float32),
         mean[good].astype(np.float32),

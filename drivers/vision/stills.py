@@ -17,7 +17,7 @@ the spot's centre.
 SHARED_EDGES = 0.35
 """The same if two dice form one spot: a false face across both is farther from each die's part of the spot. A
 top face seen 26 degrees off the vertical is 0.24 from its die's centre."""
-LOOK_EDGES = 1.25
+CROP_EDGES = 1.25
 """The distance from a spot's centre within which its die is searched for, in die edges: the die's centre is
 within NEAR_EDGES, and its farthest corner at most 0.71 farther. A larger part would only cost time.
 """
@@ -90,14 +90,14 @@ class WholeStill:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Crop:
     """The part of a still around a resting die, whether or not its face could be read from it."""
 
     t_us: int
     part: Array
 
 
-LOOKS = 2
+AGREEING_STILLS = 2
 """Number of successive stills that must agree on a face before it is accepted."""
 
 

@@ -12,7 +12,7 @@ from drivers.vision.arrays import Array
 from drivers.vision.arrivals import Sighting
 from drivers.vision.moving import HALF, Spot
 from drivers.vision.reading import DieSeen
-from drivers.vision.stills import Look
+from drivers.vision.stills import Crop
 
 LOST_US = 250_000
 """How long a die is searched for at its predicted position before it is lost."""
@@ -55,7 +55,7 @@ class Trail:
     """The part of the frame around `stopped_place`."""
     seen_us: int = 0
     read: DieSeen | None = None
-    looks: tuple[Look, ...] = ()
+    crops: tuple[Crop, ...] = ()
     unread_reason: str = ""
     """Why its face could not be read the last time; empty if it could."""
     reading_since_us: int = 0

@@ -11,7 +11,7 @@ import cv2
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.reading import read_picture
-from drivers.vision.stills import LOOK_EDGES
+from drivers.vision.stills import CROP_EDGES
 from tests.benchmarks.figures import Figure, hand_over
 from tests.drivers.vision.films import filming, rig, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
@@ -29,7 +29,7 @@ def _ms(work: Callable[[], object]) -> float:
 
 def _around(picture: Array, x: float, y: float) -> Array:
     """Return the part of a picture in which the camera reads a die that it tracked to its rest."""
-    reach = round(LOOK_EDGES * EDGE_PX)
+    reach = round(CROP_EDGES * EDGE_PX)
     return picture[max(0, round(y) - reach) : round(y) + reach, max(0, round(x) - reach) : round(x) + reach]
 
 

@@ -13,7 +13,7 @@ from controller.evidence.pictures import Closed, Folder, read, taken_us
 from controller.model.readings import DieLost, DieReleased, DieRest, Reading
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
-from drivers.vision.stills import Look
+from drivers.vision.stills import Crop
 from tests.cli.test_camera_command import RIG, film, table_at
 from tests.drivers.vision.films import filming, rig, thrown
 
@@ -31,10 +31,10 @@ def test_each_rest_names_its_stills_and_the_clip_until_then() -> None:
     album = Album("cam", kept.append)
     reported: list[Reading] = []
     for t_us in range(-2_000_000, 0, 33_333):
-        album.frame(t_us + 2_000_000, camera.empty(), [], follower.looks)
+        album.frame(t_us + 2_000_000, camera.empty(), [], follower.crops)
     for t_us, frame, still in camera.frames(thrown(6, 3), 900_000):
         seen = follower.frame(t_us + 2_000_000, frame, still)
-        reported += album.frame(t_us + 2_000_000, frame, seen, follower.looks)
+        reported += album.frame(t_us + 2_000_000, frame, seen, follower.crops)
     rests = [reading for reading in reported if isinstance(reading, DieRest)]
     assert [reading.pictures for reading in rests] == [closed.sha256 for closed in kept]
     first, second = (read(*closed) for closed in kept)
@@ -55,9 +55,9 @@ def test_each_rest_names_its_stills_and_the_clip_until_then() -> None:
 def test_a_large_frame_is_reduced_and_the_cutout_of_its_die_is_not() -> None:
     large = np.full((1500, 2000, 3), 90, np.uint8)
     kept: list[Closed] = []
-    look = Look(1, large[:400, :400])
+    crop = Crop(1, large[:400, :400])
     rest = DieRest(t=1, dev="cam", die=1, x=0, y=0, up=3, confidence=1.0)
-    Album("cam", kept.append).frame(1, large, [rest], lambda _die: (look,))
+    Album("cam", kept.append).frame(1, large, [rest], lambda _die: (crop,))
     found = read(*kept[0])
     shapes = {kind: picture(found.entries[found.of(kind)[0]]).shape for kind in ("die", "whole", "clip")}
     assert shapes == {"die": (400, 400, 3), "whole": (1440, 1920, 3), "clip": (480, 640, 3)}

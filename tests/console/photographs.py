@@ -9,7 +9,7 @@ import numpy as np
 from controller.cli.camera_watching import Album
 from controller.evidence.pictures import Closed, Folder
 from controller.model.readings import DieRest, Reading
-from drivers.vision.stills import Look
+from drivers.vision.stills import Crop
 from tests.console.rig import Screens
 from tests.drivers.vision.scenes import pair, still
 from tests.scenes import throw
@@ -27,7 +27,7 @@ def photographs() -> list[Closed]:
             one.frame(next(taken) * 33_000, frame, [], lambda _die: ())
         rest = DieRest(t=1, dev="cam", die=die, x=1, y=1, up=up, confidence=0.4)  # type: ignore[arg-type]
         cut = np.ascontiguousarray(frame[top : top + 180, left : left + 180])
-        looks = [Look(next(taken) * 33_000, cut) for _ in range(2)]
+        looks = [Crop(next(taken) * 33_000, cut) for _ in range(2)]
         one.frame(next(taken) * 33_000, frame, [rest], lambda _die, looks=looks: looks)  # type: ignore[misc]
     return kept
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Switch
 from drivers.device import Device, StreamAddress
 from drivers.health import LOSS_CLEARS_US
-from drivers.shoe.device import PLAIN_CODES, TYPE, CardOut, Shoe, ShoeProtocol, ShoeSettings, ShoeSpeaker
+from drivers.shoe.device import PLAIN_CODES, TYPE, CardOut, Shoe, ShoeEncoder, ShoeProtocol, ShoeSettings
 
 MS = 1000
 SECOND_US = 1_000_000
@@ -25,7 +25,7 @@ TABLE = ShoeSettings(
     alive=("OK",),
     silent_s=2.0,
 )
-SPEAKER = ShoeSpeaker(TABLE.codes)
+SPEAKER = ShoeEncoder(TABLE.codes)
 
 
 PLAIN = ShoeSettings(port="/dev/table-shoe")
@@ -234,7 +234,7 @@ def test_cards_at_a_dealers_pace_are_each_reported_once_however_the_bytes_are_sp
     dealt: list[str], times: int, data: st.DataObject
 ) -> None:
     codes = ShoeSettings(port="p").codes
-    speaker, protocol, told = ShoeSpeaker(codes, times=times), ShoeProtocol(codes, 150 * MS), []
+    speaker, protocol, told = ShoeEncoder(codes, times=times), ShoeProtocol(codes, 150 * MS), []
     for number, card in enumerate(dealt):
         said = speaker.card(card)
         cut = data.draw(st.integers(0, len(said)))

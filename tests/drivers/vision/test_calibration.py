@@ -6,7 +6,7 @@ import pytest
 from controller.model.geometry import DiceTable
 from drivers.sim.filming import Lens
 from drivers.vision.arrays import Array
-from drivers.vision.board import SQUARE_MM, Sighting, page, sighting
+from drivers.vision.board import SQUARE_MM, BoardView, find_board, page
 from drivers.vision.calibration import CalibrationError, TableCorner, measure_felt, measure_lens
 from drivers.vision.rig import Rig, RigFile
 from tests.drivers.vision.sheets import PX_PER_MM, held, printed, seen
@@ -29,18 +29,18 @@ LYING: dict[TableCorner, tuple[Array, Array, Array]] = {
 }
 
 
-def found(picture: Array, square_mm: float = SQUARE_MM) -> Sighting:
-    view = sighting(picture, square_mm)
+def found(picture: Array, square_mm: float = SQUARE_MM) -> BoardView:
+    view = find_board(picture, square_mm)
     assert view is not None
     return view
 
 
-def flat() -> dict[TableCorner, Sighting]:
+def flat() -> dict[TableCorner, BoardView]:
     return {corner: found(seen(LENS, *lies, walls=TABLE)) for corner, lies in LYING.items()}
 
 
 @pytest.fixture(scope="module")
-def views() -> list[Sighting]:
+def views() -> list[BoardView]:
     return [found(held(LENS, number)) for number in range(9)]
 
 
@@ -54,7 +54,7 @@ def test_a_printed_page_has_its_stated_size() -> None:
     assert page().startswith(b"%PDF-")
 
 
-def test_lens_felt_and_height_are_measured(views: list[Sighting]) -> None:
+def test_lens_felt_and_height_are_measured(views: list[BoardView]) -> None:
     boards = flat()
     lens, fit = measure_lens([*views, *boards.values()], SIZE)
     assert fit < 0.3
@@ -68,17 +68,17 @@ def test_lens_felt_and_height_are_measured(views: list[Sighting]) -> None:
         assert rig.to_table(float(x), float(y), 0.0) == pytest.approx(place, abs=1.5)
 
 
-def test_a_board_printed_too_small_is_measured_by_its_own_square(views: list[Sighting]) -> None:
+def test_a_board_printed_too_small_is_measured_by_its_own_square(views: list[BoardView]) -> None:
     del views
     half = found(seen(LENS, *LYING["left-front"], walls=TABLE), SQUARE_MM / 2)
     whole = found(seen(LENS, *LYING["left-front"], walls=TABLE))
     assert half.places_mm * 2 == pytest.approx(whole.places_mm)
 
 
-def test_a_corner_mistaken_for_another_is_refused(views: list[Sighting]) -> None:
+def test_a_corner_mistaken_for_another_is_refused(views: list[BoardView]) -> None:
     boards = flat()
     lens, _ = measure_lens([*views, *boards.values()], SIZE)
-    mistaken: dict[TableCorner, Sighting] = {
+    mistaken: dict[TableCorner, BoardView] = {
         "left-front": boards["left-back"],
         "left-back": boards["left-front"],
     }
@@ -86,7 +86,7 @@ def test_a_corner_mistaken_for_another_is_refused(views: list[Sighting]) -> None
         measure_felt(mistaken, TABLE, lens)
 
 
-def test_too_few_views_or_views_of_one_spot_measure_no_lens(views: list[Sighting]) -> None:
+def test_too_few_views_or_views_of_one_spot_measure_no_lens(views: list[BoardView]) -> None:
     with pytest.raises(CalibrationError, match="in 4 pictures, expected 5 or more"):
         measure_lens(views[:4], SIZE)
     with pytest.raises(CalibrationError, match="of the picture's width"):
@@ -94,4 +94,4 @@ def test_too_few_views_or_views_of_one_spot_measure_no_lens(views: list[Sighting
 
 
 def test_a_picture_without_the_board_shows_none() -> None:
-    assert sighting(np.full((960, 1280, 3), 128, np.uint8)) is None
+    assert find_board(np.full((960, 1280, 3), 128, np.uint8)) is None

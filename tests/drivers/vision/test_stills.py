@@ -64,7 +64,7 @@ def test_throws_are_tracked_in_reduced_frames_and_faces_read_in_the_full_picture
         (3, 16, 13),
         (6, 19, 7),
     ]
-    assert all(part.part.shape[0] > 120 for die in (1, 2) for part in follower.looks(die))
+    assert all(part.part.shape[0] > 120 for die in (1, 2) for part in follower.crops(die))
 
 
 def test_a_pixel_of_a_reduced_frame_is_the_same_place_on_the_table() -> None:
