@@ -1,4 +1,4 @@
-"""Select from the lock file the packages that one table needs: those of the extras that its file requires.
+"""Select from the lock file the packages that one table needs, given the extras that its file requires.
 
 Runs on the machine's own Python before anything is installed, with only the standard library.
 """
@@ -13,25 +13,28 @@ from pathlib import Path
 ALWAYS = ("journal", "hardware", "web")
 """The extras that every table needs: the journal, the ports and the screens."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
-_ASKS = {
+_REQUIRING = {
     "mqtt": re.compile(r"^\s*(?:to\s*:\s*mqtt|mqtt\s*:)", re.MULTILINE),
 }
 _SETTLED_ELSEWHERE = re.compile(r"^\s*to\s*:\s*(?:mqtt|socket)\b", re.MULTILINE)
-"""Matches a table's file whose outcomes are settled elsewhere. These patterns are approximate: an unneeded
-extra only costs a download, and `tablectl doctor` reports a missing one."""
+"""Matches the file of a table whose outcomes are settled elsewhere. These patterns are approximate: an
+unneeded extra only costs a download, and `tablectl doctor` reports a missing one."""
 
 
 def extras_of(table: Path | None) -> tuple[str, ...]:
-    """Return the extras that a table's file requires, or all of a table's extras if there is no file yet."""
+    """Return the extras that a table's file requires, or all that one may require if there is no file yet."""
     if table is None:
         return (*ALWAYS, "mqtt", "settlement")
     text = table.read_text(encoding="utf-8")
-    asked = tuple(extra for extra, asks in _ASKS.items() if asks.search(text))
-    return (*ALWAYS, *asked, *(() if _SETTLED_ELSEWHERE.search(text) else ("settlement",)))
+    required = tuple(extra for extra, pattern in _REQUIRING.items() if pattern.search(text))
+    return (*ALWAYS, *required, *(() if _SETTLED_ELSEWHERE.search(text) else ("settlement",)))
 
 
 def roots_of(project: Path, extras: tuple[str, ...]) -> set[str]:
-    """Return the project's own requirements with these extras; raises KeyError for an unknown extra."""
+    """Return the packages that the project itself requires with these extras.
+
+    Raises KeyError for an unknown extra.
+    """
     declared = tomllib.loads(project.read_text(encoding="utf-8"))["project"]
     optional = [one for extra in extras for one in declared["optional-dependencies"][extra]]
     wanted = [*declared["dependencies"], *optional]
@@ -88,7 +91,7 @@ def main() -> int:
     try:
         roots = roots_of(options.project, extras)
     except KeyError as error:
-        sys.stderr.write(f"install: found extra {error}, expected one of {options.project}\n")
+        sys.stderr.write(f"install: found the extra {error}, expected one that {options.project} declares\n")
         return 2
     sys.stdout.writelines(f"{entry}\n" for entry in chosen(options.lock.read_text(encoding="utf-8"), roots))
     return 0

@@ -25,8 +25,8 @@ refuse() {
 live() { [ -z "$root" ] && [ -d /run/systemd/system ]; }
 release_of() { readlink "$home/$1" 2>/dev/null || true; }
 
-# A file system may write a name to the disk half a minute before the contents: a power cut in between would leave
-# empty files under a name that marks them as complete. So contents are written to the disk before their name.
+# A file system may write a file's name to the disk half a minute before its contents: a power cut in between would
+# leave empty files under a name that marks them as complete. So contents are written to the disk before the name.
 to_disk() { # FOLDER: flush everything written on its file system
 	sync -f "$1"
 }
@@ -52,14 +52,14 @@ put_files() { # FOLDER FILE...: replace each file atomically, safe against a pow
 
 check_machine() {
 	[ -z "$root" ] || mkdir -p "$root"
-	[ -w "${root:-/opt}" ] || refuse "found ${root:-/opt} not writable, expected root; sudo make install"
+	[ -w "${root:-/opt}" ] || refuse "cannot write to ${root:-/opt}; run \`sudo make install\`"
 	"$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)' 2>/dev/null ||
-		refuse "found no Python 3.11 or newer with venv as $python; apt install python3-venv, or PYTHON=..."
+		refuse "$python is not Python 3.11 or newer with venv; \`apt install python3-venv\`, or set PYTHON="
 	[ -z "$wheelhouse" ] || [ -d "$wheelhouse" ] ||
-		refuse "found no folder $wheelhouse, expected WHEELHOUSE as filled by \`make wheelhouse\`"
+		refuse "there is no folder $wheelhouse; fill it first with \`make wheelhouse\`"
 	local there
 	there=$(table_file)
-	[ -z "$there" ] || [ -r "$there" ] || refuse "found no $there; correct TABLE="
+	[ -z "$there" ] || [ -r "$there" ] || refuse "cannot read $there; correct TABLE="
 }
 
 # Print the table's file: the one in /etc/table, else the sample that TABLE names.
@@ -109,12 +109,12 @@ is_ours() { # FOLDER: whether every file is this user's; the owner of a program'
 	[ -z "$(find "$1" ! -user "$(id -u)" -print -quit)" ]
 }
 
-# The folders may exist already: from an earlier install, or made by another user, who must not keep them.
+# The folders may exist already, from an earlier install or made by another user, who must not remain their owner.
 take_folders() {
 	local folder
 	for folder in "$home" "$home/releases" "$root/etc/table" "$root/etc/table/samples"; do
 		[ ! -L "$folder" ] || is_ours "$folder" ||
-			refuse "found a symbolic link $folder of another user, expected a folder; move it away"
+			refuse "found a symbolic link $folder owned by another user, expected a folder; remove the link"
 		mkdir -p "$folder"
 		[ "$(id -u)" -ne 0 ] || chown root:root "$folder"
 		chmod 0755 "$folder"
@@ -138,7 +138,7 @@ make_release() { # NAME: build the release; it counts only once its last file, `
 	"$release/bin/python" -m pip -qq --disable-pip-version-check check >&2
 	mkdir -p "$release/docs"
 	cp -R "$here/docs/." "$here/CHANGELOG.md" "$release/docs/"
-	if [ -n "$root" ]; then # its scripts must name the place where it will be
+	if [ -n "$root" ]; then # its scripts must name the path at which it will run
 		grep -rIlZ "^#!$release/" "$release/bin" | xargs -0 --no-run-if-empty sed -i "1s|^#!$root|#!|"
 	fi
 	to_disk "$release"
@@ -147,7 +147,8 @@ make_release() { # NAME: build the release; it counts only once its last file, `
 	trap - EXIT
 }
 
-# Python runs a compiled copy without comparing its source, so ours are compiled here from the verified sources.
+# Python runs a compiled copy without comparing it with the source's contents, so ours are compiled here from the
+# verified sources.
 remove_compiled() { # RELEASE
 	find "$1"/lib/python3*/site-packages/{controller,drivers} -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 }
@@ -171,7 +172,8 @@ verify_release() { # RELEASE
 	"$by" -c 'import controller.cli.release' 2>/dev/null || by=$release/bin/python
 	"$by" -B -X pycache_prefix=/proc/none -c 'from controller.cli.main import main; raise SystemExit(main())' \
 		release verify --key "$trusted" --of "$release" >&2 ||
-		refuse "found a release that no key of $trusted signed, or files that it does not cover (above); nothing was changed"
+		refuse "no key in $trusted signed this release, or it contains files that are not signed (see above);" \
+			"the running release was not changed"
 }
 
 put_system_files() { # FOLDER: the units of this checkout or of a release
@@ -196,7 +198,7 @@ put_configuration() {
 		chmod 0644 "$mine.new"
 		sync "$mine.new"
 		mv "$mine.new" "$mine"
-		say "$mine is a copy of $file: measure the table and name its devices"
+		say "$mine is a copy of $file; now enter the table's measurements and its devices there"
 	fi
 }
 
@@ -208,14 +210,14 @@ apply_system_files() { # create users and folders, load rules and modules now in
 	udevadm control --reload 2>/dev/null || true
 	udevadm trigger --subsystem-match=tty --subsystem-match=usb-serial --subsystem-match=gpio 2>/dev/null || true
 	systemctl restart systemd-modules-load.service ||
-		say "this kernel lacks a driver of serial ports: systemctl status systemd-modules-load"
+		say "this kernel lacks a driver for serial ports; see \`systemctl status systemd-modules-load\`"
 }
 
 # Make the table's signing key once, sealed to this machine. It is never replaced, and never written to a disk
 # unencrypted: if sealing fails, no key is kept, and the next install makes one.
 make_key() {
 	local sealed=$root/etc/table/credentials/table-key
-	rm -f "$sealed.new" # of an interrupted install
+	rm -f "$sealed.new" # left by an interrupted install
 	[ ! -e "$sealed" ] || return 0
 	if [ -e "$root/var/lib/table/journal.db" ]; then
 		say "found a journal in /var/lib/table but no $sealed, expected the key that signs this journal"
@@ -230,14 +232,14 @@ make_key() {
 		grep -qs "PRIVATE KEY" "$sealed.new" || # even if it reports success, its output is checked and decrypted
 		! systemd-creds decrypt --name=table-key "$sealed.new" - | grep -c "PRIVATE KEY" >/dev/null; then
 		rm -f "$sealed.new"
-		refuse "systemd-creds could not seal the table's key (its message is above): no key was kept; correct that" \
-			"and run make install again, or name a key file in the unit (docs/installing.md)"
+		refuse "systemd-creds could not seal the table's key (its message is above), and no key was kept; correct the" \
+			"cause and run \`make install\` again, or name a key file in the unit (docs/installing.md)"
 	fi
-	sync "$sealed.new" # without the key its journal can't be continued
+	sync "$sealed.new" # without the key, the journal that it signs can't be continued
 	mv "$sealed.new" "$sealed"
 	sync -f "$sealed"
 	trap - EXIT TERM INT HUP
-	say "made the table's key, sealed to this machine: keep a copy in a safe: systemd-creds decrypt $sealed FILE"
+	say "made the table's key, sealed to this machine; keep a copy in a safe: \`systemd-creds decrypt $sealed FILE\`"
 }
 
 start_unit() { # systemctl waits until the controller has reported READY=1
@@ -245,22 +247,22 @@ start_unit() { # systemctl waits until the controller has reported READY=1
 	systemctl restart $unit
 }
 
-print_status() { # print nothing if no controller answers
+print_status() { # print nothing if no controller responds
 	"$home/current/bin/tablectl" status --json 2>/dev/null || true
 }
 
-stays_healthy() { # BEFORE: wait until it has stayed ready, answers, and is no worse than the release before
+stays_healthy() { # BEFORE: wait until the controller has stayed ready and its status is no worse than BEFORE
 	local began=$SECONDS worse
 	while :; do
 		sleep 1
 		if [ "$(systemctl show $unit --property NRestarts --value)" != 0 ]; then
-			say "it became ready and then failed"
+			say "the controller became ready and then failed"
 			return 1
 		fi
-		worse=$("$python" "$here/systemd/standing.py" "$1" "$(print_status)")
+		worse=$("$python" "$here/systemd/compare_status.py" "$1" "$(print_status)")
 		if [ $((SECONDS - began)) -ge $steady_s ] && [ -z "$worse" ]; then return 0; fi
 		if [ $((SECONDS - began)) -ge $patience_s ]; then
-			say "found $worse; expected a status no worse than that of the release before"
+			say "found $worse; expected a status no worse than under the previous release"
 			return 1
 		fi
 	done
@@ -274,14 +276,14 @@ go_live() { # PREVIOUS EARLIER BEFORE: the previous release, the one before that
 	local previous=$1 earlier=$2 before=$3
 	apply_system_files
 	if [ ! -e /etc/table/table.yaml ]; then
-		say "no /etc/table/table.yaml yet: copy one from /etc/table/samples, or make install TABLE=craps"
-		say "then: systemctl enable --now $unit"
+		say "there is no /etc/table/table.yaml yet; copy one from /etc/table/samples, or \`make install TABLE=craps\`"
+		say "then start the controller: \`systemctl enable --now $unit\`"
 		return 0
 	fi
 	make_key
 	systemctl enable -q $unit
 	if start_unit && stays_healthy "$before"; then
-		say "$(release_of current) runs; after an update a person must approve it: tablectl approve identity"
+		say "$(release_of current) runs; after an update a person must approve it: \`tablectl approve identity\`"
 		return 0
 	fi
 	print_log
@@ -347,7 +349,7 @@ do_rollback() {
 		refuse "found no earlier release in $home, expected one that \`make install\` replaced"
 	fi
 	is_ours "$home/$before/" ||
-		refuse "found files of another user in $home/$before, expected only this user's; install that release again"
+		refuse "found files owned by another user in $home/$before, expected only this user's; install that release again"
 	switch_to "$now" previous
 	if live; then
 		back_to "$before"
@@ -381,7 +383,7 @@ do_uninstall() { # remove programs and units; settings, keys, journal and record
 }
 
 do_wheelhouse() { # download what an install without a network needs, for this kind of machine and Python
-	[ -n "$wheelhouse" ] || refuse "found no WHEELHOUSE, expected the folder to fill: WHEELHOUSE=wheels"
+	[ -n "$wheelhouse" ] || refuse "WHEELHOUSE is not set; name the folder to fill, such as WHEELHOUSE=wheels"
 	mkdir -p "$wheelhouse"
 	local work lock
 	work=$(mktemp -d)

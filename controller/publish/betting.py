@@ -32,17 +32,19 @@ Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """The table's statement that bets are open: at least twice a second, neither retained nor journaled.
+    """The table's statement that bets are open, published at least twice a second while they are.
 
-    `until` is the moment (microseconds of the table's monotonic clock in this session) up to which nothing
-    has closed the bets: everything that sensors saw before it has been judged. `t` is when it was made,
-    `round` the round of bets, `sequence` the number of the newest outcome. `heard` are the queries that it
-    answers, each with the moment at which the table received it; none is later than `until`.
+    It is neither retained nor journaled. `until` is the time (microseconds of the table's monotonic clock in
+    this session) up to which nothing has closed the bets: everything that sensors saw before it has been
+    judged. `t` is when the statement was made, `round` is the round of bets, and `sequence` is the number of
+    the newest outcome. `heard` are the queries that the statement answers, by nonce, each with the time at
+    which the table received it; none is later than `until`.
 
     With `takes` "play", `folded` are the positions that have folded: Play is no longer accepted there.
 
-    With `takes` "late" bets are closed, `until` is a moment at which both dice were still in motion, and
-    `late` are the wagers, by query, whose contents and two confirmations were in the journal before it.
+    With `takes` "late", bets are closed, `until` is a time at which both dice were still in motion, and
+    `late` gives, for each query, the digest of a wager whose contents and two confirmations were on the disk
+    before `until`.
     """
 
     table: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -67,7 +69,7 @@ class Betting(NamedTuple):
     sequence: int
     """The number of the newest outcome."""
     until_us: int
-    """The time up to which this is certain: no earlier reading can still change it."""
+    """The time up to which this is certain: no earlier reading can change it any more."""
     dice_out: DiceOut | None = None
     """At a craps table in play, from the release to the call."""
     folded: tuple[str, ...] = ()
@@ -86,7 +88,7 @@ class Announcer:
     """
 
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
-        """Make statements for this table; `now_us` is its monotonic clock, with which readings are stamped.
+        """Make statements for this table; `now_us` is its monotonic clock, which timestamps readings.
 
         Without `now_us`, time advances with the readings, and a query counts as received at the time that
         they have reached.
@@ -101,7 +103,7 @@ class Announcer:
         self._until_us = 0
         self.say: Callable[[OpenStatement], None] = _discard
         self.wake: Callable[[], None] = lambda: None
-        """Called when a query is recorded, because the core may be waiting for a later time."""
+        """Called when a query is recorded, since the core may be waiting for a later time."""
 
     def note_query(self, nonce: str, received_us: int | None = None) -> None:
         """Record a query and the time at which it was received; a repeated query keeps its first time.
@@ -117,10 +119,10 @@ class Announcer:
         self.wake()
 
     def due_us(self, lateness_us: int) -> int | None:
-        """Return when the next statement is due; None while bets are closed.
+        """Return when the next statement is due, on the table's clock; None while bets are closed.
 
-        A query can be answered once no reading from before it can arrive, `lateness_us` after it; as does
-        `note`, this uses the table's time. Only for the core's thread.
+        A query can be answered `lateness_us` after it was received, once no earlier reading can arrive. Only
+        for the core's thread.
         """
         if self._last_published[0] is None:
             return None
@@ -135,7 +137,7 @@ class Announcer:
             self._last_published = (None, 0)
             if self._queries:
                 with self._lock:
-                    # A query while bets are closed is not answered, and so its bet is refused.
+                    # A query received while bets are closed is not answered, so its bet is refused.
                     self._queries.clear()
             return
         heard = self._take_answerable(betting.until_us) if self._queries else {}

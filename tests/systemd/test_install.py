@@ -82,8 +82,8 @@ def test_uninstalling_keeps_settings_and_data(machine: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"PYTHON": "/no/python"}, "found no Python 3.11 or newer"),
-        ({"WHEELHOUSE": "/no/wheels"}, "found no folder /no/wheels"),
+        ({"PYTHON": "/no/python"}, "is not Python 3.11 or newer"),
+        ({"WHEELHOUSE": "/no/wheels"}, "there is no folder /no/wheels"),
         ({"TABLE": "no-such"}, "correct TABLE="),
     ],
 )
@@ -290,7 +290,7 @@ def test_no_part_of_an_installation_stays_owned_by_another_user(found: str, tmp_
 def test_no_rollback_to_a_release_owned_by_another_user(machine: Path) -> None:
     os.chown(machine / OPT / "releases/1-old/systemd/table.service", 1234, 1234)
     done = install(machine, "rollback")
-    assert (done.returncode, "found files of another user" in done.stderr) == (2, True)
+    assert (done.returncode, "found files owned by another user" in done.stderr) == (2, True)
     assert os.readlink(machine / OPT / "current") == "releases/2-new"
 
 
@@ -462,7 +462,7 @@ def release_signed_in(checkout: Path, key: Path) -> None:
         ("signed", ""),
         ("unsigned", "the release's signed list of files is missing"),
         ("changed", "changed: controller/cli/release.py"),
-        ("strange", "expected that of"),
+        ("strange", "expected one by"),
         ("no key where it was", "release.pub: No such file or directory"),
     ],
 )

@@ -1,17 +1,17 @@
-"""An upgrade stays if it is no worse than what it replaced; a first start is compared with nothing."""
+"""An upgrade stays if the status is no worse than before it; at a first start nothing is compared."""
 
 import json
 
 import pytest
 
-from systemd.standing import worse
+from systemd.compare_status import find_regressions
 
-SOUND = [{"name": name, "ok": True, "says": "well"} for name in ("journal", "devices", "switches", "faults")]
+HEALTHY = [{"name": name, "ok": True, "says": "ok"} for name in ("journal", "devices", "switches", "faults")]
 
 
 def status(*faults: str, failing: tuple[str, ...] = ()) -> str:
     """Return the status of a controller with these locking faults and these failing checks."""
-    checks = [{**one, "ok": one["name"] not in failing} for one in SOUND]
+    checks = [{**one, "ok": one["name"] not in failing} for one in HEALTHY]
     reported = [{"code": code, "found": "what was found", "locks": True} for code in faults]
     return json.dumps({"faults": reported, "self_test": checks})
 
@@ -28,14 +28,14 @@ def status(*faults: str, failing: tuple[str, ...] = ()) -> str:
     ],
 )
 def test_an_upgrade_that_is_no_worse_stays(before: str, now: str) -> None:
-    assert list(worse(before, now)) == []
+    assert list(find_regressions(before, now)) == []
 
 
 @pytest.mark.parametrize(
     ("before", "now", "expected"),
     [
-        (status(), "", "no controller"),
-        ("", "", "no controller"),
+        (status(), "", "does not respond"),
+        ("", "", "does not respond"),
         (status(), status("journal_damaged"), "journal_damaged: what was found"),
         (status(), status(failing=("devices",)), "self-test devices"),
     ],
@@ -43,10 +43,10 @@ def test_an_upgrade_that_is_no_worse_stays(before: str, now: str) -> None:
 def test_an_upgrade_that_is_worse_is_reported_with_the_difference(
     before: str, now: str, expected: str
 ) -> None:
-    (only,) = worse(before, now)
+    (only,) = find_regressions(before, now)
     assert expected in only
 
 
 def test_a_fault_that_does_not_lock_causes_no_rollback() -> None:
     now = json.dumps({"faults": [{"code": "recording_lost", "found": "1", "locks": False}]})
-    assert list(worse(status(), now)) == []
+    assert list(find_regressions(status(), now)) == []
