@@ -83,10 +83,10 @@ class BackgroundProcess:
         while not self._stop.is_set():
             output = self._run()
             if output is not None and self._accept(output):
-                self._faults.over("verifier_ended", self._what)
+                self._faults.clear("verifier_ended", self._what)
                 return
             if not self._stop.is_set():
-                self._faults.began(Fault("verifier_ended", self._what, "ended without a result"), self._what)
+                self._faults.report(Fault("verifier_ended", self._what, "ended without a result"), self._what)
                 self._stop.wait(RESTART_S)
 
     def _run(self) -> bytes | None:
@@ -117,7 +117,7 @@ class BackgroundProcess:
                 output, _ = process.communicate(timeout=OVERDUE_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 found = f"process {process.pid} has returned no result for {OVERDUE_TIMEOUT_S:.0f} s"
-                self._faults.began(Fault("verifier_ended", self._what, found), self._what)
+                self._faults.report(Fault("verifier_ended", self._what, found), self._what)
             else:
                 return output
 
@@ -180,7 +180,7 @@ class Verifier:
             log(INFO, f"{self._journal}: sound: {verified.rows} rows, {verified.outcomes} outcomes")
             self._done(verified)
         elif (fault := result.fault) is not None and fault.code in FAULTS:
-            self._faults.began(
+            self._faults.report(
                 journal_fault(JournalFault(fault.code, fault.where, fault.found, fault.expected)), DUTY
             )
         return True

@@ -238,7 +238,7 @@ class Core:
                 self.turn(self._tick_s())
             self.drain()
         except Exception as error:  # noqa: BLE001 - whatever stops the core must be reported
-            self._faults.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
+            self._faults.report(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
             self.lamps.set("lock", "locked")
             self._failed()
 
@@ -467,7 +467,7 @@ class Core:
     def _halt(self, fault: JournalFault) -> None:
         """Stop judging, because outcomes can't be journaled and so can't be published."""
         self._halted = True
-        self._faults.began(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
+        self._faults.report(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
         self.lamps.set("lock", "locked")
 
     def _follow(self, outcome: Outcome) -> None:

@@ -187,15 +187,15 @@ class Daemon:
             found = journal_fault(fault)
             # A fault that recurs at each retry is reported only once.
             if found.code not in {active.code for active in self.faults.present}:
-                self.faults.clear("opening")
-                self.faults.began(found, "opening")
+                self.faults.clear_duty("opening")
+                self.faults.report(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
         # Other threads may unlock the table as soon as it is live, so the faults that lock it come first.
         self._check_identity(live)
         self._check_release()
         self._check_clock_against_journal(live)
-        self.faults.clear("opening")
+        self.faults.clear_duty("opening")
         self.live = live
         log(
             INFO,
@@ -232,7 +232,7 @@ class Daemon:
         self._check_wall()
         if self._overflow_until_us and now_us > self._overflow_until_us:
             self._overflow_until_us = 0
-            self.faults.over(OVERFLOW)
+            self.faults.clear(OVERFLOW)
         if self.live is not None:
             self.live.test()
             if self._begun:
@@ -309,7 +309,7 @@ class Daemon:
         approved = Approved(digests=self.digests, by=by, who=who)
         write_approved(self.options.approved, self.key, approved)
         self.approved = approved
-        self.faults.over("identity_changed")
+        self.faults.clear("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
         """Accept an older journal on a person's decision; it is opened when the duties run next."""
@@ -324,7 +324,7 @@ class Daemon:
         """Approve the wall clock's current time."""
         self._steps = 0
         self.faults.clear_code("clock_stepped")
-        self.faults.over("clock_behind")
+        self.faults.clear("clock_behind")
 
     @property
     def _is_idle(self) -> bool:
@@ -387,7 +387,7 @@ class Daemon:
             found = f"different from the approved identity: {named}"
             if before is None:
                 found = "no approval signed with this table's key"
-            self.faults.began(Fault("identity_changed", where, found))
+            self.faults.report(Fault("identity_changed", where, found))
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
     def _check_release(self) -> None:
@@ -407,10 +407,10 @@ class Daemon:
         try:
             verify(place_of(), trusted_keys(key), compiled=False)
         except ReleaseFault as fault:
-            self.faults.began(Fault("release_unverified", str(key), str(fault)))
+            self.faults.report(Fault("release_unverified", str(key), str(fault)))
         except OSError as error:
             found = f"{error.filename}: {error.strerror}"
-            self.faults.began(Fault("release_unverified", str(key), found))
+            self.faults.report(Fault("release_unverified", str(key), found))
 
     def _check_clock_against_journal(self, live: RunningTable) -> None:
         with Reader(self.options.place.journal) as reader:
@@ -419,13 +419,13 @@ class Daemon:
         now = self.wall()
         if last is not None and now.us < last.wall.us:
             found = f"{iso(now.us)} now, but {iso(last.wall.us)} in row {last.n}"
-            self.faults.began(Fault("clock_behind", "wall clock", found))
+            self.faults.report(Fault("clock_behind", "wall clock", found))
             self._behind_us = last.wall.us
 
     def _check_wall(self) -> None:
         if self._behind_us and self.wall().us >= self._behind_us:
             self._behind_us = 0
-            self.faults.over("clock_behind")
+            self.faults.clear("clock_behind")
         step = self._watch.step()
         if step is None:
             return
@@ -437,13 +437,13 @@ class Daemon:
         if not step.first_sync:
             self._steps += 1
             counted = f"{found}, the last of {self._steps} steps" if self._steps > 1 else found
-            self.faults.began(Fault("clock_stepped", "wall clock", counted))
+            self.faults.report(Fault("clock_stepped", "wall clock", counted))
 
     # --- called by other threads ---
 
     def _report_overflow(self) -> None:
         self._overflow_until_us = self.monotonic.now_us() + round(OVERFLOW_CLEARS_S * 1e6)
-        self.faults.began(Fault(OVERFLOW, "inlet", f"more than {self.options.capacity} readings waiting"))
+        self.faults.report(Fault(OVERFLOW, "inlet", f"more than {self.options.capacity} readings waiting"))
 
     def _published_status(self) -> TableStatus:
         live = self.live

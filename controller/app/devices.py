@@ -103,9 +103,9 @@ class Devices:
     def _note_switch(self, switch: Switch) -> None:
         duty = f"switch {switch.name} of {switch.dev}"
         if switch.open and switch.name in self._locking:
-            self._faults.began(Fault("switch_open", switch.dev, f"{switch.name} is open"), duty)
+            self._faults.report(Fault("switch_open", switch.dev, f"{switch.name} is open"), duty)
         else:
-            self._faults.over("switch_open", duty)
+            self._faults.clear("switch_open", duty)
 
     def note_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
         """Record a reading that came too late to count."""
@@ -113,7 +113,7 @@ class Devices:
         self._late[reading.dev] = count + 1, now_us
         if count + 1 >= MAX_LATE:
             found = f"{count + 1} readings, the last {behind_us / 1000:.0f} ms too late to count"
-            self._faults.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
+            self._faults.report(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
     def expire(self, now_us: int) -> None:
         """End the faults of late readings and stuck buttons that have not recurred for a while."""
@@ -121,19 +121,19 @@ class Devices:
         for dev, (_, last_us) in tuple(self._late.items()):
             if now_us - last_us > LATE_CLEARS_US:
                 del self._late[dev]
-                self._faults.over("readings_late", f"late {dev}")
+                self._faults.clear("readings_late", f"late {dev}")
 
     def _updated(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
         message = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
             # A failed part is cleared only by a restart of the device, which is down in between.
-            self._faults.clear(reading.dev, but=() if not seen.up else (FAILED_PART,))
+            self._faults.clear_duty(reading.dev, but=() if not seen.up else (FAILED_PART,))
             return seen._replace(up=True, says=message)
         code = str(reading.code)
         if (fault := _build_fault(code, reading, self._causes.get(reading.dev, DEVICE_FAULTS))) is not None:
             if fault.code != DEVICE_DOWN and isinstance(reading, DeviceDown):
-                self._faults.over(DEVICE_DOWN, reading.dev)
-            self._faults.began(fault, reading.dev)
+                self._faults.clear(DEVICE_DOWN, reading.dev)
+            self._faults.report(fault, reading.dev)
         trouble = seen.trouble if code == STARTING else code
         return seen._replace(
             up=not isinstance(reading, DeviceDown) and seen.up, says=message, trouble=trouble
@@ -253,14 +253,14 @@ class Buttons:
         self._pressed[key] = _Pressed(count, now_us, duty)
         if count >= STUCK_AFTER:
             found = f"{entered.name} sent {count} times without a pause"
-            self._faults.began(Fault("button_stuck", entered.dev, found), duty)
+            self._faults.report(Fault("button_stuck", entered.dev, found), duty)
 
     def expire(self, now_us: int) -> None:
         """End the faults of buttons that have been silent for a while."""
         for key, pressed in tuple(self._pressed.items()):
             if now_us - pressed.last_us > FREE_AFTER_US:
                 del self._pressed[key]
-                self._faults.over("button_stuck", pressed.duty)
+                self._faults.clear("button_stuck", pressed.duty)
 
 
 def _duty(pressed: Input) -> str:

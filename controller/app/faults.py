@@ -304,7 +304,7 @@ class ActiveFaults:
         self._order = 0
         self._lock = Lock()
 
-    def began(self, fault: Fault, duty: str = "") -> None:
+    def report(self, fault: Fault, duty: str = "") -> None:
         """Add a fault; if its code is active for this duty, only update its text, at the same `where`."""
         with self._lock:
             active = self._active.get((fault.code, duty))
@@ -317,7 +317,7 @@ class ActiveFaults:
             self._note(change, duty)
         self._listener(change)
 
-    def over(self, code: str, duty: str = "") -> bool:
+    def clear(self, code: str, duty: str = "") -> bool:
         """Clear a fault; return whether it was active."""
         with self._lock:
             fault = self._active.pop((code, duty), None)
@@ -341,17 +341,17 @@ class ActiveFaults:
         self._order += 1
         queued.append((self._order, change))
 
-    def clear(self, duty: str, *, but: Collection[str] = ()) -> None:
+    def clear_duty(self, duty: str, *, but: Collection[str] = ()) -> None:
         """Clear every fault of a duty except those with these codes."""
         for code, its_duty in tuple(self._active):
             if its_duty == duty and code not in but:
-                self.over(code, duty)
+                self.clear(code, duty)
 
     def clear_code(self, code: str) -> None:
         """Clear a fault for every duty."""
         for its_code, duty in tuple(self._active):
             if its_code == code:
-                self.over(code, duty)
+                self.clear(code, duty)
 
     @property
     def present(self) -> tuple[Fault, ...]:

@@ -288,14 +288,16 @@ class Hardware:
     def _receive(self, reading: AnyReading) -> None:
         if self._reads and not self._may_send(reading):
             found = f"an input by {reading.by}" if isinstance(reading, Input) else f"a {kind_of(reading)}"
-            self._faults.began(Fault("reading_not_its_own", reading.dev, found), f"not its own {reading.dev}")
+            self._faults.report(
+                Fault("reading_not_its_own", reading.dev, found), f"not its own {reading.dev}"
+            )
             return
         if isinstance(reading, Input) and reading.name == "confirm_late":
             # Two people must confirm a late wager (C34-MK-1b). Two names from one board do not prove that,
             # so each board counts as one person.
             reading = msgspec.structs.replace(reading, who=None)
         if isinstance(reading, DeviceUp):
-            self._faults.over("reading_not_its_own", f"not its own {reading.dev}")
+            self._faults.clear("reading_not_its_own", f"not its own {reading.dev}")
         if isinstance(reading, DeviceDown | DeviceUp):
             self._run_on(reading.dev, self._send_all)
         elif isinstance(reading, DeviceFault) and reading.code == UNANSWERED:

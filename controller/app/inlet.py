@@ -366,14 +366,14 @@ class JsonLines:
                 descriptor = self._open()
             except OSError as error:
                 found = error.strerror or str(error)
-                self._faults.began(Fault("source_failed", self._path, found), self.name)
+                self._faults.report(Fault("source_failed", self._path, found), self.name)
                 self._idle(RETRY_S)
                 continue
-            self._faults.over("source_failed", self.name)
+            self._faults.clear("source_failed", self.name)
             try:
                 self._read(descriptor)
             except OSError as error:
-                self._faults.began(
+                self._faults.report(
                     Fault("source_failed", self._path, error.strerror or str(error)), self.name
                 )
             finally:
@@ -456,12 +456,12 @@ class JsonLines:
     def _report_bad_line(self, line: bytes) -> None:
         self.bad_lines += 1
         self._bad_until_us = self._clock_us() + round(_BAD_LINE_CLEARS_S * 1e6)
-        self._faults.began(Fault("source_bad_line", self._path, f"{printable(line)!r}"), self.name)
+        self._faults.report(Fault("source_bad_line", self._path, f"{printable(line)!r}"), self.name)
 
     def _settle_bad_lines(self) -> None:
         if self._bad_until_us and self._clock_us() > self._bad_until_us:
             self._bad_until_us = 0
-            self._faults.over("source_bad_line", self.name)
+            self._faults.clear("source_bad_line", self.name)
 
     def _idle(self, seconds: float) -> None:
         self.turns += 1

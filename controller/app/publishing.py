@@ -62,7 +62,7 @@ def sink_for(
             "publish: `to: embedded` needs a settlement engine in this process;"
             " install the controller with the extra `settlement`, or publish `to: mqtt`"
         )
-    alarm.began(PublishFault("settlement_missing", table, "no `publish:` section and no settlement engine"))
+    alarm.report(PublishFault("settlement_missing", table, "no `publish:` section and no settlement engine"))
     return None
 
 
@@ -100,13 +100,13 @@ class FaultAlarm:
     def __init__(self, faults: ActiveFaults) -> None:
         self._faults = faults
 
-    def began(self, fault: PublishFault) -> None:
+    def report(self, fault: PublishFault) -> None:
         """Add a fault."""
-        self._faults.began(Fault(*fault), "publish")
+        self._faults.report(Fault(*fault), "publish")
 
-    def over(self, code: str) -> None:
+    def clear(self, code: str) -> None:
         """Clear the fault of this code, if it is active."""
-        self._faults.over(code, "publish")
+        self._faults.clear(code, "publish")
 
 
 class Publishing:

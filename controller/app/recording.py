@@ -131,7 +131,7 @@ class Recorder:
                 with suppress(OSError):
                     self._make_room()
                 self._file = RecordingFile(self._folder / (name + ENDING), name, header)
-                self._faults.over("recording_lost")
+                self._faults.clear("recording_lost")
             case RecordingEnd(whole=whole):
                 self._end(whole=whole)
             case _:
@@ -194,10 +194,10 @@ class RecordingFile:
         try:
             self._write()
         except OSError as error:
-            faults.began(self._failed(error), "recorder")
+            faults.report(self._failed(error), "recorder")
             self._drop_overflow(faults)
         else:
-            faults.over("recording_failed", "recorder")
+            faults.clear("recording_failed", "recorder")
 
     def end(self, faults: ActiveFaults, *, whole: bool) -> None:
         """Close the file; one that is not `whole` ends as after a power cut."""
@@ -209,7 +209,7 @@ class RecordingFile:
             try:
                 os.fdatasync(self._descriptor)
             except OSError as error:
-                faults.began(self._failed(error), "recorder")
+                faults.report(self._failed(error), "recorder")
             os.close(self._descriptor)
 
     def _failed(self, error: OSError) -> Fault:
@@ -237,7 +237,7 @@ class RecordingFile:
         self._unwritten = b""
         self.lossy = True
         found = f"the disk refused more than {MAX_UNWRITTEN:,} bytes"
-        faults.began(Fault("recording_lost", str(self._path), found))
+        faults.report(Fault("recording_lost", str(self._path), found))
 
 
 _encode = msgspec.json.Encoder().encode

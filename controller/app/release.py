@@ -267,7 +267,7 @@ class ReleaseCheck:
         except msgspec.MsgspecError:
             return False
         if found.differs:
-            self._faults.began(Fault("release_unverified", str(self._keys), found.differs))
+            self._faults.report(Fault("release_unverified", str(self._keys), found.differs))
         return True
 
 

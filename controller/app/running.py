@@ -103,9 +103,9 @@ class SelfTest:
         missing = self._devices.missing(self._required)
         waits = any(fault.code == WAITS for fault in self._faults.present)
         if not missing:
-            self._faults.over("device_missing")
+            self._faults.clear("device_missing")
         elif waits and since_start_us > DEVICES_WITHIN_US:
-            self._faults.began(Fault("device_missing", ", ".join(missing), _each(missing)))
+            self._faults.report(Fault("device_missing", ", ".join(missing), _each(missing)))
 
     def _check_journal(self) -> Check:
         fault = self._journal.fault
@@ -258,12 +258,12 @@ class RunningTable:
         resumed = self._resume(game_of(settings.rules.game))
         self.setup = build_setup(settings, resumed, self.journal.recovered.session)
         started = self._start(digests, resumed)
-        faults.began(Fault(WAITS, "self-test", "checking the journal, devices and switches"))
+        faults.report(Fault(WAITS, "self-test", "checking the journal, devices and switches"))
         for fault in self._lasting_faults():
             if fault.code != TEST_FAILED:
-                faults.began(fault, "before the restart")
+                faults.report(fault, "before the restart")
             elif fault.where.partition(", ")[0] in settings.devices:
-                faults.began(test_fault(fault.where, fault.found), test_duty(fault.where))
+                faults.report(test_fault(fault.where, fault.found), test_duty(fault.where))
         self.core = Core(
             self.setup,
             resumed,
@@ -325,7 +325,7 @@ class RunningTable:
         try:
             self.journal.close()
         except JournalFault as fault:
-            self._faults.began(journal_fault(fault), "journal")
+            self._faults.report(journal_fault(fault), "journal")
             return False
         return clean
 
@@ -361,7 +361,7 @@ class RunningTable:
             self._hub.publish("faults", b'{"self_test":%s}\n' % _encode(event))
         self._tested = checks
         if passed(checks):
-            self._faults.over(WAITS)
+            self._faults.clear(WAITS)
         view = self.core.view
         busy = view.held or view.halted or view.testing or view.in_flight
         may = self._options.unlock == "automatic" and not busy
@@ -457,9 +457,9 @@ class RunningTable:
 
     def _handle_alarm(self, fault: JournalFault | None) -> None:
         if fault is None:
-            self._faults.clear("journal")
+            self._faults.clear_duty("journal")
         else:
-            self._faults.began(journal_fault(fault), "journal")
+            self._faults.report(journal_fault(fault), "journal")
 
     def _note_durable(self, ticket: Ticket) -> None:
         self._publishing.note_durable(ticket.outcomes)

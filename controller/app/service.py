@@ -103,9 +103,9 @@ class Watchdog:
             before, since_us = self._moved.get(name, (-1, now_us))
             if count != before:
                 self._moved[name] = (count, now_us)
-                self._faults.over(CODE, name)
+                self._faults.clear(CODE, name)
             elif now_us - since_us > STUCK_TIMEOUT_S * 1e6:
-                self._faults.began(
+                self._faults.report(
                     Fault("thread_stopped", name, f"no progress for {STUCK_TIMEOUT_S:g} s"), name
                 )
         if any(count == self._fed.get(name) for name, count in turns.items()):

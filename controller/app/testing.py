@@ -106,10 +106,10 @@ class Tests:
         """Report each failed sensor as a fault, and clear the faults of those that passed."""
         faults = self._daemon.faults
         for sensor in (*tested.passed, *tested.failed):
-            faults.over(TEST_FAILED, test_duty(f"{tested.device}, {sensor}"))
+            faults.clear(TEST_FAILED, test_duty(f"{tested.device}, {sensor}"))
         for sensor, message in tested.failed.items():
             fault = test_fault(f"{tested.device}, {sensor}", message)
-            faults.began(fault, test_duty(fault.where))
+            faults.report(fault, test_duty(fault.where))
 
     def _test(
         self, connection: socket.socket, who: str, live: RunningTable, stopping: Callable[[], bool]

@@ -174,9 +174,9 @@ class EmbeddedSink:
         except Exception as error:  # noqa: BLE001 - whatever the engine raises, the outcome is offered again
             code, found = "settlement_failed", f"{type(error).__name__}: {error}"
         for other in SETTLEMENT_FAULTS - {code}:
-            self._alarm.over(other)
+            self._alarm.clear(other)
         if code is not None:
-            self._alarm.began(PublishFault(code, "settlement engine", found))
+            self._alarm.report(PublishFault(code, "settlement engine", found))
 
     def _answer(self, answer: Answer) -> None:
         """Record the engine's answer and pass it on, under the lock so that no offer comes in between."""

@@ -33,10 +33,10 @@ class PublishFault(NamedTuple):
 class Alarm(Protocol):
     """Receives faults from any thread; both methods return immediately and may be called repeatedly."""
 
-    def began(self, fault: PublishFault) -> None:
+    def report(self, fault: PublishFault) -> None:
         """Record that this fault is active."""
 
-    def over(self, code: str) -> None:
+    def clear(self, code: str) -> None:
         """Record that the fault with this code, if active, is over."""
 
 

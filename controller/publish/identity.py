@@ -217,10 +217,10 @@ class DuplicateClientDetector:
     def report(self, found: str, now_us: int) -> None:
         """Report another client."""
         self._since_us = now_us
-        self._alarm.began(PublishFault("identity_taken", self._where, found))
+        self._alarm.report(PublishFault("identity_taken", self._where, found))
 
     def clear_if_over(self, now_us: int) -> None:
         """Clear the fault once no other client has been detected for `CONFLICT_CLEARS_US`."""
         if self._since_us is not None and now_us - self._since_us > CONFLICT_CLEARS_US:
             self._since_us = None
-            self._alarm.over("identity_taken")
+            self._alarm.clear("identity_taken")

@@ -191,7 +191,7 @@ class MqttSink:
                 self.turn(WAIT_TIMEOUT_S)
             except Exception as error:  # noqa: BLE001 - the thread continues whatever the library raises
                 found = f"{type(error).__name__}: {error}"
-                self._alarm.began(PublishFault("sink_failed", self._where, found))
+                self._alarm.report(PublishFault("sink_failed", self._where, found))
                 self._drop_link()
         self.leave()
 
@@ -294,8 +294,8 @@ class MqttSink:
 
     def _drop_connection(self, code: str, found: str) -> None:
         for other in _CONNECTION - {code}:
-            self._alarm.over(other)
-        self._alarm.began(PublishFault(code, self._where, found))
+            self._alarm.clear(other)
+        self._alarm.report(PublishFault(code, self._where, found))
         self._drop_link()
 
     def _drop_link(self) -> None:
@@ -341,7 +341,7 @@ class MqttSink:
         self._status_is_new = True
         self._board_is_new = True
         for code in _CONNECTION:
-            self._alarm.over(code)
+            self._alarm.clear(code)
         self._offered.clear()  # The pump now offers everything again, from the oldest.
         self._statements.clear()
         self._post(Ready())
@@ -417,17 +417,17 @@ class MqttSink:
             return
         self._refused.discard(message.topic)
         if not self._refused:
-            self._alarm.over("publish_refused")
+            self._alarm.clear("publish_refused")
         if message.topic != self._topics.outcome:
             return
         if published.code == NO_SUBSCRIBER:
-            self._alarm.began(PublishFault("settlement_absent", self._where, published.reason))
+            self._alarm.report(PublishFault("settlement_absent", self._where, published.reason))
         else:
-            self._alarm.over("settlement_absent")
+            self._alarm.clear("settlement_absent")
 
     def _refuse(self, topic: str, reason: str) -> None:
         self._refused.add(topic)
-        self._alarm.began(PublishFault("publish_refused", self._where, f"{topic}: {reason}"))
+        self._alarm.report(PublishFault("publish_refused", self._where, f"{topic}: {reason}"))
 
     def _oldest_unconfirmed_us(self) -> int:
         _, since_us = next(iter(self._unconfirmed.values()), (None, self._now_us()))
@@ -441,20 +441,20 @@ class MqttSink:
         except Unreadable as error:
             where = self._topics.answer
             self._unreadable_us = self._now_us()
-            self._alarm.began(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))
+            self._alarm.report(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))
             return
         found = self._pin.authenticate(payload, answer) if self._is_ours(answer) else "forged"
         if found == "genuine":
-            self._alarm.over("answer_unsigned")
+            self._alarm.clear("answer_unsigned")
             self._post(self._proven(payload, answer))
         elif found == "unsigned":
             found_text = f"{type(answer).__name__} by {answer.by}; no engine has reported its key yet"
-            self._alarm.began(PublishFault("answer_unsigned", self._topics.answer, found_text))
+            self._alarm.report(PublishFault("answer_unsigned", self._topics.answer, found_text))
         else:
             self._forged += 1
             self._forged_us = self._now_us()
             found_text = f"{type(answer).__name__} in the name of {answer.by}, {self._forged} so far"
-            self._alarm.began(PublishFault("answer_forged", self._topics.answer, found_text))
+            self._alarm.report(PublishFault("answer_forged", self._topics.answer, found_text))
 
     def _proven(self, payload: bytes, answer: Answer) -> Report:
         if isinstance(answer, Acknowledgement) and self._pin.key is not None:
@@ -481,11 +481,11 @@ class MqttSink:
     def _clear_old_faults(self, now_us: int) -> None:
         if self._unreadable_us is not None and now_us - self._unreadable_us > ANSWER_FAULT_CLEARS_US:
             self._unreadable_us = None
-            self._alarm.over("answer_unreadable")
+            self._alarm.clear("answer_unreadable")
         self._duplicates.clear_if_over(now_us)
         if self._forged_us is not None and now_us - self._forged_us > ANSWER_FAULT_CLEARS_US:
             self._forged_us = None
-            self._alarm.over("answer_forged")
+            self._alarm.clear("answer_forged")
 
     def _status_message(self, status: TableStatus) -> Outgoing:
         return Outgoing(self._topics.status, _encode(status), retain=True, content_type=JSON)

@@ -235,11 +235,11 @@ class Pump:
             pass
         if self._overflowed:
             self._overflowed = False
-            self._alarm.began(
+            self._alarm.report(
                 PublishFault("answers_overflow", "settlement's answers", f"more than {MAX_REPORTS} waiting")
             )
         else:
-            self._alarm.over("answers_overflow")
+            self._alarm.clear("answers_overflow")
 
     def _handle(self, report: Report | _Wakeup) -> None:
         match report:
@@ -323,9 +323,9 @@ class Pump:
         self._newest_known = min(reported.told, self._last_seq)  # a number beyond this journal proves nothing
         for code in PROGRESS_FAULTS:
             if fault is None or code != fault.code:
-                self._alarm.over(code)
+                self._alarm.clear(code)
         if fault is not None:
-            self._alarm.began(fault)
+            self._alarm.report(fault)
             if fault.code == "settlement_lost":
                 self._replay(
                     ResendRequest(from_seq=reported.sequence + 1, told=reported.told, by=reported.by)
@@ -393,7 +393,7 @@ class Pump:
             self._more = True
             self._note_unreadable(fault)
             return messages
-        self._alarm.over("outbox_unreadable")
+        self._alarm.clear("outbox_unreadable")
         if len(rows) == room or self._fresh:
             self._more = True
         if messages:
@@ -440,7 +440,7 @@ class Pump:
         if self._outbox is not None:
             self._outbox.close()
             self._outbox = None
-        self._alarm.began(PublishFault("outbox_unreadable", fault.where, str(fault)))
+        self._alarm.report(PublishFault("outbox_unreadable", fault.where, str(fault)))
 
     # --- replay ---
 
@@ -480,9 +480,9 @@ class Pump:
         pruned_seqs = [row.seq for row in rows if row.body is None]
         if pruned_seqs:
             found = f"outcomes {pruned_seqs[0]} to {pruned_seqs[-1]} were pruned"
-            self._alarm.began(PublishFault("replay_impossible", self._table, found))
+            self._alarm.report(PublishFault("replay_impossible", self._table, found))
         elif rows:
-            self._alarm.over("replay_impossible")
+            self._alarm.clear("replay_impossible")
 
     # --- status and board ---
 
@@ -491,13 +491,13 @@ class Pump:
         oldest = self._window.oldest
         found = f"{waiting} unacknowledged" + (f"; the oldest is {oldest.id}" if oldest is not None else "")
         if self._silence.silent(now_us, waiting):
-            self._alarm.began(PublishFault("settlement_silent", where, found))
+            self._alarm.report(PublishFault("settlement_silent", where, found))
         else:
-            self._alarm.over("settlement_silent")
+            self._alarm.clear("settlement_silent")
         if self._silence.behind(waiting):
-            self._alarm.began(PublishFault("settlement_behind", where, found))
+            self._alarm.report(PublishFault("settlement_behind", where, found))
         else:
-            self._alarm.over("settlement_behind")
+            self._alarm.clear("settlement_behind")
 
     def _show_board(self) -> None:
         if self._board is None or self._outbox is None:

@@ -103,7 +103,7 @@ def test_a_watcher_that_connects_during_a_review_receives_it_at_once_and_then_it
 
 def test_the_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
     _, daemon = under_review(house)
-    daemon.faults.began(Fault("recording_failed", "recordings", "no space left"))
+    daemon.faults.report(Fault("recording_failed", "recordings", "no space left"))
     said = "\n".join(status_lines(Screen(StringIO(), {}), status_seen(daemon), everything=False))
     assert "under review: a person must rule" in said
     assert "enter " in said
@@ -144,7 +144,7 @@ def test_a_fault_that_a_person_must_clear_outlives_a_restart(house: HouseMaker) 
     one = house()
     daemon = one.open()
     unlocked(daemon)
-    daemon.faults.began(Fault("clock_stepped", "wall clock", "set by +7200 s"))
+    daemon.faults.report(Fault("clock_stepped", "wall clock", "set by +7200 s"))
     drain(daemon)
     daemon = one.restart(one.restart(daemon))
     assert "clock_stepped" in [fault.code for fault in daemon.faults.present]

@@ -71,7 +71,7 @@ def test_a_fault_ends_the_wait_of_an_idle_core_and_locks_the_table(house: HouseM
     unlocked(daemon)
     core = live_of(daemon).core
     drain(daemon)
-    began = Thread(target=daemon.faults.began, args=[Fault("journal_disk_full", "journal", "no space")])
+    began = Thread(target=daemon.faults.report, args=[Fault("journal_disk_full", "journal", "no space")])
     began.start()
     core.turn(10 * PATIENCE_S)
     began.join()
@@ -274,7 +274,7 @@ def test_a_fault_during_test_mode_locks_the_table_once_test_mode_ends(house: Hou
     daemon = one.open()
     unlocked(daemon)
     play(daemon, [says(5 * SECOND_US, "test_mode", "technician", on=True)])
-    daemon.faults.began(Fault("clock_stepped", "wall clock", "an hour"))
+    daemon.faults.report(Fault("clock_stepped", "wall clock", "an hour"))
     play(daemon, [says(10 * SECOND_US, "no_roll")])
     assert "table.locked" not in one.types()[2:]
     play(daemon, [says(20 * SECOND_US, "test_mode", "technician", on=False)])

@@ -81,11 +81,11 @@ def test_a_fault_is_reported_once_when_it_begins_and_once_when_it_ends() -> None
     heard: list[Change] = []
     board = ActiveFaults(heard.append)
     fault = Fault("clock_stepped", "wall clock", "an hour")
-    board.began(fault)
-    board.began(fault)
+    board.report(fault)
+    board.report(fault)
     assert board.locking == (fault,)
-    assert board.over("clock_stepped")
-    assert not board.over("clock_stepped")
+    assert board.clear("clock_stepped")
+    assert not board.clear("clock_stepped")
     assert heard == [Change(fault, began=True), Change(fault, began=False)]
     assert board.changes() == heard
     assert board.changes() == []
@@ -93,9 +93,9 @@ def test_a_fault_is_reported_once_when_it_begins_and_once_when_it_ends() -> None
 
 def test_a_recovered_duty_clears_its_own_faults_only() -> None:
     board = ActiveFaults()
-    board.began(Fault("journal_disk_full", "journal", "no space"), "journal")
-    board.began(Fault("recording_failed", "piece", "no space"), "recorder")
-    board.clear("journal")
+    board.report(Fault("journal_disk_full", "journal", "no space"), "journal")
+    board.report(Fault("recording_failed", "piece", "no space"), "recorder")
+    board.clear_duty("journal")
     assert [fault.code for fault in board.present] == ["recording_failed"]
 
 
@@ -104,11 +104,11 @@ def test_a_fault_is_reported_in_its_present_state_and_journaled_as_it_began() ->
     faults = ActiveFaults(heard.append)
     first = Fault("device_down", "wall-left", "its port went away")
     newer = Fault("device_down", "wall-left", "node console answers, node wall-left is expected")
-    faults.began(first, "wall-left")
-    faults.began(newer, "wall-left")
+    faults.report(first, "wall-left")
+    faults.report(newer, "wall-left")
     assert faults.present == (newer,)
     assert heard == [Change(first, began=True)]
-    faults.began(Fault("device_down", "elsewhere", "another place"), "wall-left")
+    faults.report(Fault("device_down", "elsewhere", "another place"), "wall-left")
     assert faults.present == (newer,)
 
 

@@ -161,9 +161,9 @@ def test_a_fault_that_begins_and_ends_many_times_between_two_core_turns_leaves_a
     board, fault = at.daemon.faults, Fault("settlement_lost", "settlement", "an old word, repeated")
     before = len(at.house.rows())
     for _ in range(FLOOD // 2):
-        board.began(fault)
-        board.over(fault.code)
-    board.began(fault)
+        board.report(fault)
+        board.clear(fault.code)
+    board.report(fault)
     drain(at.daemon)
     rows = [row.name for row in at.house.rows()[before:] if row.name.startswith("fault.")]
     assert rows[-1] == "fault.began"

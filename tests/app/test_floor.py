@@ -181,7 +181,7 @@ def test_a_fault_that_a_person_clears_is_approved_at_a_screen_by_a_supervisor_or
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not any(approvals(daemon).values())
-    daemon.faults.began(Fault("clock_stepped", "wall clock", "set back by 3 h"))
+    daemon.faults.report(Fault("clock_stepped", "wall clock", "set back by 3 h"))
     may = approvals(daemon)
     assert {role for role, names in may.items() if names == ["approve clock"]} == {"supervisor", "manager"}
     asked = {"do": "approve", "what": "clock", "who": "eve"}
@@ -208,7 +208,7 @@ def test_an_approval_at_a_screen_is_journaled_with_person_role_and_console(
     public.write_text(KEY.public_key().public_bytes_raw().hex(), encoding="ascii")
     one = house(sign_in_key=public)
     daemon = one.open()
-    daemon.faults.began(Fault("clock_stepped", "wall clock", "set back by 3 h"))
+    daemon.faults.report(Fault("clock_stepped", "wall clock", "set back by 3 h"))
     ask(daemon, SCREEN, do="approve", what="clock", who="eve", token=token(monkeypatch, "manager"))
     noted = [bytes(row.body) for row in one.rows() if row.body is not None and b"approve clock" in row.body]
     assert len(noted) == 1

@@ -77,13 +77,13 @@ class Alarms:
     holding: dict[str, PublishFault] = field(default_factory=dict)
     ever: list[str] = field(default_factory=list)
 
-    def began(self, fault: PublishFault) -> None:
+    def report(self, fault: PublishFault) -> None:
         assert fault.code in FAULTS
         if fault.code not in self.holding:
             self.ever.append(fault.code)
         self.holding[fault.code] = fault
 
-    def over(self, code: str) -> None:
+    def clear(self, code: str) -> None:
         assert code in FAULTS
         self.holding.pop(code, None)
 

@@ -13,10 +13,10 @@ class Heard:
     def __init__(self) -> None:
         self.codes: set[str] = set()
 
-    def began(self, fault: PublishFault) -> None:
+    def report(self, fault: PublishFault) -> None:
         self.codes.add(fault.code)
 
-    def over(self, code: str) -> None:
+    def clear(self, code: str) -> None:
         self.codes.discard(code)
 
 
