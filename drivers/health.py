@@ -364,7 +364,7 @@ class Health:
 
 
 class PortReopening:
-    """Limits how often the port of a silent device is reopened."""
+    """Decides when a port is reopened, and limits how often that of a silent device is."""
 
     def __init__(self) -> None:
         self.due_us = 0

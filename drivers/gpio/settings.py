@@ -84,11 +84,12 @@ class TimedInput:
     dev: str = ""
     """The table's device to which it belongs; empty: the device itself."""
     hold_off_us: int | None = None
-    """Minimum time between the starts of two pulses; earlier pulses are ignored. None: the kind's default."""
+    """Minimum time between the starts of two pulses; a pulse that starts sooner is ignored. None: the kind's
+    default."""
     stuck_us: int | None = None
-    """An input active for longer than this is a fault; 0: never. None: the kind's default."""
+    """An input that is active for longer than this is a fault; 0: never. None: the kind's default."""
     max_edges_per_s: int = 200
-    """More edges than this count as babbling; a ball causes at most 10."""
+    """An input with more edges per second than this is babbling; a ball causes at most 10."""
 
     @property
     def limits(self) -> TimedLimits:
@@ -139,11 +140,12 @@ class PanelOutput:
     line: int
     active_low: bool
     lamp: str
-    """The lamp that it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
+    """The table lamp that it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
     lit_when: tuple[str, ...] = ()
-    """The lamp's values for which it is lit; `on_*` stands for all that begin with `on_`. Empty: `on`."""
+    """The table lamp's values for which it is lit; `on_*` matches all that begin with `on_`. Empty: `on`."""
     dark_when: tuple[str, ...] = ()
-    """The values for which it is dark, whatever `lit_when` says. Without `lit_when`, all others light it."""
+    """The values for which it is dark, whatever `lit_when` says. Without `lit_when`, all others light it.
+    """
     for_ms: int = 0
     """How long it stays lit; 0: until it is switched off."""
 

@@ -60,7 +60,7 @@ class SocketPort:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 
     def wake(self) -> None:
-        """Make a waiting `read` return, from any thread."""
+        """Make a waiting `read` return. Any thread may call this."""
         self._waker.wake()
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class PipePort:
         """Discard the data: a pipe is unidirectional, and nothing reads from its other end."""
 
     def wake(self) -> None:
-        """Make a waiting `read` return, from any thread."""
+        """Make a waiting `read` return. Any thread may call this."""
         self._waker.wake()
 
     def close(self) -> None:

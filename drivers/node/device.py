@@ -46,7 +46,7 @@ class NodeSettings:
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
     """The sensors by channel number. Without channels, every reading belongs to this device itself."""
     reads: tuple[str, ...] = ()
-    """The kinds of reading that it must be able to send; a node that lacks one of them is faulty."""
+    """The kinds of reading that it must be able to send; a node that lacks one of them is down."""
     firmware: tuple[str, ...] = ()
     """The firmware ids that its hello may report; empty: any id."""
     max_per_s: int = 1000

@@ -22,7 +22,7 @@ ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(
     EDGE_PX
 )  # the part of a side that is averaged
 SPAN = 3  # half the width of a step's blur, in steps
-SAME_SIDE = 0.06  # over the edge: difference between the distances of opposite sides seen from above
+SAME_SIDE = 0.06  # difference between the distances of opposite sides seen from above, in edges
 MIN_LOW_STEP = 14.0  # grey levels; grain, averaged along a side, makes steps of five
 TURNS_DEG = np.arange(
     0.0, 90.0, 9.0
@@ -34,7 +34,7 @@ class Body:
     """The body that was found around a face."""
 
     axes: Array  # (2, 2): unit vectors along the face's sides
-    sides: Array  # (4,): distance of each side from the middle, over the edge; 0 where none was found
+    sides: Array  # (4,): distance of each side from the centre, in edges; 0 where none was found
     steps: Array  # (4,): height of the step at each side, grey levels
 
 

@@ -24,10 +24,11 @@ MIN_THREE_DIAGONAL = 0.47 * EDGE_PX
 CORNER_REACH = 0.17 * EDGE_PX  # how far perspective moves the other diagonal's pips from a square's corners
 SITE_REACH = 0.085 * EDGE_PX  # how far a pip may be from its position in the lattice
 MAX_RADIUS_RATIO = (
-    1.4  # larger radius over smaller one, for pips of one face: glare and blur shrink some of them
+    1.4  # ratio of the larger to the smaller radius, for pips of one face: glare and blur shrink some of them
 )
-MAX_COLOUR_DIFFERENCE = 0.5  # difference of two pips' colours over their contrast with the face
-MIN_SQUARE = 0.55  # shorter diagonal over the longer one; a face seen at more than 55 degrees is a side face
+MAX_COLOUR_DIFFERENCE = 0.5  # difference of two pips' colours, divided by their contrast with the face
+# Minimum ratio of the shorter diagonal to the longer one: a face seen at more than 55 degrees is a side face.
+MIN_SQUARE = 0.55
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Face:
     rows: tuple[int, ...]
     centre: Array  # (2,)
     diagonals: Array  # (2, 2): two half diagonals of the corner pips; zeros for a 1
-    lattice_error: float  # RMS distance of the pips from their lattice positions, over the edge
+    lattice_error: float  # RMS distance of the pips from their lattice positions, in edges
 
 
 def find_faces(pips: Pips) -> list[Face]:

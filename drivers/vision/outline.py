@@ -1,4 +1,4 @@
-"""Whether a die lies flat on the felt: its outline is compared with that of a flat die at the same position.
+"""Checks whether a die lies flat on the felt, by comparing its outline with that of a flat die there.
 
 If the camera's position is known, a cube that leans by 10 degrees shows a sixth of an edge more on one side
 than a flat cube does. Anything beyond a flat die's outline is a flank, a chip under the die, the other die or

@@ -177,8 +177,8 @@ class Pair:
                 self._partners[one] = two
 
     def _ray_distance(self, seen: _Tracked, other: _Tracked) -> float | None:
-        """Return the median distance at which two tracks' rays pass each other, over the limit for one die;
-        None if too few points match."""
+        """Return the median distance at which two tracks' rays pass each other, divided by the limit for one
+        die; None if too few points match."""
         distances = [
             found.relative_distance if found.one_die else max(found.relative_distance, 1.5)
             for point in seen.points[-RECENT_POINTS:]

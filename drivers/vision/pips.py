@@ -19,7 +19,7 @@ EDGE_PX = 72.0  # pips are then 11 to 19 pixels wide, enough for a sub-pixel out
 RADIUS_FRACTIONS = (
     0.06,
     0.17,
-)  # a pip's radius over the edge: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice
+)  # a pip's radius in edges: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice
 SCALE_SIGMAS_PX = (
     3.0,
     4.6,
@@ -40,7 +40,7 @@ class Pips:
 
     centre: Array  # (n, 2): x, y
     radius: Array  # mean radius
-    aspect: Array  # shorter axis over longer one
+    aspect: Array  # ratio of the shorter axis to the longer one
     fit: Array  # fraction of the rays from its centre that met its edge where the ellipse predicts it
     contrast: Array  # grey levels across the edge, in the best channel; positive: lighter than the face
     inside: Array  # (n, 3): colour of the spot

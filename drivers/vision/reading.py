@@ -33,19 +33,19 @@ MAX_LATTICE_ERROR = {
     4: 0.02,
     5: 0.02,
     6: 0.02,
-}  # maximum RMS distance of the pips from the lattice, over the edge: 0.01 was measured
+}  # maximum RMS distance of the pips from the lattice, in edges: 0.01 was measured
 SIDE = (
     0.37,
     0.76,
-)  # a side's distance from the centre, over the edge: one half, plus the effects of height and size
-WIDTH = (0.78, 1.42)  # width of a 1, 2 or 3 from side to side, over the edge
+)  # a side's distance from the centre, in edges: one half, plus the effects of height and size
+WIDTH = (0.78, 1.42)  # width of a 1, 2 or 3 from side to side, in edges
 SIDE_STEP = 9.0  # grey levels, averaged along the side
 MAX_LOPSIDED = 0.17  # maximum difference between the distances of two opposite sides
-OWN_SIDE = (0.45, 0.62)  # distance of the sides of a 1 seen from above, over the edge: about one half
+OWN_SIDE = (0.45, 0.62)  # distance of the sides of a 1 seen from above, in edges: about one half
 MAX_OWN_DIFFERENCE = 0.07  # maximum difference of such a distance from the mean of the middle two
 MIN_CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; at false sides on a larger face, 25
-FAR_SIDE = 0.7  # at least one side is this far from a pip of a 2, over the edge
-# The area beyond a 1's side that a touching die would cover, over the edge.
+FAR_SIDE = 0.7  # at least one side is this far from a pip of a 2, in edges
+# The area beyond a 1's side that a touching die would cover, in edges.
 BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
 MIN_BEYOND_FRACTION = 0.6  # fraction of that area with the 1's colour; the rest is a pip or the gap
 RIVAL_FRACTION = (
@@ -414,7 +414,7 @@ def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
 
 
 def _area(one: _Candidate) -> float:
-    """Return a face's area over the square of the edge, computed from the nearer side of each opposite pair.
+    """Return a face's area in squares of the edge, computed from the nearer side of each opposite pair.
 
     Four pips of two touching dice may form a 4 across both, whose opposite sides differ.
     """

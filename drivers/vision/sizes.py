@@ -1,4 +1,4 @@
-"""Whether a face fits the given length of a die's edge.
+"""Checks whether a face fits the given length of a die's edge.
 
 If the given length is too short, one pip of a large die may look like a small die's 1, because the other pips
 are as far away as a small die's sides. However, pips are round while a side is a straight line, and a large
@@ -17,13 +17,13 @@ MIN_STRAIGHT_FRACTION = (
     0.75  # minimum fraction of a side's length that must be visible: 0.85 was measured on real sides
 )
 MIN_STRAIGHT_SIDES = 3  # how many sides of a 1, 2 or 3 must be straight: another die may hide the fourth
-SIDE_PX = 3.5  # maximum deviation of a side from its distance: a 1's turn is known to 4.5 degrees
-MIN_STEP_RATIO = 0.5  # minimum step in each line across a side, over the side's mean step
+SIDE_PX = 3.5  # how far a side may deviate from a straight line: a 1's turn is known only to 4.5 degrees
+MIN_STEP_RATIO = 0.5  # minimum step in each line across a side, as a fraction of the side's mean step
 MAX_SPREAD = {1: 1.2, 2: 1.2, 3: 1.8, 4: 1.8, 5: 1.8}
-"""Maximum connected area of a pip's colour over the pip's own area, by number: 1.1 was measured on a 1 or 2,
+"""Maximum ratio of the connected area of a pip's colour to the pip's own area: 1.1 was measured on a 1 or 2,
 1.6 on others under a lamp. The pips of a 6 may join."""
 SPREAD_REACH = 3.0  # how far that area is searched for, in pip radii
-MIN_PAIR_RADIUS = 0.09  # minimum radius of a 2's pips over their distance: 0.13 was measured
+MIN_PAIR_RADIUS = 0.09  # minimum radius of a 2's pips, as a fraction of their distance: 0.13 was measured
 
 
 def find_contradiction(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
@@ -51,7 +51,7 @@ def straight_sides(image: Array, face: Face, body: Body) -> list[int]:
 
 
 def _spread(image: Array, pips: Pips, row: int) -> float:
-    """Return the area in and around a pip that has its colour, over the pip's own area."""
+    """Return the connected area of a pip's colour, divided by the pip's own area."""
     radius = float(pips.radius[row])
     reach = np.arange(-round(SPREAD_REACH * radius), round(SPREAD_REACH * radius) + 1, dtype=np.float32)
     places = np.stack(np.meshgrid(reach, reach), axis=2)

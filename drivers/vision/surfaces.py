@@ -1,4 +1,4 @@
-"""Whether a face is whole, or part of a larger one because a die's edge is longer than the given length.
+"""Checks whether a face is whole, or part of a larger one because a die's edge is longer than given.
 
 A part of a large die's face may look like a whole smaller face: two pips of a 4 look like a 2. Between two
 pips of one face only that face is visible, and the pips are arranged like a face's pips. Between the pips of
@@ -16,19 +16,19 @@ from drivers.vision.arrays import Array
 from drivers.vision.faces import Face
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-MAX_REACH = 1.6  # from corner to corner of a face twice as large as given, over the edge
+MAX_REACH = 1.6  # from corner to corner of a face twice as large as given, in edges
 MIN_LIKENESS = 0.45  # minimum fit times aspect of a possible pip that is half hidden or seen at an angle
-MAX_FLATTER_RATIO = 0.75  # aspect over that of the face's own pips: a flatter spot may be on a flank
+MAX_FLATTER_RATIO = 0.75  # aspect divided by that of the face's own pips: a flatter spot may be on a flank
 # Minimum difference in colour between a flank and the face: as a fraction of the pips' contrast, and in grey
 # levels.
 MIN_SHADE_FRACTION, MIN_SHADE_GREYS = 0.2, 12.0
 ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # the strip between two spots, across its width, in pixels
 MAX_EDGE_LINE_PX = 5  # an edge between two tops is a line thinner than this
-MIN_LINE_FRACTION = 0.07  # minimum height of such a line, averaged across the strip, over the pips' contrast
+MIN_LINE_FRACTION = 0.07  # minimum height of such a line, averaged across the strip, relative to the pips
 MIN_LINE_GREYS = 6.0  # minimum height of such a line, in grey levels
 MAX_PITCH_ERROR = 0.16  # effect of foreshortening and perspective, over two pips' distance along a side
 
-DIAGONAL = 0.72  # from corner pip to corner pip, over the edge: 0.57 to 0.77 on the dice that were measured
+DIAGONAL = 0.72  # from corner pip to corner pip, in edges: 0.57 to 0.77 on the dice that were measured
 SITE_REACH = 0.085 * EDGE_PX  # how far a hole may be from its position in a grid
 
 _FIVE = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, 0j])

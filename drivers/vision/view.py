@@ -1,4 +1,4 @@
-"""Whether a camera still sees its table, or is covered, blinded, bumped, out of focus, flickering or frozen.
+"""Detects that a camera no longer sees its table: covered, blinded, bumped, out of focus, flickering, frozen.
 
 Each frame is compared with the empty table at a quarter of its size. A deviation that lasts for
 `MIN_FAULT_US` is a fault. While a fault is active, no dice are followed, because faces and tracks are valid
@@ -27,12 +27,12 @@ CHANGED_FRACTION = 0.6
 """Dice, hands and sticks together never hide more than this fraction of the view."""
 WHITE, WHITE_FRACTION = 250, 0.2
 BLUR_FRACTION = 0.35
-"""Minimum sharpness, over that of the calibrated view; hands and dice add edges and hide few."""
+"""Minimum sharpness, as a fraction of the calibrated view's; hands and dice add edges and hide few."""
 MIN_SHIFT_RESPONSE = 0.15
 """If the phase correlation's response is lower than this, the shift is meaningless."""
 MAX_FLICKER = 0.06
-"""Maximum standard deviation of the light from frame to frame, over its mean; people's shadows change the
-light only slowly."""
+"""Maximum standard deviation of the light from frame to frame, as a fraction of its mean; people's shadows
+change the light only slowly."""
 BANDS = 16
 """Rows are exposed one after another, so a lamp at 50 or 60 Hz causes about four dark stripes, which drift
 fast or slowly. They must appear in half of the bands, so that a hand is not mistaken for stripes.
