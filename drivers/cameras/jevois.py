@@ -200,8 +200,9 @@ class JevoisSettings:
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that can't work; the message says what was expected."""
-        if not set(self.faces.values()) <= set(range(1, 7)):
-            raise ValueError(f"faces: found {sorted(self.faces.values())}, expected faces from 1 to 6")
+        for category, face in self.faces.items():
+            if not 1 <= face <= 6:
+                raise ValueError(f"faces: found {face} for category {category}, expected 1 to 6")
         fit_rows(self.calibration, self.error_mm)
 
 

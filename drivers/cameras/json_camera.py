@@ -125,7 +125,10 @@ class ScriptClock:
         if self._impossible >= RESET_AFTER:
             self._min_delays.clear()
             self._impossible = 0
-        raise BadClockError(f"`t` is {seconds:+.1f} s off compared with the previous lines")
+        raise BadClockError(
+            f"found `t` {seconds:+.1f} s from the time that earlier lines imply, expected a difference of at"
+            f" most {MAX_DEVIATION_US / 1e6:g} s"
+        )
 
 
 ALIVE = "alive"
@@ -232,7 +235,7 @@ class JsonCamera:
         for item in self._lines.feed(data):
             if not self._budget.spend(now_us):
                 self._babble += 1
-                seen = f"more than {self._budget.per_s} lines a second"
+                seen = f"found more than {self._budget.per_s} lines per second"
                 readings += self._build_readings(now_us, self._record_loss(now_us, "babbling", seen))
             elif isinstance(item, BadLine):
                 readings += self._build_readings(

@@ -165,7 +165,7 @@ class TableEnd:
                     now_us,
                     self._received_us,
                     "babbling",
-                    f"more than {self._budget.per_s} sentences a second",
+                    f"found more than {self._budget.per_s} sentences per second",
                 )
                 continue
             received = wire.read(line)

@@ -97,10 +97,10 @@ class GameMonitor:
             seen = f"the wheel no longer has its last number, {last.number}: it was powered off"
             yield WheelFault(POWER_CYCLE, seen)
         elif games > 1 or (games == 1 and last.state != State.WINNING_NUMBER):
-            change = f"state {last.state} of game {last.spin:03} to state {status.state} of {status.spin:03}"
-            yield WheelFault(
-                "missed_games", f"{change} without a change to state 5; the wheel shows {status.number}"
-            )
+            before = f"state {last.state} of game {last.spin:03}"
+            after = f"state {status.state} of game {status.spin:03}"
+            seen = f"no frame was received between {before} and {after}; the wheel shows {status.number}"
+            yield WheelFault("missed_games", seen)
         if games == 0 and last.state == status.state == State.WINNING_NUMBER and last.number != status.number:
             seen = f"the winning number changed from {last.number} to {status.number} while it was shown"
             yield WheelFault("number_changed", seen)
@@ -278,8 +278,9 @@ class Ss2Wheel:
             case SelfTestCode():
                 self._handle_self_test_code(now_us, message)
             case Bonus() if message.licence_days is not None:
-                ended = "has ended" if message.value == _LICENCE_ENDED else "ends"
-                seen = f"the bonus licence {ended}: {message.licence_days} days left"
+                ended = message.value == _LICENCE_ENDED
+                when = "has ended" if ended else f"ends in {message.licence_days} days"
+                seen = f"the licence for the bonus numbers {when}"
                 self._fault(now_us, WheelFault("licence", seen))
             case _:
                 pass

@@ -218,7 +218,7 @@ def test_a_lost_link_and_dropped_bytes_are_reported() -> None:
 @pytest.mark.parametrize(
     ("faces", "calibration", "says"),
     [
-        ({"die7": 7}, CALIBRATION, "expected faces from 1 to 6"),
+        ({"die7": 7}, CALIBRATION, "expected 1 to 6"),
         (FACES, CALIBRATION[:3], "expected at least 4"),
         (FACES, (*CALIBRATION[:3], (1, 2, 3)), "expected four: image x, y and table x, y"),
         (FACES, (*CALIBRATION, (0, 0, 1800, 700)), "expected at most 10 mm"),

@@ -198,7 +198,7 @@ class TestItsOwnClock:
         clock = ScriptClock()
         clock.to_table(1_000_000, 1_002_000)
         for wrong in (9_000_000, -9_000_000):
-            with pytest.raises(BadClockError, match=r"s off compared with the previous lines"):
+            with pytest.raises(BadClockError, match=r"s from the time that earlier lines imply"):
                 clock.to_table(wrong, 1_010_000)
         assert clock.to_table(1_020_000, 1_025_000) == 1_022_000
 
