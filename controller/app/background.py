@@ -222,7 +222,7 @@ class Retention:
                 evidence_before_us=evidence_before_us, bodies_before_us=bodies_before_us, by=PRUNED_BY
             )
         except JournalFault as fault:
-            log(ERROR, f"{fault}; dropping expired contents is retried in an hour")
+            log(ERROR, f"{fault}; dropping expired contents will be retried in an hour")
             return
         log(INFO, f"{self._journal.place.journal}: dropping expired contents")
 

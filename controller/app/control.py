@@ -50,7 +50,7 @@ from controller.app.peers import (
 )
 from controller.app.requests import NO_JOURNAL, Requests, history_lines
 from controller.app.service import ERROR, log
-from controller.app.testing import Tests
+from controller.app.testing import GuidedTests
 from controller.journal.faults import JournalFault
 from drivers.framing import LineSplitter
 
@@ -86,7 +86,7 @@ class Control:
         self._stopping = False
         self._pause = Event()
         self._requests = Requests(daemon)
-        self._tests = Tests(daemon)
+        self._tests = GuidedTests(daemon)
         self.turns = 0
         """Incremented with each turn of the accepting thread."""
         for group in groups:
@@ -226,7 +226,7 @@ class Control:
         return True
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
-        admitted = self._requests.admitted(request, peer, "watch")
+        admitted = self._requests.admit(request, peer, "watch")
         if isinstance(admitted, bytes):
             connection.sendall(admitted)
             return
@@ -261,7 +261,7 @@ class Control:
 
     def _send_history(self, connection: socket.socket, peer: Peer, request: HistoryRequest) -> None:
         live = self._daemon.live
-        admitted = self._requests.admitted(request, peer, "read past records")
+        admitted = self._requests.admit(request, peer, "read past records")
         if isinstance(admitted, bytes):
             connection.sendall(admitted)
         elif live is None:
@@ -275,7 +275,7 @@ class Control:
 
     def _test(self, connection: socket.socket, peer: Peer, request: BeginTest) -> None:
         live = self._daemon.live
-        admitted = self._requests.admitted(request, peer, "test")
+        admitted = self._requests.admit(request, peer, "test")
         if isinstance(admitted, bytes):
             connection.sendall(admitted)
         elif live is None:

@@ -18,7 +18,7 @@ import msgspec
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.inlet import Inlet
 from controller.app.service import ERROR, NOTICE, log
-from controller.engine.resume import CONTROLLER, is_of_earlier_attempt
+from controller.engine.resume import CONTROLLER, concerns_earlier_attempt
 from controller.engine.session import SETTLEMENT
 from controller.model.outcomes import Outcome, SpinNoSpin
 from controller.model.readings import (
@@ -396,7 +396,7 @@ class Hardware:
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return
-        if not is_of_earlier_attempt(data.reasons, data.by):
+        if not concerns_earlier_attempt(data.reasons, data.by):
             for name, state in self._wheels.copy().items():
                 if state in WHEEL_PLAYS:
                     self._run_on(name, _void_game)

@@ -147,7 +147,7 @@ class Lamps:
     def __init__(self, hub: Hub, lit: Callable[[str, str], None]) -> None:
         """Report each change to the hub and to `lit`."""
         self.shown: dict[str, str] = {}
-        self.asks = ""
+        self.prompt = ""
         """What a guided test is asking for, which the lamp `test` shows."""
         self._hub = hub
         self._lit = lit
@@ -161,6 +161,6 @@ class Lamps:
 
     def mark_test(self, *, testing: bool) -> None:
         """Set the lamp `test` to what the running test asks for, or to off."""
-        shows = (self.asks or "on") if testing else "off"
+        shows = (self.prompt or "on") if testing else "off"
         if shows != self.shown.get("test", "off"):
             self.set("test", shows)

@@ -151,7 +151,7 @@ def running_controllers(options: Options) -> Iterator[Mistake]:
     if _is_socket(options.socket) and is_listening(options.socket):
         yield Mistake(
             file=str(options.socket),
-            found="another controller listening there",
+            found="another controller listening on it",
             expected="none",
             hint="stop that controller first, or start this one with a different --socket",
         )

@@ -315,10 +315,10 @@ class Publishing:
         if self._pump is not None and outcomes:
             self._pump.note_durable(outcomes)
 
-    def start(self, watchdog: Watchdog, *, sound: bool) -> None:
-        """Start publishing if the outbox is verified; `sound` means that the whole journal is."""
+    def start(self, watchdog: Watchdog, *, journal_verified: bool) -> None:
+        """Start publishing if the outbox is verified; `journal_verified` means that the whole journal is."""
         pump = self._pump
-        if pump is not None and not self._started and (sound or self._verified):
+        if pump is not None and not self._started and (journal_verified or self._verified):
             self._started = True
             pump.start()
             watchdog.watch("publish", lambda: pump.turns)

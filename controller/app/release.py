@@ -123,7 +123,7 @@ def sign(place: ProgramPlace, key_file: Path) -> bytes:
     steps = tuple(history("release", key_file))
     if steps and steps[-1].new != public:
         raise ReleaseFault(
-            f"{key_file}: found key {public[:16]}, expected {steps[-1].new[:16] or 'none: it was revoked'}"
+            f"{key_file}: found key {public[:16]}, expected {steps[-1].new[:16] or 'none (it was revoked)'}"
             ", according to its history"
         )
     listed = FileList(release=_version(), files=dict(_digests(place)), key=public, history=steps)

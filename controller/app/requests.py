@@ -157,7 +157,7 @@ class Requests:
             self._note_refusal(live, peer, action)
         return refusal("not_allowed", f"{peer.user} may not {action}; {_ADVICE['not_allowed']}")
 
-    def at_screen(
+    def identify(
         self, request: BeginTest | Watch | HistoryRequest, peer: Peer
     ) -> tuple[Peer, str | None] | bytes:
         """Return the peer and person for whom a request is made; with a token, the token's role and person.
@@ -169,11 +169,11 @@ class Requests:
         claims = self._claims(request.token, peer, f"{request.__struct_config__.tag} with this token")
         return claims if isinstance(claims, bytes) else (peer.signed_in_as(claims.role), claims.person)
 
-    def admitted(
+    def admit(
         self, request: BeginTest | Watch | HistoryRequest, peer: Peer, action: str
     ) -> tuple[Peer, str | None] | bytes:
         """Return the peer and person for whom a request is made if they may make it, else the refusal."""
-        asking = self.at_screen(request, peer)
+        asking = self.identify(request, peer)
         if isinstance(asking, bytes) or asking[0].may(action):
             return asking
         return self.forbidden(asking[0], action)

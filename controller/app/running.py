@@ -119,9 +119,8 @@ class SelfTest:
 
     def _check_devices(self) -> Check:
         missing = self._devices.missing(self._required)
-        message = (
-            f"not up: {_each(missing)}" if missing else f"all {len(self._required)} required devices are up"
-        )
+        up = f"all required devices are up ({len(self._required)})"
+        message = f"not up: {_each(missing)}" if missing else up
         return Check(name="devices", ok=not missing, says=message)
 
     def _check_switches(self, now_us: int) -> Check:
@@ -150,7 +149,8 @@ def _unreported(dev: str, switches: str) -> str:
         return (
             f"{dev} has not reported its switches since the start; wait 10 s, or open and close one of them"
         )
-    return f"{dev} has not reported {switches} since the start; open and close each of them"
+    them = "each of them" if ", " in switches else "it"
+    return f"{dev} has not reported {switches} since the start; open and close {them}"
 
 
 def passed(checks: tuple[Check, ...]) -> bool:
@@ -201,7 +201,7 @@ class RunningTable:
         self._inlet = inlet
         self._hardware = hardware
         self._publishing = publishing
-        self.sound = False
+        self.is_verified = False
         """Whether the whole journal is verified, not only the rows since its last checkpoint."""
         self._begun_us = inlet.now_us
         self._unlock_requested_at = -1
@@ -309,11 +309,11 @@ class RunningTable:
 
     def publish(self, watchdog: Watchdog) -> None:
         """Start publishing once the outbox is verified; for the main thread."""
-        self._publishing.start(watchdog, sound=self.sound)
+        self._publishing.start(watchdog, journal_verified=self.is_verified)
 
     def drop_expired(self, now_us: int) -> None:
         """Drop the journal's expired contents once the whole journal is verified; for the main thread."""
-        if self.sound:
+        if self.is_verified:
             self._retention.drop_expired(now_us)
 
     def end(self, *, begun: bool = True) -> bool:
@@ -475,7 +475,7 @@ class RunningTable:
                 self._hardware.note_durable(decode_outcome(row.body))
 
     def _note_verified(self, found: Verified) -> None:
-        self.sound = True
+        self.is_verified = True
         self.core.note("journal.verified", {"rows": found.rows, "last_link": found.last_link.hex()})
 
     def _note_recording(self, recording: Closed) -> None:

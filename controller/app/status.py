@@ -88,7 +88,7 @@ def build_status(daemon: Daemon) -> dict[str, object]:
         "journal": {
             "last_row": live.last_n,
             "waiting": live.journal.waiting,
-            "verified": "whole" if live.sound else "from the last checkpoint",
+            "verified": "whole" if live.is_verified else "from the last checkpoint",
         },
         "publish": daemon.publishing.status(),
     }

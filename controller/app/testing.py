@@ -45,7 +45,7 @@ Note = Callable[[str], None]
 """Journals an action of this client."""
 
 
-class Tests:
+class GuidedTests:
     """Holds the table in test mode for one client at a time."""
 
     def __init__(self, daemon: Daemon) -> None:
@@ -156,7 +156,7 @@ class Tests:
     def _end(self, live: RunningTable, who: str, *, begun: bool, stopping: bool) -> None:
         """Leave test mode, unless it is off already, and restore all lamps."""
         daemon = self._daemon
-        live.core.lamps.asks = ""
+        live.core.lamps.prompt = ""
         if daemon.hardware is not None:
             daemon.hardware.end_tries()
         if stopping or (begun and not live.core.view.testing):
@@ -197,7 +197,9 @@ class Tests:
 class _Requests:
     """The requests of a client during its test."""
 
-    def __init__(self, connection: socket.socket, daemon: Daemon, live: RunningTable, tests: Tests) -> None:
+    def __init__(
+        self, connection: socket.socket, daemon: Daemon, live: RunningTable, tests: GuidedTests
+    ) -> None:
         self._connection = connection
         self._tests = tests
         self._daemon = daemon
@@ -224,7 +226,7 @@ class _Requests:
             return refusal("bad_request", str(error))
         match request:
             case TestPrompt():
-                self._live.core.lamps.asks = request.shows
+                self._live.core.lamps.prompt = request.shows
                 return answer(asked=request.shows)
             case OutputTest():
                 if not self._tests.may(1):

@@ -155,12 +155,12 @@ def causes_of(rules: RuleSet) -> Mapping[str, str]:
     return {} if attempts is None else attempts.causes
 
 
-def power_lost(causes: Mapping[str, str], seen: str = CUT_OFF) -> Reason:
+def power_lost_reason(causes: Mapping[str, str], seen: str = CUT_OFF) -> Reason:
     """Return the reason for an attempt that was cut off."""
     return Reason(code=POWER_LOST, rule=causes.get(POWER_LOST, ""), seen=seen)
 
 
-def is_of_earlier_attempt(reasons: Iterable[Reason], by: str) -> bool:
+def concerns_earlier_attempt(reasons: Iterable[Reason], by: str) -> bool:
     """Return whether a void concerns an earlier attempt: one that was cut off, or on which nobody ruled."""
     return by == NOBODY or any(reason.code == POWER_LOST for reason in reasons)
 
@@ -207,7 +207,7 @@ class CutOffAttempts:
             return None
         cut = self.pending[0]
         may = (_KINDS[cut.attempt].ruling, "void")
-        reasons = (power_lost(self._causes),)
+        reasons = (power_lost_reason(self._causes),)
         return Awaited(attempt=cut.attempt, number=cut.number, state="review", reasons=reasons, may=may)
 
     @property
@@ -231,7 +231,7 @@ class CutOffAttempts:
         else:
             code, seen, by, who = "called", f"declared by the {entered.by}", entered.by, entered.who
         ruled = Reason(code=code, rule=self._causes.get(code, ""), seen=seen)
-        parts = [_void(cut, (power_lost(self._causes), ruled), by, who) for cut in self.pending]
+        parts = [_void(cut, (power_lost_reason(self._causes), ruled), by, who) for cut in self.pending]
         self.pending = ()
         if bets_closed:
             first = msgspec.structs.replace(first, round=first.round + 1)
@@ -242,7 +242,7 @@ class CutOffAttempts:
 def _review(cut: InFlight, causes: Mapping[str, str]) -> tuple[str, Data]:
     number = cut.number
     reasons = (
-        power_lost(
+        power_lost_reason(
             causes, f"{CUT_OFF}; the only ruling is {_KINDS[cut.attempt].ruling}, and resuming play voids it"
         ),
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 
 from controller.engine.reorder_buffer import STEP_US, ClockStep, ReorderBuffer
-from controller.engine.resume import causes_of, power_lost
+from controller.engine.resume import causes_of, power_lost_reason
 from controller.games.registry import game_of
 from controller.machines.agenda import NEVER_US, Agenda
 from controller.machines.flat import InputRefused
@@ -189,7 +189,7 @@ class Session:
             for ready in self._order.flush():
                 self._handle(ready)
             self._report_losses()
-            self._game.cut_short(self._order.now, power_lost(causes_of(self._setup.ruleset)))
+            self._game.cut_short(self._order.now, power_lost_reason(causes_of(self._setup.ruleset)))
             return self._take_effects()
         for ready in self._order.flush():
             self._fire_timers(ready.t)

@@ -158,7 +158,7 @@ def test_a_failed_sensor_test_outlives_restarts_until_that_sensor_passes(house: 
     one = house(table="roulette")
     daemon = one.open()
     failed = {"ball_beam 1": "nothing seen", "ball_drop": "nothing seen"}
-    testing.Tests(daemon).note_result(
+    testing.GuidedTests(daemon).note_result(
         messages.TestResult(device="wheel", passed=("ball_beam 0",), failed=failed)
     )
     drain(daemon)
@@ -167,11 +167,13 @@ def test_a_failed_sensor_test_outlives_restarts_until_that_sensor_passes(house: 
         ("wheel, ball_beam 1", "nothing seen"),
         ("wheel, ball_drop", "nothing seen"),
     ]
-    testing.Tests(daemon).note_result(messages.TestResult(device="wheel", passed=("ball_beam 1",)))
+    testing.GuidedTests(daemon).note_result(messages.TestResult(device="wheel", passed=("ball_beam 1",)))
     drain(daemon)
     daemon = one.restart(daemon)
     assert failed_tests(daemon) == [("wheel, ball_drop", "nothing seen")]
-    testing.Tests(daemon).note_result(messages.TestResult(device="wheel", failed={"ball_drop": "it rings"}))
+    testing.GuidedTests(daemon).note_result(
+        messages.TestResult(device="wheel", failed={"ball_drop": "it rings"})
+    )
     drain(daemon)
     daemon = one.restart(daemon)
     assert failed_tests(daemon) == [("wheel, ball_drop", "it rings")]

@@ -40,7 +40,7 @@ def test_a_technicians_token_permits_what_technicians_may_do(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[LogRequest]
 ) -> None:
     request = asked(token=token(monkeypatch, "technician"))
-    found = Requests(daemon).at_screen(request, SCREEN)
+    found = Requests(daemon).identify(request, SCREEN)
     assert not isinstance(found, bytes)
     peer, person = found
     assert person == "tom"
@@ -53,14 +53,14 @@ def test_a_staff_members_token_permits_neither_timing_nor_past_records_nor_tests
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[LogRequest]
 ) -> None:
     request = asked(token=token(monkeypatch, "boxperson"))
-    found = Requests(daemon).at_screen(request, SCREEN)
+    found = Requests(daemon).identify(request, SCREEN)
     assert not isinstance(found, bytes)
     assert not any(found[0].may(deed) for deed in ("timing", "test", "read past records"))
 
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_screen_without_a_token_gets_no_technicians_rights(daemon: Daemon, asked: type[LogRequest]) -> None:
-    assert Requests(daemon).at_screen(asked(), SCREEN) == (SCREEN, None)
+    assert Requests(daemon).identify(asked(), SCREEN) == (SCREEN, None)
 
 
 @pytest.mark.parametrize("asked", ASKED)
@@ -71,7 +71,7 @@ def test_a_forged_token_and_one_from_another_screen_permit_nothing(
     requests = Requests(daemon)
     forged = good[:-4] + "AAAA"
     for text, peer, code in ((forged, SCREEN, "bad_token"), (good, OTHER, "not_allowed")):
-        told = requests.at_screen(asked(token=text), peer)
+        told = requests.identify(asked(token=text), peer)
         assert isinstance(told, bytes)
         assert msgspec.json.decode(told)["code"] == code
 
