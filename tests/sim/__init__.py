@@ -1,1 +1,1 @@
-"""Tests of the simulation, and of whole simulated evenings against their truth."""
+"""Tests of the simulation, and of whole simulated sessions against their ground truth."""

@@ -1,7 +1,7 @@
-"""Which outcomes of a card game are correct: never wrong ones, and all that are due if nothing went wrong.
+"""Checks the outcomes of a card game: none may be wrong, and none may be missing if nothing went wrong.
 
 The deals of Three Card Poker are compared with the cards that left the shoe. High Roller is replayed from the
-published outcomes, card by card and roll by roll, by rules that know nothing of the controller's.
+published outcomes, card by card and roll by roll, with rules that are independent of the controller's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,7 +40,8 @@ _SEATS = frozenset({"button", "player", "players", "next_player"})
 
 
 def throws_of(played: Iterable[Played]) -> list[Played]:
-    """Return the rolls of games, each as a separate attempt, and the people's inputs in between; no deals."""
+    """Return the rolls of games, each as a separate attempt, and the people's inputs in between, without
+    deals."""
     found: list[Played] = []
     for game in played:
         throws = game.scene.throws
@@ -82,7 +83,7 @@ def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> lis
 
 
 def _seats_named(published: dict[str, Any]) -> dict[str, Any]:
-    """Return an outcome with its seats as text, as in a board's sentences."""
+    """Return an outcome with its seats as text, as in a sensor node's sentences."""
     named = {
         key: value
         if value is None or isinstance(value, str)
@@ -122,7 +123,7 @@ def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str
 def _were_dealt(hands: dict[str, list[str]], story: Played) -> bool:
     """Return whether these are a scene's hands, apart from cards that a person entered."""
     if story.scene.kind == "card_too_many" and any("dead_sensor" in by for by in story.disturbed_by):
-        # A missed card and an extra one give the right number, which a shoe without positions cannot detect.
+        # With one card missed and another one extra the number is right; a shoe without positions can't tell.
         return True
     out = story.scene.truth.cards
     named = [each["data"] for each in story.scene.truth.told if "hands" in each["data"]]  # type: ignore[operator]  # its data
@@ -146,7 +147,7 @@ class _Along:
         self.due: list[tuple[str, object]] = []
 
     def take(self, outcome: Outcome) -> Iterator[str]:
-        """Follow an outcome; return whatever in it does not follow from those before."""
+        """Apply an outcome; yield whatever in it does not follow from the outcomes before it."""
         data = outcome.data
         match data:
             case CardPitched():
@@ -181,7 +182,7 @@ class _Along:
         published = {seat: sorted(cards) for seat, cards in data.cards.items() if cards}
         pitched = {seat: sorted(cards) for seat, cards in self.cards.items() if cards}
         if published != pitched:
-            yield f"game {data.game} starts with {published}, pitched were {pitched}"
+            yield f"game {data.game} starts with {published}, but {pitched} were pitched"
         seats = sorted(int(seat) for seat in data.seats)
         at = seats.index(int(data.button))
         cards = {int(seat): list(held) for seat, held in data.cards.items()}
@@ -190,14 +191,14 @@ class _Along:
 
     def _roll(self, total: int, call: str | None, next_player: object) -> Iterator[str]:
         if self.game is None:
-            yield f"a roll of {total} without a game"
+            yield f"a roll of {total} was published without a game"
             return
         self.before = self.game.copy()
         due, out = self.game.throw(total)
         self._expect(due, out)
         thrower = None if self.game.winner is not None else self.game.roller
         if (due, str(thrower)) != (call, str(next_player)):
-            yield f"{total} is told as {call}, next {next_player}; due is {due}, next {thrower}"
+            yield f"{total} was published as {call}, next {next_player}; expected {due}, next {thrower}"
 
     def _expect(self, _call: str, out: list[int]) -> None:
         game = self.game
@@ -209,11 +210,11 @@ class _Along:
     def _is_due(self, kind: str, published: object) -> Iterator[str]:
         due = self.due.pop(0) if self.due else None
         if due != (kind, published):
-            yield f"published is {kind} {published}, due is {due}"
+            yield f"published {kind} {published}, expected {due}"
 
 
 def false_games(effects: Iterable[Effect]) -> list[str]:
-    """Return whatever does not follow from the cards and rolls published before."""
+    """Return whatever does not follow from the cards and rolls that were published before it."""
     along = _Along()
     return [
         f"{effect.type} at {effect.t}: {wrong}"

@@ -1,10 +1,11 @@
 """Throw dice as rigid bodies and compare the product's outcomes with the truth.
 
-`python -m tests.sim.dice_soak --throws 10000` prints a table by kind of throw: right, review where the truth
-allows it, needless review, wrong void, false. Ends with 1 if there is one false outcome or wrong void.
+`python -m tests.sim.dice_soak --throws 10000` prints a table by kind of throw: right, review that the truth
+allows, needless review, wrong void, wrong reason, unreported, false. Exits with 1 if there is any wrong void,
+wrong reason, unreported throw or false outcome.
 
-Throwing takes longer than judging: `--save FILE` keeps the flights, and `--flights FILE` (or `shipped`, the
-product's own bank) plays them again under other conditions.
+Throwing takes longer than judging: `--save FILE` keeps the flights, and `--flights FILE` (or `shipped` for
+the product's own flights) plays them again under other conditions.
 """
 
 import argparse
@@ -34,14 +35,14 @@ from tests.sim import own_physics
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NEAR_MISSES: tuple[Kind, ...] = ("near_miss", "near_miss_one_hit")
-AN_EVENING = 10
+THROWS_PER_LOG = 10
 COLUMNS = ("right", "review allowed", "needless review", "wrong void", "wrong reason", "unreported", "false")
 BAD = ("wrong void", "wrong reason", "unreported", "false")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One evening's throws, to be sensed under each of the conditions."""
+    """The throws of one log, to be observed under each of the conditions."""
 
     kind: Kind
     seed: str
@@ -69,7 +70,7 @@ class Score:
 
 
 def outcomes_of(played: Evening) -> list[Outcome]:
-    """Replay an evening's log as `tablectl replay` does."""
+    """Replay a session's log as `tablectl replay` does."""
     log = Log(BytesIO(played.log()), played.name)
     ruleset = load_ruleset(log.header.ruleset)
     return [
@@ -96,7 +97,7 @@ def flights_of(job: Job, score: Score) -> list[Flight]:
 
 
 def thrower(physics: str) -> Callable[..., Flight]:
-    """Return the function that simulates throws: the engine's, or the second physics'."""
+    """Return the function that simulates throws: the engine's, or that of the second physics model."""
     if physics == "own":
         return own_physics.thrown
     from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only for the engine
@@ -105,7 +106,7 @@ def thrower(physics: str) -> Callable[..., Flight]:
 
 
 def play(job: Job) -> Score:
-    """Simulate, sense, replay and compare."""
+    """Simulate or load a job's throws, observe and replay them, and compare the outcomes with the truth."""
     score = Score(job.kind, throws=job.throws)
     begun = time.process_time()
     flights = flights_of(job, score)
@@ -183,19 +184,21 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
         shares["near_miss"] = 0.2 * len(kinds)
     weight = sum(shares.values())
     number = 0
-    evenings = {kind: max(1, round(arguments.throws * shares[kind] / weight / AN_EVENING)) for kind in kinds}
-    for turn in range(max(evenings.values())):
+    counts = {
+        kind: max(1, round(arguments.throws * shares[kind] / weight / THROWS_PER_LOG)) for kind in kinds
+    }
+    for turn in range(max(counts.values())):
         for kind in kinds:
-            if turn < evenings[kind]:
+            if turn < counts[kind]:
                 number += 1
                 relief = RELIEFS_MM[number % len(RELIEFS_MM)]
                 seed = f"{arguments.seed}-{turn}"
-                count = min(AN_EVENING, arguments.throws)
+                count = min(THROWS_PER_LOG, arguments.throws)
                 yield Job(kind, seed, count, relief, arguments.physics, conditions, arguments.fails)
 
 
 def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> Iterator[Job]:
-    """Use flights simulated before, ten of one kind and relief per evening."""
+    """Yield jobs with flights that were simulated earlier, up to ten of one kind and relief in each."""
     if arguments.flights == "shipped":
         flights = [flight for kept in shipped().values() for flight in kept]
     else:
@@ -205,9 +208,9 @@ def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> 
         if arguments.kinds is None or flight.kind in arguments.kinds:
             alike.setdefault((flight.kind, flight.relief_mm), []).append(flight)
     for (kind, relief), own in alike.items():
-        for turn in range(0, len(own), AN_EVENING):
-            some = own[turn : turn + AN_EVENING]
-            seed = f"{relief:g}mm-{turn // AN_EVENING}"
+        for turn in range(0, len(own), THROWS_PER_LOG):
+            some = own[turn : turn + THROWS_PER_LOG]
+            seed = f"{relief:g}mm-{turn // THROWS_PER_LOG}"
             packed = pack(some)
             yield Job(kind, seed, len(some), relief, "kept", conditions, arguments.fails, packed)
 
@@ -236,22 +239,27 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fps", type=float, nargs="+", default=[90.0], help="frames a second (90)")
     parser.add_argument(
-        "--noise", type=float, nargs="+", default=[2.0], help="error of a track point, mm (2)"
+        "--noise", type=float, nargs="+", default=[2.0], help="error of a track point in mm (default: 2)"
     )
     parser.add_argument(
         "--tells-error", action="store_true", help="the camera reports the error of its points"
     )
-    parser.add_argument("--exchanges", type=float, default=0.25, help="share of meetings that swap names")
+    parser.add_argument(
+        "--exchanges",
+        type=float,
+        default=0.25,
+        help="fraction of the dice's meetings at which the camera swaps their names",
+    )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="only these kinds")
     parser.add_argument("--physics", choices=("mujoco", "own"), default="mujoco")
     parser.add_argument("--save", metavar="FILE", help="keep the flights in this file")
     parser.add_argument(
-        "--flights", metavar="FILE", help="play kept flights, or `shipped`: those of the bank"
+        "--flights", metavar="FILE", help="play the flights kept in FILE; `shipped`: those of the product"
     )
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--fails", metavar="DIR", help="write the logs of disagreements here")
-    parser.add_argument("--json", action="store_true", help="print the counts as JSON in the end")
-    parser.add_argument("--quiet", action="store_true", help="print no single disagreements")
+    parser.add_argument("--fails", metavar="DIR", help="write the logs of disagreements into this folder")
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON at the end")
+    parser.add_argument("--quiet", action="store_true", help="do not print each disagreement")
     return parser.parse_args(words)
 
 
@@ -288,7 +296,7 @@ def main() -> int:
         for line in table_of(totals, label):
             say(line)
         reviews = ", ".join(f"{count} {reason}" for (at, reason), count in why.most_common() if at == label)
-        say(f"reviews by what the truth says of the throw: {reviews or 'none'}")
+        say(f"reviews by the doubt that the truth states: {reviews or 'none'}")
     if arguments.json:
         rows = [
             {"conditions": label, "kind": kind, **{column: totals[label, kind, column] for column in COLUMNS}}

@@ -1,8 +1,8 @@
-"""Which outcomes of an evening with faults are correct: no wrong ones, and none missing without a fault.
+"""Checks the outcomes of a session with faults: none may be wrong, and none may be missing without a fault.
 
-The referee of `drivers.sim` compares an evening without faults with its truth, attempt by attempt. Here a
-table may have seen only part of an attempt, or nothing of it; then a review or no outcome is as right as the
-call.
+The referee of `drivers.sim` compares a session without faults with its truth, attempt by attempt. Here a
+table may have seen only a part of an attempt, or nothing of it; then a review or no outcome is as correct as
+a call.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,20 +35,21 @@ from tests.sim.card_fairness import false_cards, false_deals, false_games, throw
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
 _CLOCKS_US = 5_000
-"""A node's time may be early by more than this; a scene begins with the release itself."""
+"""A node's timestamp may be early by this; a scene begins with the release itself."""
 _BEFORE_US = 300_000
-"""A loss is reported from the time of the last good sentence on."""
+"""A loss is reported with the time of the last good sentence."""
 _AFTER_US = 10_000_000
 _HIDDEN: Mapping[str, tuple[str, ...]] = {
     "hidden_die": ("one_die_thrown", "not_simultaneous"),
 }
-"""Outcomes allowed for a table that saw nothing of a die, and no fault."""
+"""Outcomes that are allowed if the table saw nothing of a die and no device reported a fault."""
 _ONCE_A_GAME_US = 120_000_000
-"""A wheel's own faults are reported once per game, and may already have been reported for this one."""
+"""A wheel's own faults are reported once per game, so this one may have been reported up to this long
+before."""
 
 
 def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
-    """Return every wrong outcome, and every one that is missing or needless for undisturbed attempts."""
+    """Return every wrong outcome, and every missing or needless outcome of an undisturbed attempt."""
     published = list(effects)
     if any(story.scene.truth.told for story in played):
         return _unfair_cards(played, published)
@@ -122,12 +123,12 @@ def _attempts_of(published: Sequence[Effect]) -> list[Attempt]:
 def unnamed(faults: Iterable[Began], readings: Sequence[AnyReading]) -> list[str]:
     """Return the faults that no reading reported with one of their expected codes.
 
-    A device that is down when its fault begins has been reported already, and may be reported with another
-    code.
+    A device that is already down when its fault begins may have been reported with a different code.
     """
     health = [r for r in readings if isinstance(r, DeviceDown | DeviceFault | DeviceUp)]
     return [
-        f"{fault.fault} at {fault.device or 'all'} ({fault.t}): expected one of {', '.join(fault.codes)}"
+        f"{fault.fault} at {fault.device or 'all'} ({fault.t}):"
+        f" no reading has one of the codes {', '.join(fault.codes)}"
         for fault in faults
         if fault.codes and not _is_down(fault, health) and not any(_names(r, fault) for r in health)
     ]
@@ -149,7 +150,8 @@ def _names(reading: AnyReading, fault: Began) -> bool:
 
 
 def _false_outcomes(attempt: Attempt, stories: Sequence[Played], played: Sequence[Played]) -> Iterator[str]:
-    """Return outcomes that none of these explains; a missed end may merge a throw with the next."""
+    """Yield the outcomes that none of these attempts explains; a throw whose end was missed may be merged
+    with the next."""
     names = "; ".join(map(_name, stories))
     calls = [word for word in attempt.words if isinstance(word.data, RollCalled | SpinCalled)]
     if len(calls) > 1:

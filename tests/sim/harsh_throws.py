@@ -1,7 +1,8 @@
-"""Throws composed of dice thrown separately: landings beside a wall that turn a die and are detected by it.
+"""Throws composed of dice thrown separately: a die lands beside a wall and turns, and the wall's sensor
+detects it.
 
-Both dice of a throw land there, or one does and the other strikes. Of 2,500 near misses only one is such a
-throw. Each die is moved so that it comes within a few millimetres of the wall.
+Either both dice of a throw land there, or one does and the other strikes the wall. Of 2,500 near misses only
+one is such a throw. Each die is moved so that it comes within a few millimetres of the wall.
 
 `python -m tests.sim.harsh_throws FLIGHTS... --save FILE` makes a file for `tests.sim.dice_soak --flights`.
 """
@@ -20,15 +21,15 @@ from drivers.sim.bodies.flights import Flight, Thump, Track, pack, shipped, unpa
 from drivers.sim.bodies.watching import COUNTS_PER_MNS, THRESHOLD_COUNTS, THUMP_COUPLING, THUMP_DECAY_MM
 
 NEAREST_MM, FURTHEST_MM = 0.5, 6.0
-"""How close a die's nearest corner comes to the wall."""
+"""Range of the minimum distance between a die's nearest corner and the wall."""
 SOON_US = 12_000
 APART_MM = 45.0
-"""Dice thrown separately never met; at this distance no camera confuses them."""
+"""Minimum distance between two dice that were thrown separately, at which no camera confuses them."""
 TURNED_M_PER_S = 0.8
 
 
-def lone(flight: Flight, die: int) -> Flight:
-    """Return a flight of one of its dice only, as die 0, with the other's track unchanged."""
+def renumbered(flight: Flight, die: int) -> Flight:
+    """Return a flight with its dice renumbered so that this die is die 0."""
     order = (die, 1 - die)
 
     def turned(number: int) -> int:
@@ -70,12 +71,12 @@ def counts(thump: Thump) -> float:
 
 
 def landings(flights: Sequence[Flight], rng: Random) -> Iterator[Flight]:
-    """Return each die turned by a detectable landing beside the wall, as a flight's die 0."""
+    """Yield each die that a detectable landing beside the wall turned, as die 0 of a flight."""
     for flight in flights:
         for die in (0, 1):
             if flight.off_us[die] is not None or any(touch.die == die for touch in flight.touches):
                 continue
-            own = lone(flight, die)
+            own = renumbered(flight, die)
             near = moved(own, own.gap_mm[0] - rng.uniform(NEAREST_MM, FURTHEST_MM))
             if any(counts(thump) >= THRESHOLD_COUNTS and _turns(near, thump) for thump in near.thumps):
                 yield near
@@ -91,16 +92,16 @@ def _turns(flight: Flight, thump: Thump) -> bool:
 
 
 def hits(flights: Sequence[Flight]) -> Iterator[Flight]:
-    """Return each die that struck the right wall, as a flight's die 0."""
+    """Yield each die that struck the right wall, as die 0 of a flight."""
     for flight in flights:
         for die in (0, 1):
             walls = {touch.wall for touch in flight.touches if touch.die == die}
             if flight.off_us[die] is None and walls == {"right"} and not flight.met_us:
-                yield lone(flight, die)
+                yield renumbered(flight, die)
 
 
 def together(one: Flight, two: Flight, seed: str) -> Flight | None:
-    """Return a throw of both flights' dice 0; None if they would have met."""
+    """Return a throw with die 0 of both flights; None if these dice would have met."""
     tracks = (one.tracks[0], two.tracks[0])
     end = max(one.end_us, two.end_us)
     if any(math.dist(tracks[0].at(t), tracks[1].at(t)) < APART_MM for t in range(0, end, 4000)):

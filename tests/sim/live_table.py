@@ -1,4 +1,5 @@
-"""A virtual table behind pseudo-terminals, with the real station of devices and a session in one process."""
+"""A virtual table behind pseudo-terminals, with the real device station and an engine session in one
+process."""
 
 import sys
 import time
@@ -29,13 +30,13 @@ TICK_S = 0.002
 MAX_UNREAD_US = 3_000
 PATIENCE_S = 300.0
 STUCK_S = 0.4
-"""A link that has not taken anything for this long is waiting for something else, such as writing."""
+"""A link that has not read anything for this long waits for something else, such as a write."""
 SWITCH_S = 0.0005
 """As in the daemon, so that no busy thread delays a reading for long."""
 
 
 class SharedClock(PacedClock):
-    """A clock that also waits until posted arrivals have been taken."""
+    """A clock that also waits until posted arrivals have been handled."""
 
     behind: Callable[[], bool] = staticmethod(lambda: False)
 
@@ -44,11 +45,12 @@ class SharedClock(PacedClock):
 
 
 Sent = Callable[[str], tuple[int, int]]
-"""Return how often a port has been plugged in, and how many bytes it has accepted since."""
+"""Return how often a cable has been plugged into a port, and how many bytes the port has accepted since
+then."""
 
 
 class WatchedPort:
-    """A port that shows whether bytes were sent to it that its link has not posted yet.
+    """A port that knows whether its link has yet to post bytes that were sent to it.
 
     A busy kernel needs time to carry bytes from one end of a pseudo-terminal to the other, and reports none
     until they have arrived, so they are counted.
@@ -84,7 +86,7 @@ class WatchedPort:
         self._port.close()
 
     def waits(self) -> bool:
-        """Return whether bytes are in transit; those that stay untaken for long are ignored."""
+        """Return whether bytes are in transit, unless they have been left unread for long."""
         plugged, sent_bytes = self._sent(self._name)
         posted_bytes = self._posted_bytes
         if not self._open or plugged != self._before[0] or sent_bytes - self._before[1] <= posted_bytes:
@@ -128,13 +130,14 @@ class FastStation(Station):
             self._taken += 1
 
     def quiet(self) -> bool:
-        """Return whether everything sent has been posted, taken and passed on."""
+        """Return whether everything that was sent has been posted, handled and passed on."""
         waits = [port.waits() for port in self._watched]
         return not any(waits) and self._taken >= self._posted
 
 
 class LiveTable:
-    """Virtual hardware in one thread, the station's threads, and the session in the station's."""
+    """Virtual hardware in one thread, and the device station with the engine session in the station's
+    threads."""
 
     def __init__(
         self,

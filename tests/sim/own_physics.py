@@ -1,12 +1,13 @@
-"""A second, independent physics of dice: hard cubes that collide by impulses, without any engine.
+"""A second, independent physics model of dice: hard cubes that collide by impulses, without any engine.
 
-Equations of motion. Between blows a die falls freely; a cube's inertia is the same about every axis
-(m a2 / 6), so its angular velocity stays. Where a corner is in the felt, in a wall or in the other die, or a
-pyramid's tip is in a die, an impulse keeps the point from going further in: Newton's restitution along the
-normal above `SOFT_M_S`, none below; Coulomb's friction across it. All impulses of a step are found together
-by projected Gauss-Seidel (Moreau 1988; Jean 1999). What is left inside is moved out without adding speed.
+Between impacts a die falls freely; a cube's inertia is the same about every axis (m a2 / 6), so its angular
+velocity is constant. Where a corner is inside the felt, a wall or the other die, or a pyramid's tip is inside
+a die, an impulse stops further penetration: with Newton's restitution along the normal for speeds above
+`SOFT_M_S` (none below), and with Coulomb friction across it. All impulses of a step are solved together by
+projected Gauss-Seidel (Moreau 1988; Jean 1999). The remaining penetration is corrected without adding speed.
 
-Casts and the recorder are those of the engine's throws: how dice leave a hand, and what a flight's truth is.
+Casts and the recorder are shared with the engine's throws: how dice leave a hand, and how a flight is
+recorded.
 """
 
 import math
@@ -36,25 +37,25 @@ STEP_S = 0.0004
 POSE_STEPS = 2
 SWEEPS = 10
 SETTLED_NS = 1e-7
-"""The iteration ends once no impulse changes by more; a die's weight gives 4e-5 per step."""
+"""The iteration ends once no impulse changes by more than this; a die's weight contributes 4e-5 per step."""
 ASLEEP_STEPS = 60
 """A die that has been still for this long is skipped until the other comes near."""
 SOFT_M_S = 0.06
-"""A slower contact has no restitution; a die at rest gains 4 mm/s by gravity per step."""
+"""A slower contact has no restitution; gravity adds 4 mm/s to a die at rest in each step."""
 OUT = 0.25
 """Fraction of the penetration that is corrected per step."""
 SLOP_M = 0.00005
 MAX_THROW_S, STILL_S = 4.0, 0.08
 NO_CHIPS = ("chips", "near_miss_one_hit")
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind not in NO_CHIPS)
-"""The kinds it simulates: it has no chips, and does not repeat a throw with a nearer wall."""
+"""The kinds that this model simulates: it has no chips, and can't repeat a throw with a nearer wall."""
 Floats = NDArray[np.float64]
 Triple = tuple[float, float, float]
 
 
 @dataclass(slots=True)
 class Die:
-    """A cube: centre, axes (columns), speed, spin."""
+    """A cube: its centre, axes (as columns), speed and spin."""
 
     place: Floats
     axes: Floats
@@ -102,7 +103,7 @@ class World:
     """Two dice on a table."""
 
     def __init__(self, cast: Cast) -> None:
-        """Place the dice as at their release."""
+        """Place the dice where they are released."""
         self.cast = cast
         self.inertia = cast.mass_kg * cast.die_m**2 / 6
         self.dice = []
@@ -114,7 +115,7 @@ class World:
         self.pitch = max(0.016, 1.8 * self.relief)
 
     def leap(self, by_s: float) -> bool:
-        """Advance in free flight if nothing can be touched meanwhile; return whether that was done."""
+        """Advance in free flight if nothing can be touched in that time; return whether the dice advanced."""
         reach = 0.9 * self.cast.die_m
         for die in self.dice:
             x, y, z = die.place.tolist()
@@ -231,7 +232,7 @@ class World:
         overlap = reach - np.abs(table @ apart)
         if overlap.min() <= 0:
             return
-        overlap[6:] += 0.0002  # prefer faces: an edge's axis is used only if it is clearly less deep
+        overlap[6:] += 0.0002  # prefer faces: an edge's axis is used only if its overlap is clearly smaller
         best = int(np.argmin(overlap))
         normal = table[best] * math.copysign(1.0, float(table[best] @ apart))
         deep = float(overlap[best]) - (0.0002 if best >= 6 else 0.0)

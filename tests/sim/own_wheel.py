@@ -1,7 +1,7 @@
-"""Spins of a second, independent physics (`own_wheel_bodies`), and how they are judged.
+"""Spins of a second, independent physics model (`own_wheel_bodies`), and how they are judged.
 
-A scene is played by the bodies; its truth is the integration's, and the sensors' readings are then disturbed.
-If the truth cannot be determined from the readings (`_undecidable`), a review is as right as the truth.
+The model plays a scene and gives its ground truth; the sensors' readings are then disturbed. If the truth
+cannot be determined from the readings (`_undecidable`), a review is as correct as the truth.
 
 `python -m tests.sim.own_wheel --spins 1500 --seed 1 [--keep DIR]` prints how the spins were judged, by kind.
 """
@@ -56,7 +56,7 @@ def launch_speed(kind: str, rim: Rim, angle: float, way: int, rng: random.Random
 
 
 def play_spin(world: World, kind: str, rows: list[dict[str, object]]) -> dict[str, object]:
-    """Play one scene; add its readings, return its truth."""
+    """Play one scene: add its readings to `rows`, and return its truth."""
     rng, rim = world.rng, world.rim
     world.balls, world.heard, world.jumps = [], Heard(), kind == "jumped_out"
     _between(world, kind)
@@ -199,7 +199,8 @@ def _verdict(kind: str, turns: float) -> tuple[str, list[str]]:
 
 
 def _seen_turns(rim: Rim, run: list[tuple[float, int, float]], turns: float) -> tuple[float, float]:
-    """Return the fewest and the most turns that the pulses allow; the first pulse hides the run before it."""
+    """Return the minimum and maximum number of turns that the pulses allow; the run before the first pulse is
+    not seen."""
     if not run:
         return 0.0, turns + 1
     _, first, before = run[0]
@@ -220,32 +221,32 @@ def _undecidable(
     index: list[tuple[float, str]],
     strays: int,
 ) -> str | None:
-    """Return why the sensors can't determine the truth; None if they can. It does not use the replay."""
+    """Return why the truth can't be determined from the readings, without a replay; None if it can."""
     rim = world.rim
     if kind == "laid_by_hand":
         return LAID
     if not run:
         return UNHEARD
     if kind in ("second_ball", "jumped_out"):
-        return "no sensor of its own tells of it"
+        return "no sensor reports it"
     live = {b for _, b, _ in run}
     if len(live) < 2 or len(run) < 3:
-        return "too few beams heard the ball to know its way"
+        return "too few beams detected the ball to show its direction"
     low, high = seen
     if kind != "same_way" and low < NEEDED_TURNS + UNSURE_TURNS and high > NEEDED_TURNS - UNSURE_TURNS:
-        return "four turns lie within what was not seen"
+        return "the pulses allow both more and fewer than four turns"
     working = [beam for beam in own if beam[1] != rim.dead]
     if len(run) < (1 - STATED_LOSS) * len(working) and kind != "dead_midway":
-        return "more pulses lost than stated"
+        return "more pulses were lost than stated"
     marks = [b[2] for b in run] + [ball.turned / TURN]
     if max(b - a for a, b in pairwise(marks)) > 0.95:
         return "a turn without a pulse"
     if strays > 0.1 * len(run):
-        return "more ghosts than stated"
+        return "more stray pulses than stated"
     if kind in ("same_way", "foreign_object"):
         return None
     if not _confirmed(world, ball, reads, index):
-        return "no three reads in a row between heard index passes"
+        return "no three readings in a row between detected index passes"
     return None
 
 
@@ -300,8 +301,8 @@ def truth_of(path: Path) -> Path:
 def judged(path: Path) -> list[Scored]:
     """Replay a log; return the score of each scene.
 
-    A spin begins with its first beam: if no beam detected the ball, or it was placed by hand, no outcome is
-    right.
+    A spin begins with its first pulse: if no beam detected the ball, or it was placed by hand, having no
+    outcome is correct.
     """
     scored = score(read_truth(truth_of(path)), outcomes_of(path))
     return [

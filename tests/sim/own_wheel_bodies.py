@@ -1,11 +1,12 @@
-"""A second physics of the wheel, independent of the judge and of the other simulator of spins.
+"""A second physics model of the wheel, independent of the judge and of the other simulator of spins.
 
-Equations of motion, in steps of `STEP_S`. On the track (a cone that rises by `slope` outwards, tilted with
-the bowl) a ball is pressed by g cos(a) + w2 r sin(a) into the cone and by w2 r cos(a) - g sin(a) against the
-rim; rolling friction takes a share of both that varies along the rim, air takes a share of v2, tilt pulls it
-downhill. Where w2 r cos(a) no longer exceeds g sin(a) it slides in; 12 mm in, it has left the track.
-Deflectors and frets are random. The rotor slows by bearing friction and is pushed by a dealer. Turns are
-counted from the ball's own angle; the sensors' readings are disturbed afterwards.
+The equations of motion are integrated in steps of `STEP_S`. On the track (a cone that rises outwards by
+`slope` and is tilted with the bowl) a ball is pressed into the cone by g cos(a) + w2 r sin(a) and against the
+rim by w2 r cos(a) - g sin(a). Rolling friction is a fraction of both that varies along the rim, air
+resistance is a fraction of v2, and tilt pulls the ball downhill. Where w2 r cos(a) no longer exceeds g
+sin(a), the ball slides inwards; after 12 mm it has left the track. Deflectors and frets are random. The rotor
+is slowed by bearing friction and pushed by a dealer. Turns are counted from the ball's own angle; the
+sensors' readings are disturbed afterwards.
 """
 
 import math
@@ -25,7 +26,7 @@ STATED_LOSS = 0.20
 
 @dataclass(slots=True)
 class Rim:
-    """A wheel as it is built, worn and set up; drawn for each log."""
+    """A wheel's build, wear and adjustment, drawn for each log."""
 
     pockets: str
     names: tuple[str, ...]
@@ -66,7 +67,7 @@ class Rim:
 
 @dataclass(slots=True)
 class Ball:
-    """A ball: bowl angle and speed, and where it is."""
+    """A ball: its angle in the bowl, its speed, and where it is."""
 
     angle: float
     speed: float
@@ -82,10 +83,10 @@ class Ball:
 
 @dataclass(slots=True)
 class Heard:
-    """What undisturbed sensors would have reported: time (s) and kind."""
+    """What undisturbed sensors would have reported; times are in seconds."""
 
     beams: list[tuple[float, int, float]] = field(default_factory=list)
-    """Time, beam, turns of its ball since its launch."""
+    """Time, beam, and turns of the ball since its launch."""
     index: list[tuple[float, str]] = field(default_factory=list)
     reads: list[float] = field(default_factory=list)
     others: list[tuple[float, dict[str, object]]] = field(default_factory=list)

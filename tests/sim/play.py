@@ -1,4 +1,4 @@
-"""Play a simulated evening through a session."""
+"""Feed the readings of a simulated session to an engine session."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from drivers.sim.scenes import Feed, Header
 
 
 def outcomes_of(header: Header, feed: Feed, *, arrivals: bool, cut: bool = False) -> list[Outcome]:
-    """Return every outcome of an evening; with `arrivals` the session knows when each reading arrived."""
+    """Return every outcome of a feed; with `arrivals`, the engine session knows when each reading arrived."""
     session = Session(
         Setup(
             table=header.table,

@@ -1,7 +1,7 @@
-"""Record simulated evenings and their expected outcomes: `python -m tests.sim.record DIRECTORY`.
+"""Record simulated sessions and their expected outcomes: `python -m tests.sim.record DIRECTORY`.
 
-The logs in tests/logs whose names begin with `sim-` were made this way. They are not made again when the
-simulators change: a recording stays as it is.
+The logs in tests/logs whose names begin with `sim-` were recorded in this way, and are kept unchanged when
+the simulators change.
 """
 
 import sys
@@ -15,7 +15,7 @@ from drivers.sim.scenes import Feed, Header, Scene, write_log
 
 Evening = tuple[Header, Feed, list[Scene]]
 TWICE = frozenset({"both_short", "both_off"})
-"""Kinds whose cause applies to each die."""
+"""Kinds whose reason applies to each die."""
 
 _ONE_ANSWER: Mapping[str, float] = {
     name: 1.0
@@ -47,7 +47,7 @@ _DEAD_BEAM = {"valid": 3.0, "missed_pulses": 1.0, "hop": 1.0, "short_spin": 1.0,
 
 
 def recordings() -> Mapping[str, Evening]:
-    """Return the evenings by the names of their logs."""
+    """Return the sessions by the names of their logs."""
     return {
         "sim-craps-12-034-a": dice.evening(90_001, _ONE_ANSWER, 20),
         "sim-craps-12-034-b": dice.evening(90_002, {**_ONE_ANSWER, "valid": 20.0}, 20),
@@ -64,7 +64,7 @@ def recordings() -> Mapping[str, Evening]:
 
 
 def expected(scenes: list[Scene], attempt: str) -> Iterator[dict[str, object]]:
-    """Return the outcomes that the truth of an evening requires; `attempt` is `roll` or `spin`."""
+    """Yield the outcomes that the truth of a session requires; `attempt` is `roll` or `spin`."""
     void = f"{attempt}.no_{attempt}"
     for number, scene in enumerate(scenes, 1):
         truth, own = scene.truth, {attempt: number}

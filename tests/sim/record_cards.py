@@ -1,7 +1,7 @@
-"""Record simulated evenings of the card games: `python -m tests.sim.record_cards DIRECTORY`.
+"""Record simulated sessions of the card games: `python -m tests.sim.record_cards DIRECTORY`.
 
-The logs in tests/logs named `sim-high-roller-*` and `sim-three-card-*` were made this way. They are not made
-again when the simulators change: a recording stays as it is.
+The logs in tests/logs named `sim-high-roller-*` and `sim-three-card-*` were recorded in this way, and are
+kept unchanged when the simulators change.
 """
 
 import sys
@@ -18,7 +18,7 @@ _EVERY_KIND = dict.fromkeys(three_card.KINDS, 1.0)
 
 
 def recordings() -> Mapping[str, Evening]:
-    """Return the evenings by the names of their logs."""
+    """Return the sessions by the names of their logs."""
     return {
         "sim-high-roller-a": high_roller.evening(90_011, 5),
         "sim-high-roller-b": high_roller.evening(90_012, 5),

@@ -1,7 +1,7 @@
-"""Throws of rigid bodies, rendered as a camera over the end of the table films them: from pixels to the call.
+"""Rigid-body throws, rendered as a camera over the end of the table would film them: from pixels to the call.
 
 `python -m tests.sim.seen_throws --throws 50` measures each kind of throw with each camera in turn; `--kinds
-near_miss near_miss_one_hit` throws dice that stop short of the wall. Every test run includes a slice of it.
+near_miss near_miss_one_hit` throws dice that stop short of the wall. Every test run includes a part of it.
 """
 
 import argparse
@@ -29,12 +29,12 @@ TABLE = DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0, wall_relief_mm
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """One throw, seen and called."""
+    """One throw: what the camera read, and the outcome."""
 
     seed: int
     truth: PhysicalTruth
     faces: tuple[tuple[int, int | None], ...]
-    """For each die that came to rest in view: its true face, and the one reported."""
+    """For each die that came to rest in view: its true face, and the reported one."""
     call: str
     """The type of the outcome that ended the throw."""
     dice: tuple[int, ...]
@@ -44,7 +44,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def throw(seed: int, kind: Kind | None = None, film_rig: FilmRig | None = None) -> Seen | None:
-    """Throw, film, read and call; None if the dice did not settle in time."""
+    """Throw, film, read and judge; return None if the dice did not settle in time or as their kind
+    requires."""
     kind = kind or KINDS[seed % len(KINDS)]
     made = filmed(kind, f"seen {seed}", film_rig or RIGS[seed % len(RIGS)], TABLE)
     if made is None:
@@ -80,7 +81,7 @@ def _called(readings: Sequence[AnyReading]) -> tuple[str, tuple[int, ...], tuple
 
 
 def count(seens: list[Seen]) -> Counter[str]:
-    """Return how often faces and calls were right, wrong, or left to a person."""
+    """Count how often faces and calls were right, wrong, or left to a person."""
     found: Counter[str] = Counter()
     for seen in seens:
         for true, read in seen.faces:
@@ -96,7 +97,8 @@ def count(seens: list[Seen]) -> Counter[str]:
 
 
 def _why_reviewed(seen: Seen) -> str:
-    """Return whether a person had to rule: a physical doubt, or something out of this camera's view."""
+    """Return why a person had to rule: a physical doubt, something out of the camera's view, or
+    needlessly."""
     if seen.truth.undecidable or len(seen.faces) < 2:
         return "needed"
     # The hand is out of view, and the dice came into view one after the other.

@@ -1,4 +1,4 @@
-"""Compare a table's outcomes of an evening of spins with the truth, scene by scene."""
+"""Compare a table's outcomes of a session of spins with the truth, scene by scene."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +9,15 @@ from drivers.sim.croupier import Accepted, SpinTruth
 
 Mark = Literal["right", "review", "needless", "wrong_void", "false", "swallowed"]
 MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false", "swallowed")
-"""The possible verdicts.
-
-They are: the true verdict; a review that the truth allows, or does not allow; a void of a valid spin; a call
-of an invalid spin or of another number; and no outcome.
+"""The possible verdicts, in this order: the true one; a review that the truth allows; one that it does not
+allow; a void of a valid spin; a call of an invalid spin or of a different number; no outcome.
 """
 
 
 LATE_US = 5_000_000
-"""A launch this soon after the start of a scene ends an attempt that was still open."""
+"""A launch within this time after the start of a scene ends an attempt that was open until then."""
 NEVER_S = -1000.0
-"""The lead of bets that were never closed."""
+"""The lead if bets were never closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ class Verdict:
 def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[Verdict]:
     """Return the verdict on each scene, which lasts from its `t0` to the next one's.
 
-    A review without a ruling in time is published with the next launch, as a void that is `unruled` in
-    addition to its own causes: this outcome belongs to the scene before.
+    If nobody rules on a review, it becomes a void at the next launch, with `unruled` besides its own reasons;
+    this outcome belongs to the preceding scene.
     """
     ends = [truth.t0 for truth in truths[1:]] + [1 << 62]
     found = []
@@ -99,7 +97,8 @@ def _codes(outcome: Outcome | None) -> tuple[str, ...]:
 def _lead_s(truth: SpinTruth, own: Sequence[Outcome], *, bets_open: bool) -> float | None:
     """Return the time from the close of bets to the drop, for a single valid run that a table must call.
 
-    Return None if bets were closed before (a review was open), or if a stray of the drop sensor closed them.
+    Return None if bets were already closed (a review was open), or if a stray pulse of the drop sensor closed
+    them.
     """
     if truth.accept != ["call"] or truth.note["runs"] != 1:
         return None

@@ -1,8 +1,8 @@
 """Simulated spins of every kind, compared with their truth: `python -m tests.sim.spin_soak --spins 5000`.
 
-The spins are written as a recorded log and replayed as any log is. Ends with 1 if a spin was called falsely,
-voided wrongly or lost, or a review was needless. `--keep FOLDER` keeps the log and truth of each evening with
-such a spin, and a line that says why.
+The spins are written as a recorded log and replayed like any other log. Exits with 1 if a spin was called
+falsely, voided wrongly or lost, or if a review was needless. `--keep FOLDER` keeps the log and the truth of
+each session with such a spin, and a line that states what is wrong.
 """
 
 import argparse
@@ -27,8 +27,8 @@ from drivers.sim.scenes import Feed, Header
 from drivers.sim.spins import KINDS, evening, write
 from tests.sim.spin_referee import MARKS, Verdict, verdicts
 
-AN_EVENING = 10
-"""Spins per evening: enough for a table to learn a wheel, few enough to draw many wheels."""
+SPINS_PER_SESSION = 10
+"""Enough spins for a table to learn a wheel, and few enough to draw many wheels."""
 WELL = ("right", "review")
 LEAD_S = 3.0
 """The rule sets' `no_more_bets_lead_s` (R-SPIN-3)."""
@@ -43,7 +43,7 @@ class Tally:
     leads_s: list[float] = field(default_factory=list)
 
     def count(self, found: Iterable[Verdict]) -> None:
-        """Add verdicts on some spins."""
+        """Add the verdicts on some spins."""
         for verdict in found:
             self.marks[verdict.mark] += 1
             if verdict.lead_s is not None:
@@ -61,7 +61,7 @@ class Tally:
 
 
 def outcomes_of(header: Header, feed: Feed) -> list[Outcome]:
-    """Write an evening as a log and replay it."""
+    """Write a session as a log and replay it."""
     with io.BytesIO() as stream:
         encode = msgspec.json.Encoder().encode
         stream.write(b"\n".join([encode(header), *(encode(reading) for _, reading in feed)]) + b"\n")
@@ -73,7 +73,7 @@ def outcomes_of(header: Header, feed: Feed) -> list[Outcome]:
 
 
 def play(kind: str, seed: int, n: int, keep: str | None) -> tuple[str, int, list[SpinTruth], list[Verdict]]:
-    """Play and judge one evening."""
+    """Play and judge one session."""
     header, feed, truths = evening(kind, seed, n)
     found = verdicts(truths, outcomes_of(header, feed))
     bad = [(truth, verdict) for truth, verdict in zip(truths, found, strict=True) if verdict.mark not in WELL]
@@ -97,14 +97,14 @@ def _why(truths: Sequence[SpinTruth], truth: SpinTruth, verdict: Verdict) -> str
 def soak(
     kinds: Sequence[str], spins: int, first: int, workers: int, keep: str | None, *, quiet: bool
 ) -> dict[str, Tally]:
-    """Play about this many spins, evenly of these kinds; the same arguments give the same spins."""
-    evenings = max(1, -(-spins // (AN_EVENING * len(kinds))))
-    n = min(AN_EVENING, max(1, -(-spins // len(kinds))))
+    """Play about this many spins, equally many of each kind; the same arguments give the same spins."""
+    sessions = max(1, -(-spins // (SPINS_PER_SESSION * len(kinds))))
+    n = min(SPINS_PER_SESSION, max(1, -(-spins // len(kinds))))
     tallies: dict[str, Tally] = defaultdict(Tally)
     played = 0
     with ProcessPoolExecutor(workers) as pool:
         jobs = [
-            pool.submit(play, kind, first + number, n, keep) for number in range(evenings) for kind in kinds
+            pool.submit(play, kind, first + number, n, keep) for number in range(sessions) for kind in kinds
         ]
         for job in as_completed(jobs):
             kind, seed, truths, found = job.result()
@@ -121,7 +121,7 @@ def soak(
 
 
 def table(tallies: dict[str, Tally]) -> list[str]:
-    """Return the table of verdicts by kind, and of the close of bets."""
+    """Return the lines of a table of the verdicts and the close of bets, by kind."""
     heads = ("spins", *MARKS, "late", "lead")
     lines = [f"{'kind':<28}" + "".join(f"{head:>11}" for head in heads)]
     whole = Tally()
@@ -170,15 +170,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the soak."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spins", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=1, help="the first evening's seed of each kind")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of each kind's first session")
     parser.add_argument("--kinds", help=f"comma-separated, of: {', '.join(KINDS)}")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--keep", help="a folder for the logs of evenings with a wrong spin")
+    parser.add_argument("--keep", help="a folder for the logs of sessions with a wrongly judged spin")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(arguments)
     kinds = args.kinds.split(",") if args.kinds else list(KINDS)
     if unknown := [kind for kind in kinds if kind not in KINDS]:
-        parser.error(f"--kinds: found {', '.join(unknown)}, expected some of: {', '.join(KINDS)}")
+        parser.error(f"--kinds: found {', '.join(unknown)}, expected kinds from: {', '.join(KINDS)}")
     if args.keep:
         Path(args.keep).mkdir(parents=True, exist_ok=True)
     tallies = soak(kinds, args.spins, args.seed, args.workers, args.keep, quiet=args.json)

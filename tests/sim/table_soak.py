@@ -1,8 +1,8 @@
 """Play virtual tables behind pseudo-terminals, at ten times real time, with a fault every few seconds.
 
-`python -m tests.sim.table_soak [--seconds 180] [--speed 10] [--seed 1]`: each table gets its share of the
-machine's seconds, plus one minute of its own time. Ends with 1 if an outcome was false, a fault not named, a
-device not up again, or if memory grew.
+`python -m tests.sim.table_soak [--seconds 180] [--speed 10] [--seed 1]` divides the seconds among the tables
+and adds one minute of table time to each. Exits with 1 if an outcome was false, a fault was not reported, a
+device did not come up again, or memory grew.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from tests.sim.live_table import LiveTable
 
 TABLES = ("craps", "roulette-ss2", "three-card", "craps-v1", "roulette", "high-roller")
 EVERY_S = (7.0, 40.0)
-"""First there is a fault every few seconds, then so rarely that whole spins are undisturbed."""
+"""Mean interval between faults, first short and then so long that whole spins are undisturbed."""
 SETTLE_US = 60_000_000
-"""By the end all faults are over, and every device must be up."""
+"""The time at the end in which all faults end and every device must come up."""
 HUNG_S = 60.0
-"""A table whose clock stops for this long hangs; a busy machine only slows it down."""
+"""A table whose clock stops for this long counts as hung; a busy machine only slows the clock down."""
 GROWN_KB = 20_000
 _FIRST_US = 12_000_000
 
@@ -52,7 +52,7 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
             ends_us = began_us + round(seconds * 1e6)
             stands_us, since_s = began_us, began_s
             while live.clock.now_us() < ends_us + SETTLE_US and not wrong:
-                time.sleep(0.1)  # between two reads of the clock, which the table's own threads advance
+                time.sleep(0.1)  # until the next look at the clock, which the table's own threads advance
                 if live.clock.now_us() >= ends_us:
                     schedule.stop()
                 if live.clock.now_us() != stands_us:
@@ -63,7 +63,7 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
             live.stop()
     faults = [story for story in live.stories if isinstance(story, Began)]
     wrong += [f"{table}: {each}" for each in unfair(live.played, live.effects)]
-    wrong += [f"{table}: not named: {each}" for each in unnamed(faults, live.readings)]
+    wrong += [f"{table}: not reported: {each}" for each in unnamed(faults, live.readings)]
     if not live.all_up():
         wrong.append(f"{table}: not up again: {[(dev, live.health(dev)[-3:]) for dev in live.devices]}")
     disturbed = sum(bool(story.disturbed_by) for story in live.played)
@@ -82,7 +82,7 @@ def main() -> int:
     parser.add_argument(
         "--speed", type=float, default=10, help="how many times faster than real time (default: 10)"
     )
-    parser.add_argument("--seed", type=int, default=1, help="the seed of the first evening (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the first session (default: 1)")
     arguments = parser.parse_args()
     wrong: list[str] = []
     held_kb: list[int] = []
@@ -93,11 +93,14 @@ def main() -> int:
             wrong += play(table, seed, seconds, arguments.speed, every_s)
         held_kb.append(resident_kb())
     if held_kb[1] > held_kb[0] + GROWN_KB:
-        wrong.append(f"memory grew from {held_kb[0]} to {held_kb[1]} kB over the same again")
+        wrong.append(f"memory grew from {held_kb[0]} to {held_kb[1]} kB in the second half")
     if wrong:
-        say("\n".join([*wrong, f"virtual tables: {len(wrong)} things wrong, {held_kb[1]} kB held"]))
+        say("\n".join([*wrong, f"virtual tables: {len(wrong)} problems, {held_kb[1]} kB of memory"]))
     else:
-        say(f"virtual tables: no false word, every fault named, every device up again; {held_kb[1]} kB held")
+        say(
+            "virtual tables: no false outcome, every fault reported, every device up again;"
+            f" {held_kb[1]} kB of memory"
+        )
     return 1 if wrong else 0
 
 

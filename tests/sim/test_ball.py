@@ -1,4 +1,5 @@
-"""A ball, a rotor and a table of laps move as physics and published measurements of real wheels require."""
+"""A ball, a rotor and a table of lap times behave as physics and published measurements of real wheels
+require."""
 
 from itertools import pairwise
 from random import Random
@@ -50,7 +51,8 @@ def test_each_lap_of_a_ball_on_a_level_track_takes_longer(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_in_a_tilted_bowl_the_ball_drops_where_the_track_rises(seed: int) -> None:
-    """With a tilt of tenths of a degree the ball drops in one part of the rim; in a level bowl anywhere."""
+    """At a tilt of some tenths of a degree the ball drops in one part of the rim; in a level bowl,
+    anywhere."""
     rng = Random(seed)
     law = knee(rng)
 

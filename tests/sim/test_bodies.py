@@ -1,4 +1,4 @@
-"""Dice thrown as rigid bodies have their kinds' properties, and the sensors see no more than they can."""
+"""Rigid-body throws have the properties of their kinds, and the sensors detect no more than real ones can."""
 
 import math
 from dataclasses import replace
@@ -151,7 +151,7 @@ def test_the_truth_of_a_throw_follows_from_what_it_touched() -> None:
         assert ("leaning" in truth.why) == bool(leaning)
 
 
-def test_an_evening_is_a_log_in_order_of_arrival_with_its_relief_in_the_header() -> None:
+def test_a_session_is_a_log_in_order_of_arrival_with_its_relief_in_the_header() -> None:
     flights = [flight("one_hand"), flight("soft")]
     played = evening("e1", flights, table=TABLE, conditions=Conditions())
     assert played == evening("e1", flights, table=TABLE, conditions=Conditions())
@@ -170,7 +170,7 @@ def test_a_die_dropped_flat_bounces_by_the_felts_restitution(restitution: float,
     poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(drop, IDLE), felt=felt)).poses
     heights = [float(centres[0, 2]) - 0.0095 for centres, _ in poses]
     lands = next(i for i, height in enumerate(heights) if height < 0)
-    # Springs under four corners differ slightly from the single spring for which the restitution is computed.
+    # Springs under four corners behave slightly differently from the single spring of the formula.
     given_back = (max(heights[lands:]) / (0.1 - 0.0095)) ** 0.5
     assert given_back == pytest.approx(restitution, abs=0.08)
 
@@ -198,7 +198,7 @@ def test_a_sliding_die_stops_where_friction_stops_it() -> None:
 
 
 def thrown_at_the_top_edge(speed: casts.Vector) -> Recorder:
-    """Return a die whose face, tilted by 44 degrees, meets the wall's top edge at a speed."""
+    """Simulate a die whose face, tilted by 44 degrees, meets the wall's top edge at this speed."""
     tilt, fly_s, half = math.radians(44.0), 0.01, 0.0095
     cast = casts.Cast(kind="apart", seed="", bodies=(IDLE, IDLE))
     place = (

@@ -1,4 +1,4 @@
-"""Whole simulated evenings of the card games: every outcome is published as it happened."""
+"""Whole simulated sessions of the card games: every outcome is published as it happened."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,14 @@ from drivers.sim.scenes import Feed, Header
 from tests.sim.play import outcomes_of
 
 SOFT = 1
-"""In this evening a die hits softly before the wall's usual peaks are known: a person rules."""
-EVENINGS = [high_roller.evening(seed)[:2] for seed in range(4) if seed != SOFT]
-EVENINGS += [three_card.evening(seed, directed=seed > 0)[:2] for seed in range(3)]
+"""In the session of this seed a die hits softly before the wall's usual peaks are known, so a person
+rules."""
+SESSIONS = [high_roller.evening(seed)[:2] for seed in range(4) if seed != SOFT]
+SESSIONS += [three_card.evening(seed, directed=seed > 0)[:2] for seed in range(3)]
 
 
 @pytest.mark.parametrize("seed", [seed for seed in range(11) if seed != SOFT])
-def test_an_evening_of_high_roller(seed: int) -> None:
+def test_a_session_of_high_roller(seed: int) -> None:
     header, feed, truth = high_roller.evening(seed)
     published = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
     assert compare(list(published), truth) is None
@@ -31,22 +32,22 @@ def test_an_evening_of_high_roller(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "rotation"])
-def test_an_evening_of_three_card_poker(seed: int, directed: bool) -> None:
+def test_a_session_of_three_card_poker(seed: int, directed: bool) -> None:
     header, feed, truth = three_card.evening(seed, directed=directed)
     published = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
     assert compare(list(published), truth) is None
 
 
 @pytest.mark.parametrize("kind", three_card.KINDS)
-def test_an_evening_of_one_kind_of_deal(kind: str) -> None:
+def test_a_session_of_one_kind_of_deal(kind: str) -> None:
     header, feed, truth = three_card.evening(7, {kind: 1.0}, 4)
     assert compare(list(map(as_json, outcomes_of(header, feed, arrivals=True))), truth) is None
 
 
-@pytest.mark.parametrize("evening", EVENINGS, ids=lambda evening: evening[0].table)
+@pytest.mark.parametrize("played", SESSIONS, ids=lambda played: played[0].table)
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_a_power_cut_changes_no_card_outcome(evening: tuple[Header, Feed], share: float) -> None:
-    header, feed = evening
+def test_a_power_cut_changes_no_card_outcome(played: tuple[Header, Feed], share: float) -> None:
+    header, feed = played
     whole = outcomes_of(header, feed, arrivals=True)
     published = outcomes_of(header, feed[: round(share * len(feed))], arrivals=True, cut=True)
     stands = [outcome for outcome in published if not _lost(outcome.data)]
@@ -54,11 +55,11 @@ def test_a_power_cut_changes_no_card_outcome(evening: tuple[Header, Feed], share
     assert len(published) - len(stands) <= 1
 
 
-@pytest.mark.parametrize("evening", EVENINGS, ids=lambda evening: evening[0].table)
+@pytest.mark.parametrize("played", SESSIONS, ids=lambda played: played[0].table)
 @pytest.mark.parametrize("share", [0.15, 0.35, 0.55, 0.75])
-def test_an_evening_continues_from_its_recorded_state(evening: tuple[Header, Feed], share: float) -> None:
-    """Cut between two attempts with bets open, the rest gives the same outcomes with the saved state."""
-    header, feed = evening
+def test_a_session_continues_from_its_recorded_state(played: tuple[Header, Feed], share: float) -> None:
+    """After a cut between two attempts with bets open, the saved state leads to the same outcomes."""
+    header, feed = played
     whole = outcomes_of(header, feed, arrivals=True)
     session, published = _session(header), []
     cut = False

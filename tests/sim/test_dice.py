@@ -20,8 +20,8 @@ def play(kind: str, seed: int) -> tuple[Scene, list[AnyReading]]:
     return scene, [reading for _, reading in feed]
 
 
-def way_to_the_end(readings: list[AnyReading], die: int) -> list[tuple[int, float]]:
-    """Return times and distances (mm) of a die from the end wall that it was thrown at."""
+def distances_from_end(readings: list[AnyReading], die: int) -> list[tuple[int, float]]:
+    """Return the times, and a die's distances (mm) from the end wall at which it was thrown."""
     release = next(r for r in readings if isinstance(r, DieReleased))
     rightward = release.x < TABLE.length_mm / 2
     return [
@@ -35,7 +35,7 @@ def rests(readings: list[AnyReading]) -> list[DieRest]:
     return sorted((r for r in readings if isinstance(r, DieRest)), key=lambda r: r.die)
 
 
-def test_the_same_seed_plays_the_same_evening_and_another_seed_another() -> None:
+def test_the_same_seed_plays_the_same_session_and_another_seed_another() -> None:
     assert dice.evening(7, n=6) == dice.evening(7, n=6)
     assert dice.evening(7, n=6)[1] != dice.evening(8, n=6)[1]
 
@@ -82,7 +82,7 @@ def test_each_die_of_a_valid_throw_touches_the_far_wall_and_is_heard(kind: str, 
     assert scene.truth.allowed == ("valid",)
     heard = [r for r in readings if isinstance(r, WallImpact) and r.wall in ("left", "right")]
     for die in (1, 2):
-        way = way_to_the_end(readings, die)
+        way = distances_from_end(readings, die)
         nearest_us, nearest = min(way, key=lambda point: point[1])
         assert abs(nearest - CONTACT_MM) < 75
         assert way[-1][1] > nearest
@@ -94,7 +94,7 @@ def test_each_die_of_a_valid_throw_touches_the_far_wall_and_is_heard(kind: str, 
 def test_one_die_of_a_short_throw_stays_off_the_far_wall(kind: str, seed: int) -> None:
     scene, readings = play(kind, seed)
     assert scene.truth.reasons == ("no_wall_hit",)
-    nearest = [min(distance for _, distance in way_to_the_end(readings, die)) for die in (1, 2)]
+    nearest = [min(distance for _, distance in distances_from_end(readings, die)) for die in (1, 2)]
     assert max(nearest) > CONTACT_MM + 4
 
 

@@ -1,6 +1,6 @@
-"""Whole simulated evenings: every throw and spin is published as it happened.
+"""Whole simulated sessions: every throw and spin is published as it happened.
 
-`python -m tests.sim.soak --seconds N` plays more of them, as time allows.
+`python -m tests.sim.soak --seconds N` plays as many of them as fit into N seconds.
 """
 
 import pytest
@@ -12,43 +12,44 @@ from tests.sim.play import outcomes_of
 
 RULES: tuple[dice.Rules, ...] = ("craps-12-034", "craps-v1")
 SOFT = 3
-"""The second throw of this evening (12 034) hits softly before the wall's usual peaks are known."""
+"""The seed of a session (12 034) whose second throw hits softly before the wall's usual peaks are known."""
 
 
 @pytest.mark.parametrize("seed", [seed for seed in range(13) if seed != SOFT])
 @pytest.mark.parametrize("rules", RULES)
-def test_an_evening_of_every_kind_of_throw(rules: dice.Rules, seed: int) -> None:
+def test_a_session_of_every_kind_of_throw(rules: dice.Rules, seed: int) -> None:
     header, feed, scenes = dice.evening(seed, n=12, rules=rules)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=seed % 2 == 0)) == []
 
 
 def test_a_soft_hit_before_the_walls_loudness_is_known_goes_to_review() -> None:
-    """Its peak is no higher than that of a landing on the felt beside the wall; later throws are called."""
+    """The hit's peak is no higher than that of a landing on the felt beside the wall; later throws are
+    called."""
     header, feed, scenes = dice.evening(SOFT, n=12)
     found = disagreements(scenes, outcomes_of(header, feed, arrivals=False))
     assert [(each.attempt, each.fault) for each in found] == [(2, "needless_review")]
 
 
 @pytest.mark.parametrize("kind", dice.KINDS)
-def test_an_evening_of_one_kind_of_throw(kind: str) -> None:
+def test_a_session_of_one_kind_of_throw(kind: str) -> None:
     header, feed, scenes = dice.evening(76, {kind: 1.0}, 4)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_an_evening_of_every_kind_of_spin(seed: int) -> None:
+def test_a_session_of_every_kind_of_spin(seed: int) -> None:
     header, feed, scenes = wheel.evening(seed, n=8)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=seed % 2 == 0)) == []
 
 
 @pytest.mark.parametrize("kind", wheel.KINDS)
-def test_an_evening_of_one_kind_of_spin(kind: str) -> None:
+def test_a_session_of_one_kind_of_spin(kind: str) -> None:
     header, feed, scenes = wheel.evening(77, {kind: 1.0}, 3)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_evening_with_a_beam_that_is_dead_throughout(seed: int) -> None:
+def test_a_session_with_a_beam_that_is_dead_throughout(seed: int) -> None:
     mix = {"valid": 4.0, "missed_pulses": 1.0, "hop": 1.0, "short_spin": 1.0, "same_direction": 1.0}
     header, feed, scenes = wheel.evening(seed, mix, 6, wheel=wheel.AMERICAN, dead_beams=frozenset((seed,)))
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
@@ -63,7 +64,7 @@ CUT_EVENINGS += [wheel.evening(seed, {"valid": 1.0}, 3) for seed in range(4)]
 def test_a_power_cut_changes_no_outcome_and_sends_the_attempt_in_flight_to_review(
     evening: tuple[Header, Feed, list[Scene]], share: float
 ) -> None:
-    """Outcomes before the cut are those of the whole evening; an attempt cut short is put under review."""
+    """Outcomes before the cut are those of the whole session; an interrupted attempt goes to review."""
     header, feed, scenes = evening
     whole = outcomes_of(header, feed, arrivals=True)
     cut = feed[: round(share * len(feed))]
@@ -84,7 +85,7 @@ def _attempt(data: object) -> int | None:
     return getattr(data, "roll", None) or getattr(data, "spin", None)
 
 
-def test_the_order_of_arrival_alone_gives_the_same_evening() -> None:
+def test_the_order_of_arrival_alone_gives_the_same_session() -> None:
     for header, feed, _ in (
         dice.evening(21, n=10),
         wheel.evening(21, {"valid": 1.0, "hop": 1.0}, 4),
@@ -92,7 +93,7 @@ def test_the_order_of_arrival_alone_gives_the_same_evening() -> None:
         assert outcomes_of(header, feed, arrivals=False) == outcomes_of(header, feed, arrivals=True)
 
 
-def test_an_evening_on_a_european_wheel_never_names_the_double_zero() -> None:
+def test_a_session_on_a_european_wheel_never_names_the_double_zero() -> None:
     header, feed, scenes = wheel.evening(2, {"valid": 1.0}, 4, wheel=wheel.EUROPEAN)
     published = outcomes_of(header, feed, arrivals=True)
     assert [o.data.number for o in published if isinstance(o.data, SpinCalled)] == [

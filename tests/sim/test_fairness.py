@@ -1,4 +1,4 @@
-"""The check of evenings with faults finds every wrong outcome, and excuses only what a fault explains."""
+"""The check of sessions with faults finds every wrong outcome, and excuses only what a fault explains."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A simulated evening written as a log is read back unchanged."""
+"""A simulated session that is written as a log is read back unchanged."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def test_a_log_may_carry_each_arrival(tmp_path: Path) -> None:
         assert [reading.arrived for reading in Log(stream, "evening")] == [arrived for arrived, _ in feed]
 
 
-def test_the_same_evening_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_session_gives_the_same_bytes(tmp_path: Path) -> None:
     def written(header: Header, feed: Feed, name: str) -> bytes:
         write_log(tmp_path / name, header, feed)
         return (tmp_path / name).read_bytes()

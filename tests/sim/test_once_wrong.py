@@ -1,8 +1,9 @@
-"""Throws of rigid bodies that are hard to judge, each sensed many times.
+"""Rigid-body throws that are hard to judge, each observed many times.
 
-`once_wrong.zlib` holds them in the format of the bank. In each a die came near the wall and turned short of
-it: pushed by the other, which was knocked back into the wall; by its own landing, which was detected, once
-driven against the felt by a side wall; or the dice met right before one of them struck.
+`once_wrong.zlib` contains them in the format of the shipped flights. In each, either a die came near the wall
+and turned short of it (pushed by the other die, which was knocked back into the wall, or by its own landing,
+which was detected and in one case was caused by a side wall), or the dice met right before one of them
+struck.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ FLIGHTS = flights.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes(
 THROWN_BACK = flights.unpack((Path(__file__).parent / "thrown_back.zlib").read_bytes())
 """One die struck the wall repeatedly, thrown back by the other, which never touched the wall."""
 STEEP = flights.unpack((Path(__file__).parent / "steep_landings.zlib").read_bytes())
-"""Composed of a hit, and a lob that landed loudly beside the wall and hardly turned."""
+"""Throws composed of a hit and a lob that landed loudly beside the wall and barely turned."""
 WATCHINGS = 8
 MANY = 24
 """Repetitions in the soak: a failure rate of one in eight is found with a probability of 96 %."""

@@ -1,4 +1,5 @@
-"""The second physics obeys the laws of mechanics, and agrees with the engine in computable cases."""
+"""The second physics model obeys the laws of mechanics and agrees with the engine where results can be
+computed."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Spins of a second, independent physics: no wrong call, and no valid spin void."""
+"""Spins of a second, independent physics model: no wrong call, and no valid spin void."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The virtual table shows rendered throws to the product's own camera: from pixels, by cable, to the call."""
+"""The virtual table shows rendered throws to the product's own camera: from pixels, over a cable, to the
+call."""
 
 import pytest
 

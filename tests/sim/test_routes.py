@@ -26,7 +26,7 @@ def test_readings_go_to_the_device_that_reads_them() -> None:
     assert route(HIT).dev == "B"
 
 
-def test_the_evenings_own_device_name_is_kept_if_several_devices_read_one_kind() -> None:
+def test_the_sessions_own_device_name_is_kept_if_several_devices_read_one_kind() -> None:
     devices = {"spare": DeclaredDevice(reads=("die_at",)), "cam": DeclaredDevice(reads=("die_at",))}
     assert route_by(devices, OWN_NAMES)(POINT).dev == "cam"
 

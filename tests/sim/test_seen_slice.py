@@ -1,4 +1,4 @@
-"""A slice of what `python -m tests.sim.seen_throws` measures: from pixels to the call."""
+"""A part of what `python -m tests.sim.seen_throws` measures, from pixels to the call."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_a_filmed_throw_is_never_called_wrong() -> None:
 
 
 def test_dice_that_come_into_view_at_five_metres_a_second_are_not_confused() -> None:
-    # The second die comes into view where the first one was a frame before.
+    # The second die comes into view where the first one was one frame earlier.
     seen = throw(125)
     assert seen is not None
     assert seen.faces == ((5, 5), (2, 2))
@@ -33,7 +33,7 @@ def test_a_die_that_turns_at_the_wall_between_two_frames_is_not_lost() -> None:
 
 
 def test_a_die_cut_by_the_border_is_not_two_dice() -> None:
-    # The other die stays short of the wall, in view half a second later: it hit no wall, so it is a No Roll.
+    # The other die stops short of the wall and comes into view half a second later: a No Roll.
     seen = throw(1014)
     assert seen is not None
     assert seen.faces == ((3, 3), (1, 1))
@@ -41,7 +41,7 @@ def test_a_die_cut_by_the_border_is_not_two_dice() -> None:
 
 
 def test_two_dice_that_come_into_view_as_one_spot_are_not_a_track_that_jumps() -> None:
-    # High up under the camera they make a spot too large for one die; they part 300 ms later.
+    # High up under the camera they form a spot too large for one die; they separate 300 ms later.
     seen = throw(9261, "at_wall", RIGS[1])
     assert seen is not None
     assert seen.faces == ((5, 5), (1, 1))
@@ -63,7 +63,7 @@ def test_a_die_whose_spot_varies_with_noise_from_frame_to_frame_is_at_rest(seed:
     # The centre of the ivory die's spot on the brown cloth shifts by 3 to 6 pixels with the die at rest.
     seen = throw(seed, kind, RIGS[1])
     assert seen is not None
-    # How a die lands depends on the processor's last bits.
+    # How a die lands depends on the rounding of the processor's arithmetic.
     faces = sorted(true for true, _ in seen.faces)
     assert all(read == true for true, read in seen.faces)
     assert (seen.call, sorted(seen.dice)) == ("roll.called", faces)

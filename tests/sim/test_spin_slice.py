@@ -1,6 +1,6 @@
-"""A slice of the spin soak: simulated spins, each published as it was.
+"""A part of the spin soak: simulated spins, each published as it happened.
 
-`make soak` plays 5,000 of every kind.
+`make soak` plays many more.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Evenings of simulated spins: their readings agree with their truth, and the referee judges a table."""
+"""Simulated spins: their readings agree with their truth, and the referee judges a table's outcomes."""
 
 from itertools import pairwise
 
@@ -43,7 +43,7 @@ def readings_of(kind: str, seed: int, n: int = 2) -> tuple[Wheel, list[AnyReadin
     return header.wheel, [reading for _, reading in feed], truths
 
 
-def test_the_same_kind_and_seed_give_the_same_evening_and_another_seed_another() -> None:
+def test_the_same_kind_and_seed_give_the_same_session_and_another_seed_another() -> None:
     assert evening("dust", 5, 2) == evening("dust", 5, 2)
     assert evening("dust", 5, 2)[1] != evening("dust", 6, 2)[1]
 

@@ -1,4 +1,5 @@
-"""A virtual table, the real devices and a session in simulated time: outcomes agree with the readings."""
+"""A virtual table, the real device drivers and an engine session in simulated time: outcomes agree with the
+truth."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -45,7 +46,7 @@ ONLY_BEHIND_PORTS = frozenset({"stuck_writer"})
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_an_evening_without_faults_is_published_as_it_happened(table: str) -> None:
+def test_a_session_without_faults_is_published_as_it_happened(table: str) -> None:
     house = House(table, seed=3, types=TABLES[table], attempts=8)
     house.play()
     assert len(house.played) == 8
@@ -55,7 +56,7 @@ def test_an_evening_without_faults_is_published_as_it_happened(table: str) -> No
 
 @pytest.mark.parametrize(("table", "games"), [("three-card", 12), ("high-roller", 4)])
 @pytest.mark.parametrize("seed", [3, 4])
-def test_an_evening_of_cards_without_faults_is_published_as_it_happened(
+def test_a_session_of_cards_without_faults_is_published_as_it_happened(
     table: str, games: int, seed: int
 ) -> None:
     house = House(table, seed=seed, attempts=games)
@@ -103,7 +104,7 @@ def test_readings_arrive_unchanged_and_within_the_links_stated_delay(cam: Device
     assert any(isinstance(reading, DieAt) for reading in came_out)
 
 
-def test_the_same_seed_gives_the_same_evening_byte_for_byte() -> None:
+def test_the_same_seed_gives_the_same_session_byte_for_byte() -> None:
     one, other = House("craps", seed=9, attempts=2), House("craps", seed=9, attempts=2)
     for house in (one, other):
         Schedule(house.table, 4, every_s=5, without=ONLY_BEHIND_PORTS).start(house.now_us)
@@ -118,7 +119,9 @@ def types_of(table: str, cam: DeviceKind) -> Mapping[str, DeviceKind]:
 
 
 def cases() -> list[tuple[str, DeviceKind, str, str]]:
-    """Return each fault on one device of each type that can have it: table, camera's type, fault, device."""
+    """Return the table, the camera's type, the fault and the device, for each fault on each type that can
+    have it.
+    """
     found: list[tuple[str, DeviceKind, str, str]] = []
     tables: tuple[tuple[str, DeviceKind, tuple[DeviceKind, ...]], ...] = (
         ("craps", "node", ("node",)),
@@ -166,7 +169,7 @@ def test_a_fault_is_reported_with_its_stated_code_and_clears(
 
 
 def impacts_of(house: House) -> list[WallImpact]:
-    """Return the detected impacts in order of their own times; a repeated one arrives later."""
+    """Return the detected impacts in order of their timestamps; a repeated one arrives later."""
     return sorted((r for r in house.readings if isinstance(r, WallImpact)), key=lambda reading: reading.t)
 
 

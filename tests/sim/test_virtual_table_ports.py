@@ -1,4 +1,4 @@
-"""A virtual table behind pseudo-terminals: the real ports, links and devices at ten times real time."""
+"""A virtual table behind pseudo-terminals: real ports, links and device drivers at ten times real time."""
 
 import json
 import os
@@ -25,11 +25,11 @@ PATIENCE_S = 300.0
 
 
 def wait(what: Callable[[], bool]) -> None:
-    """Wait for a condition; a test that waits for long has failed."""
+    """Wait for a condition; fail if it takes too long."""
     end_s = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < end_s
-        time.sleep(0.005)  # lets other threads run; nothing depends on its length
+        time.sleep(0.005)  # lets other threads run; nothing depends on the duration
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def live(tmp_path: Path) -> Iterator[LiveTable]:
         live.stop()
 
 
-def order(folder: Path, **words: object) -> None:
+def request(folder: Path, **words: object) -> None:
     with (folder / FAULT_PIPE).open("w", encoding="utf-8") as pipe:
         pipe.write(json.dumps(words) + "\n")
 
@@ -69,7 +69,7 @@ def test_a_minute_with_faults_causes_no_false_outcome(table: str, tmp_path: Path
 @pytest.mark.parametrize("fault", ["unplug", "other_name", "stuck_writer", "swap_cables", "silence"])
 def test_a_fault_of_a_port_is_named_and_clears(live: LiveTable, tmp_path: Path, fault: str) -> None:
     before = len(live.readings)
-    order(tmp_path, fault=fault, device="cam")
+    request(tmp_path, fault=fault, device="cam")
     wait(lambda: any(isinstance(story, Began) for story in list(live.stories)))
     began = next(story for story in live.stories if isinstance(story, Began))
     assert began.codes == FAULTS[fault].codes["node"]
@@ -80,11 +80,13 @@ def test_a_fault_of_a_port_is_named_and_clears(live: LiveTable, tmp_path: Path, 
     assert unnamed([began], live.readings[before:]) == []
 
 
-def test_an_impossible_order_is_refused_and_the_next_is_carried_out(live: LiveTable, tmp_path: Path) -> None:
-    order(tmp_path, fault="unplug", device="camera")
+def test_an_impossible_request_is_refused_and_the_next_is_carried_out(
+    live: LiveTable, tmp_path: Path
+) -> None:
+    request(tmp_path, fault="unplug", device="camera")
     wait(lambda: bool(live.refused))
     assert live.refused[0].startswith("unplug: found device 'camera', expected one of cam, ")
-    order(tmp_path, fault="restart", device="console")
+    request(tmp_path, fault="restart", device="console")
     wait(lambda: "restarted" in live.health("console"))
 
 
@@ -150,8 +152,8 @@ class Command:
 def test_the_command_makes_ports_and_a_table_file_and_ends_cleanly(tmp_path: Path) -> None:
     command = Command("craps-v1", "--dir", str(tmp_path), "--seed", "5")
     wait((tmp_path / "console").is_symlink)
-    order(tmp_path, fault="restart", device="cam")
-    order(tmp_path, fault="nonsense", device="console")
+    request(tmp_path, fault="restart", device="cam")
+    request(tmp_path, fault="nonsense", device="console")
     wait(lambda: "fault_over" in (tmp_path / "truth.jsonl").read_text())
     command.process.send_signal(signal.SIGINT)
     code, out, err = command.ended()
@@ -183,7 +185,7 @@ def test_a_folder_has_one_virtual_table_and_the_files_of_a_killed_one_are_reused
     assert second.process.stdout is not None
     assert second.process.stdout.readline().startswith("Virtual hardware in")
     assert (tmp_path / "simulate.pid").read_text() == f"{second.process.pid}\n"
-    order(tmp_path, fault="restart", device="console")
+    request(tmp_path, fault="restart", device="console")
     wait(lambda: "fault_over" in (tmp_path / "truth.jsonl").read_text())
     assert stat.S_IMODE((tmp_path / "faults").stat().st_mode) == 0o220
     second.process.send_signal(signal.SIGINT)
@@ -191,7 +193,7 @@ def test_a_folder_has_one_virtual_table_and_the_files_of_a_killed_one_are_reused
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.yaml", "truth.jsonl"]
 
 
-def test_an_evening_with_a_given_length_ends_by_itself(tmp_path: Path) -> None:
+def test_a_session_with_a_given_length_ends_by_itself(tmp_path: Path) -> None:
     code, out, err = Command("roulette-ss2", "--dir", str(tmp_path), "--throws", "1", "--speed", "20").ended()
     assert code == 0
     assert "only a program that follows" in err

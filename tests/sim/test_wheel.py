@@ -19,7 +19,8 @@ def play(kind: str, seed: int, on: Wheel = wheel.AMERICAN) -> tuple[Scene, list[
 
 
 def pocket_at(on: Wheel, readings: list[AnyReading], t: int) -> str:
-    """Return the ball's pocket by the contract's formula, with the mark fitted to the last index passes."""
+    """Return the ball's pocket by the specified formula, with the mark's motion fitted to the last index
+    passes."""
     index = [r for r in readings if isinstance(r, RotorIndex)]
     number = min(max(sum(r.t <= t for r in index) - 2, 0), len(index) - 3)
     a, b, c = (index[number + i].t for i in range(3))
@@ -29,7 +30,7 @@ def pocket_at(on: Wheel, readings: list[AnyReading], t: int) -> str:
     return on.pockets_clockwise[round(((mark - on.pocket_reader_deg) % 360) / (360 / count)) % count]
 
 
-def test_the_same_seed_plays_the_same_evening_and_another_seed_another() -> None:
+def test_the_same_seed_plays_the_same_session_and_another_seed_another() -> None:
     assert wheel.evening(7, n=4) == wheel.evening(7, n=4)
     assert wheel.evening(7, n=4)[1] != wheel.evening(8, n=4)[1]
 

@@ -3,9 +3,9 @@
 Usage: `python -m tests.sim.tosses CUBE_TOSSES.npz [--tosses N] [--physics own]`.
 
 The tosses are those of ContactNets (Pfrommer, Halm, Posa 2020): an acrylic cube of 10.48 cm and 0.37 kg on
-wood, motion-captured at 148 Hz; friction 0.18 and restitution 0.125 are their nominal figures. Each toss is
-thrown again in the engine as it left the hand, and both are measured from their poses only.
-docs/dice-physics.md has the figures.
+wood, motion-captured at 148 Hz; friction 0.18 and restitution 0.125 are the authors' nominal values. Each
+toss is repeated in the engine with its initial state, and both are measured from their poses only.
+docs/dice-physics.md contains the results.
 """
 
 import argparse
@@ -48,9 +48,9 @@ class Measures:
     """The measures of a toss from its first impact on."""
 
     bounce: float
-    """Vertical speed of the centre after the first impact, relative to that before."""
+    """Vertical speed of the centre after the first impact, relative to the speed before it."""
     slowed: float
-    """Horizontal speed after the first impact, relative to that before."""
+    """Horizontal speed after the first impact, relative to the speed before it."""
     way: float
     """Distance from the first impact to rest, in edges."""
     time: float
@@ -60,7 +60,7 @@ class Measures:
 
 
 def measured(poses: Poses) -> Measures | None:
-    """Measure a toss; None if no free fall was recorded before its first impact."""
+    """Measure a toss; return None if no free fall was recorded before its first impact."""
     lowest, places = poses.lowest, poses.places
     below = np.nonzero(lowest < 0.1 * CUBE_M)[0]
     if not below.size or below[0] < AIR_FRAMES:
@@ -172,7 +172,7 @@ def quartiles(found: list[Measures]) -> Mapping[str, tuple[float, float, float]]
 
 
 def simulator(physics: str) -> Simulate:
-    """Return the engine of a name."""
+    """Return the function that simulates a cast with this physics model."""
     if physics == "own":
         from tests.sim import own_physics  # noqa: PLC0415 - imported only if selected
 

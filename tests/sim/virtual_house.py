@@ -1,4 +1,6 @@
-"""A virtual table, the real devices and a session in one thread and in simulated time, without ports."""
+"""A virtual table, the real device drivers and an engine session, in one thread and simulated time, without
+ports.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,13 +28,13 @@ from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.table import Play, VirtualTable
 
 START_US = 5_000_000_000
-"""The table's clock at the start, as on a machine that has been running for a while."""
+"""The table's clock at the start, as on a machine that has already been running for a while."""
 TRY_AGAIN_US = 700_000
 CONFIG = Path(__file__).parents[2] / "config" / "tables"
 
 
 def settings_of(kind: DeviceKind, name: str, port: str) -> dict[str, Any]:
-    """Return the settings of a device as in a table's file."""
+    """Return a device's settings as they are in a table's file."""
     match kind:
         case "node":
             return {"port": port, "node": name}
@@ -50,7 +52,8 @@ def device_of(kind: DeviceKind, name: str, port: str, rng: Random) -> AnyDevice:
 
 
 def build_setup(settings: TableSettings) -> Setup:
-    """Return the session's start for a table's settings as in the daemon, but open and automatic."""
+    """Return the setup of an engine session as the daemon makes it, but with the table open and automatic
+    calls."""
     return Setup(
         table=settings.table,
         ruleset=settings.rules,
@@ -142,7 +145,7 @@ class House:
         self.until(self.now_us + round(seconds * 1e6))
 
     def play(self) -> None:
-        """Run the evening to its end, including the last call."""
+        """Run the simulated session to its end, including the last call."""
         while not self.table.over:
             self.after(5.0)
         self.after(12.0)
