@@ -40,7 +40,7 @@ def screens(
     started: dict[str, Screens],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Screens]:
-    """Yield the screens of the module's table (`TABLE`); its time stands still between two modules."""
+    """Yield the screens of the module's table (`TABLE`); its clock is paused between modules."""
     name = request.module.TABLE
     if name not in started:
         started[name] = Screens(Path(tmp_path_factory.mktemp("screens")), name)
@@ -56,7 +56,7 @@ SignIn = Callable[..., Person]
 
 @pytest.fixture
 def sign_in(browser: Browser, screens: Screens) -> Iterator[SignIn]:
-    """Return a function that signs a person in, in a browser context of his own."""
+    """Return a function that signs a person in, each in a separate browser context."""
     with ExitStack() as opened:
 
         def at(name: str, *, size: tuple[int, int] = (1024, 600), feed: bool = True) -> Person:

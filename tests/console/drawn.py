@@ -18,10 +18,10 @@ ABOVE_THE_TABLE = (1280, 800)
 PAGES = Pages()
 
 
-def drawn(browser: Browser, floor: Floor | None, *, still: bool = False) -> Page:
-    """Open the staff's page of this state, as a boxperson sees it; for `still` see `opened`."""
+def drawn(browser: Browser, floor: Floor | None, *, paused: bool = False) -> Page:
+    """Open the staff's page of this state, as a boxperson sees it; for `paused` see `opened`."""
     session = Session("secret", "ann", ("boxperson",), "boxperson")
-    return opened(browser, PAGES.staff(Now(floor=floor), session), still=still)
+    return opened(browser, PAGES.staff(Now(floor=floor), session), paused=paused)
 
 
 def display_drawn(browser: Browser, now: Now) -> Page:
@@ -35,10 +35,12 @@ def board_of(floor: Floor, **state: object) -> Board:
     return Board(table=floor.table, **state)  # type: ignore[arg-type]  # each field has its own type
 
 
-def opened(browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *, still: bool = False) -> Page:
+def opened(
+    browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *, paused: bool = False
+) -> Page:
     """Open a page with its resources, on a touch screen of this size in pixels.
 
-    With `still` its clock stands still until the test lets it run.
+    With `paused`, the page's clock runs only when the test advances it.
     """
 
     def answer(route: Route) -> None:
@@ -54,7 +56,7 @@ def opened(browser: Browser, html: str, size: tuple[int, int] = SMALL_SCREEN, *,
 
     page = browser.new_page(viewport={"width": size[0], "height": size[1]}, has_touch=True)
     page.set_default_timeout(PATIENCE_MS)
-    if still:
+    if paused:
         page.clock.install(time=0)
         page.clock.pause_at(1000)
     page.route("**/*", answer)

@@ -1,4 +1,4 @@
-"""A doubtful throw with the files of a camera that recorded it: for tests and for pictures of the screens."""
+"""A doubtful throw with the files of a camera that recorded it, for tests and for screenshots."""
 
 from itertools import count
 
@@ -33,7 +33,7 @@ def photographs() -> list[Closed]:
 
 
 def reviewed(screens: Screens, album: list[Closed]) -> None:
-    """Throw dice whose faces are doubtful, and whose rests name these pictures."""
+    """Throw dice whose faces are doubtful; their readings at rest name these pictures."""
     names = {1: album[0].sha256, 2: album[1].sha256}
     readings: list[Reading] = [
         msgspec.structs.replace(one, pictures=names[one.die]) if isinstance(one, DieRest) else one

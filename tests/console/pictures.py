@@ -22,10 +22,10 @@ from tests.console.touch import Person
 from tests.scenes import SECOND_US, throw
 
 COLOURS = 128
-"""A quality that is enough for flat pages, at a third of the bytes."""
+"""Enough colours for flat pages, at a third of the bytes."""
 LOADED = """Promise.all([...document.images]
     .filter(one => one.loading !== "lazy").map(one => one.decode()))"""
-"""Waits for all pictures except those not yet unfolded."""
+"""Waits for all pictures except those in closed sections."""
 SMALL, LARGE, PHONE = (1024, 600), (1280, 800), (390, 844)
 
 
@@ -128,7 +128,7 @@ def craps(album: Album) -> None:
 
 
 def technician(album: Album) -> None:
-    """A craps table's equipment: a device that is away, a throw on the plan, a guided test."""
+    """A craps table's equipment: an offline device, a throw on the plan, a guided test."""
     screens, tom = album.screens, album.person("tom")
     for name in ("cam", "wall-left", "wall-right"):
         screens.play([DeviceUp(t=0, dev=name, reason="it answers")])

@@ -25,7 +25,7 @@ TICK_S = 0.03
 
 @dataclass
 class Screens:
-    """One table with its console; time runs by itself, and a scene is played as fast as it is fed."""
+    """One table with its console; its clock runs in real time, and a scene is fed all at once."""
 
     folder: Path
     name: str = "craps"
@@ -63,7 +63,7 @@ class Screens:
         return self.folder / "kept"
 
     def start(self, *, unlock: bool = True) -> Self:
-        """Start all three; wait until each is ready."""
+        """Start the sign-in process, the table and the console, and wait until each is ready."""
         self.start_sign_in()
         self.start_table(unlock=unlock)
         self.start_console()
@@ -76,7 +76,7 @@ class Screens:
         )
 
     def start_table(self, *, unlock: bool = True) -> None:
-        """Start the daemon, and the clock from which its data get their time."""
+        """Start the daemon, and the clock that its data follow."""
         self.table.start(watch=False)
         if unlock:
             self.table.feed([tick(self._t_us)])
@@ -84,7 +84,7 @@ class Screens:
         self.resume()
 
     def start_console(self, *arguments: str) -> None:
-        """Start the console; keep its address."""
+        """Start the console, at the same port as before, and remember its address."""
         line = self._run(
             "console", "--socket", self.table.socket, "--sign-in", str(self.folder / "sign-in"),
             "--port", self.url.rpartition(":")[2] or "0", "--name", "pit 1",
@@ -99,7 +99,7 @@ class Screens:
         self._clock.start()
 
     def pause(self) -> None:
-        """Make time stand still."""
+        """Pause the clock."""
         self._stop.set()
         if self._clock is not None:
             self._clock.join(PATIENCE_S)
@@ -116,13 +116,13 @@ class Screens:
         self.start_sign_in()
 
     def kill_console(self) -> None:
-        """Kill the console, as a lack of memory would."""
+        """Kill the console, as the kernel does when memory runs out."""
         process = self._processes.pop("console")
         process.kill()
         process.wait(PATIENCE_S)
 
     def stop_console(self) -> None:
-        """Stop the console in order."""
+        """Stop the console cleanly."""
         self._end("console")
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class Screens:
     def play(
         self, readings: Iterable[AnyReading] | Sequence[tuple[int, AnyReading]], *, after_us: int = SECOND_US
     ) -> None:
-        """Play a scene now, and let time run on by `after_us` behind it."""
+        """Play a scene now, then advance the clock by `after_us`."""
         feed: Sequence[tuple[int, AnyReading]] = [
             one if isinstance(one, tuple) else (one.t if one.arrived is None else one.arrived, one)
             for one in readings
@@ -149,7 +149,7 @@ class Screens:
             self.table.feed([tick(self._t_us)])
 
     def happens(self, readings: Sequence[AnyReading], until_us: int) -> None:
-        """Feed readings at their own times while the clock is paused, and let time run on to `until_us`."""
+        """Feed readings at their own times while the clock is paused, and advance it to `until_us`."""
         self.table.feed(lines_of([(one.t, one) for one in readings]))
         self._t_us = until_us
         self.table.feed([tick(until_us)])

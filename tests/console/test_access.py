@@ -23,7 +23,7 @@ RULINGS = """() => [...document.querySelectorAll(".rulings .key, .rulings .choic
     .filter(([_, box]) => box.height < 80).map(([name, box]) => `${name}: ${box.height}`)"""
 
 
-def is_accessible(page: Page) -> None:
+def assert_accessible(page: Page) -> None:
     """Check what the page shows now, including its contrasts and target sizes."""
     page.evaluate(AXE)
     found = page.evaluate("tags => axe.run(document, {runOnly: tags})", TAGS)
@@ -39,14 +39,14 @@ def test_a_review_and_the_pages_after_it_are_readable_and_large_enough(
     ann = sign_in("ann", size=size)
     screens.play(throw(0, (3, 4), confidence=0.4))
     ann.reads("is under review")
-    is_accessible(ann.page)
+    assert_accessible(ann.page)
     ann.touch("No Roll")
-    is_accessible(ann.page)
+    assert_accessible(ann.page)
     ann.page.locator("#yes").tap()
     ann.reads("Call back roll")
     ann.open("Call back roll")
     ann.open("Lock, close")
-    is_accessible(ann.page)
+    assert_accessible(ann.page)
     assert ann.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -55,10 +55,10 @@ def test_the_sign_in_and_the_display_are_readable(screens: Screens, browser: Bro
     page.set_default_timeout(PATIENCE_MS)
     page.goto(screens.url)
     page.get_by_label("ann").check()
-    is_accessible(page)
+    assert_accessible(page)
     page.goto(f"{screens.url}/display")
     expect(page.locator(".verdict")).not_to_be_empty()
-    is_accessible(page)
+    assert_accessible(page)
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
     page.close()
 

@@ -1,4 +1,4 @@
-"""The console's connections: whatever connections a stranger leaves open, staff's screens are served."""
+"""The console's connections: whatever connections a stranger leaves open, the staff's screens are served."""
 
 import http.client
 import json
@@ -76,7 +76,7 @@ def test_connections_left_open_by_a_stranger_block_no_screen(begun: str, served:
 
 
 def test_a_client_that_opens_many_displays_ends_only_his_own(served: Served) -> None:
-    """The players' display at another address is fed all the while."""
+    """The players' display at another address stays connected throughout."""
     with ExitStack() as held:
         display = held.enter_context(
             closing(http.client.HTTPConnection(*served, timeout=PATIENCE_S, source_address=("127.0.0.3", 0)))

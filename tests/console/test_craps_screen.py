@@ -208,7 +208,7 @@ def test_the_players_display_shows_the_retained_board_at_once_when_it_starts(
 ) -> None:
     screens.play(throw(0, (2, 2)))
     expect(display.locator(".big .total")).to_have_text("4")
-    # Without its program the page shows what it was loaded with, and nothing published later.
+    # Without its script the page shows what it was loaded with, and nothing published later.
     late = browser.new_context(viewport={"width": 1280, "height": 800}, java_script_enabled=False).new_page()
     late.goto(f"{screens.url}/display")
     for part in (".puck", ".phase", ".big .total", ".verdict", ".bets", ".past li"):
@@ -218,7 +218,7 @@ def test_the_players_display_shows_the_retained_board_at_once_when_it_starts(
     display.close()
 
 
-def test_an_evening_at_speed_leaves_the_display_as_small_as_it_was(screens: Screens, display: Page) -> None:
+def test_a_long_fast_session_does_not_increase_the_displays_memory(screens: Screens, display: Page) -> None:
     devtools = display.context.new_cdp_session(display)
 
     def size() -> tuple[int, int]:
@@ -229,15 +229,15 @@ def test_an_evening_at_speed_leaves_the_display_as_small_as_it_was(screens: Scre
     devtools.send("Performance.enable")
     faces: list[tuple[Face, Face]] = [(1, 2), (3, 3), (5, 6), (2, 2), (6, 6), (4, 1)]
 
-    def evening(throws: int) -> None:
+    def play(throws: int) -> None:
         for one in range(throws):
             screens.play(throw(0, faces[one % len(faces)]), after_us=2_000_000)
         total = str(sum(faces[(throws - 1) % len(faces)]))
         expect(display.locator(".big .total")).to_have_text(total)
 
-    evening(20)
+    play(20)
     nodes, heap = size()
-    evening(120)
+    play(120)
     nodes_after, heap_after = size()
     # 120 boards of 300 nodes each would be 36,000 if they were kept.
     assert nodes_after < nodes + 5_000

@@ -9,7 +9,7 @@ from controller.evidence.pictures import Closed
 from tests.console.conftest import SignIn
 from tests.console.photographs import kept_by, photographs, reviewed
 from tests.console.rig import Screens
-from tests.console.test_access import is_accessible
+from tests.console.test_access import assert_accessible
 from tests.console.test_craps_screen import number
 from tests.console.touch import Person
 
@@ -56,7 +56,7 @@ def test_the_pictures_are_next_to_the_drawn_throw_and_the_clip_plays(
     clip = ann.page.locator(".filmed details[open] img[src$=clip]")
     clip.scroll_into_view_if_needed()
     expect(clip).to_have_js_property("naturalWidth", 640)
-    is_accessible(ann.page)
+    assert_accessible(ann.page)
     assert refused == []
     ruled(ann)
     expect(ann.page.locator(".filmed")).to_have_count(0)

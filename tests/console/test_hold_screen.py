@@ -24,7 +24,7 @@ def held(hold_ms: float, left_ms: float | None) -> Floor:
 
 
 def test_the_time_to_stop_a_call_is_counted_down(browser: Browser) -> None:
-    page = drawn(browser, held(6000, 5800), still=True)
+    page = drawn(browser, held(6000, 5800), paused=True)
     line = page.locator(".hold")
     for left_s in (6, 5, 4, 3, 2, 1):
         expect(line).to_contain_text(f"The call can still be stopped: {left_s} s")
@@ -36,7 +36,7 @@ def test_the_time_to_stop_a_call_is_counted_down(browser: Browser) -> None:
 
 def test_with_the_dice_in_flight_the_screen_shows_how_long_the_hold_will_be(browser: Browser) -> None:
     page = drawn(browser, held(6000, None))
-    expect(page.locator("#state")).to_contain_text("can be stopped for 6 s once it is certain")
+    expect(page.locator("#state")).to_contain_text("Once the call is certain, it can be stopped for 6 s.")
     expect(page.locator(".hold")).to_have_count(0)
     page.close()
 

@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus may scrape, who may scrape, and that every alert and panel finds its series."""
+"""Metrics: what may be scraped and by whom, and that every alert and panel finds its series."""
 
 import json
 import re
@@ -145,7 +145,7 @@ def asked(url: str, **query: str) -> dict[str, object]:
 
 
 def series(url: str, query: str) -> list[dict[str, object]]:
-    """Return the present result of a query."""
+    """Return the current result of a query."""
     data = asked(f"{url}/api/v1/query", query=query).get("data")
     found: list[dict[str, object]] = data["result"] if isinstance(data, dict) else []
     return found

@@ -22,7 +22,7 @@ OURS = {"origin": ORIGIN, "content-type": "application/json"}
 
 
 class FakeTable:
-    """Stands for the control socket: records every request, and returns the state of an open craps table."""
+    """Stands in for the control socket: records every request, and returns the state of an open craps table."""
 
     def __init__(self) -> None:
         self.said: list[Json] = []
@@ -50,7 +50,7 @@ class FakeTable:
 
 
 class FakeDesk:
-    """Stands for the sign-in process: ann's PIN is 1234, and every token names the person that it is for."""
+    """Stands in for the sign-in process: ann's PIN is 1234, and every token names its person."""
 
     def __init__(self) -> None:
         self.open: set[str] = set()
@@ -299,7 +299,7 @@ SAID = st.fixed_dictionaries(
 """Requests as a screen sends them."""
 CLAIMS = st.sampled_from(({"by": "manager"}, {"who": "eve"}, {"token": "forged"}, {"do": "approve"}))
 CLAIMED = st.tuples(SAID, CLAIMS).map(lambda both: both[0] | both[1])
-"""Requests that claim what they must not."""
+"""Requests with fields that a screen must not set."""
 ASKED = (
     SAID
     | CLAIMED

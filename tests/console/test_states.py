@@ -1,4 +1,4 @@
-"""The screens in states that no simulated evening reaches: readable, large enough, nothing out of view."""
+"""The screens in states that no simulated session reaches: readable, large enough, nothing out of view."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from controller.console.seen import (
 from controller.model.geometry import STANDARD_POCKETS
 from controller.technician.drawing import DIE_COLOURS
 from tests.console.drawn import PAGES, SMALL_SCREEN, board_of, display_drawn, drawn, opened
-from tests.console.test_access import is_accessible
+from tests.console.test_access import assert_accessible
 
 WHO = "boxperson"
 PHONE = (390, 844)
@@ -299,7 +299,7 @@ def open_all(page: Page) -> None:
 def test_each_state_is_readable_and_nothing_is_cut_off_at_the_sides(browser: Browser, state: str) -> None:
     page = drawn(browser, STATES[state])
     open_all(page)
-    is_accessible(page)
+    assert_accessible(page)
     for width, height in (SMALL_SCREEN, PHONE):
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{width} pixels wide"
@@ -309,7 +309,7 @@ def test_each_state_is_readable_and_nothing_is_cut_off_at_the_sides(browser: Bro
 def test_the_first_second_without_a_controller_is_readable(browser: Browser) -> None:
     page = drawn(browser, None)
     expect(page.locator("#state")).to_contain_text("The controller does not answer")
-    is_accessible(page)
+    assert_accessible(page)
     page.close()
 
 
@@ -416,7 +416,7 @@ def test_the_lock_key_is_in_view_however_many_results_there_are(browser: Browser
 
 
 def test_the_second_half_of_a_double_tap_enters_nothing(browser: Browser) -> None:
-    """By then another key is there: No More Bets, and then open again."""
+    """By then a different key is in the same place: after No More Bets, the one that opens bets again."""
     page = drawn(browser, STATES["bets may be closed, after twelve spins"])
     said: list[str] = []
     page.on("request", lambda request: said.append(request.url) if request.method == "POST" else None)
@@ -428,7 +428,7 @@ def test_the_second_half_of_a_double_tap_enters_nothing(browser: Browser) -> Non
 
 
 def said_by(page: Page) -> list[str]:
-    """Return the list to which every request of the page to the table is added from now on."""
+    """Return a list to which each request that the page sends to the table is added from now on."""
     said: list[str] = []
 
     def note(request: Request) -> None:
@@ -440,7 +440,7 @@ def said_by(page: Page) -> list[str]:
 
 
 def all_of(page: Page, said: list[str]) -> list[str]:
-    """Return the page's requests, once a last request of the test has come after them."""
+    """Return the page's requests, once a final request sent by the test has followed them."""
     with page.expect_request("**/end"):
         page.evaluate("fetch('/end', {method: 'POST', body: 'end'}).catch(() => {})")
     assert said[-1] == "end"
@@ -644,7 +644,7 @@ def test_the_pad_is_in_view_however_many_people_may_sign_in(browser: Browser) ->
     page = opened(browser, PAGES.sign_in(names, "locked after 5 wrong tries; wait 15 min"))
     page.get_by_label("person number 3", exact=True).check()
     expect(page.get_by_role("button", name="Sign in")).to_be_in_viewport(ratio=1)
-    is_accessible(page)
+    assert_accessible(page)
     page.close()
 
 
@@ -690,7 +690,7 @@ def test_a_display_shows_everything_on_its_board(browser: Browser, game: str) ->
         for one in page.locator(".big > *").all():
             assert one.evaluate(IN_VIEW), f"{one.inner_text()} at {width} x {height}"
     expect(page.locator(".counts h2")).to_have_text(f"{PLAYED[game]} since the table opened: 3")
-    is_accessible(page)
+    assert_accessible(page)
     page.close()
 
 

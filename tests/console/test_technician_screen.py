@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, WallImpact
 from tests.console.conftest import SignIn
 from tests.console.rig import Screens
-from tests.console.test_access import is_accessible
+from tests.console.test_access import assert_accessible
 from tests.console.touch import Person
 from tests.scenes import SECOND_US, throw
 
@@ -48,7 +48,7 @@ def test_a_lost_device_is_shown_at_once_with_its_remedy(screens: Screens, sign_i
     expect(device).to_contain_text("Offline for")
     expect(device).to_contain_text("its cable is out")
     expect(device.locator(".do")).to_contain_text("Do: ")
-    is_accessible(tom.page)
+    assert_accessible(tom.page)
     screens.play(up("wall-left"))
     expect(device).to_contain_text("OK for")
 
@@ -61,7 +61,7 @@ def test_a_throw_is_drawn_on_the_tables_plan_as_it_is_seen(screens: Screens, sig
     expect(tom.page.locator(".plan .track")).to_have_count(2)
     expect(tom.page.locator(".plan .rest")).to_have_count(2)
     tom.reads("Die 1 shows 3", "Die 2 shows 4", "wall impact", "peak")
-    is_accessible(tom.page)
+    assert_accessible(tom.page)
 
 
 def test_a_guided_test_runs_by_touch_and_leaves_test_mode(screens: Screens, sign_in: SignIn) -> None:
@@ -69,7 +69,7 @@ def test_a_guided_test_runs_by_touch_and_leaves_test_mode(screens: Screens, sign
     tom = technician(sign_in)
     tom.touch("Test wall-left")
     expect(tom.page.locator(".asks")).to_contain_text("Throw one die at the left wall")
-    is_accessible(tom.page)
+    assert_accessible(tom.page)
     tom.touch("Skip this step")
     expect(tom.page.locator("h2").first).to_have_text("Test of wall-left: ended")
     tom.reads("skipped", "wall impact: skipped on request")
@@ -110,7 +110,7 @@ def test_a_recording_is_downloaded_and_the_log_and_checks_are_read(screens: Scre
     assert '"log":"table-readings"' in caught.value.path().read_text(encoding="utf-8").replace(" ", "")
     tom.page.get_by_role("link", name="Checks").tap()
     tom.reads("python", "controller", "The controller's log", "session")
-    is_accessible(tom.page)
+    assert_accessible(tom.page)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -119,7 +119,7 @@ def test_each_page_is_readable_and_fits(sign_in: SignIn, size: tuple[int, int]) 
     for path in PATHS:
         tom.page.goto(f"{tom.url}/technician{path}")
         tom.reads("Devices")
-        is_accessible(tom.page)
+        assert_accessible(tom.page)
         assert tom.page.evaluate(FITS), (path, tom.page.evaluate(WIDER))
 
 

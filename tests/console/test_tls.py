@@ -22,7 +22,7 @@ from tests.app.rig import PATIENCE_S
 from tests.console.rig import PEOPLE, Screens
 
 HOST = "127.0.0.2"
-"""Stands for the address of a network card: the console does not take it for this machine's own."""
+"""Stands in for the address of a network interface: the console does not treat it as loopback."""
 NAME = "pit-1.example"
 YEAR = datetime.timedelta(days=365)
 
