@@ -28,8 +28,8 @@ def played(rig: Rig) -> Journal:
     """Play eight throws that settlement has acknowledged."""
     journal = rig.open(Limits(rows_between_checkpoints=4))
     begin(journal)
-    for hand in evening(8):
-        durable(append(journal, hand))
+    for step in evening(8):
+        durable(append(journal, step))
     for row in rig.published:
         durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))
     return journal

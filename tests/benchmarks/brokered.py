@@ -65,15 +65,15 @@ def fast_us() -> int:
 class Table:
     """A table that plays its evening into a journal, and publishes it."""
 
-    def __init__(self, name: str, folder: Path, settings: MqttSettings, hands: int) -> None:
-        """Start a table; `hands` are its throws."""
+    def __init__(self, name: str, folder: Path, settings: MqttSettings, throws: int) -> None:
+        """Start a table; `throws` is the number of its throws."""
         folder.mkdir()
         rig = rig_in(folder)
         self.name = name
         self.key: Key = rig.key
         self.rows: list[Row] = []
         self.alarms = Alarms()
-        self._hands = iter(evening(hands))
+        self._steps = iter(evening(throws))
         self._journal = Journal.open(
             rig.place, rig.key, table=name, wall=rig.wall, on_durable=self._note_durable, alarm=lambda _: None
         )
@@ -95,16 +95,16 @@ class Table:
 
     def play(self) -> bool:
         """Play one reading further; return False when the evening is over."""
-        hand = next(self._hands, None)
-        if hand is None:
+        step = next(self._steps, None)
+        if step is None:
             return False
         published = tuple(
             msgspec.structs.replace(effect, id=f"{self.name}/1/{effect.seq}")
-            for effect in hand.effects
+            for effect in step.effects
             if isinstance(effect, Outcome)
         )
         before = len(self.rows)
-        durable(append(self._journal, hand._replace(effects=published)))
+        durable(append(self._journal, step._replace(effects=published)))
         self._pump.note_durable(self.rows[before:])
         return True
 
@@ -209,7 +209,7 @@ def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> R
 
 def _done(tables: Sequence[Table], throws: int) -> float:
     """Return how much of the evening settlement has acknowledged."""
-    whole = len(tables) * sum(len(hand.outcomes) for hand in evening(throws))
+    whole = len(tables) * sum(len(step.outcomes) for step in evening(throws))
     return sum(len(table.rows) - table.waits for table in tables) / whole
 
 

@@ -118,8 +118,8 @@ def test_rows_and_outcomes_that_are_missing_are_counted(
     rig = rig_in(tmp_path)
     opened = rig.open()
     begin(opened)
-    for hand in evening(2):
-        durable(append(opened, hand))
+    for step in evening(2):
+        durable(append(opened, step))
     opened.close()
     old = tmp_path / "old.db"
     shutil.copy(rig.place.journal, old)
@@ -172,8 +172,8 @@ def test_a_journal_verifies_as_sound_while_it_is_written(
     rig = rig_in(tmp_path)
     with rig.open() as opened:
         begin(opened)
-        for hand in evening(2):
-            durable(append(opened, hand))
+        for step in evening(2):
+            durable(append(opened, step))
         assert verify(capsys, rig.place.journal, "--head", str(rig.place.head))[0] == 0
 
 

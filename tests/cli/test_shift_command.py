@@ -9,7 +9,7 @@ from controller.cli.main import main
 from controller.engine.session import Session
 from controller.machines.setup import First, State
 from controller.model.readings import AnyReading, DeviceDown
-from tests.journal.rig import Rig, append, begin, durable, hands, rig_in, setup_at
+from tests.journal.rig import Rig, append, begin, durable, rig_in, session_steps, setup_at
 from tests.scenes import SECOND_US, says, throw
 
 
@@ -17,8 +17,8 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
     """Play readings from the first one on; return their journal."""
     with rig.open() as journal:
         begin(journal)
-        for hand in hands(Session(setup_at(First(), State())), readings):
-            durable(append(journal, hand))
+        for step in session_steps(Session(setup_at(First(), State())), readings):
+            durable(append(journal, step))
     return rig.place.journal
 
 

@@ -22,7 +22,7 @@ OURS = {"origin": ORIGIN, "content-type": "application/json"}
 
 
 class FakeTable:
-    """Stands in for the control socket: records every request, and returns the state of an open craps table."""
+    """Stands in for the control socket: records requests, and returns the state of an open craps table."""
 
     def __init__(self) -> None:
         self.said: list[Json] = []

@@ -1,4 +1,4 @@
-"""Power cuts, block by block: what a disk may hold at any instant, and what must be found in it then.
+"""Power cuts, block by block: what a disk may contain at any instant, and what must then be found on it.
 
 Every write, truncation and sync of the database, its WAL and the head file is recorded. A crash state
 consists of everything synced by some instant and any part of the rest: unsynced writes may be missing, torn
@@ -31,13 +31,13 @@ from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
 
 SECTORS = (512, 4096)
 LIMITS = Limits(rows_between_checkpoints=12, wal_pages=4, max_per_commit=3)
-"""Small limits, so that an evening has many checkpoints of both kinds."""
+"""Small limits, so that a session has many checkpoints of both kinds."""
 HEAD = "head"
 FILES = ("journal.db", "journal.db-wal", HEAD)
 
 
 class Evening:
-    """A recorded evening: the files before it, and every operation on them in order."""
+    """A recorded session: the files before it, and every operation on them in order."""
 
     def __init__(self, rig: Rig, before: dict[str, bytes], log: Sequence[Written]) -> None:
         self.rig = rig
@@ -48,7 +48,7 @@ class Evening:
 
 
 def record(folder: Path, throws: int = 6) -> Evening:
-    """Play an evening on a recording disk, head file included."""
+    """Play a session on a recording disk, including its head file."""
     rig = rig_in(folder)
     disk = RecordingDisk()
     with mounted(disk) as vfs, _recorded_head(disk):
@@ -65,8 +65,8 @@ def record(folder: Path, throws: int = 6) -> Evening:
         before = {name: _path(rig, name).read_bytes() for name in FILES}
         disk.log.clear()
         durable(begin(journal))
-        for number, hand in enumerate(evening(throws)):
-            ticket = append(journal, hand)
+        for number, step in enumerate(evening(throws)):
+            ticket = append(journal, step)
             if number % 3:
                 durable(ticket)
         journal.close()
@@ -84,7 +84,7 @@ def crash_states(played: Evening, states: int, seed: int) -> Iterator[tuple[dict
 
 
 def losses(played: Evening, states: int, seed: int, folder: Path) -> Counter[str]:
-    """Try that many crash states; count the errors found, by kind."""
+    """Try this many crash states; count the errors found, by kind."""
     wrong: Counter[str] = Counter()
     for number, (images, published) in enumerate(crash_states(played, states, seed)):
         place = folder / f"state-{number}"
@@ -206,7 +206,7 @@ def main() -> int:
 
 
 def _said(synchronous: str, states: int, operations: int, found: Counter[str]) -> str:
-    """Return one line that says what was expected, what was found, and whether the result is as required."""
+    """Return a line with what was expected and found, and whether the result is as required."""
     tried = f"{states} power cuts, each somewhere in {operations} disk operations"
     wrong = sum(found.values())
     kinds = ", ".join(f"{count} {what}" for what, count in found.most_common())
@@ -217,16 +217,16 @@ def _said(synchronous: str, states: int, operations: int, found: Counter[str]) -
     if wrong:
         return (
             f"passed: the check finds losses: without waiting for the disk (synchronous={synchronous}),"
-            f" as a table never runs, {wrong} of {states} power cuts were caught ({kinds})\n"
+            f" which no table uses, {wrong} of {states} power cuts lost something ({kinds})\n"
         )
     return (
         f"FAILED: without waiting for the disk (synchronous={synchronous}) no loss was found in {tried};"
-        " expected some: this check could find none anywhere\n"
+        " expected some: this check could not detect a loss at all\n"
     )
 
 
 def _memory() -> str | None:
-    """Return a folder in memory, where thousands of small files are quick to make."""
+    """Return a folder in memory, where thousands of small files are created quickly."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 

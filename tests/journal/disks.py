@@ -18,7 +18,7 @@ class Disk:
     """Receives every operation on the journal's files; this one passes them on unchanged."""
 
     def before_write(self, name: str) -> None:
-        """Handle a write that is about to happen; an exception raised here is the disk's answer."""
+        """Handle a write that is about to happen; an exception raised here makes the write fail."""
 
     def before_sync(self, name: str) -> None:
         """Handle a sync that is about to happen."""
@@ -34,7 +34,7 @@ class Disk:
 
 
 class StallingDisk(Disk):
-    """Hangs in every sync from `stall` on until `go_on`."""
+    """Hangs in every sync between `stall` and `go_on`."""
 
     def __init__(self) -> None:
         self.stalled = Event()
@@ -57,7 +57,7 @@ class StallingDisk(Disk):
 
 
 class RefusingDisk(Disk):
-    """Answers every write, or every sync, with an error while `refuses` is set."""
+    """Fails every write, or every sync, with an error while `refuses` is set."""
 
     def __init__(self, error: type[apsw.Error], *, at: Literal["write", "sync"]) -> None:
         self.refuses = False
@@ -84,7 +84,7 @@ class RefusingDisk(Disk):
 
 
 class Written(msgspec.Struct, frozen=True):
-    """One line of a recording disk's log; for `told` the outcome's number is in `offset`."""
+    """One entry of a recording disk's log; for `told`, `offset` is the outcome's number."""
 
     op: Op
     name: str
@@ -142,7 +142,7 @@ class _Files(apsw.VFS):
 
 @contextmanager
 def mounted(disk: Disk) -> Iterator[str]:
-    """Return the name of a VFS whose files are on this disk."""
+    """Yield the name of a VFS whose files are on this disk."""
     name = f"test-disk-{next(_numbers)}"
     files = _Files(name, disk)
     try:

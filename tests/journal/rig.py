@@ -1,4 +1,4 @@
-"""A table with a journal: places, a key, an evening of throws, and listeners that keep what they receive."""
+"""A table with a journal: folders, a key, a session of throws, and listeners that keep what they receive."""
 
 import functools
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ PATIENCE_S = 300.0
 LIMITS = Limits(retry_s=0.001, file_check_s=0.01)
 
 
-class Hand(NamedTuple):
+class Step(NamedTuple):
     """What the session returned for one reading."""
 
     effects: tuple[Effect, ...]
@@ -41,12 +41,12 @@ class Hand(NamedTuple):
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Return the published outcomes among them."""
+        """Return the outcomes among the effects."""
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
 
 def setup_at(first: First, state: State, session: int = 1, rules: str = "craps-12-034") -> Setup:
-    """Return the setup of a session at this point."""
+    """Return the setup of a session that starts in this state."""
     return Setup(
         table=NAME,
         ruleset=load_ruleset(rules),
@@ -62,14 +62,14 @@ def identity(setup: Setup) -> Identity:
     return Identity(session=int(setup.session), software="1.2.3", config="c0ffee", boot="b1", setup=setup)
 
 
-def hands(session: Session, readings: list[AnyReading]) -> list[Hand]:
+def session_steps(session: Session, readings: list[AnyReading]) -> list[Step]:
     """Feed readings and keep what the session returned for each."""
-    kept: list[Hand] = []
+    kept: list[Step] = []
     for reading in readings:
-        # As at a live table: no reading waits for the next one to confirm its time.
+        # At a live table too, no reading waits for the next one to confirm its time.
         effects = session.feed(msgspec.structs.replace(reading, arrived=reading.t))
         if effects:
-            kept.append(Hand(tuple(effects), session.state(), session.first()))
+            kept.append(Step(tuple(effects), session.state(), session.first()))
     return kept
 
 
@@ -88,17 +88,17 @@ def throws(count: int, start_us: int = SECOND_US) -> list[AnyReading]:
 
 
 @functools.cache
-def evening(count: int, rules: str = "craps-12-034") -> tuple[Hand, ...]:
+def evening(count: int, rules: str = "craps-12-034") -> tuple[Step, ...]:
     """Play this many throws, and a little longer so that the last one is called."""
     session = Session(setup_at(First(), State(), rules=rules))
     readings = throws(count)
     end = says(readings[-1].t + 3 * SECOND_US, "dice_collected")
-    return tuple(hands(session, [*readings, end]))
+    return tuple(session_steps(session, [*readings, end]))
 
 
 @dataclass
 class Rig:
-    """One table's places, and what its journal reported."""
+    """One table's folder and key, and what its journal reported."""
 
     folder: Path
     key: Key
@@ -109,7 +109,7 @@ class Rig:
 
     @property
     def place(self) -> JournalLocation:
-        """Return where the journal is; its head is in another folder."""
+        """Return the journal's location; its head file is in another folder."""
         return JournalLocation(self.folder / "journal.db", self.folder / "elsewhere" / "head")
 
     def open(
@@ -129,18 +129,18 @@ class Rig:
         )
 
     def wall(self) -> WallTime:
-        """Return the time, a second later at each call."""
+        """Return a wall time that advances by a second with each call."""
         self.seconds += 1
         return WallTime(NIGHT_US + self.seconds * 1_000_000, self.seconds % 2 == 0)
 
-    def played(self, count: int, *, rules: str = "craps-12-034", limits: Limits = LIMITS) -> list[Hand]:
-        """Journal an evening of this many throws from open to close."""
-        evening_hands = list(evening(count, rules))
+    def played(self, count: int, *, rules: str = "craps-12-034", limits: Limits = LIMITS) -> list[Step]:
+        """Journal a session of this many throws, from opening the journal to closing it."""
+        steps = list(evening(count, rules))
         with self.open(limits) as journal:
             begin(journal, rules=rules)
-            for hand in evening_hands:
-                durable(append(journal, hand))
-        return evening_hands
+            for step in steps:
+                durable(append(journal, step))
+        return steps
 
     def _hear(self, ticket: Ticket) -> None:
         self.published += ticket.outcomes
@@ -151,21 +151,21 @@ class Rig:
 
 
 def rig_in(folder: Path) -> Rig:
-    """Make a new table's key and places in this folder."""
+    """Create a new table's key and folders in this folder."""
     (folder / "elsewhere").mkdir()
     new_key(folder / "key")
     return Rig(folder, load_key(folder / "key"))
 
 
 def begin(journal: Journal, *, rules: str = "craps-12-034") -> Ticket:
-    """Start the session that the journal says is next."""
+    """Start the next session, as the journal numbers it."""
     recovered = journal.recovered
     return journal.start(identity(setup_at(recovered.first, recovered.state, recovered.session, rules)))
 
 
-def append(journal: Journal, hand: Hand) -> Ticket:
-    """Hand over the results of one reading."""
-    return journal.append(hand.effects, hand.state, hand.first)
+def append(journal: Journal, step: Step) -> Ticket:
+    """Journal the results of one reading."""
+    return journal.append(step.effects, step.state, step.first)
 
 
 def durable(ticket: Ticket) -> Ticket:
@@ -174,14 +174,14 @@ def durable(ticket: Ticket) -> Ticket:
     return ticket
 
 
-def renumbered(hand: Hand, first_seq: int, session: int) -> Hand:
-    """Return the same results with another session and with outcome numbers from `first_seq` on."""
+def renumbered(step: Step, first_seq: int, session: int) -> Step:
+    """Return the same results under another session, with outcome numbers from `first_seq` on."""
     effects: list[Effect] = []
     seq = first_seq
-    for effect in hand.effects:
+    for effect in step.effects:
         if isinstance(effect, Outcome):
             effects.append(msgspec.structs.replace(effect, seq=seq, id=f"{NAME}/{session}/{seq}"))
             seq += 1
         elif not hasattr(effect, "outcome"):
             effects.append(effect)
-    return Hand(tuple(effects), hand.state, msgspec.structs.replace(hand.first, seq=seq))
+    return Step(tuple(effects), step.state, msgspec.structs.replace(step.first, seq=seq))

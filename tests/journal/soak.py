@@ -1,9 +1,8 @@
-"""Kill a playing controller at any instant, again and again on one journal, and check what it left.
+"""Kill a playing controller at random instants, repeatedly on one journal, and check what it left.
 
 In each round a process opens the journal, publishes the attempt that was cut off, and plays on. It is killed
 with SIGKILL, either from outside after some outcomes, or by its own disk in the middle of a write or just
-before a sync. It reports through a pipe what it handed over and what became durable, for comparison
-afterwards.
+before a sync. It reports through a pipe what it queued and what became durable, for comparison afterwards.
 
 `python -m tests.journal.soak --kills N` repeats this N times.
 """
@@ -35,7 +34,18 @@ from controller.journal.reading import Reader
 from controller.journal.writer import Limits, Ticket
 from controller.machines.setup import First, State
 from tests.journal.disks import Disk, mounted
-from tests.journal.rig import NAME, NIGHT_US, Hand, Rig, append, hands, identity, rig_in, setup_at, throws
+from tests.journal.rig import (
+    NAME,
+    NIGHT_US,
+    Rig,
+    Step,
+    append,
+    identity,
+    rig_in,
+    session_steps,
+    setup_at,
+    throws,
+)
 
 LIMITS = Limits(rows_between_checkpoints=10, wal_pages=6, max_per_commit=4)
 THROWS = 12
@@ -44,7 +54,7 @@ MAX_OPERATIONS = 250
 
 
 class Handed(msgspec.Struct, tag="handed"):
-    """What the player is about to hand over: outcome numbers and digests, and the state afterwards."""
+    """What the player is about to queue: outcome numbers and digests, and the state afterwards."""
 
     outcomes: list[tuple[int, str]]
     state: State
@@ -62,7 +72,7 @@ _decode = msgspec.json.Decoder(Handed | Durable).decode
 
 
 class DeadlyDisk(Disk):
-    """Kills its own process at one operation: in the middle of a write, or just before a sync."""
+    """Kills its own process after a number of operations: in the middle of a write, or just before a sync."""
 
     def __init__(self, operations: int) -> None:
         self.left = operations
@@ -83,7 +93,7 @@ class DeadlyDisk(Disk):
 
 
 def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
-    """Play on the journal in this folder until killed, or to the end of a number of throws."""
+    """Play on the journal in this folder until killed, or for `THROWS` throws."""
     disk = DeadlyDisk(operations)
     key = load_key(folder / "key")
     with mounted(disk) as vfs:
@@ -103,14 +113,14 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
         owed, first = opening_outcomes(resumed, setup_at(resumed.first, resumed.state, recovered.session), 0)
         journal.start(identity(setup_at(first, recovered.state, recovered.session)))
         chance = random.Random(seed)
-        played = hands(
+        played = session_steps(
             Session(setup_at(first, recovered.state, recovered.session)),
             throws(THROWS, 1_000_000 + chance.randrange(1_000_000)),
         )
-        for hand in [Hand(tuple(owed), recovered.state, first), *played]:
-            outcomes = [(o.seq, sha256(canonical(o)).hexdigest()) for o in hand.outcomes]
-            _report(pipe, Handed(outcomes, hand.state, hand.first))
-            ticket = append(journal, hand)
+        for step in [Step(tuple(owed), recovered.state, first), *played]:
+            outcomes = [(o.seq, sha256(canonical(o)).hexdigest()) for o in step.outcomes]
+            _report(pipe, Handed(outcomes, step.state, step.first))
+            ticket = append(journal, step)
             if chance.random() < 0.5:
                 ticket.wait()
         journal.close()
@@ -155,8 +165,8 @@ def _listen(pipe: int, pid: int, most_told: int) -> tuple[list[Handed], list[Dur
             if not line.endswith(b"\n"):
                 break
             match _decode(line):
-                case Handed() as hand:
-                    handed.append(hand)
+                case Handed() as step:
+                    handed.append(step)
                 case Durable() as outcome:
                     durable.append(outcome)
             if len(durable) >= most_told:
@@ -180,11 +190,11 @@ def _check(folder: Path, handed: list[Handed], durable: list[Durable]) -> None:
     assert recovered.first.seq == len(rows) + 1
     for outcome in durable:
         assert rows[outcome.seq].link.hex() == outcome.link, f"published outcome {outcome.seq} is missing"
-    written = [outcome for hand in handed for outcome in hand.outcomes]
+    written = [outcome for step in handed for outcome in step.outcomes]
     kept = [(seq, sha256(row.body or b"").hexdigest()) for seq, row in rows.items()]
     kept = [one for one in kept if written and one[0] >= written[0][0]]
     assert kept == written[: len(kept)], "the rows are not a prefix of what was written"
-    last = next((hand for hand in reversed(handed) if hand.outcomes and hand.outcomes[-1][0] in rows), None)
+    last = next((step for step in reversed(handed) if step.outcomes and step.outcomes[-1][0] in rows), None)
     if last is not None:
         assert recovered.state == last.state
         assert recovered.first == last.first

@@ -23,7 +23,7 @@ def tamper(path: Path, change: Change) -> None:
 
 
 def sql(statement: str, *values: int | str | bytes) -> Change:
-    """Change it with one statement."""
+    """Return a change that executes one statement."""
 
     def change(connection: apsw.Connection) -> None:
         connection.execute(statement, values)
@@ -33,7 +33,7 @@ def sql(statement: str, *values: int | str | bytes) -> Change:
 
 
 def flip(column: str, n: int) -> Change:
-    """Flip one bit of a row."""
+    """Return a change that flips one bit of a row."""
 
     def change(connection: apsw.Connection) -> None:
         statement = f"SELECT {column} FROM rows WHERE n = {n}"
@@ -51,7 +51,7 @@ def flip(column: str, n: int) -> Change:
 
 
 def swap(one: int, other: int) -> Change:
-    """Exchange two rows with all their contents."""
+    """Return a change that swaps two rows with all their contents."""
 
     def change(connection: apsw.Connection) -> None:
         for old, new in ((one, -1), (other, one), (-1, other)):
@@ -62,7 +62,7 @@ def swap(one: int, other: int) -> Change:
 
 
 def forge(path: Path, n: int, body: bytes) -> Change:
-    """Change a row's body and recompute the chain from there, as anyone without the key could."""
+    """Return a change to a row's body that also recomputes the chain, which needs no key."""
 
     def change(connection: apsw.Connection) -> None:
         rows = list(rows_where(connection, path, "WHERE n >= ? ORDER BY n", (n - 1,)))

@@ -48,11 +48,11 @@ def fill(disk: Path) -> Path:
 
 def test_a_full_disk_is_a_fault_that_clears_when_space_returns(small: Path) -> None:
     rig = rig_in(small)
-    hands = evening(6)
+    steps = evening(6)
     journal = rig.open()
     durable(begin(journal))
     ballast = fill(small)
-    tickets = [append(journal, hand) for hand in hands]
+    tickets = [append(journal, step) for step in steps]
     assert rig.alarmed.wait(PATIENCE_S)
     assert not tickets[-1].durable
     ballast.unlink()
@@ -61,7 +61,7 @@ def test_a_full_disk_is_a_fault_that_clears_when_space_returns(small: Path) -> N
     journal.close()
     assert rig.alarms[0] == "journal_disk_full"
     assert rig.alarms[-1] is None
-    assert [row.seq for row in rig.published] == [o.seq for hand in hands for o in hand.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for step in steps for o in step.outcomes]
     with Reader(rig.place.journal) as reader:
         assert reader.verify_all().outcomes == len(rig.published)
         assert [row.name for row in reader.rows(types={"journal.healed"})]

@@ -1,4 +1,4 @@
-"""Handing over: reported only when durable, in order, without waiting, and never dropped."""
+"""Queueing entries: reported only when durable, in order, without waiting, and never dropped."""
 
 import os
 
@@ -28,15 +28,15 @@ def names(rig: Rig) -> list[str]:
 
 
 def test_every_outcome_is_reported_in_order_as_the_bytes_that_are_published(rig: Rig) -> None:
-    hands = rig.played(6)
-    published = [canonical(outcome) for hand in hands for outcome in hand.outcomes]
+    steps = rig.played(6)
+    published = [canonical(outcome) for step in steps for outcome in step.outcomes]
     assert [row.body for row in rig.published] == published
     assert [row.seq for row in rig.published] == list(range(1, len(published) + 1))
     assert rig.alarms == []
 
 
 def test_a_reported_outcome_is_already_on_the_disk(rig: Rig) -> None:
-    """Another reader at the moment of the report finds the row, its evidence and its place in the outbox."""
+    """Another reader at the moment of the report finds the row, its evidence and its entry in the outbox."""
     seen: list[bool] = []
 
     def look(ticket: Ticket) -> None:
@@ -51,20 +51,20 @@ def test_a_reported_outcome_is_already_on_the_disk(rig: Rig) -> None:
         rig.place, rig.key, table=NAME, wall=rig.wall, on_durable=look, alarm=lambda _: None
     ) as journal:
         begin(journal)
-        for hand in evening(3):
-            append(journal, hand)
-    assert len(seen) == sum(len(hand.outcomes) for hand in evening(3))
+        for step in evening(3):
+            append(journal, step)
+    assert len(seen) == sum(len(step.outcomes) for step in evening(3))
     assert all(seen)
 
 
 def test_a_stalled_disk_delays_no_caller_and_loses_nothing(rig: Rig) -> None:
     disk = StallingDisk()
-    hands = evening(6)
+    steps = evening(6)
     with mounted(disk) as vfs:
         journal = rig.open(vfs=vfs)
         durable(begin(journal))
         disk.stall()
-        tickets = [append(journal, hand) for hand in hands]
+        tickets = [append(journal, step) for step in steps]
         assert disk.stalled.wait(PATIENCE_S)
         assert not any(ticket.durable for ticket in tickets)
         assert journal.waiting == len(tickets)
@@ -74,7 +74,7 @@ def test_a_stalled_disk_delays_no_caller_and_loses_nothing(rig: Rig) -> None:
             durable(ticket)
         journal.close()
         assert journal.waiting == 0
-    assert [row.seq for row in rig.published] == [o.seq for hand in hands for o in hand.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for step in steps for o in step.outcomes]
 
 
 def test_rows_handed_over_together_share_a_commit(rig: Rig) -> None:
@@ -91,7 +91,7 @@ def test_rows_handed_over_together_share_a_commit(rig: Rig) -> None:
         disk.stall()
         tickets = [append(journal, evening(6)[0])]
         assert disk.stalled.wait(PATIENCE_S)
-        tickets += [append(journal, hand) for hand in evening(6)[1:]]
+        tickets += [append(journal, step) for step in evening(6)[1:]]
         commits.clear()
         disk.go_on()
         for ticket in tickets:
@@ -116,12 +116,12 @@ def test_a_disk_that_refuses_writes_is_a_named_fault_that_clears(
     rig: Rig, error: type[apsw.Error], code: str, at: str
 ) -> None:
     disk = RefusingDisk(error, at="write" if at == "write" else "sync")
-    hands = evening(4)
+    steps = evening(4)
     with mounted(disk) as vfs:
         journal = rig.open(vfs=vfs)
         durable(begin(journal))
         disk.refuses = True
-        tickets = [append(journal, hand) for hand in hands]
+        tickets = [append(journal, step) for step in steps]
         assert disk.refused.wait(PATIENCE_S)
         assert rig.published == []
         assert rig.alarms == [code]
@@ -132,7 +132,7 @@ def test_a_disk_that_refuses_writes_is_a_named_fault_that_clears(
             durable(ticket)
         journal.close()
     assert rig.alarms == [code, None]
-    assert [row.seq for row in rig.published] == [o.seq for hand in hands for o in hand.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for step in steps for o in step.outcomes]
     assert "journal.healed" in names(rig)
     with Reader(rig.place.journal) as reader:
         assert reader.verify_all().outcomes == len(rig.published)
@@ -146,10 +146,10 @@ def test_rows_beyond_the_queues_limit_are_a_fault_and_leave_no_gap(rig: Rig) -> 
         disk.stall()
         taken = [append(journal, evening(6)[0])]
         assert disk.stalled.wait(PATIENCE_S)
-        taken += [append(journal, hand) for hand in evening(6)[1:4]]
-        for hand in evening(6)[4:6]:
+        taken += [append(journal, step) for step in evening(6)[1:4]]
+        for step in evening(6)[4:6]:
             with pytest.raises(JournalFault, match="3 entries waiting") as raised:
-                append(journal, hand)
+                append(journal, step)
             assert raised.value.code == "journal_overflow"
         disk.go_on()
         for ticket in taken:
@@ -158,7 +158,7 @@ def test_rows_beyond_the_queues_limit_are_a_fault_and_leave_no_gap(rig: Rig) -> 
             append(journal, evening(6)[4])
         journal.close()
     assert rig.alarms == ["journal_overflow"]
-    assert [row.seq for row in rig.published] == [o.seq for hand in evening(6)[:4] for o in hand.outcomes]
+    assert [row.seq for row in rig.published] == [o.seq for step in evening(6)[:4] for o in step.outcomes]
 
 
 def test_closing_on_a_disk_that_refuses_writes_reports_what_is_lost(rig: Rig) -> None:
@@ -186,11 +186,11 @@ def test_a_closed_journal_accepts_nothing(rig: Rig) -> None:
 def test_a_gap_in_the_outcome_numbers_is_refused(rig: Rig) -> None:
     with rig.open() as journal:
         durable(begin(journal))
-        hands = [hand for hand in evening(3) if hand.outcomes]
-        durable(append(journal, hands[0]))
+        steps = [step for step in evening(3) if step.outcomes]
+        durable(append(journal, steps[0]))
         with pytest.raises(JournalFault, match="journal_out_of_sequence"):
-            append(journal, hands[2])
-        durable(append(journal, hands[1]))
+            append(journal, steps[2])
+        durable(append(journal, steps[1]))
 
 
 def test_an_exception_in_a_listener_does_not_stop_the_journal(rig: Rig) -> None:
@@ -260,8 +260,8 @@ def test_events_are_journaled_beside_outcomes(rig: Rig) -> None:
 def test_the_wal_is_checkpointed_when_nothing_waits(rig: Rig) -> None:
     with rig.open(Limits(wal_pages=1)) as journal:
         begin(journal)
-        for hand in evening(3):
-            append(journal, hand)
+        for step in evening(3):
+            append(journal, step)
         durable(journal.note("clock.noted", {}))
         durable(journal.note("clock.noted", {}))
     assert not rig.place.journal.with_name("journal.db-wal").exists()
@@ -304,7 +304,7 @@ def test_a_head_file_that_cannot_be_written_is_a_fault_and_delays_nothing(
             durable(append(journal, evening(2)[1]))
         durable(append(journal, evening(2)[2]))
     assert rig.alarms == ["journal_disk_full", None]
-    assert len(rig.published) == sum(len(hand.outcomes) for hand in evening(2)[:3])
+    assert len(rig.published) == sum(len(step.outcomes) for step in evening(2)[:3])
 
 
 def test_the_default_limits_are_those_of_a_table(rig: Rig) -> None:

@@ -74,7 +74,7 @@ def test_a_file_that_is_not_an_ed25519_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_service_takes_the_key_from_its_credentials(tmp_path: Path) -> None:
-    """systemd grants the service access by an ACL, which shows up as the group's right to read."""
+    """systemd grants the service access by an ACL, which appears as a read permission of the group."""
     own = new_key(tmp_path / "key")
     credentials = tmp_path / "credentials"
     credentials.mkdir()

@@ -32,7 +32,7 @@ def refused(rig: Rig) -> JournalFault:
 
 
 def copy_of(rig: Rig, name: str) -> Path:
-    """Keep a copy of the journal in its present state."""
+    """Keep a copy of the journal in its current state."""
     copy = rig.folder / name
     shutil.copy(rig.place.journal, copy)
     return copy
@@ -43,8 +43,8 @@ def play_on(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
         recovered = journal.recovered
-        for hand in evening(1)[:1]:
-            durable(append(journal, renumbered(hand, recovered.first.seq, recovered.session)))
+        for step in evening(1)[:1]:
+            durable(append(journal, renumbered(step, recovered.first.seq, recovered.session)))
 
 
 def test_a_new_journal_begins_with_the_first_session_and_number(rig: Rig) -> None:
@@ -180,8 +180,8 @@ def test_rows_missing_at_the_end_are_reported(rig: Rig) -> None:
     """The WAL of a controller that lost power is deleted: the commits in it are gone."""
     journal = rig.open(Limits(rows_between_checkpoints=1000))
     begin(journal)
-    for hand in evening(2):
-        durable(append(journal, hand))
+    for step in evening(2):
+        durable(append(journal, step))
     cut = Rig(rig.folder / "cut", rig.key)
     cut.folder.mkdir()
     shutil.copy(rig.place.journal, cut.place.journal)
@@ -287,7 +287,7 @@ def test_the_newer_head_record_counts_in_either_place(rig: Rig) -> None:
 
 
 def test_a_head_is_never_written_over_the_only_sound_record(rig: Rig) -> None:
-    """Whenever it is opened, a torn write leaves the record before it intact."""
+    """Whenever the file is opened, a torn write leaves the previous record intact."""
     path = rig.folder / "head"
     for n in range(1, 6):
         file = HeadFile(path, NAME, rig.key)

@@ -28,8 +28,8 @@ def test_every_outcome_waits_in_order(rig: Rig) -> None:
 def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
-        for hand in evening(2):
-            durable(append(journal, hand))
+        for step in evening(2):
+            durable(append(journal, step))
         second = rig.published[1]
         assert second.body is not None
         outcome_id = decode_outcome(second.body).id
@@ -44,8 +44,8 @@ def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> Non
 def test_acknowledgements_that_come_together_close_once_each(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
-        for hand in evening(3):
-            durable(append(journal, hand))
+        for step in evening(3):
+            durable(append(journal, step))
         tickets = [
             journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement")
             for row in rig.published
@@ -75,8 +75,8 @@ def test_an_acknowledgement_that_does_not_match_closes_nothing_and_is_a_fault(
 ) -> None:
     with rig.open() as journal:
         begin(journal)
-        for hand in evening(1):
-            durable(append(journal, hand))
+        for step in evening(1):
+            durable(append(journal, step))
         before = waiting(rig)
         durable(journal.acknowledge(outcome_id, chain, "settlement"))
         assert rig.alarms == [code]

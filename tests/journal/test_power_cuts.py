@@ -17,7 +17,7 @@ KILLS = 25
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> crash.Evening:
-    """Record one evening for every crash state."""
+    """Record one session, from which all crash states are derived."""
     return crash.record(tmp_path_factory.mktemp("played"))
 
 
@@ -29,7 +29,7 @@ def careless() -> Iterator[None]:
     store.SYNCHRONOUS = "FULL"
 
 
-def test_the_recorded_evening_includes_both_kinds_of_checkpoint(played: crash.Evening) -> None:
+def test_the_recorded_session_includes_both_kinds_of_checkpoint(played: crash.Evening) -> None:
     places = [place for place, line in enumerate(played.log) if line.op == "told"]
     during = played.log[places[0] : places[-1]]
     assert {(line.name, line.op) for line in during} >= {

@@ -20,7 +20,18 @@ from controller.model.rulesets import Calls
 from controller.model.verdicts import Ruling, SpinVerdict
 from controller.settings.rulesets import load_ruleset
 from drivers.sim import dice, high_roller, three_card, wheel
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening, hands, identity, setup_at, throws
+from tests.journal.rig import (
+    NAME,
+    Rig,
+    append,
+    begin,
+    durable,
+    evening,
+    identity,
+    session_steps,
+    setup_at,
+    throws,
+)
 from tests.journal.tamper import sql, tamper
 from tests.scenes import SECOND_US, says, throw
 
@@ -101,7 +112,7 @@ def ids(rig: Rig, name: str) -> list[str]:
 
 def test_a_call_is_recalled_with_all_of_its_evidence(rig: Rig) -> None:
     played = rig.played(2)
-    judged = next(e for hand in played for e in hand.effects if isinstance(e, Judged))
+    judged = next(e for step in played for e in step.effects if isinstance(e, Judged))
     found = recalled(rig, ids(rig, "roll.called")[0])
     assert found.outcome == judged.outcome
     assert found.row.body == canonical(judged.outcome)
@@ -136,8 +147,8 @@ def test_corrections_are_recalled_with_the_outcomes_they_correct(rig: Rig) -> No
     session = Session(setup_at(First(), State()))
     with rig.open() as journal:
         begin(journal)
-        for hand in hands(session, readings):
-            durable(append(journal, hand))
+        for step in session_steps(session, readings):
+            durable(append(journal, step))
     found = recalled(rig, ids(rig, "roll.called")[0])
     assert [getattr(corrections.data, "who", None) for corrections in found.corrections] == ["ann", "bob"]
 
@@ -189,10 +200,10 @@ def test_a_verdict_that_this_version_cannot_judge_is_left_open(rig: Rig) -> None
 
 def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
     span = Recording(name="2026-01-01T20.jsonl.gz", from_us=1, to_us=2, sha256="ab")
-    hand = evening(1)[0]
+    step = evening(1)[0]
     with rig.open() as journal:
         begin(journal)
-        durable(journal.append(hand.effects, hand.state, hand.first, span))
+        durable(journal.append(step.effects, step.state, step.first, span))
     with Reader(rig.place.journal) as reader:
         (row,) = reader.rows(types={"attempt.begun"})
     assert row.after is not None
@@ -203,12 +214,12 @@ def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
 
 
 def judged_again_everywhere(rig: Rig, readings: list[AnyReading], setup: Setup) -> int:
-    """Journal these readings' effects, recall every outcome, and return how many verdicts are the same."""
+    """Journal these readings' effects, recall every outcome, and return how many verdicts are unchanged."""
     session = Session(setup)
     with rig.open() as journal:
         journal.start(identity(setup))
-        for hand in hands(session, readings):
-            append(journal, hand)
+        for step in session_steps(session, readings):
+            append(journal, step)
         durable(journal.note("clock.noted", {}))
     same = 0
     with Reader(rig.place.journal) as reader:
@@ -243,7 +254,7 @@ def test_a_simulated_wheel_is_judged_the_same_from_its_evidence(rig: Rig, seed: 
 def test_simulated_deals_are_judged_the_same_from_their_evidence(
     rig: Rig, *, directed: bool, calls: Calls
 ) -> None:
-    """Deals of every kind: short, a card twice, unread, the shoe opened, a shoe that was away, misdeals."""
+    """Deals of every kind: short, a card twice, unread, the shoe opened, the shoe offline, misdeals."""
     _, feed, _ = three_card.evening(7, n=25, directed=directed)
     rules = load_ruleset("three-card-poker-12-014")
     setup = Setup(table=NAME, session="1", ruleset=rules, state=State(calls=calls))
@@ -297,7 +308,10 @@ def test_a_dealers_rulings_on_spins_do_not_change_the_recalled_verdicts(rig: Rig
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
     sensed = [reading for _, reading in feed]
     calls_us = [
-        o.t for hand in hands(Session(setup), sensed) for o in hand.outcomes if o.type == "spin.called"
+        o.t
+        for step in session_steps(Session(setup), sensed)
+        for o in step.outcomes
+        if o.type == "spin.called"
     ]
     rulings = [
         says(t + (60_000, 180_000, 700_000)[number // 3], name, number="17" if name == "set_number" else None)

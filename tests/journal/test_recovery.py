@@ -21,13 +21,13 @@ from controller.model.readings import AnyReading, DieReleased
 from controller.settings.rulesets import load_ruleset
 from tests.journal.rig import (
     NAME,
-    Hand,
     Rig,
+    Step,
     append,
     begin,
     durable,
-    hands,
     identity,
+    session_steps,
     setup_at,
     throws,
 )
@@ -41,8 +41,8 @@ def cut_off(
     journal = rig.open(Limits(rows_between_checkpoints=rows))
     session = Session(setup_at(First(), state or State()))
     durable(journal.start(identity(setup_at(First(), state or State()))))
-    for hand in hands(session, readings):
-        durable(append(journal, hand))
+    for step in session_steps(session, readings):
+        durable(append(journal, step))
     after = Rig(rig.folder / "after", rig.key)
     shutil.copytree(rig.folder, after.folder)
     journal.close()
@@ -50,7 +50,7 @@ def cut_off(
 
 
 def opening(recovered: Recovered, rules: str = "craps-12-034") -> tuple[list[Outcome], First]:
-    """Return what the next session publishes first at a table that was locked."""
+    """Return the outcomes that the next session publishes first at a table that was locked."""
     locked = msgspec.structs.replace(recovered.state, lock="locked")
     resumed = resume(game_of(load_ruleset(rules).game), locked, recovered.first, recovered.in_flight, ())
     setup = setup_at(resumed.first, resumed.state, recovered.session, rules=rules)
@@ -80,7 +80,7 @@ def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 256])
 def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> None:
-    """Wherever the cut falls after the last checkpoint, the two halves give the outcomes of the whole."""
+    """Wherever the cut falls after the last checkpoint, both parts have the outcomes of the whole."""
     collected = says(25 * SECOND_US, "dice_collected")
     readings = sorted([*throws(9), collected], key=lambda reading: reading.t)
     whole = Session(setup_at(First(), State()))
@@ -90,9 +90,11 @@ def test_a_session_continues_as_if_nothing_had_happened(rig: Rig, rows: int) -> 
     recovered = cut_off(rig, readings[:cut_at], rows=rows)
     assert (recovered.state, recovered.first) == (whole.state(), whole.first())
     again = Session(setup_at(recovered.first, recovered.state, recovered.session))
-    published = [(o.type, o.seq, o.data) for hand in hands(again, readings[cut_at:]) for o in hand.outcomes]
+    published = [
+        (o.type, o.seq, o.data) for step in session_steps(again, readings[cut_at:]) for o in step.outcomes
+    ]
     assert published == [
-        (o.type, o.seq, o.data) for hand in hands(whole, readings[cut_at:]) for o in hand.outcomes
+        (o.type, o.seq, o.data) for step in session_steps(whole, readings[cut_at:]) for o in step.outcomes
     ]
 
 
@@ -154,7 +156,7 @@ def test_an_attempt_that_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
     after = Rig(rig.folder / "after", rig.key)
     with after.open() as journal:
         durable(journal.start(identity(setup_at(first, recovered.state, recovered.session))))
-        durable(append(journal, Hand((outcome,), recovered.state, first)))
+        durable(append(journal, Step((outcome,), recovered.state, first)))
     again = recover(after.place, rig.key.public, NAME)
     assert again.in_flight == (InFlight("roll", 1, SECOND_US, review_published=True),)
     assert again.first == first
@@ -202,10 +204,10 @@ def test_every_start_is_a_new_session_and_numbers_continue(rig: Rig) -> None:
             begin(journal)
             recovered = journal.recovered
             table = Session(setup_at(recovered.first, recovered.state, recovered.session))
-            for hand in hands(table, throws(2, SECOND_US)):
-                durable(append(journal, hand))
-                seqs += [o.seq for o in hand.outcomes]
-                assert all(o.id == f"{NAME}/{session}/{o.seq}" for o in hand.outcomes)
+            for step in session_steps(table, throws(2, SECOND_US)):
+                durable(append(journal, step))
+                seqs += [o.seq for o in step.outcomes]
+                assert all(o.id == f"{NAME}/{session}/{o.seq}" for o in step.outcomes)
     assert seqs == list(range(1, len(seqs) + 1))
 
 

@@ -1,4 +1,4 @@
-"""Old evidence and old bodies can be removed: the chain stays whole, each removal is a signed decision."""
+"""Old evidence and old bodies can be removed: the chain still verifies, and each removal is signed."""
 
 import apsw
 import msgspec
@@ -23,8 +23,8 @@ def play_and_prune(
     """Play eight throws, have the first outcomes acknowledged, prune, and wait until the rows are pruned."""
     with rig.open(Limits(rows_between_checkpoints=4)) as journal:
         begin(journal)
-        for hand in evening(8):
-            durable(append(journal, hand))
+        for step in evening(8):
+            durable(append(journal, step))
         for row in rig.published[:acknowledged]:
             durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))
         ticket = durable(
@@ -142,8 +142,8 @@ def test_the_triggers_that_forbid_changes_are_back_after_pruning(rig: Rig) -> No
 def test_a_journal_without_a_checkpoint_keeps_everything(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
-        for hand in evening(2):
-            durable(append(journal, hand))
+        for step in evening(2):
+            durable(append(journal, step))
         ticket = durable(journal.prune(evidence_before_us=EVER_US, bodies_before_us=EVER_US, by="manager"))
         assert ticket.rows[0].body is not None
         pruned = msgspec.json.decode(ticket.rows[0].body, type=Pruned)

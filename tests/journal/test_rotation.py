@@ -1,4 +1,4 @@
-"""Another key for a table: the journal says from which row on it signs, and old rows verify as before."""
+"""A new key for a table: the journal records from which row on it signs, and old rows verify as before."""
 
 import shutil
 from pathlib import Path
@@ -123,7 +123,7 @@ def test_no_key_is_replaced_while_the_controller_runs(rig: Rig) -> None:
 
 
 def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key) -> None:
-    """Add a row that replaces the key, signed by another key than the two."""
+    """Add a row that replaces the key, but is signed by a third key."""
     old = rig.key.public.raw
     replaced = KeyReplaced(
         old=old.hex(),

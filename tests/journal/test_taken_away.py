@@ -66,13 +66,13 @@ def test_a_removed_journal_file_is_a_fault_even_when_nothing_is_written(
 @pytest.mark.parametrize("name", FILES[:2])
 @pytest.mark.parametrize("deed", DEEDS)
 def test_no_outcome_in_a_removed_file_is_published(rig: Rig, deed: Deed, name: str) -> None:
-    hands = evening(3)
+    steps = evening(3)
     journal = rig.open()
     durable(begin(journal))
-    durable(append(journal, hands[0]))
+    durable(append(journal, steps[0]))
     published = list(rig.published)
     deed(_file(rig, name))
-    tickets = [append(journal, hand) for hand in hands[1:]]
+    tickets = [append(journal, step) for step in steps[1:]]
     with pytest.raises(JournalFault, match="journal_taken_away"):
         journal.close()
     assert rig.published == published
@@ -80,12 +80,12 @@ def test_no_outcome_in_a_removed_file_is_published(rig: Rig, deed: Deed, name: s
 
 
 def test_waiting_outcomes_are_published_once_the_file_is_restored(rig: Rig) -> None:
-    hands = evening(3)
+    steps = evening(3)
     journal = rig.open()
     durable(begin(journal))
     _rename(rig.place.journal)
     assert rig.alarmed.wait(PATIENCE_S)
-    tickets = [append(journal, hand) for hand in hands]
+    tickets = [append(journal, step) for step in steps]
     rig.place.journal.with_name("aside").rename(rig.place.journal)
     for ticket in tickets:
         durable(ticket)
@@ -99,8 +99,8 @@ def test_waiting_outcomes_are_published_once_the_file_is_restored(rig: Rig) -> N
 def test_published_outcomes_are_there_once_the_file_is_restored_after_the_end(rig: Rig, name: str) -> None:
     journal = rig.open()
     durable(begin(journal))
-    for hand in evening(3):
-        durable(append(journal, hand))
+    for step in evening(3):
+        durable(append(journal, step))
     published = [row.seq for row in rig.published]
     _rename(_file(rig, name))
     with pytest.raises(JournalFault, match="journal_taken_away"):
@@ -112,7 +112,7 @@ def test_published_outcomes_are_there_once_the_file_is_restored_after_the_end(ri
 
 
 def test_a_deleted_lock_file_allows_no_second_table_unnoticed(rig: Rig) -> None:
-    """Without its lock file the journal could be opened twice: the first of the two reports it."""
+    """Without its lock file the journal could be opened twice; the first controller reports the deletion."""
     first = rig.open()
     durable(begin(first))
     _file(rig, "journal.db.lock").unlink()
@@ -129,7 +129,7 @@ def test_a_deleted_lock_file_allows_no_second_table_unnoticed(rig: Rig) -> None:
             first.close()
 
 
-def test_an_ordinary_evening_raises_no_fault(rig: Rig) -> None:
+def test_an_ordinary_session_raises_no_fault(rig: Rig) -> None:
     rig.played(4)
     assert rig.alarms == []
     assert not os.path.lexists(rig.place.journal.with_name("journal.db-wal"))

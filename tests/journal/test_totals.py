@@ -1,4 +1,4 @@
-"""Totals over the rows, from which a start knows which attempt was cut off."""
+"""Totals of the rows, from which a start learns which attempt was cut off."""
 
 import pytest
 

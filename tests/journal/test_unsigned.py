@@ -1,4 +1,4 @@
-"""Changes to the files without the table's key: a start continues from nothing that the key did not sign."""
+"""Changes to the files without the table's key: a start uses nothing that the key did not sign."""
 
 import hashlib
 import json
@@ -85,7 +85,7 @@ def an_acknowledgement_without_signature(rig: Rig) -> None:
 
 
 def an_older_layout(rig: Rig) -> None:
-    """Mark the file as of a layout in which rows were not signed."""
+    """Mark the file as one of the layout in which rows were not signed."""
     a_state_without_signature(rig)
     connection = apsw.Connection(str(rig.place.journal))
     connection.execute("PRAGMA user_version = 1")
@@ -178,7 +178,7 @@ def contents_left_out(rig: Rig) -> None:
 
 
 def a_state_left_out(rig: Rig) -> None:
-    """Make a start find the state before the last one."""
+    """Make a start find the last state but one."""
     newest = "(SELECT max(n) FROM rows WHERE after IS NOT NULL)"
     tamper(rig.place.journal, sql(f"UPDATE rows SET after = NULL WHERE n = {newest}"))
 
@@ -204,7 +204,7 @@ def everything_signed_again(rig: Rig) -> None:
 
 
 def a_row_before_the_first(rig: Rig) -> None:
-    """Add a row before the first: an index finds it by its number, a walk from the first row does not."""
+    """Add a row before the first: an index finds it by its number, but a walk from the first row does not."""
     connection = apsw.Connection(str(rig.place.journal))
     connection.execute(
         "INSERT INTO rows SELECT -5, name, 999, wall_us, synced, body, after, digest, evidence_digest, link,"
@@ -286,8 +286,8 @@ def test_whenever_the_power_fails_the_last_row_on_the_disk_is_signed(rig: Rig) -
     with rig.open(SPARSE) as journal:
         durable(begin(journal))
         durable(journal.note("clock.noted", {"by_us": 1}))
-        for hand in evening(2):
-            durable(append(journal, hand))
+        for step in evening(2):
+            durable(append(journal, step))
             durable(journal.note("control.used", {"did": "nothing"}))
             with Reader(rig.place.journal) as reader:
                 last_n = reader.last_n()
@@ -314,11 +314,11 @@ def test_after_a_person_accepts_a_forged_head_its_numbers_do_not_count(rig: Rig,
 
 
 def as_power_failed(rig: Rig, folder: Path) -> Rig:
-    """Play on, with checkpoints, and copy the files just after the last outcome was published."""
+    """Continue play, with checkpoints, and copy the files just after the last outcome was published."""
     with rig.open(SPARSE) as journal:
         durable(begin(journal))
-        for hand in evening(14):
-            durable(append(journal, hand))
+        for step in evening(14):
+            durable(append(journal, step))
         (folder / "elsewhere").mkdir(parents=True)
         for file in rig.folder.glob("journal.db*"):
             shutil.copy(file, folder)
@@ -345,7 +345,7 @@ def a_decision_to_prune_all(connection: apsw.Connection) -> None:
 def test_a_forged_decision_to_prune_makes_no_forged_state_valid(
     rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The decision is where a start does not read, and by it the last outcome's contents are pruned."""
+    """The decision is in a row that a start does not walk, and it prunes the last outcome's contents."""
     monkeypatch.setattr(opening, "MIN_VERIFIED_ROWS", 20)
     stopped = as_power_failed(rig, tmp_path / "stopped")
     tamper(stopped.place.journal, a_decision_to_prune_all)

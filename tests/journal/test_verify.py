@@ -47,8 +47,8 @@ def test_an_untouched_journal_verifies_row_by_row(rig: Rig) -> None:
 def test_a_journal_verifies_while_it_is_written(rig: Rig) -> None:
     with rig.open() as journal:
         begin(journal)
-        for hand in evening(3):
-            durable(append(journal, hand))
+        for step in evening(3):
+            durable(append(journal, step))
         published = rig.published[0]
         assert published.body is not None
         durable(journal.acknowledge(f"{NAME}/1/1", published.link.hex(), "settlement"))
@@ -173,8 +173,8 @@ def test_a_start_finds_changes_since_the_last_checkpoint(rig: Rig) -> None:
     """A power cut leaves no closing checkpoint: every row since the last one is verified first."""
     journal = rig.open()
     begin(journal)
-    for hand in evening(3):
-        durable(append(journal, hand))
+    for step in evening(3):
+        durable(append(journal, step))
     cut = rig.folder / "cut"
     cut.mkdir()
     for name in ("journal.db", "journal.db-wal"):
@@ -188,7 +188,7 @@ def test_a_start_finds_changes_since_the_last_checkpoint(rig: Rig) -> None:
 
 
 def test_a_false_index_hides_no_outcome_removed_from_the_outbox(rig: Rig) -> None:
-    """A start counts the outbox by the index of outcomes; only the full verification compares the two."""
+    """A start counts the outbox with the index of outcomes; only a full verification checks this index."""
     rig.played(3)
     n = called(rig)
 
@@ -235,7 +235,7 @@ def test_a_damaged_page_is_found_and_the_rows_before_it_can_be_exported(rig: Rig
 
 
 def test_overwritten_bytes_are_a_fault_or_have_no_effect(rig: Rig, tmp_path: Path) -> None:
-    """Whatever is in a page, invalid text included: a fault that says so, or no effect."""
+    """Whatever is in a page, including invalid text, it causes a fault that says so, or has no effect."""
     rig.played(20)
     whole = rig.place.journal.read_bytes()
     spoilt = tmp_path / "spoilt.db"

@@ -1,4 +1,4 @@
-"""A program that reads the journal without end: the WAL grows, and the fault names the program."""
+"""A program that never stops reading the journal: the WAL grows, and the fault names the program."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ SMALL = Limits(retry_s=0.001, wal_pages=4, wal_fault_pages=40)
 
 @pytest.fixture
 def reading(rig: Rig) -> Iterator["subprocess.Popen[bytes]"]:
-    """Read the journal from another process until that is stopped."""
+    """Read the journal from another process until this process is stopped."""
     rig.played(1)
     words = [sys.executable, "-c", READS, str(rig.place.journal)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

@@ -229,8 +229,8 @@ class House:
     def play(self, throws: int) -> int:
         """Play an evening of this many throws; return how many outcomes are in the journal."""
         before = len(self.rig.published)
-        for hand in evening(throws):
-            durable(append(self.journal, hand))
+        for step in evening(throws):
+            durable(append(self.journal, step))
         self.pump.note_durable(self.rig.published[before:])
         return len(self.rig.published)
 
@@ -238,8 +238,8 @@ class House:
         """Play three more throws; return how many outcomes there are."""
         before = len(self.rig.published)
         seq = before + 1
-        for hand in evening(3):
-            again = renumbered(hand, seq, self.journal.recovered.session)
+        for step in evening(3):
+            again = renumbered(step, seq, self.journal.recovered.session)
             seq += len(again.outcomes)
             durable(append(self.journal, again))
         self.pump.note_durable(self.rig.published[before:])

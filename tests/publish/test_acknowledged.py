@@ -32,8 +32,8 @@ def closes_first(rig: Rig, proof: Callable[[str], AckProof | None]) -> Acknowled
     """Close the first outcome with this proof (of its chain hash), and check what the journal then holds."""
     with rig.open() as journal:
         begin(journal)
-        for hand in evening(1):
-            durable(append(journal, hand))
+        for step in evening(1):
+            durable(append(journal, step))
         chain = rig.published[0].link.hex()
         durable(journal.acknowledge(f"{NAME}/1/1", chain, ENGINE, proof(chain)))
     shutil.copy(rig.place.head, rig.place.journal.with_name("journal.head"))

@@ -1,4 +1,4 @@
-"""Attempts of the recorded logs, ready to be drawn."""
+"""Attempts from the recorded logs, ready to be drawn."""
 
 from pathlib import Path
 

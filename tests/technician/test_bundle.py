@@ -1,4 +1,4 @@
-"""The support archive contains no key, password or token, however it was written down."""
+"""The support archive contains no key, password or token, in whatever form it was written."""
 
 import io
 import tarfile
@@ -137,7 +137,7 @@ WRONG_LINES = (
 
 @pytest.mark.parametrize(("line", "key"), WRONG_LINES)
 def test_a_value_that_cannot_belong_to_its_key_is_left_out(line: str, key: str) -> None:
-    """It may be a password that was written into the wrong line."""
+    """The value may be a password that was entered on the wrong line."""
     text = f"publish: {{mqtt: {{{line}}}}}\nruleset: craps-12-034\n"
     printed = bundle.settings_without_secrets(text, WORDS, {key})
     assert "hunter2" not in printed

@@ -1,4 +1,4 @@
-"""A camera's plane from dice at named places: what is measured, what is refused, and which point is wrong."""
+"""A camera's calibration from dice at named places: what is measured, refused, and named as wrong."""
 
 from math import cos, sin
 from random import Random

@@ -77,7 +77,7 @@ def test_a_unit_that_failed_is_reported_with_the_number_of_failures(message: str
 
 
 def test_a_unit_that_does_not_run_is_not_reported_for_its_watchdog() -> None:
-    """systemd reports the watchdog only of a running unit."""
+    """systemd reports only a running unit's watchdog."""
     found = list(machine_checks.units(telling(systemctl=UNIT.format("inactive", 0, "0"))))
     assert states(found) == ["ok"] * 5
 
@@ -123,7 +123,7 @@ def test_a_fault_is_reported_with_its_place_and_a_failed_journal_once_with_its_r
     ]
 
 
-def test_a_device_that_is_away_is_reported_once() -> None:
+def test_an_offline_device_is_reported_once() -> None:
     """Its absence alone causes two faults and two failed checks."""
     status: Mapping[str, object] = {
         "table": "craps",

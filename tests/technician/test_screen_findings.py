@@ -1,4 +1,4 @@
-"""The doctor's findings about sign-in and console: the state of each, and the next step if it is not good."""
+"""The doctor's findings about sign-in and console: their states, and the next step for each fault."""
 
 import socket
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ class Installed:
         return list(screens(Machine(self.root, self.call)))
 
     def wrong(self) -> Finding:
-        """Return the only finding that is not good."""
+        """Return the only finding that is not `ok`."""
         [found] = [one for one in self.findings() if one.state != "ok"]
         return found
 

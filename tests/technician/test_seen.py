@@ -1,4 +1,4 @@
-"""A picture shows what the judge saw: the same gaps, hits, impacts, revolutions and reads."""
+"""A drawing shows what the judge saw: the same gaps, hits, impacts, revolutions and pocket readings."""
 
 import pytest
 
@@ -51,7 +51,7 @@ class TestSpin:
         assert {pulse.beam for pulse in seen.pulses} == {0, 2}
         assert seen.run[-1].turns > 11
 
-    def test_only_the_agreeing_reads_count(self) -> None:
+    def test_only_the_agreeing_pocket_readings_count(self) -> None:
         reads = spin("roulette-american", 1).reads
         assert [read.number for read in reads if read.counts] == ["0", "0", "0"]
         assert len(reads) > 3

@@ -1,4 +1,4 @@
-"""A wheel's angles from a slowing ball and rotor: found, whatever the table's file says before."""
+"""A wheel's angles from a slowing ball and rotor: found whatever angles the table's file had before."""
 
 from collections.abc import Sequence
 from pathlib import Path
