@@ -207,9 +207,9 @@ class KilledTable:
             return
         setup = _setup_before(rows[start:unlocked])
         published = [decode_outcome(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
-        stands = _Model(setup, self._fed).up_to(published)
-        assert (recovered.state, recovered.first) in stands, (
-            f"the journal is at {recovered.state} {recovered.first}, the engine at one of {stands}"
+        states = _Model(setup, self._fed).up_to(published)
+        assert (recovered.state, recovered.first) in states, (
+            f"the journal is at {recovered.state} {recovered.first}, the engine at one of {states}"
         )
 
     def _check_start(self) -> None:
@@ -246,7 +246,7 @@ class KilledTable:
         self.table.unlock()
 
     def _next_lines(self, count: int) -> list[bytes]:
-        """Return at least the next `count` readings of the evening, and a tick that arrives on its own."""
+        """Return at least the next `count` readings, and a tick that arrives on its own."""
         start = self._place
         end = min(start + count, len(self.evening))
         while end < len(self.evening) and self.evening[end][0] <= self.evening[end - 1][0] + 1:
@@ -281,7 +281,7 @@ class _Model:
         The outcomes must be those of the engine.
         """
         said: list[Outcome] = []
-        stands = [(self._session.state(), self._session.first())]
+        states = [(self._session.state(), self._session.first())]
         for reading in self._readings:
             effects: list[Effect] = list(self._session.feed(reading))
             outcomes = [effect for effect in effects if isinstance(effect, Outcome)]
@@ -290,12 +290,12 @@ class _Model:
             said += outcomes
             now = (self._session.state(), self._session.first())
             if outcomes:
-                stands = [now]
-            elif now[0] != stands[-1][0]:
-                stands.append(now)
+                states = [now]
+            elif now[0] != states[-1][0]:
+                states.append(now)
         for ours, theirs in zip_longest(said, published):
             assert ours == theirs, f"the engine says {ours}, the journal {theirs}"
-        return stands
+        return states
 
 
 def _setup_before(rows: list[Row]) -> Setup:

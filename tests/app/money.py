@@ -43,7 +43,7 @@ JUDGED_US = 121_000
 
 
 class Part(NamedTuple):
-    """A part of an evening: readings with their arrival times, and the outcomes that follow from them.
+    """A part of a session: readings with their arrival times, and the outcomes that follow from them.
 
     `opens` is the number of readings and the number of outcomes at which the part has begun an attempt.
     """
@@ -66,7 +66,7 @@ def with_rests(feed: Feed) -> Iterator[tuple[int, AnyReading]]:
 
 @dataclass
 class Evening:
-    """One table, its evening, and its engine: in the daemon itself, or behind a broker."""
+    """One table, its session of play, and its engine: in the daemon itself, or behind a broker."""
 
     folder: Path
     shipped: str
@@ -78,7 +78,7 @@ class Evening:
     database: str = ""
     """The URL of the engine's database; without it, the SQLite file beside the journal."""
     mishaps: dict[int, Mishap] = field(default_factory=dict)
-    """What goes wrong before each part of the evening, by the part's number."""
+    """What goes wrong before each part of the session, by the part's number."""
     breaks: frozenset[str] = frozenset({"bets.opened"})
     """The outcome types after which a part ends, as soon as the table is at rest."""
     breaks_at_once: frozenset[str] = frozenset({"bets.closed"})
@@ -130,10 +130,10 @@ class Evening:
         """Open the engine's database, which no other process may have open."""
         return House(self.url)
 
-    # --- the evening ---
+    # --- the session ---
 
     def play(self) -> None:
-        """Play the whole evening, settle it, and stop in order."""
+        """Play the whole session, settle it, and stop in order."""
         if self.service is not None:
             self.service.start()
         self.start()
@@ -271,7 +271,7 @@ class Evening:
         )
 
     def _played_apart(self) -> Iterator[Part]:
-        """Split the evening into parts: each ends where bets close, or at a rest after one of `breaks`."""
+        """Split the session into parts: each ends where bets close, or at a rest after one of `breaks`."""
         progress = OpenAttempts(First())
         part, due = Part([], []), False
         for arrived_us, reading in with_rests(self.feed):

@@ -51,7 +51,7 @@ def written(folder: Path, text: str = TABLE) -> Path:
 
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Evening]:
-    """Return an evening at a table whose wall sensors are wired to one board."""
+    """Return a virtual session at a table whose wall sensors are wired to one board."""
     one = Evening(tmp_path, str(written(tmp_path)), seed=7, attempts=8)
     one.start()
     yield one
@@ -63,7 +63,7 @@ def test_an_evening_at_a_board_with_channels_is_published_as_it_happened(evening
     until(lambda: bool(evening.played) or evening.virtual.over, "the first throw")
     evening.order("unplug", "walls")
     until(evening.well, "the board to be found again")
-    until(lambda: evening.virtual.over, "the end of the evening")
+    until(lambda: evening.virtual.over, "the end of the session")
     ended_us = evening.clock.now_us()
     until(lambda: live_of(evening.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")
     evening.stop()

@@ -42,7 +42,7 @@ def table_in(folder: Path) -> House:
 
 
 class Evening:
-    """The outcomes and payments at the end of the evening."""
+    """The outcomes and payments at the end of the session."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -132,8 +132,8 @@ def test_a_damaged_file_is_named_and_with_the_file_restored_nothing_is_lost(
         damage(folder / file, how)
         one, wrong = started(folder)
         named = [each for each in wrong if str(folder / file) in each]
-        stands = RECORDING in file.parts or how in HARMLESS.get(file.name, ())
-        assert stands or named, (str(file), how, wrong)
+        harmless = RECORDING in file.parts or how in HARMLESS.get(file.name, ())
+        assert harmless or named, (str(file), how, wrong)
         assert one.daemons[-1].headline(), (str(file), how)
         one.daemons[-1].close()
         if (folder / file).is_dir():

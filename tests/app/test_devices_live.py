@@ -43,7 +43,7 @@ def unwrapped(text: str) -> str:
 
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Maker]:
-    """Return a maker of evenings; each is switched off at the end."""
+    """Return a function that starts virtual sessions; each is switched off at the end."""
     made: list[Evening] = []
 
     def make(table: str, **settings: object) -> Evening:
@@ -66,7 +66,7 @@ def test_faults_at_the_cables_cause_no_false_outcome_and_replay_gives_the_same_b
         until(lambda: len(one.played) > played or one.virtual.over, "the next attempt")  # noqa: B023 called at once
         one.order(fault, device)
         until(one.well, f"{fault} of {device} to clear")
-    until(lambda: one.virtual.over, "the end of the evening")
+    until(lambda: one.virtual.over, "the end of the session")
     ended_us = one.clock.now_us()
     until(lambda: live_of(one.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last outcome")
     one.stop()

@@ -39,7 +39,7 @@ def shoe(*texts: str, to: Sequence[str] = ()) -> list[AnyReading]:
 
 def acting(*, shoe_gave: list[AnyReading], held_up: int, by_us: int) -> Played:
     """Deal to positions 1 and 2, who play; one card arrives this much too late."""
-    stamped = [
+    arrivals = [
         replace(card, arrived=card.t + (by_us if n == held_up else 0)) for n, card in enumerate(shoe_gave)
     ]
     acts = [
@@ -47,7 +47,7 @@ def acting(*, shoe_gave: list[AnyReading], held_up: int, by_us: int) -> Played:
         for n, seat in enumerate("12")
     ]
     seats = says(1, "seats", "dealer", seats=("1", "2"), arrived=1)
-    in_order = sorted([seats, *stamped, *acts], key=lambda reading: reading.arrived or 0)
+    in_order = sorted([seats, *arrivals, *acts], key=lambda reading: reading.arrived or 0)
     return Played("three-card-poker-12-014").feed(in_order).finish()
 
 
@@ -72,11 +72,11 @@ def test_T_DEAL_2_bets_close_as_of_the_first_card_however_late_its_reading_arriv
 ) -> None:
     """A player who looked at his cards meanwhile would bet on a known hand."""
     cards = shoe(*CARDS, to=("1", "2", "dealer"))
-    stamped = [
+    arrivals = [
         replace(card, arrived=card.t + (by_ms * MS if n < held_up else 0)) for n, card in enumerate(cards)
     ]
     played = (
-        Played("three-card-poker-12-014").feed(sorted(stamped, key=lambda card: card.arrived or 0)).finish()
+        Played("three-card-poker-12-014").feed(sorted(arrivals, key=lambda card: card.arrived or 0)).finish()
     )
     closed_us = [outcome.t for outcome in played.outcomes if outcome.type == "bets.closed"]
     assert closed_us[-1] == min(closed_us) == cards[0].t
