@@ -45,8 +45,8 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
         "automatically, 30 s after the last loss",
     ),
     "core_failed": FaultKind(
-        "the core stopped because of a defect in the controller",
-        "a defect in the controller",
+        "the core stopped because of a bug in the controller",
+        "a bug in the controller",
         "run `tablectl doctor --bundle FILE` and send the file to the manufacturer; systemd restarts the"
         " service",
         "when the controller restarts",
@@ -78,20 +78,20 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     "device_missing": FaultKind(
         "a device in the table's file has not come up since the start",
-        "its cable, its power, its port's name in the file, or its firmware",
+        "the device's cable, power or firmware, or the name of its port in the file",
         "`tablectl devices` shows each device's last problem and what to do about it",
         "automatically, once every device is up",
     ),
     "device_down": FaultKind(
         "a device is disconnected or silent; attempts that need it go to review",
-        "its cable, its power or its program: each code has its own cause (docs/devices)",
-        "check its plug and its power; `tablectl devices DEVICE` shows everything known about it",
+        "the device's cable, power or program; docs/devices names the cause for each code",
+        "check the device's plug and power; `tablectl devices DEVICE` shows everything known about it",
         "automatically, once the device is up",
         locks=False,
     ),
     "reading_not_its_own": FaultKind(
         "a device sent a reading that it is not set up for; the reading was ignored",
-        "another program or board in its place, a faulty script, or a kind missing from its `reads`",
+        "another program or board in the device's place, a faulty script, or a kind missing from its `reads`",
         "check what is connected there; if it is the right device, add the kind to its `reads` in the table's"
         " file",
         "when the device starts again",
@@ -135,7 +135,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     "device_configuration": FaultKind(
         "a wheel's settings are not the approved ones",
         "someone changed a parameter, or the wheel was replaced",
-        "compare them in `tablectl devices`, restore the approved ones and power-cycle the wheel",
+        "compare the settings in `tablectl devices`, restore the approved ones and power-cycle the wheel",
         "automatically, once the settings read back are the approved ones",
     ),
     "device_doubtful": FaultKind(
@@ -171,13 +171,13 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     "source_failed": FaultKind(
         "a source of readings can't be read",
-        "it is missing, or the controller's user may not read it",
-        "create it, start the program that listens there, or fix its permissions",
-        "automatically, as soon as it can be read",
+        "the source is missing, or the controller's user may not read it",
+        "create the source, start the program that listens there, or correct its permissions",
+        "automatically, as soon as the source can be read",
     ),
     "source_bad_line": FaultKind(
         "a source sent lines that are not readings",
-        "another program writes to it, or a writer was cut off mid-line",
+        "another program writes to the source, or a writer was cut off mid-line",
         "stop the other program; the line is in the service's log",
         "automatically, 30 s after the last such line",
         locks=False,
@@ -191,7 +191,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     "thread_stopped": FaultKind(
         "one of the controller's threads is stuck",
-        "a disk that has stalled, or a defect in the controller",
+        "a disk that has stalled, or a bug in the controller",
         "wait for systemd to restart the service; if it was started by hand, stop it and start it again",
         "automatically, once the thread runs again",
     ),

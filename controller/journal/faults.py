@@ -88,7 +88,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_absent": JournalFaultKind(
         "the journal's file was deleted, or its partition is not mounted",
-        "name its folder with --journal, mount its partition, or restore the file; if the journal is lost,"
+        "name the journal's folder with --journal, mount the partition, or restore the file; if it is lost,"
         f" continue with an empty one: {_ACCEPT}",
         _AFTER_REOPENING,
     ),
@@ -148,7 +148,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_REOPENING,
     ),
     "journal_head_forged": JournalFaultKind(
-        "somebody without the table's key wrote the head file, or it is older than the key",
+        "somebody without the table's key wrote the head file, or the file is older than the key",
         f"{_KEEP}; restore the true head file; if it is lost, call your contact at the regulator,"
         f" then {_ACCEPT}",
         _AFTER_REOPENING,
@@ -194,11 +194,11 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         _AFTER_WRITING,
     ),
     "journal_io_error": JournalFaultKind(
-        "the storage failed", "check the disk's cable, power and wear; replace it", _AFTER_WRITING
+        "the storage failed", "check the disk's cable, power and wear; replace a worn disk", _AFTER_WRITING
     ),
     "journal_write_failed": JournalFaultKind(
         "another program has locked or changed the journal's file",
-        "find it with `fuser --verbose FILE`, and end it",
+        "find that program with `fuser --verbose FILE`, and end it",
         _AFTER_WRITING,
     ),
     CROWDED: JournalFaultKind(
@@ -217,16 +217,18 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "automatically, once the WAL is written back",
     ),
     "journal_stopped": JournalFaultKind(
-        "a defect in the controller's journal thread",
+        "a bug in the controller's journal thread",
         _REPORT,
         _AFTER_REOPENING,
     ),
-    "journal_closed": JournalFaultKind("the controller is shutting down", "start it again", _AFTER_REOPENING),
+    "journal_closed": JournalFaultKind(
+        "the controller is shutting down", "start the controller again", _AFTER_REOPENING
+    ),
     "journal_not_flushed": JournalFaultKind(
         "the disk does not accept the last rows", "fix the disk before the power is cut", _AFTER_WRITING
     ),
     "journal_out_of_sequence": JournalFaultKind(
-        "a defect in the controller: an outcome was skipped or queued twice",
+        "a bug in the controller: an outcome was skipped or queued twice",
         _REPORT,
         _AFTER_REOPENING,
     ),
@@ -237,14 +239,14 @@ FAULTS: Mapping[str, JournalFaultKind] = {
         "automatically, once the opened file is back under its name",
     ),
     "journal_teller_failed": JournalFaultKind(
-        "a defect in a part of the controller that listens for durable rows",
+        "a bug in a part of the controller that listens for durable rows",
         f"{_REPORT}; the rows are safe",
         "once the next row is reported",
     ),
     "journal_no_such_outcome": JournalFaultKind(
         "a mistyped id, the id of another table's outcome, or an outcome whose contents were pruned",
         "copy the id from the published outcome; the contents of a pruned outcome can't be restored",
-        "at once",
+        "immediately",
     ),
     "journal_ack_unknown": JournalFaultKind(
         "an older copy of this journal was restored, or the engine answers the wrong table",
@@ -312,7 +314,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_read_only": "the journal's disk can't be written to",
     "journal_restored": "the journal is older than its head file: published rows are missing",
     "journal_row_changed": "a row's contents do not match its digest",
-    "journal_row_missing": "a row's number is missing between its neighbours",
+    "journal_row_missing": "a row or an outcome is missing: the numbers around it are not consecutive",
     "journal_row_moved": "a row's hash does not continue the chain from the row before",
     "journal_schema_changed": "the file's tables, indexes or triggers are not those of a journal",
     "journal_sqlite_too_old": "the installed SQLite library can lose commits",
