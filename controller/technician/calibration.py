@@ -175,7 +175,7 @@ def find_laid_dice(readings: Iterable[AnyReading], dev: str) -> list[Point]:
 
 @dataclass(slots=True)
 class LayDieAt:
-    """One die laid at a named place of the table."""
+    """One die laid at a named place on the table."""
 
     dev: str
     name: str
