@@ -24,10 +24,10 @@ from controller.settlement_service.consuming import BATCH
 from controller.settlement_service.deliveries import AcknowledgedDelivery, read, verified_outcome
 from controller.settlement_service.store import Store
 from tests.benchmarks.figures import Figure, hand_over
-from tests.settlement_service.evenings import Line, rounds
 from tests.settlement_service.listener import listened
 from tests.settlement_service.postgres import BINARIES, Cluster
 from tests.settlement_service.rig import House, SealedTable, key_in
+from tests.settlement_service.wheel_play import Line, rounds
 
 CHIPS = 10_000_000
 Round = tuple[list[Line], list[Line]]

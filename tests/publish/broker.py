@@ -28,7 +28,7 @@ needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not
 PATIENCE_S = 300.0
 BELOW_THE_KERNELS_OWN = range(12_000, 32_000)
 _PORTS = itertools.islice(itertools.cycle(BELOW_THE_KERNELS_OWN), os.getpid() * 20 % 20_000, None)
-"""Each process starts at another port, so that parallel tests do not collide."""
+"""Each process starts at a different port, so that parallel tests do not collide."""
 
 PLAIN = "user root\nlistener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
 EXAMPLE = Path(__file__).parents[2] / "systemd" / "mosquitto" / "table.conf"
@@ -63,7 +63,7 @@ class Mosquitto:
         return False
 
     def kill(self) -> None:
-        """Kill it at once; without persistence its sessions are lost."""
+        """Kill it immediately; without persistence its sessions are lost."""
         process = self.process
         if process is not None:
             process.kill()
@@ -71,7 +71,7 @@ class Mosquitto:
             self.process = None
 
     def freeze(self) -> None:
-        """Stop the process: its connections stay open, but nothing answers."""
+        """Suspend the process: its connections stay open, but it does not respond."""
         assert self.process is not None
         os.kill(self.process.pid, signal.SIGSTOP)
 
@@ -128,7 +128,7 @@ def free_port() -> int:
 
 
 def listens(port: int) -> bool:
-    """Return whether something listens there."""
+    """Return whether something listens on this port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

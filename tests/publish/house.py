@@ -1,4 +1,4 @@
-"""A table that publishes: a real journal, the pump, a sink, and a settlement engine that keeps the books."""
+"""A table that publishes: a real journal, the pump, a sink, and a stand-in for a settlement engine."""
 
 import time
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def pinned() -> Pin:
 
 
 def half() -> float:
-    """Return the same random fraction always."""
+    """Return a fixed value in place of a random fraction."""
     return 0.5
 
 
@@ -90,7 +90,7 @@ class Alarms:
 
 @dataclass
 class Books:
-    """A settlement engine's books: every outcome has its effect once, in order, or is waited for."""
+    """A settlement engine's books: every outcome takes effect once, in order; missing ones are requested."""
 
     key: PublicKey | None = None
     applied: list[Event] = field(default_factory=list)
@@ -144,7 +144,7 @@ class Settlement:
     delivered: int = 0
     held_back: list[Answer] = field(default_factory=list)
     holds_back: int = 0
-    """The number of answers that are kept back and then sent newest first."""
+    """The number of answers that are held back, and then sent newest first."""
 
     def come(self) -> None:
         """Connect, with the session that the broker has, and subscribe."""
@@ -189,7 +189,7 @@ class Settlement:
 
 
 class House:
-    """One table with an evening to publish."""
+    """One table with outcomes to publish."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class House:
         return TableStatus(table=NAME, state="online", headline=self.headline)
 
     def play(self, throws: int) -> int:
-        """Play an evening of this many throws; return how many outcomes are in the journal."""
+        """Play this many throws; return how many outcomes are in the journal."""
         before = len(self.rig.published)
         for step in evening(throws):
             durable(append(self.journal, step))
@@ -246,7 +246,7 @@ class House:
         return len(self.rig.published)
 
     def turn(self) -> None:
-        """Run pump and sink until both are idle. Time hardly advances: a slow machine causes no timeout."""
+        """Run pump and sink until both are idle. The clock hardly advances: no timeout on a slow machine."""
         self.clock.now += 1
         self.pump.turn(0)
         if isinstance(self.sink, MqttSink):
@@ -254,7 +254,7 @@ class House:
 
     @property
     def calm(self) -> bool:
-        """Return whether no answer of the broker is outstanding."""
+        """Return whether no answer from the broker is outstanding."""
         return not (isinstance(self.sink, MqttSink) and self.sink._unconfirmed)
 
     @property
@@ -272,14 +272,14 @@ class House:
         until(lambda: self.idle, self.turn)
 
     def offer_again_now(self) -> None:
-        """Run a turn long after the last one, unless the broker still owes an answer."""
+        """Run a turn long after the last one, unless an answer from the broker is outstanding."""
         if self.calm:
             self.clock.forward(61)
         self.turn()
 
     @property
     def waiting(self) -> list[str]:
-        """Return what is in the outbox on the disk."""
+        """Return the outcomes in the outbox on the disk."""
         with Reader(self.rig.place.journal) as reader:
             return [outcome_id(row.body) for row in reader.outbox(10_000)]
 
@@ -302,7 +302,7 @@ def outcome_id(body: bytes | None) -> str:
 
 
 def until(fact: Callable[[], bool], *turns: Callable[[], None]) -> None:
-    """Turn these until a condition is true; if it never is, fail."""
+    """Call the `turns` until a condition is true; fail if it never is."""
     end = time.monotonic() + PATIENCE_S
     while not fact():
         assert time.monotonic() < end, "the condition never became true"

@@ -1,4 +1,4 @@
-"""One outcome of every type, with everything that a player must not see in it."""
+"""One outcome of every type, including everything that a player must not see."""
 
 import msgspec
 
@@ -164,5 +164,5 @@ def sample_row(type_: str, key: Key, *, synced: bool = True) -> Row:
 
 
 def decoded(payload: bytes) -> dict[str, object]:
-    """Decode a message as any JSON reader does."""
+    """Decode a message as any JSON reader would."""
     return msgspec.json.decode(payload, type=dict[str, object])

@@ -1,4 +1,4 @@
-"""Acknowledgements in a journal, checked long afterwards: who signed the one that closed an outcome."""
+"""Acknowledgements in a journal, checked long afterwards: which key signed the one that closed an outcome."""
 
 import shutil
 from collections.abc import Callable

@@ -24,7 +24,7 @@ N1, N2 = "1" * 32, "2" * 32
 
 
 class Table:
-    """A table whose clock the test moves; the watermark follows behind it."""
+    """A table whose clock the test advances; the watermark lags behind it."""
 
     def __init__(self) -> None:
         self.clock = Clock(1_000_000)
@@ -104,7 +104,7 @@ def test_no_statement_is_sent_while_bets_are_closed(table: Table) -> None:
 
 
 def test_a_query_is_answered_only_once_everything_before_it_is_judged(table: Table) -> None:
-    """A ball that dropped 100 ms ago may not be known yet."""
+    """A drop 100 ms ago may not have been reported yet."""
     table.turns()
     table.announcer.note_query(N1)
     heard_us = table.clock.now

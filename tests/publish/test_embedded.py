@@ -51,7 +51,7 @@ def settled(house: House, engine: Engine, count: int, *, offer_again_now: bool =
     assert engine.books.seqs == list(range(1, count + 1))
 
 
-def test_an_evening_is_settled_within_the_process(tmp_path: Path) -> None:
+def test_a_session_is_settled_within_the_process(tmp_path: Path) -> None:
     house, engine = house_with(tmp_path)
     settled(house, engine, house.play(30))
     assert not house.alarms.ever
@@ -73,7 +73,7 @@ def test_an_engine_that_fails_receives_the_outcome_again(tmp_path: Path) -> None
 def test_an_engine_that_waits_for_a_person_is_a_fault_until_it_takes_the_outcome(
     tmp_path: Path, code: str
 ) -> None:
-    """It is neither a defect nor a full disk: the remedy is different."""
+    """The cause is neither a bug nor a full disk, so the remedy is different."""
     house, engine = house_with(tmp_path)
     engine.raises = [
         OSError(28, "No space left on device"),
@@ -166,7 +166,7 @@ def test_an_outcome_whose_acknowledgement_was_lost_is_handed_over_again_when_it_
 
 
 class InterruptedQueue(dict[str, bytes]):
-    """The waiting outcomes, where another thread adds one between a check and the first entry."""
+    """A queue to which another thread adds an outcome between the check and the first entry."""
 
     def __init__(self, lock: Lock, offer: Callable[[], None]) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class InterruptedQueue(dict[str, bytes]):
     def __iter__(self) -> Iterator[str]:
         return self._seen(super().__iter__())
 
-    def items(self) -> Any:  # dict_items: the only way in which the sink's loop reads it
+    def items(self) -> Any:  # dict_items: the sink's loop reads it only in this way
         return self._seen(iter(super().items()))
 
     def _seen(self, looks: Iterator[T]) -> Iterator[T]:

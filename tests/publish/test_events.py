@@ -1,4 +1,4 @@
-"""What goes on the wire: CloudEvents, the same bytes every time, signed, and valid against their schemas."""
+"""Messages on the wire: CloudEvents, with the same bytes every time, signed, valid under their schemas."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Certificates, access lists and signatures: a table speaks only for itself, and no one else for it."""
+"""Certificates, access lists and signatures: a table publishes only as itself, and nobody else as it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ NOT_AUTHORIZED = 0x87
 
 @dataclass
 class Casino:
-    """A guarded broker, its authority, and two tables that it knows."""
+    """A broker with access control, its certificate authority, and two tables."""
 
     folder: Path
     broker: Mosquitto

@@ -1,4 +1,4 @@
-"""The table's statement for a wager made with the dice out: what must be on the disk, and when."""
+"""The table's statement about a wager made with the dice out: what must be on the disk, and when."""
 
 from dataclasses import dataclass, field
 
@@ -13,14 +13,14 @@ ROUND = 7
 
 @dataclass
 class Row:
-    """A row that reaches the disk when the test says so."""
+    """A row that reaches the disk when the test specifies."""
 
     durable: bool = False
 
 
 @dataclass
 class Throw:
-    """A throw at a table whose clock the test moves."""
+    """A throw at a table whose clock the test advances."""
 
     clock: Clock = field(default_factory=lambda: Clock(1_000_000))
     words: list[OpenStatement] = field(default_factory=list)
@@ -96,7 +96,7 @@ def test_with_a_disk_that_stalls_until_the_dice_are_at_rest_no_statement_is_sent
 
 
 def test_a_queue_that_lags_does_not_backdate_a_row() -> None:
-    """The core is working on readings of a second ago, but the row reaches the disk now."""
+    """The core processes readings from a second ago, but the row reaches the disk now."""
     throw = lodged()
     throw.add_confirmation()
     throw.on_the_disk()

@@ -1,4 +1,4 @@
-"""Over a real broker, whatever it does: every outcome has its effect once and in order."""
+"""Publishing over a real broker: whatever the broker does, every outcome takes effect once and in order."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +65,7 @@ def settlement(broker: Mosquitto) -> Iterator[Settlement]:
 
 
 def settle_all(house: House, settlement: Settlement, count: int, *, turn_s: float = 0.0) -> None:
-    """Continue until the outbox is empty: then every outcome must have had its effect once and in order.
+    """Continue until the outbox is empty: then every outcome must have taken effect once and in order.
 
     Each turn takes `turn_s`: if an answer can be lost, it takes time until it is requested again.
     """
@@ -76,7 +76,7 @@ def settle_all(house: House, settlement: Settlement, count: int, *, turn_s: floa
     assert house.pump.unacknowledged == 0
 
 
-def test_an_evening_is_settled_once_and_in_order(house: House, settlement: Settlement) -> None:
+def test_a_session_is_settled_once_and_in_order(house: House, settlement: Settlement) -> None:
     count = house.play(30)
     settle_all(house, settlement, count)
     assert settlement.delivered == count
@@ -246,7 +246,7 @@ def test_an_acknowledgement_of_another_chain_closes_nothing(house: House, settle
 
 
 class Display:
-    """A display that reads along."""
+    """A display that subscribes to the table's topics."""
 
     def __init__(self, settings: MqttSettings, name: str, topic: str) -> None:
         self.link = MqttLink(settings, name, None)

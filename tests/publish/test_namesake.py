@@ -1,4 +1,4 @@
-"""A second table with the same name is found; a status of the table's own earlier session is not one."""
+"""A second client with the table's name is detected; a status from the table's earlier session is not one."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from controller.publish.identity import PREVIOUS_RUN_US, DuplicateClientDetector
 
 
 class Heard:
-    """Records the present faults."""
+    """Records the active faults."""
 
     def __init__(self) -> None:
         self.codes: set[str] = set()

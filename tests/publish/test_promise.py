@@ -1,4 +1,4 @@
-"""Whatever is lost, repeated, reordered or restarted: every outcome has its effect once and in order."""
+"""Whatever is lost, repeated, reordered or restarted: every outcome takes effect once and in order."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
 
 
 class Shelf:
-    """A journal and its outbox, in memory; other events occur between the outcomes."""
+    """A journal and its outbox, in memory; between the outcomes there are rows of other events."""
 
     path = Path("journal.db")
 
@@ -120,7 +120,7 @@ class World:
         self.pump.turn(0)
 
     def tell(self) -> None:
-        """Hand some journaled outcomes to the pump."""
+        """Pass some journaled outcomes to the pump."""
         published = list(self.shelf.chains.values())
         first = self.pick % COUNT
         self.pump.note_durable(published[first : first + 1 + self.pick % 3])
@@ -181,7 +181,7 @@ class World:
             self.answer()
 
     def settle_what_is_left(self) -> None:
-        """From now on nothing goes wrong; an engine requests closed outcomes that it lacks."""
+        """Continue without faults until all is settled; the engine requests closed outcomes that it lacks."""
         for _ in range(100):
             self.wait()
             if len(self.books.applied) < COUNT and not self.air.there:

@@ -337,7 +337,7 @@ def test_messages_match_the_journal(house: House, slate: Slate) -> None:
 
 
 def meets(house: House, sequence: int, chain: str | None, known: int | None = None) -> set[str]:
-    """Post the engine's progress report, made when it knew of `known` outcomes; return the present faults."""
+    """Post a progress report from when the engine knew of `known` outcomes; return the active faults."""
     newest = max(sequence, house.pump._last_seq) if known is None else known
     house.pump.post(
         ProgressReport(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE)
@@ -356,7 +356,7 @@ def test_a_progress_report_that_agrees_raises_no_fault(house: House, slate: Slat
 
 
 def test_a_repeated_old_progress_report_neither_raises_nor_clears_a_fault(house: House, slate: Slate) -> None:
-    """It could wrongly report an engine that lost its books, or clear the fault of one that differs."""
+    """It could wrongly report that the engine lost its books, or clear the fault of one that differs."""
     count = house.play(5)
     house.turn()
     first = slate.offered[0]
@@ -382,7 +382,7 @@ def test_an_engine_that_really_lost_what_it_acknowledged_is_reported(house: Hous
 
 
 def test_repeated_requests_for_the_past_do_not_delay_new_outcomes(house: House, slate: Slate) -> None:
-    """If each request restarted the whole past, new outcomes would never be sent and no bet accepted."""
+    """If each request restarted the replay, new outcomes would never be sent and no bet accepted."""
     count = house.play(10)
 
     def settle() -> None:
@@ -425,7 +425,7 @@ def test_an_engine_that_is_ahead_of_the_journal_locks_play(house: House) -> None
 def test_a_journal_that_lost_its_last_commit_and_plays_on_is_found_at_the_next_progress_report(
     house: House, slate: Slate
 ) -> None:
-    """Its older head matches it, and its new outcomes have the numbers of the lost ones."""
+    """The restored head file matches the journal, and its new outcomes have the numbers of the lost ones."""
     count = house.play(3)
     house.turn()
     lost = "ab" * 32
@@ -442,7 +442,7 @@ def test_an_engine_with_another_outcome_under_a_number_locks_play(house: House, 
 
 
 def test_what_an_engine_has_lost_is_reported_and_sent_again(house: House, slate: Slate) -> None:
-    """Its database was restored from a backup: the acknowledgement is in the journal, the money is not."""
+    """Its database was restored from a backup: the acknowledgement is in the journal, the booking is lost."""
     house.play(3)
     house.turn()
     acknowledge(house, *slate.offered[:3])
@@ -454,7 +454,7 @@ def test_what_an_engine_has_lost_is_reported_and_sent_again(house: House, slate:
 
 
 def test_endless_reports_of_a_line_bet_reach_the_core_only_now_and_then(house: House) -> None:
-    """Two genuine reports repeat in alternation: a row for each would take the room of an outcome."""
+    """Two genuine reports are repeated alternately: a row for each would take an outcome's room."""
     entered: list[tuple[str, bool]] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
@@ -526,7 +526,7 @@ def test_positions_with_play_reach_the_core_and_an_older_report_is_ignored(house
 
 
 def test_a_report_on_bets_for_an_earlier_session_is_ignored(house: House) -> None:
-    """A table that restarted between two outcomes has the same number as before: only the session differs."""
+    """After a restart between two outcomes the newest number is unchanged: only the session differs."""
     entered: list[object] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.pump, "_session", 12)
@@ -558,7 +558,7 @@ def test_a_report_older_than_the_acknowledged_outcomes_is_ignored() -> None:
 
 
 def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: House) -> None:
-    """Without a limit, eight thousand unknown ids would fill the queue that outcomes need."""
+    """Without a limit, eight thousand unknown ids would fill the journal's queue, which outcomes need."""
     house.play(3)
     house.turn()
     asked: list[str] = []

@@ -1,4 +1,4 @@
-"""Which client may write to and read which topic."""
+"""Which client may write to which topic, and read which."""
 
 from pathlib import Path
 

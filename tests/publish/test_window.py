@@ -1,4 +1,4 @@
-"""What is offered when: in order, a limited number at a time, again after a wait, until a timeout."""
+"""When messages are offered: in order, a limited number at a time, and again after a delay."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

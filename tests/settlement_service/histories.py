@@ -1,8 +1,8 @@
-"""Histories of a wheel, its broker, its engine and a cheat, with delays everywhere; and the check of them.
+"""Histories of a wheel, its broker, its engine and a cheat, with delays everywhere; and a check of them.
 
-True time is the world's, in microseconds; the table's clock drifts and jumps at its restart. Everything
-between the two may stall, repeat, be lost or overtake: queries, statements, outcomes, the journal's disk, the
-engine's database.
+True time is the simulation's, in microseconds; the table's clock drifts, and jumps when the table restarts.
+Queries, statements, outcomes, writes to the journal's disk and the engine's database may stall; messages may
+also be repeated, lost or overtaken.
 """
 
 import heapq
@@ -28,7 +28,7 @@ _NOT_COVERED = NoStatement("TABLE-WORD", "no statement came in time")
 
 
 class Trouble(NamedTuple):
-    """How bad it gets: the probability of stalled, repeated and lost messages, and the longest stall."""
+    """How severe faults are: the probability of stalled, repeated and lost messages; the longest stall."""
 
     stalls: float = 0.0
     stall_us: int = 0
@@ -37,7 +37,7 @@ class Trouble(NamedTuple):
     restarts: float = 0.0
     """The probability, in each second, that the table or the engine restarts."""
     cable: float = 0.0
-    """The probability that a reading stalls on its cable for longer than the statement waits."""
+    """The probability that a cable delays a reading for longer than the statement waits."""
     cable_us: int = 0
 
 
@@ -49,13 +49,13 @@ class Granted:
     came_us: int
     """When the request was complete, in true time."""
     step: int
-    """Its place in the table's book."""
+    """Its step in the table's book."""
     round: int
     """The round whose spin decides it: the round of the book."""
 
 
 class _Shim(Gate):
-    """The engine's gate, with the answer to the current request already worked out by the world."""
+    """A stand-in for the engine's gate, to which the world has already given the answer to the request."""
 
     def __init__(self, real: Gate) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class _Waiting:
 
 
 class Timeline:
-    """Scheduled events in true time, and the delays of lines."""
+    """Scheduled events in true time, and the delays of connections."""
 
     chance: random.Random
     trouble: Trouble
@@ -97,7 +97,7 @@ class Timeline:
         heapq.heappush(self._due, (self.now_us + max(0, us), next(self._order), do))
 
     def run(self, seconds: float) -> None:
-        """Run everything due in this time."""
+        """Run everything that is due within this time."""
         end_us = self.now_us + round(seconds * SECOND_US)
         while self._due and self._due[0][0] <= end_us:
             self.now_us, _, do = heapq.heappop(self._due)
@@ -110,7 +110,7 @@ class Timeline:
         return self.chance.randrange(base_us) + (self.chance.randrange(trouble.stall_us) if stall else 0)
 
     def send(self, line: str, base_us: int, do: Callable[[], None], *, sure: bool = False) -> None:
-        """Send over a line: in order unless repeated; a `sure` message is never lost."""
+        """Send over a connection, in order unless repeated; a `sure` message is never lost."""
         if not sure and self.chance.random() < self.trouble.loses:
             return
         arrives_us = max(self.now_us + self.delay(base_us), self._clear_us.get(line, 0))
@@ -131,7 +131,7 @@ class World(Timeline):
     granted: list[Granted] = field(default_factory=list)
     refused: int = 0
     closes: dict[int, int] = field(default_factory=dict)
-    """When each round's bets closed, in true time: from then on the number may be known."""
+    """When each round's bets closed, in true time; from then on the number may be known."""
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -148,7 +148,7 @@ class World(Timeline):
         self._sensed: list[tuple[int, Callable[[], None]]] = []
         self._cable_clear_us = 0
         self.shown: str | None = None
-        """Return the number in the wheel, or the last one, which everyone can see."""
+        """Returns the number in the wheel, or the last one, which everyone can see."""
         self._takes_round: int | None = 1
         self._true_round = 1
         self._start_engine()
@@ -258,7 +258,7 @@ class World(Timeline):
         self.later(WAIT_US, lambda: self._decide(waiting, late=True))
 
     def _look(self) -> None:
-        """Let every request whose statement has come continue; its database may hang first."""
+        """Continue every request whose statement has arrived; the database may hang first."""
         for waiting in list(self._waiting.values()):
             if self.gate.covered(waiting.nonce) is not None:
                 self._decide(waiting)
@@ -289,7 +289,7 @@ class World(Timeline):
     # --- bets ---
 
     def _cheat(self) -> None:
-        """Bet on the number shown, take back a losing bet, and try this at any moment."""
+        """Try at any time to bet on the number shown, or to withdraw a losing bet."""
         made = self._made
         if made and self.chance.random() < 0.4:
             self._ask("removal", self._removal(self.chance.choice(made[-3:])))
@@ -300,7 +300,7 @@ class World(Timeline):
         self.later(self.chance.randrange(20_000, 300_000), self._cheat)
 
     def _restart_table(self) -> None:
-        """Restart the table during play, with another clock; its readings are kept here."""
+        """Restart the table during play, with another clock; the pending readings are kept."""
         ages = [(self._clock() - t, do) for t, do in self._sensed]
         self._start_table()
         self._sensed = [(self._clock() - age, do) for age, do in ages]
@@ -330,7 +330,7 @@ class World(Timeline):
     # --- the check ---
 
     def past_posted(self) -> list[Granted]:
-        """Return accepted wagers still up for spins whose number could be known when the request came."""
+        """Return accepted wagers, still up, for spins whose number could be known when requested."""
         struck = self.struck()
         return [
             one
@@ -342,7 +342,7 @@ class World(Timeline):
 
     @property
     def _round_of_book(self) -> int:
-        """Return the round that is not decided yet: its close may still be on its cable."""
+        """Return the round that is not decided yet; its close may still be in transit on a cable."""
         with self.engine.work() as work:
             standing = self.engine.table(work, self.table.name)
         assert standing is not None

@@ -1,8 +1,8 @@
 """Histories of a craps table whose crew confirms late wagers at any time, with delays everywhere.
 
-True time is the world's, in microseconds; the table's clock drifts. The session, the desk for late wagers,
-the gate and the wager book are the product's own; the messages between them stall, repeat, are lost and
-overtake.
+True time is the simulation's, in microseconds; the table's clock drifts. The session, the handling of late
+wagers, the gate and the wager book are the product's own; the messages between them stall, and are repeated,
+lost or overtaken.
 """
 
 import random
@@ -72,7 +72,7 @@ class _Waiting:
 
 
 class _Shim(Gate):
-    """The engine's gate, with the answer to the current request already worked out by the world."""
+    """A stand-in for the engine's gate, to which the world has already given the answer to the request."""
 
     def __init__(self, world: "DiceWorld", real: Gate) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class _Shim(Gate):
 
 @dataclass
 class DiceWorld(Timeline):
-    """A table of dice thrown round after round, and a crew that wants to bet on the result."""
+    """A table at which dice are thrown round after round, and a crew that wants to bet on the result."""
 
     key: Key
     seed: int
@@ -106,7 +106,7 @@ class DiceWorld(Timeline):
     granted: list[Granted] = field(default_factory=list)
     confirmations: list[Confirmation] = field(default_factory=list)
     known_us: dict[int, int] = field(default_factory=dict)
-    """When the first die of each round's throw came to rest, in true time: part of it is known then."""
+    """When the first die of each round's throw came to rest, in true time: half the result is then known."""
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
@@ -148,7 +148,7 @@ class DiceWorld(Timeline):
         return round((table_us - self._offset_us) / self._drift)
 
     def _throw(self) -> None:
-        """Throw the dice; the crew does what it can meanwhile and afterwards."""
+        """Throw the dice; the crew lodges and confirms wagers during the throw and afterwards."""
         apart_us = self.chance.randrange(40_000)
         faces = (self.chance.choice(FACES), self.chance.choice(FACES))
         readings = throw(self._clock(), faces, apart_us=apart_us)
@@ -229,7 +229,7 @@ class DiceWorld(Timeline):
         self._waiting.clear()
 
     def give_up(self) -> None:
-        """Refuse what still waits, since the throw is decided."""
+        """Refuse all requests that still wait, since the throw is decided."""
         self._waiting = {n: one for n, one in self._waiting.items() if self.gate.covered(n) is not None}
 
     def _deliver(self, event: bytes) -> None:
@@ -306,7 +306,7 @@ class DiceWorld(Timeline):
     # --- the check ---
 
     def past_posted(self) -> list[Granted]:
-        """Return wagers accepted although their contents or a confirmation came after a die was at rest."""
+        """Return accepted wagers whose contents or confirmation arrived after a die was at rest."""
         return [one for one in self.granted if not self._in_time(one)]
 
     def _in_time(self, one: Granted) -> bool:

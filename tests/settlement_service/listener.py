@@ -1,4 +1,4 @@
-"""A settlement engine in its own process, which can be killed: it reads lines and confirms each one done.
+"""A settlement engine in its own process, which can be killed; it confirms each committed line of its input.
 
 `python -m tests.settlement_service.listener URL`. `E` and an event in hex is an outcome; `B`, a key and a bet
 in JSON is a bet. A committed line is confirmed by its id: the outcome's id, or the bet's key.
@@ -16,8 +16,8 @@ from controller.settlement_service.deliveries import AcknowledgedDelivery
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import DatabaseUnavailable, RequestRefused
 from controller.settlement_service.store import Store
-from tests.settlement_service.evenings import Line
-from tests.settlement_service.words import gate, oblige
+from tests.settlement_service.statements import answer_queries, gate
+from tests.settlement_service.wheel_play import Line
 
 BATCH = 8
 
@@ -44,11 +44,11 @@ def main(url: str) -> None:
         try:
             store.open()
         except DatabaseUnavailable:
-            time.sleep(0.05)  # between two attempts while the database starts; any time will do
+            time.sleep(0.05)  # between two attempts while the database starts; any interval will do
         else:
             break
     engine = Engine(store, lambda: time.time_ns() // 1000, gate=gate())
-    oblige(engine)
+    answer_queries(engine)
     desk = AccountRequests(engine)
     events: list[bytes] = []
     for line in sys.stdin:

@@ -18,11 +18,11 @@ SETTINGS = "-c listen_addresses='' -c shared_buffers=16MB -c max_connections=20"
 
 
 class Cluster:
-    """One cluster in its own folder. PostgreSQL refuses to run as root, so it then runs as its own user."""
+    """One cluster in its own folder. As PostgreSQL refuses to run as root, root runs it as `postgres`."""
 
     def __init__(self) -> None:
         assert BINARIES is not None
-        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # A socket's path may have 107 characters at most.
+        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # A socket's path may have at most 107 characters.
         self._data = self.folder / "data"
         self._user = "postgres" if os.geteuid() == 0 else getpass.getuser()
         if os.geteuid() == 0:
@@ -46,17 +46,17 @@ class Cluster:
 
     @property
     def pid(self) -> int:
-        """Return the process id of the server's first process."""
+        """Return the process id of the server's main process."""
         return int((self._data / "postmaster.pid").read_text().splitlines()[0])
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start it and wait until it responds."""
         options = f"-k {self.folder} {SETTINGS}"
         log = str(self.folder / "log")
         self._run("pg_ctl", "-D", str(self._data), "-w", "-o", options, "-l", log, "start")
 
     def crash(self) -> None:
-        """Stop it at once, as a power cut does: it recovers from its log at the next start."""
+        """Stop it immediately, as a power cut would: it recovers from its log at the next start."""
         self._run("pg_ctl", "-D", str(self._data), "-w", "-m", "immediate", "stop")
 
     def remove(self) -> None:

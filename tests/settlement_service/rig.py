@@ -1,4 +1,4 @@
-"""Tables that seal their outcomes as a journal does, and a settlement engine that receives them."""
+"""Tables that chain and sign their outcomes as a journal does, and a settlement engine that receives them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,15 +33,15 @@ from controller.settlement_service.http_requests import HttpRequests
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
 from controller.settlement_service.upkeep import Proof, prove
-from tests.settlement_service.words import gate, oblige
+from tests.settlement_service.statements import answer_queries, gate
 
-NIGHT_US = 1_800_000_000_000_000
+START_US = 1_800_000_000_000_000
 GAMES = shipped_games()
 STAFF = Caller(name="ann", role="staff")
 
 
 class SealedTable:
-    """A craps or roulette table that publishes outcomes, each sealed in its journal's chain."""
+    """A craps or roulette table whose methods return its signed outcomes, each in its journal's chain."""
 
     def __init__(self, name: str, key: Key, *, first_seq: int = 1) -> None:
         self.name = name
@@ -49,20 +49,20 @@ class SealedTable:
         self.seq = first_seq
         self.session = "1"
         self.moment_us: int | None = None
-        """The time of the next outcome; by default a second later than the one before."""
+        """The time of the following outcomes; if None, each is a second later than the one before."""
         self.attempt = 1
         self.round = 1
         self.point: int | None = None
         self.shooter: str | None = None
         self.run_out: bool | UnsetType = False
-        """Whether the boxperson has an old shooter throw on to decide Come bets."""
+        """Whether the previous shooter continues in a run-out, which decides only Come bets."""
         self._before: tuple[int | None, str | None] = (None, None)
         self._last = ""
         self._n = 0
-        self._link = genesis(name, key.public.raw, WallTime(NIGHT_US, synced=True))
+        self._link = genesis(name, key.public.raw, WallTime(START_US, synced=True))
 
     def tell(self, type_: str, data: Data) -> bytes:
-        """Publish an outcome."""
+        """Publish an outcome of the current session."""
         outcome = Outcome(
             type=type_,
             t=self.seq * 1_000_000 if self.moment_us is None else self.moment_us,
@@ -74,8 +74,8 @@ class SealedTable:
         return self.sealed(outcome)
 
     def sealed(self, outcome: Outcome) -> bytes:
-        """Seal an outcome that a session published; return its event."""
-        wall = WallTime(NIGHT_US + outcome.t, synced=True)
+        """Chain and sign an outcome of any session; return its event."""
+        wall = WallTime(START_US + outcome.t, synced=True)
         row = seal([outcome_draft(outcome, wall)], self._n, self._link, self.key)[0]
         self._n, self._link = row.n, row.link
         return build_message(row, self.name, self.key).event
@@ -88,7 +88,7 @@ class SealedTable:
         return self.tell("shooter.changed", ShooterChanged(shooter=shooter, cause="new_shooter"))
 
     def dice_out(self) -> bytes:
-        """Publish that the dice leave the hand."""
+        """Publish that bets close because the dice leave the hand."""
         return self.tell("bets.closed", Bets(round=self.round, cause="dice_released"))
 
     def rolls(self, *dice: int) -> list[bytes]:
@@ -129,7 +129,9 @@ class SealedTable:
         return [out, published, *self._next_round()]
 
     def roll_corrected(self, *dice: int) -> list[bytes]:
-        """Publish a ruling of the boxperson on the last roll: these faces, or without any a No Roll."""
+        """Publish the boxperson's ruling on the last roll (these faces, or a No Roll if none are given), and
+        the shooter afterwards.
+        """
         self.point, self.shooter = self._before
         shooter = self.shooter
         if not dice:
@@ -171,7 +173,7 @@ class SealedTable:
         )
 
     def _count(self, dice: tuple[int, int]) -> tuple[int | None, int | None, CrapsCall]:
-        """Follow the point; return it as it was before and as it is now, and the call."""
+        """Update the point and the shooter; return the point before the roll, twice, and the call."""
         total, before = sum(dice), self.point
         call: CrapsCall = "no_decision"
         box: CrapsCall
@@ -223,7 +225,7 @@ class SealedTable:
         return [closed, published, *self._next_round()]
 
     def spin_corrected(self, number: str | None) -> list[bytes]:
-        """Publish a ruling of the dealer on the last spin."""
+        """Publish the dealer's ruling on the last spin: this number, or a No Spin if it is None."""
         data = SpinCorrected(
             spin=self.attempt - 1,
             corrects=self._last,
@@ -255,7 +257,7 @@ class House:
         self.url = url
         self._policies = policies
         self._keys = 0
-        self.now_us = NIGHT_US
+        self.now_us = START_US
         self.open()
 
     def open(self) -> None:
@@ -263,7 +265,7 @@ class House:
         self.store = Store(self.url)
         self.store.open()
         self.engine = Engine(self.store, self._clock, self._policies, GAMES, gate())
-        oblige(self.engine)
+        answer_queries(self.engine)
         self.desk = AccountRequests(self.engine)
 
     def reopen(self) -> None:
@@ -276,7 +278,7 @@ class House:
         self.engine.enrol(table.name, rules, table.key.public.raw, first_seq=table.seq)
 
     def hears(self, *deliveries: bytes | Iterable[bytes]) -> list[Answer]:
-        """Deliver outcomes in one transaction."""
+        """Deliver outcomes in one transaction; return the engine's answers."""
         flat = [one for each in deliveries for one in ([each] if isinstance(each, bytes) else each)]
         return self.engine.deliver(flat)
 
@@ -286,7 +288,7 @@ class House:
         assert all(isinstance(answer, AcknowledgedDelivery) for answer in answers), answers
 
     def player(self, name: str, cents: int) -> None:
-        """Open an account and put chips into it."""
+        """Open an account and deposit chips in it."""
         self.desk.open_account(self.new_identity(), name)
         self.desk.pay(self.new_identity(), name, cents)
 
@@ -301,17 +303,17 @@ class House:
         )
 
     def new_identity(self) -> RequestIdentity:
-        """Return a request by staff with a new key."""
+        """Return the identity of a staff request, with a new key."""
         self._keys += 1
         return RequestIdentity(STAFF, f"k{self._keys}-{self.now_us}")
 
     def balance(self, account: str) -> int:
-        """Return an account's cents."""
+        """Return an account's balance in cents."""
         with self.engine.work() as work:
             return work.balance(account)
 
     def proof(self) -> Proof:
-        """Check the database."""
+        """Return the result of proving the database."""
         with self.store.transaction() as connection:
             return prove(connection, GAMES)
 
@@ -320,7 +322,7 @@ class House:
         return self.now_us
 
 
-class Inside:
+class LocalHandler:
     """Answers requests in this process, without a channel."""
 
     def __init__(self, requests: HttpRequests) -> None:
@@ -331,7 +333,7 @@ class Inside:
 
 
 def key_in(folder: Path, name: str = "key") -> Key:
-    """Make a table's key."""
+    """Return the table's key in this folder, which is made if it does not exist."""
     path = folder / name
     if not path.exists():
         new_key(path)

@@ -29,7 +29,7 @@ class Service:
     """Whether it signs its answers: an engine of 0.1.0 has no key."""
     port: int = field(default_factory=free_port)
     anew: bool = True
-    """Each run is a new interpreter, which runs the release that it finds first."""
+    """Whether each run is a new interpreter, which runs the release that it finds first."""
     process: "subprocess.Popen[bytes] | Forked | None" = None
     systemd: socket.socket | None = None
 
@@ -57,7 +57,7 @@ class Service:
             return subprocess.Popen(command, env=environ, stdout=log, stderr=log)
 
     def hear(self, word: str) -> str:
-        """Wait until it sends systemd this word; return the message's other words too."""
+        """Wait until it sends systemd a message with this line; return the whole message."""
         assert self.systemd is not None
         while word not in (reported := self.systemd.recv(4096).decode()).splitlines():
             assert self.process is not None
@@ -86,7 +86,7 @@ class Service:
         self._over()
 
     def terminate(self) -> int:
-        """Stop it in order, as systemd does; return its exit code."""
+        """Stop it cleanly, as systemd does; return its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self._over()

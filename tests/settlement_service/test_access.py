@@ -1,4 +1,4 @@
-"""Who may do what over HTTP: a table of routes, objects and roles, with each cell tested."""
+"""Who may do what over HTTP: a table of routes, objects and roles, in which every cell is tested."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from controller.settlement_service.channel import ACCESS, Action
 from controller.settlement_service.channel import Role as TokenRole
 from controller.settlement_service.http_process import make_app
 from controller.settlement_service.http_requests import HttpRequests, Tokens
-from tests.settlement_service.rig import House, Inside, SealedTable
+from tests.settlement_service.rig import House, LocalHandler, SealedTable
 
 ROLES = ("no token", "unknown token", "revoked token", "reader", "player", "staff")
-"""From the weakest to the strongest role: what one has done, the next finds done."""
+"""From the weakest to the strongest role; each finds what the roles before it have done."""
 BET: dict[str, object] = {"id": "new", "player": "ann", "wager": "red", "amount": 100}
 ANTE: dict[str, object] = {"id": "new", "player": "ann", "wager": "ante", "amount": 200}
 ODDS: dict[str, object] = {"id": "new", "player": "ann", "wager": "pass_odds", "amount": 100}
@@ -297,7 +297,7 @@ TABLE = (
 
 @pytest.fixture
 def house(tmp_path: Path, key: Key) -> Iterator[House]:
-    """Ann sits at seat 3 and bob at 5, an ante of his is at 7, and both have craps bets up."""
+    """Return a house: ann sits at seat 3 and bob at 5, bob has an Ante at 7, and both have craps bets up."""
     house = House(f"sqlite:///{tmp_path}/settlement.db")
     tables = {name: SealedTable(name, key) for name in ("wheel", "cards", "craps")}
     for name, rules in (
@@ -325,7 +325,7 @@ def house(tmp_path: Path, key: Key) -> Iterator[House]:
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.method} {row.route}: {row.what}")
 def test_each_role_gets_the_answer_in_the_table(row: Row, house: House) -> None:
-    client = TestClient(make_app(Inside(HttpRequests(house.engine))), raise_server_exceptions=False)
+    client = TestClient(make_app(LocalHandler(HttpRequests(house.engine))), raise_server_exceptions=False)
     for role, expected in zip(ROLES, row.cells, strict=True):
         before = [house.balance(f"player:{player}") for player in ("ann", "bob")]
         headers = {"Idempotency-Key": f"key-{ROLES.index(role)}"}
@@ -341,8 +341,8 @@ def test_each_role_gets_the_answer_in_the_table(row: Row, house: House) -> None:
 
 
 def test_every_route_and_action_is_in_the_table() -> None:
-    """A new route fails here until it is in the table, and so does a new action or role."""
-    app = make_app(Inside(None))  # type: ignore[arg-type]  # no query is made
+    """A new route, action or role fails here until it is in the table."""
+    app = make_app(LocalHandler(None))  # type: ignore[arg-type]  # no query is made
     hidden = {
         str(getattr(route, "path", ""))
         for route in app.routes
@@ -357,7 +357,7 @@ def test_every_route_and_action_is_in_the_table() -> None:
 
 
 def test_a_player_moved_from_a_seat_may_no_longer_use_it(house: House) -> None:
-    client = TestClient(make_app(Inside(HttpRequests(house.engine))))
+    client = TestClient(make_app(LocalHandler(HttpRequests(house.engine))))
     house.desk.seat(house.new_identity(), "cards", "3", "bob")
     headers = {"Authorization": "Bearer player", "Idempotency-Key": "k"}
     answer = client.post("/tables/cards/wagers", json={**ANTE, "seat": "3"}, headers=headers)
@@ -365,7 +365,7 @@ def test_a_player_moved_from_a_seat_may_no_longer_use_it(house: House) -> None:
 
 
 def test_a_revoked_token_is_refused_at_the_next_request(house: House) -> None:
-    client = TestClient(make_app(Inside(HttpRequests(house.engine))))
+    client = TestClient(make_app(LocalHandler(HttpRequests(house.engine))))
     headers = {"Authorization": "Bearer player"}
     assert client.get("/players/ann", headers=headers).status_code == 200
     Tokens(house.engine).revoke("ann's")

@@ -22,7 +22,7 @@ from controller.journal.keys import Key
 from controller.settlement_service.http_process import make_app
 from controller.settlement_service.http_requests import HttpRequests, Tokens, digest_of
 from controller.settlement_service.store import Store
-from tests.settlement_service.rig import House, Inside, SealedTable, key_in
+from tests.settlement_service.rig import House, LocalHandler, SealedTable, key_in
 
 STAFF, ANN, READER = "staff-secret", "ann-secret", "reader-secret"
 
@@ -36,7 +36,7 @@ def served(house: House, key: Key) -> TestClient:
     tokens.make("till", "staff", STAFF)
     tokens.make("ann's", "player", ANN, "ann")
     tokens.make("screen", "reader", READER)
-    return TestClient(make_app(Inside(HttpRequests(house.engine))), raise_server_exceptions=False)
+    return TestClient(make_app(LocalHandler(HttpRequests(house.engine))), raise_server_exceptions=False)
 
 
 @pytest.fixture

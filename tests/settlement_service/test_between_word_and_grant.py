@@ -1,4 +1,4 @@
-"""Events while a request waits for the table's statement: the state at booking time decides."""
+"""Events while a request waits for the table's statement: the state at the time of booking counts."""
 
 from collections.abc import Callable
 from itertools import count
@@ -89,7 +89,7 @@ def test_a_bet_waiting_while_its_seat_is_given_to_another_player_is_refused(race
 
 
 def test_a_seat_on_which_another_player_bets_first_is_not_shared(race: Race) -> None:
-    """Staff give the seat to bob, bob bets, and the seat is ann's again: his wager is up there."""
+    """Staff give the seat to bob, he bets, and they give it back to ann: his wager is up there."""
     house = race.house
 
     def happens() -> None:

@@ -1,4 +1,4 @@
-"""Several tables with one broker and one engine, both killed: part of the benchmark of a hundred tables."""
+"""Several tables share a broker and an engine, which are both killed: part of the hundred-table benchmark."""
 
 from pathlib import Path
 

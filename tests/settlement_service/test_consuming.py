@@ -1,4 +1,4 @@
-"""Outcomes by way of a broker, or within the table's own process."""
+"""Outcomes received through a broker, or within the table's own process."""
 
 import sqlite3
 import time
@@ -33,7 +33,7 @@ from controller.settlement_service.key import EngineKey
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
 from tests.publish.house import ENGINE_KEY, Alarms, pinned, until
 from tests.settlement_service.rig import House, SealedTable, key_in
-from tests.settlement_service.words import oblige
+from tests.settlement_service.statements import answer_queries
 
 TURNS = 10
 """Turns of both sides before unacknowledged outcomes are offered again."""
@@ -50,7 +50,7 @@ def message(event: bytes) -> Message:
 
 
 class Line:
-    """A table's sink at a broker, and the engine's intake if it is in this process too."""
+    """A table's sink at a broker, and the engine's broker client if the engine is in this process too."""
 
     def __init__(self, table: SealedTable, mosquitto: Mosquitto, house: House | None = None) -> None:
         settings = MqttSettings(host="127.0.0.1", port=mosquitto.port)
@@ -69,7 +69,7 @@ class Line:
             else BrokerClient(house.engine, settings, "settlement", now_us, say, key=key)
         )
         if house is not None:
-            oblige(house.engine)  # Delays at the broker are covered by other tests.
+            answer_queries(house.engine)  # Delays at the broker are covered by other tests.
         self.until(self.ready)
 
     def ready(self) -> bool:
@@ -144,14 +144,14 @@ STRANGE = (
     b"",
     b" " * 2_000_000,
 )
-"""What is not a message: deep nesting, no UTF-8, half a character, a vast number, nothing, too much."""
+"""Payloads that are no messages: too deep, invalid UTF-8, half a character, a huge number, empty, long."""
 
 
 @needs_mosquitto
 def test_no_invalid_message_costs_the_engine_its_connection(
     roulette: SealedTable, mosquitto: Mosquitto, line: Line
 ) -> None:
-    """A retained message would come again with each connection."""
+    """A retained message would be received again at each connection."""
     with pytest.MonkeyPatch.context() as patch:
         lost: list[str] = []
         patch.setattr(BrokerClient, "_drop_connection", lambda _broker, reason: lost.append(reason))
@@ -227,7 +227,7 @@ def test_within_the_process_a_refusal_is_raised(house: House, key: Key, tmp_path
 
 
 def test_within_the_process_a_foreign_database_waits_for_a_person(tmp_path: Path) -> None:
-    """It is neither a full disk nor a defect, and only a person can clear it."""
+    """The cause is neither a full disk nor a bug, and only a person can clear it."""
     with closing(sqlite3.connect(tmp_path / "settlement.db")) as other:
         other.execute("CREATE TABLE notes (text)")
     enrolment = Enrolment(b"\1" * 32, never_settled=True)

@@ -1,4 +1,4 @@
-"""An engine that is killed and a database that crashes: every outcome has its effect exactly once."""
+"""An engine that is killed and a database that crashes: every outcome takes effect exactly once."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,10 @@ from sqlalchemy import text
 from controller.journal.keys import Key
 from controller.settlement_service.faults import DatabaseUnavailable, SettlementFault
 from controller.settlement_service.store import Store
-from tests.settlement_service.evenings import Line, roulette
 from tests.settlement_service.listener import listened
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House, SealedTable
+from tests.settlement_service.wheel_play import Line, roulette
 
 SPINS = 6
 _NUMBERS = count()
@@ -42,11 +42,11 @@ def prepared(url: str, key: Key) -> None:
     house.store.close()
 
 
-def undisturbed(evening: Sequence[Line], key: Key, tmp_path: Path) -> int:
-    """Return the balance at the end of the evening when nothing is killed."""
+def undisturbed(lines: Sequence[Line], key: Key, tmp_path: Path) -> int:
+    """Return the balance after these lines if nothing is killed."""
     url = f"sqlite:///{tmp_path}/undisturbed.db"
     prepared(url, key)
-    listened(url, evening, acks=len(evening))
+    listened(url, lines, acks=len(lines))
     house = House(url)
     balance = house.balance("player:ann")
     house.store.close()
@@ -56,21 +56,21 @@ def undisturbed(evening: Sequence[Line], key: Key, tmp_path: Path) -> int:
 def test_an_engine_killed_again_and_again_applies_each_outcome_once(
     url: str, key: Key, tmp_path: Path
 ) -> None:
-    evening = roulette("wheel-1", key, SPINS, seed=1)
+    lines = roulette("wheel-1", key, SPINS, seed=1)
     prepared(url, key)
     chance = random.Random(7)
     done: set[str] = set()
     kills = 0
-    while left := [line for line in evening if line.word not in done]:
-        # What was done but not confirmed comes again, and sometimes what was confirmed as well.
-        again = [line for line in evening if line.word in done][-chance.randrange(4) :]
+    while left := [line for line in lines if line.word not in done]:
+        # Lines that were not confirmed are sent again, and sometimes confirmed ones as well.
+        again = [line for line in lines if line.word in done][-chance.randrange(4) :]
         words = listened(url, [*again, *left], acks=chance.randrange(7, 14))
         assert not any(word.startswith("refused") for word in words), words
         done.update(words)
         kills += 1
     assert kills > 2
     house = House(url)
-    assert house.balance("player:ann") == undisturbed(evening, key, tmp_path)
+    assert house.balance("player:ann") == undisturbed(lines, key, tmp_path)
     assert house.proof().faults == ()
     house.store.close()
 
@@ -117,18 +117,18 @@ def test_a_database_restarted_again_and_again_keeps_each_effect_once(
     cluster: Cluster, key: Key, tmp_path: Path
 ) -> None:
     url = cluster.database(f"t{next(_NUMBERS)}")
-    evening = roulette("wheel-1", key, SPINS, seed=2)
+    lines = roulette("wheel-1", key, SPINS, seed=2)
     prepared(url, key)
     done: set[str] = set()
     restarts = 0
-    while left := [line for line in evening if line.word not in done]:
+    while left := [line for line in lines if line.word not in done]:
         done.update(listened(url, left, acks=8))
         cluster.crash()
         cluster.start()
         restarts += 1
     assert restarts > 2
     house = House(url)
-    assert house.balance("player:ann") == undisturbed(evening, key, tmp_path)
+    assert house.balance("player:ann") == undisturbed(lines, key, tmp_path)
     assert house.proof().faults == ()
     house.store.close()
 
@@ -145,7 +145,7 @@ def test_a_second_engine_is_refused(url: str, key: Key) -> None:
 
 @needs_postgres
 def test_an_engine_whose_lock_is_held_elsewhere_waits(cluster: Cluster, key: Key) -> None:
-    """Its own lost connection may still hold the lock for a while: nothing is done, and it retries."""
+    """The engine's own lost connection may still hold the lock for a while: it does nothing, and retries."""
     url = cluster.database(f"t{next(_NUMBERS)}")
     house, other = House(url), Store(url)
     table = SealedTable("wheel-1", key)

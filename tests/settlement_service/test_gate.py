@@ -1,4 +1,4 @@
-"""No money is accepted or returned without the table's fresh statement, whatever is late or replayed."""
+"""No bet is accepted or returned without the table's fresh statement, whatever is late or replayed."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,10 @@ from controller.settlement_service.gate import MAX_WAITING, Gate, NoStatement
 from controller.settlement_service.http_requests import Views
 from tests.publish.house import ENGINE_KEY
 from tests.settlement_service.rig import House, SealedTable
-from tests.settlement_service.words import gate
+from tests.settlement_service.statements import gate
 
 AT_ONCE_S = 0.0
-"""All expected messages have come by the time they are awaited: a test that expects none need not wait."""
+"""All expected messages have arrived before a test waits for them; one that expects none need not wait."""
 ANN = Caller(name="ann's", role="player", player="ann")
 
 
@@ -119,7 +119,7 @@ def test_without_a_statement_nothing_is_accepted_and_nothing_returned(wheel: Whe
 
 
 def test_a_statement_made_before_the_bet_came_covers_nothing(wheel: Wheel) -> None:
-    """It waited in a queue: true when it was made, but delivered with the ball already in its pocket."""
+    """The statement waited in a queue: true when it was made, but delivered with the ball in a pocket."""
     wheel.said = lambda _nonce: [wheel.word("0" * 32), wheel.word("0" * 32, heard={})]
     assert wheel.bet() == "TABLE-WORD"
 
@@ -167,7 +167,7 @@ def test_once_those_outcomes_are_settled_the_bet_is_for_the_next_spin(wheel: Whe
 
 
 def test_a_statement_from_before_the_last_close_covers_nothing(wheel: Wheel) -> None:
-    """The bet came in time, but the book has moved on: an honest player loses nothing by the refusal."""
+    """The bet arrived in time, but the book is in the next round; the refusal costs the player nothing."""
     old = wheel.table.seq - 1
     wheel.hears(wheel.table.spins("17"))
     wheel.said = lambda nonce: [wheel.word(nonce, sequence=old, round=1)]

@@ -1,4 +1,4 @@
-"""Whatever stalls, repeats, overtakes or restarts: no bet is accepted on a number that may be known."""
+"""Whatever is stalled, repeated, overtaken or restarted: no bet is accepted on a number that may be known."""
 
 import random
 
@@ -42,7 +42,7 @@ def play(key: Key, seed: int, trouble: Trouble) -> World:
     derandomize=True,
     deadline=None,
     database=None,
-    phases=(Phase.generate,),  # each seed makes a whole evening: shrinking the seed does not simplify it
+    phases=(Phase.generate,),  # each seed makes a whole session: shrinking the seed does not simplify it
 )
 @given(seed=st.integers(0, 2**32), trouble=troubles)
 def test_no_request_that_came_after_the_table_closed_is_accepted(
@@ -55,7 +55,7 @@ def test_no_request_that_came_after_the_table_closed_is_accepted(
 
 
 def kept_margins(world: World) -> int:
-    """Return the least time in us that the engine kept between the last wager and the close of a round."""
+    """Return the shortest stored time in us between the last wager and the close of a round."""
     with world.engine.work() as work:
         rows = work.connection.exec_driver_sql(
             "SELECT last_bet_t, closed_t FROM rounds WHERE last_bet_t IS NOT NULL AND closed_t IS NOT NULL"
@@ -65,7 +65,7 @@ def kept_margins(world: World) -> int:
 
 
 def test_on_a_good_day_requests_in_time_are_accepted(key: Key) -> None:
-    """Only requests within the watermark of the close, or after it, are refused."""
+    """Requests are refused only if they arrive within the watermark's delay before the close, or after it."""
     world = play(key, 7, CALM)
     assert len(world.granted) > 20
     assert world.past_posted() == []
@@ -81,7 +81,7 @@ def test_on_a_rough_day_some_requests_are_still_accepted(key: Key) -> None:
 
 
 def without_asking(patch: pytest.MonkeyPatch) -> None:
-    """Break the gate: any statement of the table covers any bet, as if its arrival proved its freshness."""
+    """Break the gate: any statement from the table covers any bet, as if on arrival it must be fresh."""
 
     def accept(gate: Gate, word: object) -> None:
         for nonce, query in gate._queries.items():
@@ -128,7 +128,7 @@ def test_these_histories_find_a_broken_gate(key: Key, broken: object) -> None:
 
 
 def test_a_wall_clock_that_is_set_back_and_forth_changes_nothing(key: Key) -> None:
-    """It is a label only: acceptance and results are the same as with a clock that stands still."""
+    """Wall time decides nothing: acceptance and results are the same as with a clock that does not run."""
     trouble = Trouble(stalls=0.2, stall_us=3 * SECOND_US, repeats=0.2)
     steady, jumping = World(key, 5, trouble), World(key, 5, trouble)
     clock = random.Random(5)

@@ -1,7 +1,7 @@
 """Attacks on the HTTP API, against the real processes: the engine must not be affected.
 
-Every attack is limited to a few megabytes and seconds. After each the engine's memory is unchanged, a request
-is answered, and the log is short.
+Every attack is limited to some megabytes and seconds. After each attack the memory of both processes has not
+grown, a request is answered, and the log is short.
 """
 
 import json
@@ -29,7 +29,7 @@ from tests.settlement_service.service import PATIENCE_S, Service, ask
 MAX_OPEN = Limits().max_open
 MB = 1_000_000
 MAX_GROWTH = 30 * MB
-"""Permitted growth of either process under attack: the attacks send 60 MB and more."""
+"""Permitted growth of either process under attack; the attacks send 60 MB and more."""
 MAX_LOG = 20_000
 JSON = b"Content-Type: application/json\r\n"
 
@@ -63,7 +63,7 @@ def house_in(folder: Path) -> str:
 
 
 def request(method: str, path: str, *headers: bytes, token: str = "", body: bytes | None = None) -> bytes:
-    """Encode a request; it states the body's length unless there is no body."""
+    """Encode a request; it states the body's length if there is a body."""
     lines = [f"{method} {path} HTTP/1.1\r\nHost: x\r\n".encode(), *headers]
     if token:
         lines.append(f"Authorization: Bearer {token}\r\n".encode())
@@ -237,7 +237,7 @@ FRAMED = {
 
 @pytest.mark.parametrize("framed", FRAMED.values(), ids=FRAMED)
 def test_no_request_can_be_hidden_behind_one_with_an_ambiguous_end(unharmed: Service, framed: bytes) -> None:
-    """A proxy before the engine may see another end: what follows must not be taken as a request."""
+    """A proxy in front of the engine may see a different end; the rest must not be taken for a request."""
     head = request("POST", "/tables/wheel-1/wagers", JSON, b"Connection: close\r\n", token="ann-secret")[:-2]
     with connect(unharmed) as connection:
         with suppress(ConnectionError):
@@ -286,7 +286,7 @@ def half(kind: str) -> bytes:
     ["nothing", "half a head", "half a body of a stranger", "half a body with a token", "100-continue"],
 )
 def test_partial_requests_do_not_block_other_clients(unharmed: Service, kind: str) -> None:
-    """Three times as many as there are connections, under a limit of 256 open files."""
+    """There are three times as many as connection slots, under a limit of 256 open files."""
     with ExitStack() as held:
         for _ in range(3 * MAX_OPEN):
             connection = held.enter_context(connect(unharmed))

@@ -1,4 +1,4 @@
-"""Limits at the API, request by request and without a network."""
+"""The API's limits, tested request by request and without a network."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def ran(task: Coroutine[object, object, T]) -> T:
-    """Run it in its own thread: a browser's driver may keep a loop in this one."""
+    """Run a coroutine in a new thread, since a browser's driver may have an event loop in this one."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, task).result()
 
@@ -51,7 +51,7 @@ def digest(secret: str, role: str) -> str:
 
 
 class Application:
-    """Answers when it is released; counts how many requests are inside."""
+    """Answers when it is released; counts the requests in progress."""
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
@@ -82,7 +82,7 @@ def scope(secret: str, method: str = "GET", **headers: str) -> Scope:
 
 
 async def requested(bounds: Bounds, of: Scope, *body: bytes) -> int:
-    """Make a request whose body comes in these pieces; return the status."""
+    """Make a request whose body arrives in these pieces; return the status."""
     pieces = list(body) or [b""]
     status = 0
 

@@ -1,4 +1,4 @@
-"""A close of bets that a stalled cable or process reports late: bets made after it are returned."""
+"""A close of bets that is reported late, by a stalled cable or process: bets made after it are returned."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.settlement_service.test_histories import SECONDS, kept_margins
 CLOSED_US = 5 * SECOND_US
 BEFORE_US = CLOSED_US
 AFTER_US = CLOSED_US + 1
-"""A request that the table receives a microsecond after the ball has dropped may know the number."""
+"""Whoever sends a request that the table receives a microsecond after the ball's drop may know the number."""
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def wheel(house: House, roulette: SealedTable) -> Wheel:
 
 
 def heard_at(wheel: Wheel, t: int, session: str = "1") -> None:
-    """Deliver everything from now on to the table at this time, and send its statement for it."""
+    """Let the table receive all further queries at this time, and answer each with a statement."""
     wheel.said = lambda nonce: [wheel.word(nonce, heard={nonce: t}, until=t, session=session)]
 
 
@@ -76,7 +76,7 @@ def test_a_bet_removed_after_such_a_close_stays_up_and_loses(wheel: Wheel) -> No
 
 
 def test_a_stake_removed_late_and_paid_out_at_the_cage_becomes_a_debt_that_can_be_paid(wheel: Wheel) -> None:
-    """The chips have left the house: the wager stays up, and no bet is accepted while there is a debt."""
+    """The chips have left the house: the wager is up again, and no bet is accepted while there is a debt."""
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""
     heard_at(wheel, AFTER_US)
@@ -139,7 +139,7 @@ def test_a_restarted_engine_still_undoes_late_requests(wheel: Wheel) -> None:
 
 
 def test_times_of_another_session_are_not_compared(wheel: Wheel) -> None:
-    """A restarted table has another clock; its attempt in flight is void by itself."""
+    """A restarted table has another clock; its attempt in progress is void anyway."""
     heard_at(wheel, AFTER_US, session="0")
     assert wheel.bet("17") == ""
     closes_late(wheel)

@@ -1,4 +1,4 @@
-"""Whatever stalls, repeats or is lost: a late wager counts only if confirmed before a die was at rest."""
+"""Whatever is stalled, repeated or lost: a late wager counts only if confirmed before a die was at rest."""
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -50,14 +50,14 @@ def test_on_a_good_day_a_wager_of_a_quick_crew_is_accepted(key: Key) -> None:
 
 
 def without_rows(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: what was handed to the journal counts as written."""
+    """Break the table: rows passed to the journal count as written."""
     patch.setattr(
         late._Lodged, "is_complete", property(lambda lodged: len(lodged.rows) >= late.REQUIRED_ROWS)
     )
 
 
 def without_motion(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: the statement needs no die that moved afterwards."""
+    """Break the table: the statement does not require that a die moved afterwards."""
     dice_out = Session.__dict__["dice_out"].fget
 
     def blind(session: Session) -> DiceOut | None:
@@ -68,7 +68,7 @@ def without_motion(patch: pytest.MonkeyPatch) -> None:
 
 
 def by_id_alone(patch: pytest.MonkeyPatch) -> None:
-    """Break the table: an id is confirmed, with whatever contents came last."""
+    """Break the table: only an id is confirmed, with the contents that arrived last."""
     lodge = LateWagers.lodge
 
     def lodges(desk: LateWagers, ask: object, keep: object) -> bool:

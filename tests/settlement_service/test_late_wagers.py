@@ -158,7 +158,7 @@ def test_a_callers_claim_of_confirmation_is_ignored(late: Late) -> None:
 
 
 def test_once_the_roll_is_settled_the_statement_is_too_late(late: Late) -> None:
-    """Bets are not open again yet: the wager would count for another roll than intended."""
+    """Bets are not open again yet: the wager would count for a different roll than intended."""
 
     def called(wager: LateWager) -> list[bytes]:
         word = late.word(wager)

@@ -1,4 +1,4 @@
-"""Movements: what one account receives another pays."""
+"""Movements: what one account receives, another pays."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""Old and new releases together: a pair that cannot keep the betting window says so."""
+"""Old and new releases together: a pair that cannot guarantee the betting window reports it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_a_message_that_the_engine_did_not_sign_as_an_answer_closes_nothing(
 
 
 def test_a_new_table_with_an_old_engine_closes_nothing_and_stops_play(sink: Sink) -> None:
-    """Such an engine would accept bets by the order of messages."""
+    """Such an engine would accept bets according to the order of messages."""
     table, alarms, heard = sink(Pin())
     table._handle_answer(_unsigned(ACK))
     assert heard == []
@@ -177,7 +177,7 @@ def test_a_rotated_key_is_trusted_if_the_previous_one_signed_it(tmp_path: Path, 
 
 
 def test_no_progress_report_from_before_a_rotation_restores_an_older_key(tmp_path: Path, sink: Sink) -> None:
-    """Each was genuine when the broker carried it, and a thief may have the replaced keys."""
+    """Each was genuine when it was sent, and a thief may have the replaced keys."""
     path = tmp_path / "a.key"
     engines = [engine_key(path, {}), rotate(path), rotate(path)]
     pin = Pin(engines[0].key.public.raw)
@@ -278,7 +278,7 @@ def test_no_step_between_two_keys_can_be_left_out_or_forged(tmp_path: Path, sink
     ],
 )
 def test_a_message_of_the_engine_to_another_table_is_ignored(word: Answer, sink: Sink) -> None:
-    """Such a message is genuinely signed; repeated here, a progress report would look like another past."""
+    """Such a message has a genuine signature; a progress report would seem to show a different history."""
     table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
     table._handle_answer(answer_bytes(word, ENGINE_KEY))
     assert heard == []
@@ -286,7 +286,7 @@ def test_a_message_of_the_engine_to_another_table_is_ignored(word: Answer, sink:
 
 
 def test_the_kept_key_is_not_written_through_a_link(tmp_path: Path) -> None:
-    """A command on keys writes the file as root, in the folder of the table's service."""
+    """A key command writes the file as root, in the folder of the table's service."""
     key, other = key_in(tmp_path), tmp_path / "other"
     other.write_bytes(b"root's own")
     (tmp_path / "engine.new").symlink_to(other)

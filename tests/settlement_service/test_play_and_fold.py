@@ -1,6 +1,6 @@
 """Play at a Three Card Poker table: only once the cards are out, and not where a position folded (T-DEAL-4).
 
-A position with both would stop the table: its deal and its wager book would contradict each other.
+A position with both would halt the table, since the deal would contradict the wager book.
 """
 
 import msgspec
@@ -89,7 +89,7 @@ def test_play_is_accepted_from_a_table_that_does_not_state_folded_positions() ->
 
 
 class CardTable:
-    """A table that receives queries for Play over the line; the test provides its answers."""
+    """A table that receives the engine's queries for Play; the test provides its answers."""
 
     def __init__(self, house: House, table: SealedTable) -> None:
         self.asked: list[PlayAt] = []
@@ -118,7 +118,7 @@ class CardTable:
 
 @pytest.fixture
 def cards_out(house: House, table: SealedTable) -> CardTable:
-    """Close the bets with the first card; queries are for Play from then on."""
+    """Close bets with the first card; from then on queries are for Play."""
     house.takes(table.tell("bets.closed", Bets(round=1, cause="first_card")))
     return CardTable(house, table)
 
@@ -185,7 +185,7 @@ def player_asks(house: House, table: SealedTable, player: str, **bet: object) ->
 def test_T_DEAL_4_a_request_that_would_be_refused_binds_no_position_at_the_table(
     house: House, table: SealedTable, cards_out: CardTable, bet: dict[str, object], rule: str
 ) -> None:
-    """A request for Play at another player's position would otherwise keep him from folding."""
+    """Otherwise a request for Play at another player's position would keep that player from folding."""
     for player, seat in (("ann", "3"), ("bob", "1")):
         house.desk.seat(house.new_identity(), table.name, seat, player)
     assert player_asks(house, table, "ann", **bet) == rule

@@ -1,4 +1,4 @@
-"""A player's token with seats, accounts, keys, ids and late bets in every other spelling."""
+"""A player's token with seats, accounts, keys, ids and late bets in unusual spellings."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,14 +9,14 @@ from fastapi.testclient import TestClient
 from controller.journal.keys import Key
 from controller.settlement_service.http_process import make_app
 from controller.settlement_service.http_requests import HttpRequests, Tokens
-from tests.settlement_service.rig import House, Inside, SealedTable
+from tests.settlement_service.rig import House, LocalHandler, SealedTable
 
 ANTE: dict[str, object] = {"id": "new", "player": "ann", "wager": "ante", "amount": 200}
 
 
 @pytest.fixture
 def house(tmp_path: Path, key: Key) -> Iterator[House]:
-    """Ann sits at seat 3, and bob, who has an ante up, at 5; at the dice table bob has a pass bet."""
+    """Return an API: ann sits at seat 3, bob at 5 with an Ante up; bob has a Pass bet at the dice table."""
     house = House(f"sqlite:///{tmp_path}/settlement.db")
     tables = {name: SealedTable(name, key) for name in ("cards", "craps")}
     house.enrol(tables["cards"], "three-card-poker-12-014")
@@ -35,7 +35,7 @@ def house(tmp_path: Path, key: Key) -> Iterator[House]:
 
 @pytest.fixture
 def client(house: House) -> TestClient:
-    return TestClient(make_app(Inside(HttpRequests(house.engine))), raise_server_exceptions=False)
+    return TestClient(make_app(LocalHandler(HttpRequests(house.engine))), raise_server_exceptions=False)
 
 
 def asks(client: TestClient, path: str, body: object, key: str = "k", who: str = "ann") -> int:

@@ -1,4 +1,4 @@
-"""House policies for equipment that fails, and for a table that opens again."""
+"""House policies for equipment failures, and for a table that opens again."""
 
 from collections.abc import Iterator
 from pathlib import Path

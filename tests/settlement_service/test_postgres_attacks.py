@@ -1,4 +1,4 @@
-"""A PostgreSQL that partly fails: one of its processes hangs, a session is ended, its disk is full."""
+"""A PostgreSQL server that partly fails: one of its processes hangs, a session is ended, its disk is full."""
 
 import os
 import signal
@@ -85,7 +85,7 @@ def service(url: str, tmp_path: Path) -> Iterator[Service]:
 def test_a_stopped_process_of_the_server_is_reported_and_nothing_is_booked_twice(
     url: str, service: Service
 ) -> None:
-    """The server accepts new connections, and the stopped process keeps the engine's lock."""
+    """The server accepts new connections, but the stopped process keeps the engine's lock."""
     until(lambda: service.ask("GET", "/health")[0] == 200, "health to be good")
     stands = owner_of(url)
     os.kill(stands, signal.SIGSTOP)
@@ -154,7 +154,7 @@ def asked_while_its_session_ends(url: str, engine: House) -> None:
 
 
 def test_a_full_disk_is_reported_as_long_as_there_is_no_room_for_a_new_page(url: str, engine: House) -> None:
-    """An update in place needs no room: a probe that only did this would report good health between bets."""
+    """An update in place needs no new page, so a probe that only did this would report `ok` between bets."""
     engine.player("bob", 10)
     tell(url, NO_ROOM)
     with pytest.raises(DatabaseUnavailable, match="No space left"):

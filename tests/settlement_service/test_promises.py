@@ -1,4 +1,4 @@
-"""Properties of any history: money is kept, and nothing is done twice or out of order."""
+"""Properties of any history: no money is lost or made, and nothing is done twice or out of order."""
 
 import contextlib
 import random
@@ -55,7 +55,7 @@ wheel_play = st.one_of(
 
 
 class Play:
-    """Plays scripts at a table: its outcomes are repeated, and out of order within a transaction."""
+    """Plays scripts at a table; outcomes are repeated, and delivered out of order within a transaction."""
 
     def __init__(self, house: House, table: SealedTable, chance: random.Random) -> None:
         self.house = house
@@ -143,7 +143,7 @@ class Play:
 
 
 def history(rules: str, acts: list[tuple[object, ...]], policies: Policies, seed: int, key: Key) -> None:
-    """Play a history on a new database, and check what is left."""
+    """Play a history on a new database, and check the result."""
     with tempfile.TemporaryDirectory() as folder:
         house = House(f"sqlite:///{folder}/settlement.db", policies)
         table = SealedTable("t1", key)
@@ -176,7 +176,7 @@ _BOUNDED = settings(
     refunds=st.booleans(),
     seed=st.integers(0, 100),
 )
-def test_any_evening_of_craps_keeps_the_money(
+def test_any_session_of_craps_keeps_the_money(
     key: Key, acts: list[tuple[object, ...]], rules: str, refunds: bool, seed: int
 ) -> None:
     history(rules, acts, Policies(malfunction="refund" if refunds else "stand"), seed, key)
@@ -184,5 +184,5 @@ def test_any_evening_of_craps_keeps_the_money(
 
 @_BOUNDED
 @given(acts=st.lists(st.one_of(wheel_play, st.just(("reopen",))), max_size=30), seed=st.integers(0, 100))
-def test_any_evening_of_roulette_keeps_the_money(key: Key, acts: list[tuple[object, ...]], seed: int) -> None:
+def test_any_session_of_roulette_keeps_the_money(key: Key, acts: list[tuple[object, ...]], seed: int) -> None:
     history("roulette", acts, Policies(), seed, key)

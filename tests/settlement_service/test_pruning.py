@@ -1,4 +1,4 @@
-"""Answers are dropped after a while, and a request that comes again after that is not accepted twice."""
+"""Answers are dropped after a month, and a request that is repeated later is not accepted twice."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ Deed = Callable[[], object]
 
 
 class Desk:
-    """A craps table's desk whose requests can come again with their keys."""
+    """A craps table's desk whose requests can be repeated with their keys."""
 
     def __init__(self, house: House, table: SealedTable) -> None:
         self.house, self.table = house, table
@@ -94,7 +94,7 @@ def test_a_refusal_is_dropped_too(desk: Desk) -> None:
 
 
 def test_the_answer_of_a_change_is_kept_while_its_wager_could_be_changed_again(desk: Desk) -> None:
-    """Reduced, increased, and the reduction repeated a month later: it is done once."""
+    """A wager is reduced, increased, and the reduction repeated a month later: it is done only once."""
     place = {"id": "b1", "wager": "place", "number": 6, "amount": 600}
     assert desk.refusal(desk.asks(do="bet", **place)) == ""
     reduce = desk.asks(do="reduce", id="b1", to=300)

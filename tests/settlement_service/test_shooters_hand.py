@@ -1,4 +1,4 @@
-"""Whose points a Sharp Shooter bet counts: a hand ends with a seven-out or a pass (CV1-SHARP-2)."""
+"""Which points a Sharp Shooter bet counts: a hand ends with a seven-out or a pass (CV1-SHARP-2)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A mosquitto that is stopped while the wheel shows its number: nobody is paid for knowing it."""
+"""Mosquitto is suspended while the wheel shows its number: nobody is paid for knowing the number."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +19,8 @@ from controller.settlement_service.key import EngineKey
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
 from tests.publish.house import ENGINE_KEY, Alarms, pinned, until
 from tests.settlement_service.rig import House, SealedTable
+from tests.settlement_service.statements import PATIENCE_S, gate
 from tests.settlement_service.test_consuming import now_us
-from tests.settlement_service.words import PATIENCE_S, gate
 
 TURN_S = 0.005
 LATENESS_US = 120_000
@@ -68,7 +68,7 @@ class Live:
         self.sink.leave()
 
     def shows(self, number: str) -> None:
-        """Close bets now, by the clock of the table's statement, and publish a spin as the pump does."""
+        """Close bets now, on the clock of the table's statement, and publish a spin as the pump does."""
         self.table.moment_us = now_us()
         read = [(read_event(event), event) for event in self.table.spins(number)]
         self.sink.offer([Message(one.seq, one.seq, one.id, one.chain, event, None) for one, event in read])
@@ -165,7 +165,7 @@ def test_while_the_broker_is_stopped_nothing_is_accepted_and_nothing_returned(
 def test_a_bet_still_waiting_after_the_stop_is_never_for_the_number_shown(
     live: Live, mosquitto: Mosquitto
 ) -> None:
-    """The table receives it once bets have opened again: it is for the next spin, or refused."""
+    """The table receives the query after bets have opened again: the bet is for the next spin, or refused."""
     live.meets()
     before = live.balance
     mosquitto.freeze()

@@ -1,4 +1,4 @@
-"""A database whose process is stopped, or that accepts no writes: health reports it, and nothing hangs."""
+"""A database that is stopped or accepts no writes: `/health` reports it, and nothing hangs."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def service(cluster: Cluster, tmp_path: Path) -> Iterator[Service]:
 
 @contextmanager
 def stopped(cluster: Cluster) -> Iterator[None]:
-    """Stop every process of the server, as a debugger or a frozen machine does: its sockets stay open."""
+    """Stop every process of the server, as a debugger or a frozen machine would: its sockets stay open."""
     pids = [cluster.pid, *children(cluster.pid)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -220,7 +220,7 @@ def test_the_waits_are_shorter_than_systemds_timeouts() -> None:
 
 
 def test_a_removed_or_replaced_database_file_is_reported_without_any_bet(tmp_path: Path) -> None:
-    """Anything written to it from then on is lost with the engine."""
+    """Anything written to it from then on is lost when the engine ends."""
     house = House(f"sqlite:///{tmp_path}/s.db")
     house.engine.probe()
     file = tmp_path / "s.db"
@@ -247,7 +247,7 @@ def renamed(file: Path) -> None:
 
 
 def replaced(file: Path) -> None:
-    """Put a copy in its place, which another engine may open at the same time."""
+    """Replace it with a copy, which another engine may open at the same time."""
     copy = file.with_name("copy")
     copy.write_bytes(file.read_bytes())
     copy.replace(file)
@@ -285,7 +285,7 @@ def test_an_engine_whose_file_was_replaced_accepts_nothing_once_another_opened_t
     table = SealedTable("wheel-1", key)
     first.enrol(table, "roulette")
     first.player("ann", 100)
-    first.reopen()  # Everything is then in the file, and nothing in its log.
+    first.reopen()  # After that everything is in the file, and nothing in its log.
     with pytest.raises(SettlementFault, match="in use"):
         House(first.url)
     replaced(tmp_path / "s.db")

@@ -1,4 +1,4 @@
-"""Two faults at once: a database that is stopped, and an engine or a bet that does not wait for it."""
+"""Two faults at the same time: a stopped database, and an engine that is killed or started meanwhile."""
 
 import socket
 from collections.abc import Iterator

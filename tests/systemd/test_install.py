@@ -27,7 +27,7 @@ def install(root: Path, what: str = "install", **given: str) -> subprocess.Compl
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """Return a root with two complete releases, as the script leaves them, of which the second one runs."""
+    """Return a root with two complete releases, as the script leaves them; the second one is current."""
     for name in ("1-old", "2-new"):
         units = tmp_path / OPT / "releases" / name / "systemd"
         shutil.copytree(HERE / "systemd", units, ignore=shutil.ignore_patterns("__pycache__"))
@@ -123,7 +123,7 @@ def test_this_checkout_is_installed_whatever_is_in_the_wheelhouse(tmp_path: Path
 
 @pytest.mark.parametrize("umask", ["077", "002", "022"])
 def test_whatever_roots_umask_the_modes_are_the_same(umask: str, tmp_path: Path) -> None:
-    """A umask of 077 must not shut the service out, and 002 must leave nothing group-writable."""
+    """A umask of 077 must not lock the service out, and 002 must leave nothing group-writable."""
     stub, root = tmp_path / "python", tmp_path / "root"
     stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
     stub.chmod(0o755)
@@ -147,7 +147,7 @@ def test_whatever_roots_umask_the_modes_are_the_same(umask: str, tmp_path: Path)
 
 @pytest.mark.parametrize("found", ["setgid and writable", "closed", "files of a checkout that is closed"])
 def test_existing_files_become_readable_and_not_writable_for_others(found: str, tmp_path: Path) -> None:
-    """Folders of an earlier install or made by hand, and a checkout that only its owner can read."""
+    """Folders from an earlier install or made by hand, and a checkout that only its owner can read."""
     stub, root = tmp_path / "python", tmp_path / "root"
     stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
     stub.chmod(0o755)
@@ -191,14 +191,14 @@ ACL_ENTRY = struct.Struct("<HHI")
 
 
 def default_acl(user: int) -> bytes:
-    """Return an ACL, as the kernel stores it, that lets this user write anything made in a folder."""
+    """Return an ACL, as the kernel stores it, that lets this user write to anything created in a folder."""
     nobody = 0xFFFFFFFF
     entries = ((1, 7, nobody), (2, 7, user), (4, 7, nobody), (16, 7, nobody), (32, 7, nobody))
     return struct.pack("<I", 2) + b"".join(ACL_ENTRY.pack(*entry) for entry in entries)
 
 
 def stub_install(root: Path, what: str = "install") -> subprocess.CompletedProcess[str]:
-    """Install with a Python that only pretends to fill environments."""
+    """Install with a Python stub that only pretends to install packages."""
     stub = root.parent / "python"
     stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
     stub.chmod(0o755)
@@ -249,7 +249,7 @@ def test_nothing_gets_its_final_name_before_it_is_on_the_disk(
 
 
 def test_no_default_acl_makes_installed_files_writable(tmp_path: Path) -> None:
-    """It outranks the umask: files made in such a folder would be writable by the user whom it names."""
+    """It overrides the umask: files created in such a folder would be writable by the user whom it names."""
     root = tmp_path / "root"
     for folder in (OPT, "etc/table", "etc/systemd/system"):
         (root / folder).mkdir(parents=True)
@@ -267,7 +267,7 @@ def test_no_default_acl_makes_installed_files_writable(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
 @pytest.mark.parametrize("found", ["folders", "a whole release", "a file of a whole release"])
 def test_no_part_of_an_installation_stays_owned_by_another_user(found: str, tmp_path: Path) -> None:
-    """The owner of the releases' folder could replace the release that runs."""
+    """The owner of the releases' folder could replace the running release."""
     root = tmp_path / "root"
     if found == "folders":
         for folder in (OPT, f"{OPT}/releases", "etc/table", "etc/table/samples"):
@@ -308,7 +308,7 @@ def test_no_link_of_another_user_is_taken_for_a_folder_of_the_table(folder: str,
 
 
 def ours(folder: Path, root: Path) -> bool:
-    """Return whether a folder belongs to the table, and is not one that every machine has."""
+    """Return whether a folder belongs to the table, rather than being one that every machine has."""
     return any(part in ("table-controller", "table") for part in folder.relative_to(root).parts)
 
 

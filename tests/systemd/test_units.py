@@ -1,4 +1,4 @@
-"""The units: systemd finds no fault in them, and they are closed to everything they do not need."""
+"""The units: systemd finds no fault in them, and they have access only to what they need."""
 
 import os
 import re
@@ -24,7 +24,7 @@ UNITS = (
 )
 PROGRAM = "/opt/table-controller/current/bin/tablectl"
 EXPOSURE = 20
-"""The greatest permitted exposure, in tenths of systemd's own figure."""
+"""Maximum permitted exposure, in tenths of systemd's own score."""
 
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: see .ci/services"
@@ -53,7 +53,7 @@ def value(unit: str, key: str) -> str:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    """Return copies of the units whose program is one that this machine has."""
+    """Return copies of the units in which the program is one that this machine has."""
     for unit in UNITS:
         text = (SYSTEMD / unit).read_text(encoding="utf-8")
         assert PROGRAM in text
@@ -222,7 +222,7 @@ def test_drop_ins_set_their_keys(file: str, section: str, key: str) -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_core_dump_leaves_a_key_on_a_disk(unit: str) -> None:
-    """A core dump holds whatever the process had in memory: the unsealed key, tokens, PINs."""
+    """A core dump contains whatever the process had in memory: the unsealed key, tokens, PINs."""
     assert value(unit, "LimitCORE") == "0"
 
 

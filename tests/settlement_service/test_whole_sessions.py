@@ -1,4 +1,4 @@
-"""Whole evenings, from simulated readings to the players' balances at the end."""
+"""Whole sessions of play, from simulated readings to the players' balances at the end."""
 
 from collections.abc import Iterator, Sequence
 
@@ -45,7 +45,7 @@ def outcomes(header: Header, feed: Feed) -> Iterator[Outcome]:
 
 
 class Punter:
-    """Bets 100 cents whenever bets open, and remembers before which attempt."""
+    """Bets 100 cents whenever bets open, and records the attempt that each bet is for."""
 
     def __init__(self, house: House, table: SealedTable, **bet: object) -> None:
         self._house = house
@@ -82,7 +82,7 @@ def results_of(published: Sequence[Outcome]) -> dict[int, object]:
 
 
 def played(house: House, table: SealedTable, punter: Punter, published: Sequence[Outcome]) -> None:
-    """Bet and settle as the evening proceeds; some outcomes come twice, in random batches."""
+    """Bet and settle in the course of the session; some outcomes are delivered twice, in random batches."""
     punter.bets(1)
     last = 0
     for outcome in published:
@@ -107,7 +107,7 @@ def expected(punter: Punter, final: dict[int, object], wins: object, odds: int) 
 
 
 @pytest.mark.parametrize("seed", [3, 12])
-def test_an_evening_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
+def test_a_session_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
     """Any Seven pays 4 to 1 whenever a roll that counts is a 7 (C34-PAY-16)."""
     header, feed, scenes = dice.evening(seed, n=24)
     published = list(outcomes(header, feed))
@@ -123,7 +123,7 @@ def test_an_evening_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [3, 11])
-def test_an_evening_of_roulette_adds_up(house: House, key: Key, seed: int) -> None:
+def test_a_session_of_roulette_adds_up(house: House, key: Key, seed: int) -> None:
     """A bet on one number pays 35 to 1 (R-PAY-1)."""
     header, feed, scenes = wheel.evening(seed, n=12, wheel=wheel.AMERICAN)
     published = list(outcomes(header, feed))

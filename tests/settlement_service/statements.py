@@ -1,4 +1,4 @@
-"""Tables that answer each query at once, from what the engine has settled, whether bets are open."""
+"""Tables that immediately answer each query whether bets are open, from what the engine has settled."""
 
 from itertools import count
 
@@ -7,7 +7,7 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.gate import Gate, NoStatement
 
 PATIENCE_S = 300.0
-"""How long a test waits for an expected message: far longer than any busy machine takes."""
+"""How long a test waits for an expected message; far longer than a busy machine takes."""
 
 
 def gate(wait_s: float = PATIENCE_S) -> Gate:
@@ -16,24 +16,24 @@ def gate(wait_s: float = PATIENCE_S) -> Gate:
     return Gate(lambda: f"{next(numbers):032x}", wait_s)
 
 
-def oblige(engine: Engine) -> None:
-    """Answer each query of this engine immediately, as a table without delays does."""
+def answer_queries(engine: Engine) -> None:
+    """Answer each query from this engine immediately, as a table without delays would."""
 
     def answer(table: str, nonce: str) -> NoStatement | None:
         with engine.work() as work:
-            standing = engine.table(work, table)
-        assert standing is not None
-        word = OpenStatement(
+            enrolled = engine.table(work, table)
+        assert enrolled is not None
+        statement = OpenStatement(
             table=table,
             session="1",
-            round=standing.round or 1,
-            takes="wagers" if standing.betting == "open" else "play",
-            sequence=standing.next_seq - 1,
+            round=enrolled.round or 1,
+            takes="wagers" if enrolled.betting == "open" else "play",
+            sequence=enrolled.next_seq - 1,
             t=0,
             until=0,
             heard={nonce: 0},
         )
-        engine.gate.accept(word)
+        engine.gate.accept(statement)
         return None
 
     engine.gate.connect(answer)

@@ -1,4 +1,4 @@
-"""Evenings for an engine that is killed: each line with the reply that shows that it is committed."""
+"""Bets and outcomes for an engine that is killed, each with the reply that shows that it is committed."""
 
 import json
 import random
@@ -27,12 +27,12 @@ def bet(table: str, **bet: object) -> Line:
 
 
 def roulette(name: str, key: Key, spins: int, seed: int, player: str = "ann") -> list[Line]:
-    """Return an evening of bets, spins, No Spins and corrections at one wheel."""
+    """Return the lines of bets, spins, No Spins and corrections at one wheel."""
     return [line for one in rounds(name, key, spins, seed, player) for line in one]
 
 
 def rounds(name: str, key: Key, spins: int, seed: int, player: str) -> list[list[Line]]:
-    """Return the same evening round by round: a bet, then the outcomes of a spin."""
+    """Return the same lines round by round: a bet, then the outcomes of a spin."""
     chance = random.Random(f"{name}-{seed}")
     table = SealedTable(name, key)
     return [_round(table, chance, f"{name}-b{spin}", player) for spin in range(spins)]
