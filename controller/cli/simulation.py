@@ -1,6 +1,7 @@
 """The simulation of `tablectl simulate`: a table's hardware and people behind pseudo-terminals."""
 
 import argparse
+import errno
 import shlex
 import signal
 import sys
@@ -53,6 +54,7 @@ MEAN_FAULT_INTERVAL_S = 20.0
 _FIRST_FAULT_US = 15_000_000
 _KINDS: tuple[str, ...] = get_args(DeviceKind)
 _MAX_FOLDER_CHARS = 90
+"""The longest path of a socket, 107 bytes, less the longest name in the folder."""
 _MAX_RENDERED_THROWS = 1_000_003
 """Maximum number of throws per run, so that runs with different seeds share no throw."""
 
@@ -145,13 +147,13 @@ class Simulation:
                 settings, types, seed=seed, report=self._print, attempts=arguments.throws, boards=boards
             )
         folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
-        folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
         if len(str(self._folder)) > _MAX_FOLDER_CHARS:
-            say(
-                f"{self._folder}: found a path of {len(str(self._folder))} characters, expected at most"
-                f" {_MAX_FOLDER_CHARS}, because a port's path can have at most 107; choose a shorter --dir"
-            )
+            length = len(str(self._folder))
+            found = f"found a path of {length} characters, expected at most {_MAX_FOLDER_CHARS}"
+            why = "because a socket's path can have at most 107; choose a shorter --dir"
+            raise OSError(errno.ENAMETOOLONG, f"{found}, {why}", str(self._folder))
+        self._folder.mkdir(parents=True, exist_ok=True)
         self._claim = Claim(self._folder)
         self._truth_file: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
         clock: Clock = (

@@ -186,9 +186,9 @@ class Disagreement:
     """A difference between the published outcomes of an attempt and the ground truth; `fault` states its
     kind.
 
-    `wrong`: the result is wrong. `needless_void`: a valid throw or spin was void. `needless_review`: the
-    readings decided the attempt. `silent`: an outcome was not published. `late_close`: bets were open when
-    the ball dropped.
+    `wrong`: the result is wrong. `wrong_reasons`: an attempt is rightly void, but for other reasons.
+    `needless_void`: a valid throw or spin was void. `needless_review`: the readings decided the attempt.
+    `silent`: an outcome was not published. `late_close`: bets were open when the ball dropped.
     """
 
     attempt: int
@@ -240,7 +240,7 @@ def _find_faults(
         yield _fault_for(verdict), first
         return
     if wrong := _wrong_content(truth, results[0]):
-        yield "wrong", f"{wrong}: {first}"
+        yield "wrong_reasons" if verdict == "void" else "wrong", f"{wrong}: {first}"
     if verdict == "review":
         yield from _after_review(truth, results[1:], last=last)
     elif len(results) > 1:

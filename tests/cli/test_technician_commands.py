@@ -248,7 +248,7 @@ def test_a_wall_sensors_threshold_is_measured_and_written(craps: Live) -> None:
     code, out = craps.does(*words, "--write")
     assert code == 0, out
     assert "hands off the table: the sensor is listening" in out
-    assert "1 of 1 knocks are above it" in out
+    assert "1 of 1 knocks reach the threshold" in out
     written = craps.file.read_text()
     (line,) = (line for line in written.splitlines() if "least_peak" in line)
     threshold = float(line.partition(":")[2])

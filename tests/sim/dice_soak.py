@@ -156,7 +156,7 @@ def _column(each: Disagreement) -> str:
         return "needless review"
     if each.fault == "needless_void":
         return "wrong void"
-    if each.fault == "wrong" and each.told.startswith("reasons were"):
+    if each.fault == "wrong_reasons":
         return "wrong reason"
     return "unreported" if each.fault == "silent" else "false"
 

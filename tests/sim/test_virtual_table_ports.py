@@ -159,7 +159,7 @@ def test_the_command_makes_ports_and_a_table_file_and_ends_cleanly(tmp_path: Pat
     code, out, err = command.ended()
     assert (code, err) == (0, "")
     assert f"tablectl run {tmp_path}/table.yaml --journal {tmp_path}/journal" in out
-    assert "It has `calls: automatic`" in out
+    assert "The file sets `calls: automatic`" in out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.yaml", "truth.jsonl"]
     written = (tmp_path / "table.yaml").read_text()
     assert f"port: {tmp_path}/wall-left\n" in written
