@@ -63,7 +63,7 @@ class Pin:
             self._key = PublicKey(key)
 
     def authenticate(self, payload: bytes, answer: Answer) -> Authenticity:
-        """Return whether the engine signed these bytes, of which `answer` is the content.
+        """Return whether the engine signed these bytes, which decode to `answer`.
 
         A progress report may introduce the engine's first key or an endorsed new one, which is adopted.
         """

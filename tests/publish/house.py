@@ -253,7 +253,7 @@ class House:
             self.sink.turn(0.001)
 
     @property
-    def calm(self) -> bool:
+    def all_answered(self) -> bool:
         """Return whether no answer from the broker is outstanding."""
         return not (isinstance(self.sink, MqttSink) and self.sink._unconfirmed)
 
@@ -273,7 +273,7 @@ class House:
 
     def offer_again_now(self) -> None:
         """Run a turn long after the last one, unless an answer from the broker is outstanding."""
-        if self.calm:
+        if self.all_answered:
             self.clock.forward(61)
         self.turn()
 

@@ -24,9 +24,9 @@ def test_exactly_the_publishing_faults_of_the_catalogue_are_raised() -> None:
     source = "".join(file.read_text(encoding="utf-8") for file in SOURCES)
     raised = set(re.findall(r'(?:PublishFault|_drop_connection)\(\s*"(\w+)"', source))
     assert raised | SETTLEMENT_FAULTS == set(FAULTS)
-    over = set(re.findall(r'\.over\("(\w+)"\)', source))
+    cleared = set(re.findall(r'\.clear\("(\w+)"\)', source))
     connection = {"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"}
-    assert over | connection | SETTLEMENT_FAULTS | PROGRESS_FAULTS | {"settlement_missing"} == set(FAULTS)
+    assert cleared | connection | SETTLEMENT_FAULTS | PROGRESS_FAULTS | {"settlement_missing"} == set(FAULTS)
 
 
 def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:

@@ -116,7 +116,9 @@ def test_a_table_cannot_publish_for_another(casino: Casino) -> None:
     house = casino.house(casino.authority.files(OTHER))
     settlement = casino.settlement(house)
     count = house.play(3)
-    until(lambda: "publish_refused" in house.alarms.holding and house.calm, house.turn, settlement.turn)
+    until(
+        lambda: "publish_refused" in house.alarms.holding and house.all_answered, house.turn, settlement.turn
+    )
     assert "Not authorized" in str(house.alarms.holding["publish_refused"])
     house.clock.forward(121)
     until(lambda: "settlement_silent" in house.alarms.holding, house.turn, settlement.turn)
@@ -160,7 +162,7 @@ def test_a_cloned_table_locks_the_true_one_and_is_not_trusted(casino: Casino, tm
     assert len(settlement.books.applied) == count
     clone.close()
 
-    until(lambda: house.sink.ready and house.calm, house.turn)
+    until(lambda: house.sink.ready and house.all_answered, house.turn)
     assert "identity_taken" in house.alarms.holding
     house.clock.forward(61)
     until(lambda: not house.alarms.holding, house.turn, settlement.turn)

@@ -143,7 +143,7 @@ def test_an_outcome_too_large_for_the_broker_is_reported_and_not_sent(
     with running(tmp_path, PLAIN + "max_packet_size 1500\n") as broker:
         house = open_house(tmp_path, broker, houses)
         count = house.play(3)
-        until(lambda: "publish_refused" in house.alarms.holding and house.calm, house.turn)
+        until(lambda: "publish_refused" in house.alarms.holding and house.all_answered, house.turn)
         assert house.sink.ready, "a packet that is too large would end the connection"
         assert len(house.waiting) == count
 
@@ -213,7 +213,7 @@ def test_an_engine_that_was_never_started_is_distinguished_from_one_that_is_away
     house: House, broker: Mosquitto
 ) -> None:
     count = house.play(5)
-    until(lambda: "settlement_absent" in house.alarms.holding and house.calm, house.turn)
+    until(lambda: "settlement_absent" in house.alarms.holding and house.all_answered, house.turn)
     settlement = Settlement(local(broker))
     settlement.come()
     house.clock.forward(60)

@@ -87,15 +87,15 @@ def test_a_stopped_process_of_the_server_is_reported_and_nothing_is_booked_twice
 ) -> None:
     """The server accepts new connections, but the stopped process keeps the engine's lock."""
     until(lambda: service.ask("GET", "/health")[0] == 200, "health to be good")
-    stands = owner_of(url)
-    os.kill(stands, signal.SIGSTOP)
+    pid = owner_of(url)
+    os.kill(pid, signal.SIGSTOP)
     try:
         until(lambda: service.ask("GET", "/health")[0] == 503, "health to report it")
-        assert deposited(service, "while-it-stands") == 503
+        assert deposited(service, "while-stopped") == 503
     finally:
-        os.kill(stands, signal.SIGCONT)
+        os.kill(pid, signal.SIGCONT)
     until(lambda: service.ask("GET", "/health")[0] == 200, "health to be good again")
-    assert [deposited(service, "while-it-stands") for _ in range(2)] == [200, 200]
+    assert [deposited(service, "while-stopped") for _ in range(2)] == [200, 200]
     account = service.ask("GET", "/players/ann", token="staff-secret")[1]
     assert isinstance(account, dict)
     assert account["balance"] == 1_005

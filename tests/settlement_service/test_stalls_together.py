@@ -40,35 +40,35 @@ def frozen(mosquitto: Mosquitto) -> Iterator[None]:
         mosquitto.thaw()
 
 
-def types(evening: Evening) -> list[str]:
-    return [row.name for row in evening.table.rows() if row.seq is not None]
+def types(live: Evening) -> list[str]:
+    return [row.name for row in live.table.rows() if row.seq is not None]
 
 
 @pytest.mark.slow
 @needs_mosquitto
 @needs_postgres
-@pytest.mark.parametrize("stands", ["database", "broker"])
+@pytest.mark.parametrize("stalled", ["database", "broker"])
 def test_a_stall_over_a_spin_and_an_engine_killed_meanwhile_pay_no_bet_made_after_it(
-    tmp_path: Path, cluster: Cluster, mosquitto: Mosquitto, stands: str
+    tmp_path: Path, cluster: Cluster, mosquitto: Mosquitto, stalled: str
 ) -> None:
     """The bet came before the spin was settled anywhere, and is repeated under its key later."""
     _, feed, _ = wheel.evening(12, {"valid": 1.0}, 2, wheel=wheel.AMERICAN)
-    evening = Evening(
+    live = Evening(
         tmp_path,
         "roulette",
         feed,
         lambda _after, _made: [],
         broker=mosquitto,
-        database=cluster.database(stands),
+        database=cluster.database(stalled),
     )
-    service = evening.service
+    service = live.service
     assert service is not None
     try:
         service.start()
-        evening.start()
-        evening.ask("POST", "/players", {"player": "ann"})
-        evening.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
-        closes, shows = evening._next_part(), evening._next_part()
+        live.start()
+        live.ask("POST", "/players", {"player": "ann"})
+        live.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
+        closes, shows = live._next_part(), live._next_part()
         assert closes is not None
         assert shows is not None
         (number,) = [one.data.number for one in shows.published if isinstance(one.data, SpinCalled)]
@@ -77,31 +77,31 @@ def test_a_stall_over_a_spin_and_an_engine_killed_meanwhile_pay_no_bet_made_afte
 
         def asks() -> None:
             with suppress(OSError):
-                path = f"/tables/{evening.name}/wagers"
+                path = f"/tables/{live.name}/wagers"
                 answers.append(service.ask("POST", path, bet, token="a secret of this test's own", key="k"))
 
-        with stopped(cluster) if stands == "database" else frozen(mosquitto):
-            evening.table.feed(lines_of([*closes.feed, *shows.feed]))
-            until(lambda: "spin.called" in types(evening), "the spin")
+        with stopped(cluster) if stalled == "database" else frozen(mosquitto):
+            live.table.feed(lines_of([*closes.feed, *shows.feed]))
+            until(lambda: "spin.called" in types(live), "the spin")
             asking = Thread(target=asks)
             asking.start()
-            if stands == "database":
+            if stalled == "database":
                 asking.join()
             service.kill()
             asking.join()
             service.start(ready=False)
-        until(evening.agree, "the engine to have settled the spin")
+        until(live.agree, "the engine to have settled the spin")
         asks()
         status, _ = answers[-1]
         assert status in (200, 409)
-        balance = evening.ask("GET", "/players/ann")
+        balance = live.ask("GET", "/players/ann")
         assert isinstance(balance, dict)
         assert balance["balance"] == CHIPS - (100 if status == 200 else 0)
-        assert evening.table.terminate() == 0
+        assert live.table.terminate() == 0
         assert service.terminate() == 0
-        assert proved(evening)["at_risk"] == (100 if status == 200 else 0)
+        assert proved(live)["at_risk"] == (100 if status == 200 else 0)
     finally:
-        evening.close()
+        live.close()
 
 
 @pytest.mark.slow

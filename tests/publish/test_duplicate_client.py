@@ -7,7 +7,7 @@ from controller.publish.faults import PublishFault
 from controller.publish.identity import PREVIOUS_RUN_US, DuplicateClientDetector
 
 
-class Heard:
+class ActiveFaults:
     """Records the active faults."""
 
     def __init__(self) -> None:
@@ -25,36 +25,36 @@ def status(session: int | None, headline: str = "table open, unlocked") -> bytes
     return msgspec.json.encode(known)
 
 
-def begun(session: int) -> tuple[DuplicateClientDetector, Heard]:
-    heard = Heard()
-    namesake = DuplicateClientDetector(heard, "broker")
-    namesake.connected(0)
-    namesake.receive(status(session))
-    return namesake, heard
+def started_in(session: int) -> tuple[DuplicateClientDetector, ActiveFaults]:
+    faults = ActiveFaults()
+    detector = DuplicateClientDetector(faults, "broker")
+    detector.connected(0)
+    detector.receive(status(session))
+    return detector, faults
 
 
 def test_a_status_of_an_earlier_session_of_this_table_is_not_a_second_table() -> None:
-    namesake, heard = begun(7)
-    namesake.check(status(6, "locked"), 30_000_000, retained=False)
-    namesake.check(status(None, "starting"), 31_000_000, retained=False)
-    assert heard.codes == set()
+    detector, faults = started_in(7)
+    detector.check(status(6, "locked"), 30_000_000, retained=False)
+    detector.check(status(None, "starting"), 31_000_000, retained=False)
+    assert faults.codes == set()
 
 
 def test_a_deeply_nested_status_is_ignored() -> None:
-    namesake, heard = begun(7)
+    detector, faults = started_in(7)
     for payload in (b'{"x":' + b"[" * 30_000, b"\xff" * 100, b'{"table":"craps"}' + b" " * 40_000, b""):
-        namesake.check(payload, PREVIOUS_RUN_US + 1, retained=False)
-    assert heard.codes == set()
+        detector.check(payload, PREVIOUS_RUN_US + 1, retained=False)
+    assert faults.codes == set()
 
 
 def test_an_older_copy_that_keeps_publishing_is_a_second_table() -> None:
-    namesake, heard = begun(7)
-    namesake.check(status(6, "locked"), PREVIOUS_RUN_US + 1, retained=False)
-    assert heard.codes == {"identity_taken"}
+    detector, faults = started_in(7)
+    detector.check(status(6, "locked"), PREVIOUS_RUN_US + 1, retained=False)
+    assert faults.codes == {"identity_taken"}
 
 
 def test_an_unknown_status_of_this_or_a_later_session_is_a_second_table() -> None:
     for session in (7, 8):
-        namesake, heard = begun(7)
-        namesake.check(status(session, "another"), 1_000_000, retained=False)
-        assert heard.codes == {"identity_taken"}
+        detector, faults = started_in(7)
+        detector.check(status(session, "another"), 1_000_000, retained=False)
+        assert faults.codes == {"identity_taken"}
