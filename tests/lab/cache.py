@@ -1,4 +1,4 @@
-"""Where the lab keeps what takes long to build, and how it is built once."""
+"""The lab's cache, which keeps everything that takes long to build."""
 
 import fcntl
 import os
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 BUILD_S = 3600
-"""How long one build step may take before it counts as hung: the kernel takes 12 minutes of a free core."""
+"""The time after which a build step counts as hung; the kernel takes 12 minutes on an idle core."""
 
 
 class CannotBuild(Exception):
-    """Raised if this machine cannot build a part of the lab; the message says what is missing."""
+    """Raised if this machine cannot build a part of the lab; the message states what is missing."""
 
 
 def cache() -> Path:
@@ -24,7 +24,7 @@ def cache() -> Path:
 
 
 def once(wanted: Path, build: Callable[[Path], None]) -> Path:
-    """Return `wanted`; build it with `build` if it is not there yet.
+    """Return `wanted` after building it with `build` if it does not exist.
 
     `build` writes to the path that it is passed, which gets its final name only when complete. Processes that
     want the same file wait for the one that builds it.
@@ -42,7 +42,7 @@ def once(wanted: Path, build: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def alone(with_it: Path) -> Iterator[None]:
-    """Hold a resource that cannot be shared: processes that want it at the same time wait for each other."""
+    """Lock a resource that cannot be shared; other processes that need it wait."""
     with (with_it.parent / f"{with_it.name}.lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield

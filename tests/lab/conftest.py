@@ -1,4 +1,4 @@
-"""The lab's machines, built once, and where their figures are printed."""
+"""Fixtures that build the lab's machines once, and hooks that order its tests and print their figures."""
 
 import os
 import shutil
@@ -16,25 +16,26 @@ from tests.lab.report import Report
 
 HERE = Path(__file__).parent
 TEST_S = 900
-"""Longer than a machine's own timeout, so a guest that hangs is reported with its last lines."""
+"""Longer than a machine's own timeout, so that a hung guest is reported with its last lines."""
 MakeMachine = Callable[..., Machine]
 FIGURES = "lab"
 REPORT = pytest.StashKey[Report]()
 PASSED = pytest.StashKey[bool]()
 _LONG = ("day", "debian", "upgrade", "cuts", "blocks", "units", "wheel")
 LONGEST_FIRST = tuple(f"test_{what}" for what in _LONG)
-"""Guests run in parallel: the longest tests begin first, so that no core waits for them at the end.
+"""Guests run in parallel; the longest tests begin first, so that no core waits for them at the end.
 
-Each process runs its part of the list from the start, and then takes over the end of another's. The test that
-follows the running one is never taken over, so the longest test of each part is followed by the shortest.
+Each process runs its own part of the list from the start and then takes over tests from the end of another
+part. The test after the running one is never taken over, so each part's longest test is followed by its
+shortest.
 """
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the lab's tests, which only `make lab` runs, and let each process begin with a long one.
 
-    A test's time limit is for the test alone: the builds for the first one have their own limit, `BUILD_S`
-    per step.
+    The time limit applies only to the test itself: the builds before the first test have their own limit,
+    `BUILD_S` per step.
     """
     for item in items:
         if item.path.is_relative_to(HERE):
@@ -49,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _processes(config: pytest.Config) -> int:
-    """Return how many processes run the tests, each of them a part of the list and then what is left over."""
+    """Return the number of processes that run the tests."""
     shared: dict[str, int] = getattr(config, "workerinput", {})
     return shared.get("workercount", 1)
 
@@ -60,7 +61,7 @@ def _place(item: pytest.Item) -> int:
 
 
 class Worker(Protocol):
-    """A process that ran a part of the tests, as seen by the process that assigned it."""
+    """A process that ran a part of the tests, as its controlling process sees it."""
 
     config: pytest.Config
     workeroutput: dict[str, list[str]]
@@ -80,7 +81,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Worker) -> None:
-    """Collect the figures of a process that has run its part."""
+    """Collect the figures of a process that has finished."""
     node.config.stash[REPORT].notes += node.workeroutput.get(FIGURES, ())
 
 
@@ -98,10 +99,10 @@ def report(pytestconfig: pytest.Config) -> Report:
 
 @pytest.fixture(scope="session")
 def built() -> tuple[Path, Path]:
-    """Return kernel and disk, or skip with what is missing for them.
+    """Return kernel and disk; skip the test with a message if they can't be built.
 
-    Both are built at the same time, since a disk mostly waits for its packages. If no kernel may be built,
-    none is awaited.
+    Both are built at the same time, since the disk mostly waits for its packages. If the kernel must not be
+    built here (LAB_BUILD=no), only an existing one is used.
     """
     if not os.access("/dev/shm", os.W_OK):
         pytest.skip("the lab needs /dev/shm for its machine's memory")
@@ -119,7 +120,7 @@ def built() -> tuple[Path, Path]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Note on a test whether it passed, for `_unless_kept`."""
+    """Record on a test whether it passed, for `_unless_kept`."""
     outcome = yield
     if call.when == "call":
         item.stash[PASSED] = outcome.passed
@@ -128,7 +129,8 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(autouse=True)
 def _unless_kept(request: pytest.FixtureRequest, report: Report) -> Iterator[None]:
-    """Skip a long test that passed with the same files, and show its values; LAB_AGAIN=1 runs it again."""
+    """Skip a long test that has passed with the same files, and show its figures; LAB_AGAIN=1 runs it
+    again."""
     test: pytest.Item = request.node
     if test.get_closest_marker("long") is None:
         yield
@@ -136,7 +138,7 @@ def _unless_kept(request: pytest.FixtureRequest, report: Report) -> Iterator[Non
     result = None if os.environ.get("LAB_AGAIN") else results.kept(test.name)
     if result is not None:
         report.notes += [f"{note} ({result.passed_at})" for note in result.notes]
-        pytest.skip(f"passed with these same files at {result.passed_at}; LAB_AGAIN=1 runs it again")
+        pytest.skip(f"passed with the same files at {result.passed_at}; LAB_AGAIN=1 runs it again")
     before = len(report.notes)
     yield
     if test.stash.get(PASSED, False):
@@ -145,7 +147,7 @@ def _unless_kept(request: pytest.FixtureRequest, report: Report) -> Iterator[Non
 
 @pytest.fixture
 def machine(built: tuple[Path, Path], tmp_path: Path) -> Iterator[MakeMachine]:
-    """Make machines for one test; any still running at its end is cut off."""
+    """Make machines for one test; the power of any that runs at the end of the test is cut."""
     made: list[Machine] = []
 
     def make(**settings: Any) -> Machine:

@@ -1,4 +1,4 @@
-"""Cut a playing table's power again and again, and compare what its disk keeps with what it published."""
+"""Cut the power of a table in play repeatedly, and compare what its disk keeps with what it published."""
 
 import fcntl
 import json
@@ -13,14 +13,14 @@ import msgspec
 
 from tests.lab import games
 from tests.lab.guest import cut_table
-from tests.lab.kept import Kept, differences, read_disk, stands_otherwise
+from tests.lab.kept import Kept, differences, read_disk, state_differences
 from tests.lab.machine import Machine, empty_disk
 
 LIVES = 10
-"""How often one table is cut before another game, on fresh disks, takes its place."""
+"""The number of cuts after which another game, on new disks, replaces the table."""
 DISK_MIB = 64
 EARLY = 0.15
-"""The share of cuts that fall into a start."""
+"""The fraction of cuts during a start."""
 EARLY_S = (0.5, 6.0)
 MEAN_S = 1.2
 """The mean time from the first published outcome to the cut."""
@@ -36,15 +36,16 @@ MOMENTS = {
     "in a pruning": 3,
     "in a rotation": 1,
 }
-"""The worst moments of the journal, each with the greatest occurrence at which the power is cut."""
+"""The journal's most critical moments, each with the number of the last occurrence at which power may be
+cut."""
 IN_UPGRADE = "upgrade: "
 """The prefix of the names of moments in an upgrade."""
 ENOUGH = 30
-"""With fewer cuts the rule of three is not applied."""
+"""The rule of three is not applied to fewer cuts."""
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """One cut, as stored in the ledger: how many outcomes were published in that run, and what was wrong."""
+    """One cut as stored in the ledger: the number of outcomes published in that run, and what was wrong."""
 
     release: str
     game: str
@@ -55,7 +56,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the table had started before the cut."""
     bad: list[str]
     moment: str = ""
-    """The moment of the journal or of an upgrade at which the power was cut; empty if at random."""
+    """The moment of the journal or of an upgrade at which the power was cut; empty for a random one."""
 
 
 class Ledger:
@@ -77,17 +78,19 @@ class Ledger:
 
 
 def in_words(cuts: list[Cut]) -> str:
-    """Return what this many cuts prove: none lost of n means a probability below 3/n for each, at 95 %."""
+    """Return what these cuts prove: if none of n loses anything, a cut's probability of a loss is below 3/n
+    (at 95 % confidence)."""
     held = sum(not cut.bad for cut in cuts)
     published, closed = sum(cut.told for cut in cuts), sum(cut.acknowledged for cut in cuts)
     upgrades = sum(cut.moment.startswith(IN_UPGRADE) for cut in cuts)
     worst = sum(bool(cut.moment) for cut in cuts) - upgrades
     enough = held == len(cuts) >= ENOUGH
-    bound = f"; upper bound of the chance to lose anything 3/n = {3 / len(cuts):.2%}" if enough else ""
+    bound = f"; probability of a loss at most 3/n = {3 / len(cuts):.2%}" if enough else ""
     return (
-        f"{held} of {len(cuts)} held, {sum(not cut.began for cut in cuts)} of them in a start, "
-        f"{sum(bool(cut.in_flight) for cut in cuts)} with an attempt in flight, {worst} at a worst moment of"
-        f" the journal, {upgrades} in an upgrade; {published} outcomes published, {closed} acknowledged"
+        f"{held} of {len(cuts)} passed; {sum(not cut.began for cut in cuts)} cuts during a start, "
+        f"{sum(bool(cut.in_flight) for cut in cuts)} with an attempt in progress, "
+        f"{worst} at a critical moment of the journal, {upgrades} during an upgrade; "
+        f"{published} outcomes published, {closed} acknowledged"
         f"{bound}"
     )
 
@@ -103,7 +106,7 @@ class CutTable:
     chance: random.Random
     told: list[dict[str, Any]] = field(default_factory=list)
     acknowledged: dict[str, str] = field(default_factory=dict)
-    """The link of each outcome's row by the outcome's id."""
+    """The link of each outcome's row, by the outcome's id."""
     kept: Kept = field(default_factory=Kept)
 
     def __post_init__(self) -> None:
@@ -111,7 +114,8 @@ class CutTable:
         self._disks = [empty_disk(self.folder / name, DISK_MIB) for name in ("data.img", "head.img")]
 
     def lives(self, moments: Sequence[str]) -> Iterator[Cut]:
-        """Run and be cut off at each of these moments of the journal; at random for one without a name."""
+        """Run the table and cut its power at each of these moments of the journal; an empty name means at
+        random."""
         for moment in moments:
             yield self._live_and_be_cut(moment)
 
@@ -130,7 +134,7 @@ class CutTable:
         bad = differences(self.kept, self.told, self.acknowledged, before)
         for one in words:
             if one["kind"] == "start":
-                bad += stands_otherwise(before, self.kept, one["what"]["board"])
+                bad += state_differences(before, self.kept, one["what"]["board"])
             elif one["kind"] == "locked":
                 bad.append(f"could not be unlocked: {one['what']}")
         return Cut(
@@ -145,19 +149,19 @@ class CutTable:
         )
 
     def _listen_for(self, moment: str, machine: Machine) -> list[dict[str, Any]]:
-        """Read the guest's messages until the moment has come, and cut the power at once."""
+        """Read the guest's messages until the moment comes, and cut the power immediately."""
         words: list[dict[str, Any]] = []
         began = time.monotonic()
         while not any(one["kind"] == "moment" for one in words):
             assert machine.runs, f"the guest ended early:\n{machine.console()}"
-            assert time.monotonic() < began + HUNG_S, f"{moment}: did not come in {HUNG_S} s"
+            assert time.monotonic() < began + HUNG_S, f"{moment}: did not come within {HUNG_S} s"
             words += [json.loads(line) for line in machine.heard(1.0)]
         machine.cut()
         words += [json.loads(line) for line in machine.last_words()]
         return words
 
     def _listen(self, machine: Machine) -> list[dict[str, Any]]:
-        """Read the guest's messages until its moment has come, and cut the power."""
+        """Read the guest's messages until a random time, and cut the power."""
         words: list[dict[str, Any]] = []
         began = time.monotonic()
         moment = began + self.chance.uniform(*EARLY_S) if self.chance.random() < EARLY else None

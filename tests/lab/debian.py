@@ -1,7 +1,7 @@
-"""Another Debian than the one running here, by release or processor, entered without a separate machine.
+"""A Debian of a different release or architecture than the host's, entered without a separate machine.
 
-Its programs run on this machine's kernel, those of another processor under qemu. What is built of it is kept
-in the cache: the plain release, and under other names the roots into which something was installed.
+Its programs run on the host's kernel, those of another architecture under qemu. The cache keeps what is
+built: the plain release, and under other names the root folders into which something was installed.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from tests.lab.root import CHECKOUT, forget_old_ones, run_logged
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SOURCES = "/src"
-"""Where the checkout is inside the root."""
+"""The folder of the checkout inside the root."""
 PASSED_ON = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "NO_PROXY", "no_proxy")
-"""The environment variables that say how packages are reached."""
+"""The environment variables that determine how packages are downloaded."""
 ENTER = """\
 set -e
 mount -t proc proc "$root/proc"
@@ -35,23 +35,23 @@ ARM64_ELF = (
     r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00",
     r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff",
 )
-"""Magic and mask of an arm64 program, as binfmt_misc takes them."""
+"""Magic and mask of an arm64 program, in the format of binfmt_misc."""
 
 
 class Failed(AssertionError):
-    """Raised if a command inside ended otherwise than expected; the message has its last output."""
+    """Raised if a command inside the root failed; the message contains its last output."""
 
 
 @dataclass(frozen=True)
 class Debian:
-    """A root of `suite` (bookworm, trixie) for `architecture` (amd64, arm64) with these packages."""
+    """A root folder of `suite` (bookworm, trixie) for `architecture` (amd64, arm64) with these packages."""
 
     suite: str
     architecture: str
     packages: Sequence[str]
 
-    def root(self, name: str, lay_in: Callable[["Debian", Path], None], recipe: bytes) -> Path:
-        """Return a root with what `lay_in` installs there; made once for each recipe."""
+    def root(self, name: str, install: Callable[["Debian", Path], None], recipe: bytes) -> Path:
+        """Return a root into which `install` has installed something; it is made once for each recipe."""
         digest = hashlib.sha256(recipe + repr(self).encode()).hexdigest()[:12]
         wanted = cache() / f"{self.suite}-{self.architecture}-{name}-{digest}"
 
@@ -60,7 +60,7 @@ class Debian:
             with tarfile.open(self._base()) as archive:
                 archive.extractall(made, filter="fully_trusted")
             self._reach_packages(made)
-            lay_in(self, made)
+            install(self, made)
 
         if not wanted.exists():
             once(wanted, build)
@@ -76,10 +76,10 @@ class Debian:
         timeout_s: float = BUILD_S,
         log: Path | None = None,
     ) -> str:
-        """Run a shell command inside and return its output.
+        """Run a shell command inside the root and return its output.
 
         Raises:
-            Failed: The command did not end with 0, or not in time.
+            Failed: The command did not exit with 0, or did not end in time.
         """
         environment = {name: text for name, text in os.environ.items() if name.startswith(PASSED_ON)}
         environment |= {"PATH": PATH, "HOME": "/root", "LANG": "C.UTF-8"}
@@ -92,7 +92,7 @@ class Debian:
                     enter, stdout=words, stderr=words, env=environment, timeout=timeout_s, check=False
                 )
             except subprocess.TimeoutExpired as error:
-                raise Failed(f"{command}: not done in {timeout_s:g} s ({log})") from error
+                raise Failed(f"{command}: did not end within {timeout_s:g} s ({log})") from error
         said = log.read_text(errors="replace")
         if done.returncode:
             raise Failed(f"{command}: exit {done.returncode}:\n" + "\n".join(said.splitlines()[-40:]))
@@ -111,7 +111,7 @@ class Debian:
         run_logged(command, made.parent / f"debian-{self.suite}-{self.architecture}.log")
 
     def _reach_packages(self, root: Path) -> None:
-        """Give pip in this root the package index and certificates that pip here uses."""
+        """Configure pip in this root with the host's package index and certificates."""
         certificates = os.environ.get("PIP_CERT")
         for path in ("/etc/resolv.conf", "/etc/hosts", *([certificates] if certificates else [])):
             (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ class Debian:
 
 
 def copy_checkout(root: Path) -> None:
-    """Copy this checkout's files, those that git knows and no others, to where a root has its sources."""
+    """Copy this checkout's files, only those that git knows, into the source folder of a root."""
     listed = ["git", "-C", str(CHECKOUT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, capture_output=True, check=True).stdout.decode().split("\0")
     sources = root / SOURCES[1:]
@@ -134,14 +134,16 @@ def copy_checkout(root: Path) -> None:
 
 
 def _can_run_arm64() -> None:
-    """Register qemu with this machine's kernel, so that it runs arm64 programs."""
+    """Register qemu with the host's kernel, so that it runs arm64 programs."""
     if os.uname().machine == "aarch64":
         return
     require_tools({"qemu-aarch64-static": "qemu-user-static", "arch-test": "arch-test"})
     if not (BINFMT / "register").exists():
         subprocess.run(["mount", "-t", "binfmt_misc", "binfmt_misc", str(BINFMT)], check=False)
     if not (BINFMT / "register").exists():
-        raise CannotBuild(f"found no {BINFMT}/register: this kernel runs no programs of other processors")
+        raise CannotBuild(
+            f"found no {BINFMT}/register: this kernel can't run programs of other architectures"
+        )
     if not (BINFMT / QEMU_ARM64).exists():
         magic, mask = ARM64_ELF
         emulator = shutil.which("qemu-aarch64-static")

@@ -1,4 +1,4 @@
-"""What a disk holds after a power cut, compared with what was published before."""
+"""Compares what a disk contains after a power cut with what was published before it."""
 
 import hashlib
 import os
@@ -21,12 +21,13 @@ from controller.journal.reading import Reader
 ATTEMPTS = ("roll", "spin", "deal")
 RECORDING_CLOSED = "recording.closed"
 SHOWN = 2
-"""The last result is the first or second on the board: an attempt in flight has a review after it."""
+"""The last result is the first or second on the board, since the review of an interrupted attempt may follow
+it."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the journal as plain SQLite reads it; `outcome` if it is one."""
+    """A row of the journal as plain SQLite reads it, with its `outcome` if it is one."""
 
     n: int
     name: str
@@ -34,16 +35,16 @@ class Row:
     body: bytes | None
     outcome: dict[str, Any] | None
     dropped: bool = False
-    """An outcome whose body was pruned: the chain's link represents it."""
+    """Whether the row is an outcome whose body was pruned; only its link in the chain is left."""
 
 
 @dataclass
 class Kept:
-    """A disk's journal; `bad` says what is wrong with the file itself."""
+    """The journal on a disk; `bad` states what is wrong with the file itself."""
 
     rows: list[Row] = field(default_factory=list)
     waiting: frozenset[int] = frozenset()
-    """Rows whose outcome settlement has not acknowledged."""
+    """The numbers of the rows whose outcome settlement has not acknowledged."""
     bad: list[str] = field(default_factory=list)
 
     @property
@@ -52,9 +53,10 @@ class Kept:
         return {row.outcome["id"]: row for row in self.rows if row.outcome}
 
     def last_result(self) -> dict[str, Any] | None:
-        """Return the last outcome of any attempt except a review, which is not a result yet.
+        """Return the last outcome that is the result of an attempt; a review is not.
 
-        Return None if a pruning was journaled that covers it: the next start completes the pruning.
+        Return None if the journal contains a pruning that covers this outcome, since the next start completes
+        the pruning.
         """
         prunings = [row.body for row in self.rows if row.name == PRUNED and row.body]
         below = max((msgspec.json.decode(body, type=Pruned).bodies_below for body in prunings), default=0)
@@ -65,9 +67,9 @@ class Kept:
         return None
 
     def in_flight(self) -> set[tuple[str, int]]:
-        """Return the attempts that had begun in the last session and have no outcome.
+        """Return the attempts that began in the last session and have no outcome.
 
-        Those before a pruned outcome are left out: it may have been theirs.
+        Attempts before a pruned outcome are left out, since that outcome may be theirs.
         """
         starts = [at for at, row in enumerate(self.rows) if row.name == SESSION_STARTED or row.dropped]
         begun: set[tuple[str, int]] = set()
@@ -81,7 +83,7 @@ class Kept:
 
 
 def read_disk(disk: Path, work: Path) -> Kept:
-    """Return what is on a copy of the disk, once its file system's own journal was replayed."""
+    """Return what a copy of the disk contains once the file system's own journal has been replayed."""
     shutil.rmtree(work, ignore_errors=True)
     (work / "files").mkdir(parents=True)
     copy = work / "copy.img"
@@ -102,7 +104,7 @@ def read_disk(disk: Path, work: Path) -> Kept:
             kept.rows = [_row(*one) for one in found]
             kept.waiting = frozenset(n for (n,) in database.execute("select n from outbox"))
     database.close()
-    kept.bad += unlike_their_rows(kept.rows, work / "files" / RECORDINGS)
+    kept.bad += altered_recordings(kept.rows, work / "files" / RECORDINGS)
     try:
         with Reader(path) as reader:
             reader.verify_all()
@@ -112,8 +114,8 @@ def read_disk(disk: Path, work: Path) -> Kept:
     return kept
 
 
-def unlike_their_rows(rows: list[Row], folder: Path) -> list[str]:
-    """Return the recordings whose file is missing or not what the journal's row says."""
+def altered_recordings(rows: list[Row], folder: Path) -> list[str]:
+    """Return the recordings whose file is missing or differs from what the journal's row states."""
     found = []
     for row in rows:
         if row.name != RECORDING_CLOSED or row.body is None:
@@ -122,21 +124,23 @@ def unlike_their_rows(rows: list[Row], folder: Path) -> list[str]:
         path = folder / (answer["name"] + ENDING)
         data = path.read_bytes() if path.exists() else b""
         if (len(data), hashlib.sha256(data).hexdigest()) != (answer["size"], answer["sha256"]):
-            found.append(f"recording {answer['name']}: {len(data)} bytes of {answer['size']}, or others")
+            found.append(
+                f"recording {answer['name']}: {len(data)} of {answer['size']} bytes, or different contents"
+            )
     return found
 
 
 def differences(
     kept: Kept, published: list[dict[str, Any]], acknowledged: Mapping[str, str], before: Kept
 ) -> list[str]:
-    """Return what was published and is not kept, and what was kept before and no longer is.
+    """Return what was published but is not on the disk, and what was there before but no longer is.
 
-    `acknowledged` has each outcome's id and link. The body of a settled outcome may be pruned, but not its
-    row.
+    `acknowledged` maps the ids of acknowledged outcomes to their links. The body of a settled outcome may be
+    pruned, but not its row.
     """
     found = [
         *kept.bad,
-        *(f"dropped and not settled: row {row.n}" for row in kept.rows if _is_owed(row, kept)),
+        *(f"pruned but not settled: row {row.n}" for row in kept.rows if _is_owed(row, kept)),
     ]
     outcomes = kept.outcomes
     dropped = {row.link: row for row in kept.rows if row.dropped}
@@ -150,24 +154,25 @@ def differences(
     for outcome_id, link in acknowledged.items():
         row = outcomes.get(outcome_id, dropped.get(link))
         if row is None:
-            found.append(f"acknowledged and lost {outcome_id}")
+            found.append(f"acknowledged but lost: {outcome_id}")
         elif row.n in kept.waiting:
-            found.append(f"acknowledged and still waiting {outcome_id}")
+            found.append(f"acknowledged but waiting again: {outcome_id}")
     if [row.link for row in kept.rows[: len(before.rows)]] != [row.link for row in before.rows]:
-        found.append("rows that were there before have changed or gone")
+        found.append("rows that were there before have changed or are missing")
     return found
 
 
-def stands_otherwise(before: Kept, after: Kept, board: dict[str, Any]) -> list[str]:
+def state_differences(before: Kept, after: Kept, board: dict[str, Any]) -> list[str]:
     """Return how the state of the restarted table differs from its state at the cut.
 
-    `board` is what it showed before it was fed anything, `after` what its disk held after the next cut.
+    `board` is the restarted table's board before it received any reading; `after` is what the disk contained
+    after the next cut.
     """
     found: list[str] = []
     fresh = [row.outcome for row in after.rows[len(before.rows) :] if row.outcome]
     reviewed = {(_word(one), _number(one)) for one in fresh if one["type"].endswith(".review")}
     if any(one["type"] == "table.unlocked" for one in fresh):
-        found += [f"in flight and not reviewed: {one}" for one in before.in_flight() - reviewed]
+        found += [f"interrupted but not reviewed: {one}" for one in before.in_flight() - reviewed]
     last = before.last_result()
     shown = [one["subject"] for one in board["results"]]  # a correction replaces the outcome that it corrects
     if last and f"{_word(last)}/{_number(last)}" not in shown[:SHOWN]:

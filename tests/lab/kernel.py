@@ -16,7 +16,7 @@ CONFIG = HERE / "kernel.config"
 REGISTERS = HERE / "registers.c"
 SOURCES = Path("/usr/src")
 UNPACKED = "unpacked"
-"""A file of the build's folder that marks the source beside it as complete and patched."""
+"""A file in the build's folder that marks the source beside it as complete and patched."""
 TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils"}
 NEEDED = (
     "BLK_DEV_DM",
@@ -33,7 +33,7 @@ NEEDED = (
 
 @dataclass(frozen=True)
 class Patch:
-    """One place of the kernel's source, its replacement, and the reason."""
+    """A passage of the kernel's source, its replacement, and the reason."""
 
     file: str
     found: str
@@ -62,9 +62,9 @@ def newest_source() -> Path:
 
 
 def kernel() -> Path:
-    """Return the kernel's program; build it first if the cache has none of this source.
+    """Return the kernel's program after building it if the cache has none from this source.
 
-    With LAB_BUILD=no it is not built: CI has only minutes.
+    With LAB_BUILD=no it is not built, because a CI run has only a few minutes.
     """
     source = newest_source()
     recipe = hashlib.sha256()
@@ -72,12 +72,12 @@ def kernel() -> Path:
     recipe.update(CONFIG.read_bytes() + repr(PATCHES).encode())
     wanted = cache() / f"linux-{recipe.hexdigest()[:12]}"
     if os.environ.get("LAB_BUILD") == "no" and not wanted.exists():
-        raise CannotBuild(f"found no kernel at {wanted}: make lab builds it, in 12 minutes of a core")
+        raise CannotBuild(f"found no kernel at {wanted}; `make lab` builds it (12 minutes on one core)")
     return once(wanted, lambda made: _build(source, made))
 
 
 def registers() -> Path:
-    """Return the library that lets this kernel run on a processor with more registers than it knows."""
+    """Return the library with which this kernel runs on a CPU that has more registers than it supports."""
     recipe = hashlib.sha256(REGISTERS.read_bytes()).hexdigest()[:12]
     return once(cache() / f"registers-{recipe}.so", _build_registers)
 
@@ -88,7 +88,7 @@ def _build_registers(made: Path) -> None:
 
 
 def _build(source: Path, made: Path) -> None:
-    """Build the kernel. A build that was cut off is continued: a busy host may need more than one run."""
+    """Build the kernel, or continue an interrupted build: a busy host may need more than one run."""
     require_tools(TOOLS)
     work = made.parent / f"{made.name}.build"
     if not (work / UNPACKED).exists():
@@ -111,16 +111,16 @@ def _build(source: Path, made: Path) -> None:
             run("strip", "-o", str(made), "linux")
         except subprocess.TimeoutExpired as error:
             raise CannotBuild(
-                f"the kernel was not built in {BUILD_S} s ({log}); the next run continues"
+                f"the kernel was not built within {BUILD_S} s ({log}); the next run continues the build"
             ) from error
         except subprocess.CalledProcessError as error:
             last = log.read_text(errors="replace").splitlines()[-5:]
-            raise CannotBuild(f"the kernel did not build ({log}): " + " / ".join(last)) from error
+            raise CannotBuild(f"the kernel's build failed ({log}): " + " / ".join(last)) from error
     shutil.rmtree(work)
 
 
 def _unpack(source: Path, work: Path) -> None:
-    """Unpack the patched source into an empty folder, with a mark once it is complete."""
+    """Unpack the source into an empty folder, patch it, and mark the folder as complete."""
     shutil.rmtree(work, ignore_errors=True)
     (work / "out").mkdir(parents=True)
     with tarfile.open(source) as archive:

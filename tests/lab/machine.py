@@ -1,4 +1,4 @@
-"""Boot the lab's machine, have it do a job, and cut its power. This runs on the host."""
+"""The host's side of the lab's machine: boot it, have it do a job, and cut its power."""
 
 import os
 import select
@@ -22,21 +22,21 @@ HERE = Path(__file__).parent
 MEMORY_MIB = 384
 READ_BYTES = 1 << 16
 VIRTUAL_TIME = "time-travel=inf-cpu"
-"""An argument of the kernel: programs take no time and sleeping is free, so a busy host changes nothing.
+"""An argument of the kernel: programs take no time and sleeping is free, so the host's load has no effect.
 
-Anything that polls without a pause then hangs: lgpio does, so the table has no panel.
+Anything that polls without a pause then hangs, as lgpio does; so the table has no panel.
 """
 PATIENCE_S = 420
-"""How long a boot may take on a busy machine before it counts as hung."""
+"""The time after which a guest counts as hung, long enough for a busy host."""
 
 
 class Hung(AssertionError):
-    """Raised if the guest did not finish; the message ends with the last lines of its console."""
+    """Raised if the guest does not finish; the message ends with the last lines of its console."""
 
 
 @dataclass
 class Machine:
-    """A separate machine: a copy-on-write of the disk, and a folder that it shares with the host.
+    """A separate machine with a copy-on-write copy of the disk and a folder that it shares with the host.
 
     `disks` are further block devices (/dev/ubdb and on); `arguments` are passed to the kernel unchanged.
     """
@@ -49,27 +49,27 @@ class Machine:
     systemd: bool = False
     patience_s: float = PATIENCE_S
     tells: bool = False
-    """The guest's second console is a pipe to the host: `heard` returns its lines."""
+    """Whether the guest's second console is a pipe to the host, whose lines `heard` returns."""
     keeps_disk: bool = False
-    """What the guest has written is kept for its next start."""
+    """Whether what the guest has written is kept for its next start."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _ear: int = field(default=-1, init=False)
     _rest: bytes = field(default=b"", init=False)
 
     def call(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Boot, have the guest run `work` of one of its modules, and return the result."""
+        """Boot, have the guest run `work`, a function of one of its modules, and return the result."""
         self.start(work, *args, **kwargs)
         self.wait()
         said = self.folder / "word.json"
         if not said.exists():
-            raise Hung(f"the guest came to no end:\n{self.console()}")
+            raise Hung(f"the guest did not finish:\n{self.console()}")
         word = msgspec.json.decode(said.read_bytes(), type=Word)
         assert word.raised is None, f"in the guest: {word.raised}\n{self.console()}"
         result: R = msgspec.convert(word.returned, get_type_hints(work)["return"])
         return result
 
     def start(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Boot and return at once; the guest begins with `work`."""
+        """Boot and return immediately; the guest runs `work`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         job = Job(f"{work.__module__}:{work.__qualname__}", list(args), dict(kwargs), systemd=self.systemd)
         (self.folder / "job.json").write_bytes(msgspec.json.encode(job))
@@ -86,14 +86,14 @@ class Machine:
                 stdout=console,
                 stderr=console,
                 env={**os.environ, **self._environment()},
-                process_group=0,  # not a new session: it would not have the run's priority
+                process_group=0,  # no new session, which would lose the priority of this run
                 pass_fds=mouths,
             )
         for mouth in mouths:
             os.close(mouth)
 
     def heard(self, wait_s: float) -> list[bytes]:
-        """Return the whole lines that the guest has sent; wait this long for the first."""
+        """Return the complete lines that the guest has sent; wait at most this long for the first."""
         ready, _, _ = select.select([self._ear], [], [], wait_s)
         got = os.read(self._ear, READ_BYTES) if ready else b""
         *lines, self._rest = (self._rest + got).split(b"\n")
@@ -115,11 +115,11 @@ class Machine:
             self._process.wait(self.patience_s)
         except subprocess.TimeoutExpired:
             self.cut()
-            raise Hung(f"the guest was not done in {self.patience_s:g} s:\n{self.console()}") from None
+            raise Hung(f"the guest did not finish within {self.patience_s:g} s:\n{self.console()}") from None
         self._forget()
 
     def cut(self) -> None:
-        """Cut the power: what the guest's kernel had not written is lost."""
+        """Cut the power; what the guest's kernel has not written is lost."""
         assert self._process
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -154,7 +154,8 @@ class Machine:
         ]
 
     def _environment(self) -> Mapping[str, str]:
-        """Return the environment: the memory file, the socket's place, and the preloaded library."""
+        """Return the environment: the folders of the memory file and the socket, and the preloaded
+        library."""
         return {"TMPDIR": "/dev/shm", "HOME": str(self.folder), "LD_PRELOAD": str(registers())}
 
     def _forget(self) -> None:

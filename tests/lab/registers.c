@@ -1,6 +1,7 @@
-/* User-Mode Linux 6.1 restores a process's registers as the processors of its time had them, 832 bytes with AVX.
-   A newer host takes them whole or not at all, with AVX-512 and AMX behind: what the guest's kernel does not know
-   stays as it is. Loaded before the C library, into the machine's own process alone. */
+/* User-Mode Linux 6.1 restores the registers that CPUs had when it was written: 832 bytes with AVX. A newer host
+   with further registers (AVX-512, AMX) accepts either all of them or none. So this library fills in the
+   registers that the guest's kernel does not know with their current values. It is preloaded only into the
+   machine's own process. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>

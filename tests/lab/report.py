@@ -1,10 +1,10 @@
-"""The figures of a run of the lab, as its summary prints them."""
+"""The figures of a run of the lab, which its summary prints."""
 
 from collections.abc import Sequence
 
 
 class Report:
-    """Figures by name, in the order in which they came."""
+    """Figures by name, in the order in which they were added."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -23,5 +23,5 @@ class Report:
             self.note(name, f"{words} of {len(ordered)}")
 
     def lines(self) -> list[str]:
-        """Return the report under its heading, one line per figure; nothing without figures."""
+        """Return the report with its heading, one line per figure; empty if there are no figures."""
         return ["", "The lab's figures", *(f"  {line}" for line in self.notes)] if self.notes else []

@@ -22,14 +22,14 @@ EXTRAS = "journal,hardware,vision"
 TOOLS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "make": "make"}
 DISK_MIB = 1600
 PYTHON = "/usr/bin/python3"
-"""Further packages in the guest: an environment that is made here runs there."""
+"""The guest has the same Python as the host, so that an environment made on the host runs there."""
 
 KEPT = 2
-"""How many disks and roots stay in the cache."""
+"""The number of disks and roots that stay in the cache."""
 
 
 def disk() -> Path:
-    """Return the disk with this checkout's product; build it first if the cache has none."""
+    """Return the disk with this checkout's product after building it if the cache has none."""
     suite, base = _suite(), _base()
     recipe = hashlib.sha256(f"{base.name} {EXTRAS} {DISK_MIB}".encode() + INIT.read_bytes() + product())
     wanted = cache() / f"root-{suite}-{recipe.hexdigest()[:12]}.ext4"
@@ -40,7 +40,8 @@ def disk() -> Path:
 
 
 def wheelhouse() -> Path:
-    """Return the libraries of the product's lock, as `make wheelhouse` fetches them; once for each lock."""
+    """Return the libraries of the product's lock file, fetched with `make wheelhouse` once for each lock
+    file."""
     locks = [(CHECKOUT / name).read_bytes() for name in ("requirements-table.lock", "requirements.lock")]
     wanted = cache() / f"wheels-{hashlib.sha256(b''.join(locks)).hexdigest()[:12]}"
 
@@ -66,7 +67,7 @@ def product() -> bytes:
 
 
 def _suite() -> str:
-    """Return the release of Debian that runs here, which the guest gets too: both have the same Python."""
+    """Return the host's release of Debian, which the guest has too, so that both have the same Python."""
     release = Path("/etc/os-release")
     words = dict(line.split("=", 1) for line in release.read_text().splitlines() if "=" in line)
     if words.get("ID") != "debian" or not Path(PYTHON).exists():
@@ -91,7 +92,7 @@ def _debian(suite: str, made: Path) -> None:
 def _build(base: Path, made: Path) -> None:
     require_tools(TOOLS)
     if os.geteuid() != 0:
-        raise CannotBuild("the guest's files belong to its own users: make lab needs root here")
+        raise CannotBuild("run `make lab` as root here: the guest's files belong to several users")
     with tempfile.TemporaryDirectory(dir=made.parent) as folder:
         root = Path(folder) / "root"
         with tarfile.open(base) as archive:
@@ -129,7 +130,7 @@ def run_logged(command: list[str], log: Path) -> None:
                 command, stdout=words, stderr=words, env=environment, check=False, timeout=BUILD_S
             )
         except subprocess.TimeoutExpired as error:
-            raise CannotBuild(f"{command[0]} was not done in {BUILD_S} s ({log})") from error
+            raise CannotBuild(f"{command[0]} did not end within {BUILD_S} s ({log})") from error
     if done.returncode:
         last = log.read_text(errors="replace").splitlines()[-5:]
         raise CannotBuild(f"{command[0]} failed ({log}): " + " / ".join(last))

@@ -1,4 +1,5 @@
-"""Every write of a playing table's disk is logged: whatever a cut leaves, published outcomes are there."""
+"""Every write to the disk of a table in play is logged: whatever a cut leaves, published outcomes are
+there."""
 
 import os
 import random
@@ -50,7 +51,7 @@ def test_published_outcomes_are_in_every_state_that_a_cut_may_leave(
         undecided += state.undecided
     report.note(
         f"disk states of {game}",
-        f"{STATES - len(bad)} of {STATES} held, out of {len(entries)} entries of the log; on an average"
+        f"{STATES - len(bad)} of {STATES} passed, from {len(entries)} entries of the log; on average"
         f" {held / STATES:.1f} outcomes published, {undecided / STATES:.1f} sectors undecided",
     )
     assert bad == []

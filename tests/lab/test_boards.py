@@ -1,4 +1,4 @@
-"""Dice boards behind real USB serial ports: whatever happens to cables, no throw gets a wrong call."""
+"""Dice boards behind real USB serial ports: whatever happens to the cables, no throw is called wrongly."""
 
 import pytest
 
@@ -11,7 +11,7 @@ SOCKETS = "dummy_hcd.num=4"
 """An argument of the kernel: the number of USB sockets."""
 LAB = (SOCKETS, VIRTUAL_TIME)
 LEAK = 2
-"""How many more descriptors than before are not a leak: a port may be opening just then."""
+"""An increase of this many descriptors is no leak, since a port may just be being opened."""
 
 
 def test_throws_on_four_boards_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:

@@ -1,4 +1,4 @@
-"""What the lab keeps between runs: shared by its processes one at a time; this needs no machine."""
+"""What the lab keeps between runs is used by one of its processes at a time; this needs no machine."""
 
 import fcntl
 from pathlib import Path

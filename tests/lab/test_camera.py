@@ -1,4 +1,4 @@
-"""A camera behind the kernel's own V4L2: its times are the driver's, and its faults have names."""
+"""A camera behind the kernel's V4L2: its times are the driver's, and its faults are named."""
 
 from itertools import pairwise
 
@@ -11,9 +11,9 @@ LAB = ("vivid.node_types=0x1", VIRTUAL_TIME)
 FRAME_US = 40_000
 """The driver produces 25 frames a second."""
 STEADY_US = 2_000
-"""The tolerance of its frames' distances and delays in virtual time."""
+"""The tolerance of the intervals between frames and of their delays, in virtual time."""
 WAITED = 2
-"""Frames that wait for a reader that is held up; later ones are lost."""
+"""The number of frames that wait for a delayed reader; later ones are lost."""
 
 
 def test_frames_have_the_drivers_own_times(machine: MakeMachine, report: Report) -> None:
@@ -24,7 +24,7 @@ def test_frames_have_the_drivers_own_times(machine: MakeMachine, report: Report)
     report.note(
         "frames of a V4L2 camera",
         f"{len(found.stamps_us)} of {found.sizes[0]}, {min(apart_us)} to {max(apart_us)} us apart; taken"
-        f" {min(behind_us)} to {max(behind_us)} us after their stamps",
+        f" {min(behind_us)} to {max(behind_us)} us after their timestamps",
     )
     held = camera.FRAMES // 2
     steady = [*apart_us[1 : held - 1], *apart_us[held + WAITED :]]

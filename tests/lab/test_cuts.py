@@ -1,4 +1,4 @@
-"""Power cuts: every published outcome is on the disk, no other is, and the game's state is as it was."""
+"""Power cuts: every published outcome is on the disk, no other one is, and the game's state is unchanged."""
 
 import os
 import random
@@ -14,13 +14,14 @@ from tests.lab.report import Report
 
 CUTS = int(os.environ.get("LAB_CUTS") or 20)
 ROUNDS = max(1, CUTS // 20)
-"""How many cuts at each of the journal's worst moments."""
+"""The number of cuts at each of the journal's critical moments."""
 
 
 def _tables(ran_before: int) -> list[tuple[str, int]]:
-    """Return whose power is cut, and how often: each game in its turn, LIVES times on the same disks.
+    """Return the games whose power is cut, each with its number of cuts: in turn, LIVES cuts on the same
+    disks.
 
-    The turn continues where the last run ended, so that short runs come to every game.
+    The turn continues where the last run ended, so that even short runs reach every game over time.
     """
     whole, rest = divmod(CUTS, LIVES)
     names = list(games.GAMES)
@@ -32,7 +33,7 @@ def _tables(ran_before: int) -> list[tuple[str, int]]:
 def _cut(
     machine: MakeMachine, release: str, folder: Path, report: Report, tables: list[tuple[str, list[str]]]
 ) -> list[Cut]:
-    """Cut each of these tables off at its moments, and return the results."""
+    """Cut the power of each of these tables at its moments, and return the results."""
     ledger, cuts = Ledger(cache() / "cuts.jsonl"), []
     ran_before = len(ledger.cuts())
     for n, (game, moments) in enumerate(tables):

@@ -12,12 +12,12 @@ from tests.lab.report import Report
 HOURS = int(os.environ.get("LAB_HOURS") or 24)
 SPINS_AN_HOUR = 12
 WARM_HOURS = 4
-"""What is loaded on first use is loaded by then."""
+"""By then everything that is loaded on first use has been loaded."""
 GROWTH_KIB = 4096
-"""Anything more in the rest of the day is growth.
+"""The growth allowed in the rest of the day.
 
-Caches fill over some 220 spins, by 3.3 MB from the twentieth on, and then stay: 400 spins at full speed show
-it.
+Caches grow by 3.3 MB from the twentieth to about the 220th spin and then no more, as 400 spins at full speed
+show.
 """
 PATIENCE_S = 7200
 
@@ -36,7 +36,8 @@ def test_a_day_of_play_increases_neither_memory_nor_descriptors(
     warm, last = hours[min(WARM_HOURS, len(hours)) - 1], hours[-1]
     report.note(
         f"{len(hours)} hours in virtual time, {found.spins} spins",
-        f"{len(found.different)} different from the truth; own memory {hours[0].own_kib} KiB after the first,"
+        f"{len(found.different)} differ from the truth;"
+        f" own memory {hours[0].own_kib} KiB after the first hour,"
         f" {warm.own_kib} after {WARM_HOURS}, {last.own_kib} at the end, resident {warm.resident_kib} and"
         f" {last.resident_kib}; descriptors"
         f" {hours[0].descriptors} to {last.descriptors}, threads {hours[0].threads} to {last.threads}, files"

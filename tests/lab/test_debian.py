@@ -1,4 +1,4 @@
-"""Debian 13 runs the tests and plays MicroPython's boards; an arm64 Debian installs, replays and plays."""
+"""Debian 13 runs the tests and boards under MicroPython; an arm64 Debian installs, replays and plays."""
 
 import re
 import subprocess
@@ -23,9 +23,9 @@ TESTS_S = 3000
 INSTALL_S = BUILD_S
 TABLECTL = "/usr/local/bin/tablectl"
 BOARDS = ("drivers/firmware",)
-"""Tests of the boards' own files: under MicroPython if installed, against the real daemon."""
+"""Tests of the boards' own files, against the real daemon; under MicroPython if it is installed."""
 SUITE = ("drivers", "rules", "games", "engine", "journal", "settings", "replay", "app")
-EVENING = "demo --throws 8 --spins 3 --games 1 --deals 2 --fast"
+DEMO = "demo --throws 8 --spins 3 --games 1 --deals 2 --fast"
 PASSED = re.compile(r"(\d+) passed")
 
 
@@ -118,20 +118,22 @@ def test_an_arm64_debian_replays_every_recorded_log_as_expected(arm64: Path, rep
 
 @pytest.mark.long
 @pytest.mark.timeout(TESTS_S, func_only=True)
-def test_an_evening_on_arm64_equals_the_evening_here(arm64: Path, report: Report) -> None:
-    there = ARM64.run(arm64, f"{TABLECTL} {EVENING}", timeout_s=TESTS_S)
+def test_a_demonstration_on_arm64_equals_the_one_here(arm64: Path, report: Report) -> None:
+    there = ARM64.run(arm64, f"{TABLECTL} {DEMO}", timeout_s=TESTS_S)
 
     here = subprocess.run(
-        [sys.executable, "-m", "controller.cli.main", *EVENING.split()],
+        [sys.executable, "-m", "controller.cli.main", *DEMO.split()],
         cwd=CHECKOUT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     played = _played(there)
     assert played == _played(here.stdout)
-    report.note("an evening on arm64 under qemu", f"{len(played)} lines, as here: {played[-1]}")
+    report.note(
+        "a demonstration on arm64 under qemu", f"{len(played)} lines, identical to the host's: {played[-1]}"
+    )
 
 
 def _played(said: str) -> list[str]:
-    """Return the evening without the suggested commands, which differ between checkout and installation."""
+    """Return the demonstration without the suggested commands, which differ in a checkout."""
     played, _, _ = said.partition("\nTry next\n")
     assert "calls agree with what happened" in played
     return played.strip().splitlines()

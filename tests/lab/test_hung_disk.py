@@ -1,4 +1,4 @@
-"""A disk that hangs when the controller stops: what it did not take is reported, and nothing else."""
+"""A disk that hangs when the controller stops: exactly the rows that were not written are reported."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.lab.machine import VIRTUAL_TIME, empty_disk
 from tests.lab.report import Report
 
 NOT_FLUSHED = 5
-"""The exit code of a controller whose disk did not take its last rows."""
+"""The exit code of a controller whose last rows could not be written."""
 
 
 def test_a_disk_that_hangs_at_the_stop_is_named_and_its_journal_is_sound(
@@ -20,7 +20,7 @@ def test_a_disk_that_hangs_at_the_stop_is_named_and_its_journal_is_sound(
 
     found = table.call(hung_disk.stop, hangs_ms=25_000)
 
-    report.note("a disk that hangs 25 s at the stop", f"exit {found.exit_code}, {found.words[-2:]}")
+    report.note("a disk that hangs for 25 s during the stop", f"exit {found.exit_code}, {found.words[-2:]}")
     assert found.exit_code == NOT_FLUSHED
     assert any("journal_not_flushed" in word for word in found.words), found.words
     assert "0 entries" not in " ".join(found.words)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.lab.cuts import MOMENTS, Cut, in_words
 from tests.lab.guest import moments
-from tests.lab.kept import Kept, Row, differences, stands_otherwise, unlike_their_rows
+from tests.lab.kept import Kept, Row, altered_recordings, differences, state_differences
 
 
 def _roll(seq: int, point_after: int | None = None) -> Row:
@@ -41,14 +41,14 @@ def test_a_row_that_was_there_before_must_stay() -> None:
 
     assert differences(before, [], {}, before) == []
     assert differences(Kept([_roll(1)]), [], {}, before) == [
-        "rows that were there before have changed or gone"
+        "rows that were there before have changed or are missing"
     ]
 
 
 def test_an_acknowledged_outcome_must_not_wait_again() -> None:
     kept = Kept([_roll(1)], waiting=frozenset({1}))
 
-    assert differences(kept, [], {"craps/1/1": "01"}, Kept()) == ["acknowledged and still waiting craps/1/1"]
+    assert differences(kept, [], {"craps/1/1": "01"}, Kept()) == ["acknowledged but waiting again: craps/1/1"]
 
 
 def test_of_an_acknowledged_outcome_the_body_may_be_pruned_but_not_the_row() -> None:
@@ -57,11 +57,11 @@ def test_of_an_acknowledged_outcome_the_body_may_be_pruned_but_not_the_row() -> 
 
     assert differences(Kept([dropped]), published, taken, Kept([_roll(1)])) == []
     assert differences(Kept([dropped], waiting=frozenset({1})), published, {}, Kept()) == [
-        "dropped and not settled: row 1"
+        "pruned but not settled: row 1"
     ]
     assert differences(Kept([]), published, taken, Kept()) == [
         "lost craps/1/1 roll.called",
-        "acknowledged and lost craps/1/1",
+        "acknowledged but lost: craps/1/1",
     ]
 
 
@@ -78,15 +78,15 @@ def test_a_different_state_of_the_game_is_found() -> None:
     board = {"results": [{"subject": "roll/1"}], "puck": "on_6", "point": 6}
     six, four = Kept([_roll(1, point_after=6)]), Kept([_roll(1, point_after=4)])
 
-    assert stands_otherwise(six, six, board) == []
-    assert stands_otherwise(four, four, board) == ["the point is 6 instead of 4"]
+    assert state_differences(six, six, board) == []
+    assert state_differences(four, four, board) == ["the point is 6 instead of 4"]
 
 
 def test_a_result_missing_from_the_board_is_found() -> None:
     board = {"results": [{"subject": "roll/1"}], "puck": None, "point": None}
     before = Kept([_roll(1), _roll(2)])
 
-    [found] = stands_otherwise(before, before, board)
+    [found] = state_differences(before, before, board)
     assert found.startswith("the board's last results are ['roll/1']")
 
 
@@ -96,8 +96,8 @@ def test_a_pruned_result_need_not_be_on_the_board() -> None:
     pruned = Row(3, "journal.pruned", "03", json.dumps(decided).encode(), None)
     old, newer = Kept([_roll(1), pruned]), Kept([_roll(1), _roll(2), pruned])
 
-    assert stands_otherwise(old, old, board) == []
-    assert len(stands_otherwise(newer, newer, board)) == 1
+    assert state_differences(old, old, board) == []
+    assert len(state_differences(newer, newer, board)) == 1
 
 
 def test_an_attempt_that_was_cut_off_must_get_a_review() -> None:
@@ -107,9 +107,9 @@ def test_an_attempt_that_was_cut_off_must_get_a_review() -> None:
     review = _other(4, "roll.review", {"roll": 2})
     board: dict[str, object] = {"results": [], "puck": None, "point": None}
 
-    assert stands_otherwise(before, Kept([*before.rows, unlocked, review]), board) == []
-    [found] = stands_otherwise(before, Kept([*before.rows, unlocked]), board)
-    assert found.startswith("in flight and not reviewed")
+    assert state_differences(before, Kept([*before.rows, unlocked, review]), board) == []
+    [found] = state_differences(before, Kept([*before.rows, unlocked]), board)
+    assert found.startswith("interrupted but not reviewed")
 
 
 def test_a_recording_shorter_than_its_row_says_is_found(tmp_path: Path) -> None:
@@ -122,11 +122,15 @@ def test_a_recording_shorter_than_its_row_says_is_found(tmp_path: Path) -> None:
     rows = [Row(1, "recording.closed", "01", json.dumps(reported).encode(), None)]
     file = tmp_path / "craps-1-001.jsonl.gz"
 
-    assert unlike_their_rows(rows, tmp_path) == ["recording craps-1-001: 0 bytes of 4, or others"]
+    assert altered_recordings(rows, tmp_path) == [
+        "recording craps-1-001: 0 of 4 bytes, or different contents"
+    ]
     file.write_bytes(b"abcd")
-    assert unlike_their_rows(rows, tmp_path) == []
+    assert altered_recordings(rows, tmp_path) == []
     file.write_bytes(b"abce")
-    assert unlike_their_rows(rows, tmp_path) == ["recording craps-1-001: 4 bytes of 4, or others"]
+    assert altered_recordings(rows, tmp_path) == [
+        "recording craps-1-001: 4 of 4 bytes, or different contents"
+    ]
 
 
 def _other(seq: int, kind: str, data: dict[str, object]) -> Row:
@@ -147,7 +151,7 @@ def test_each_moment_of_a_cut_is_one_that_the_guest_can_reach() -> None:
 
 
 def test_every_worst_moment_is_one_of_this_controller() -> None:
-    """What a moment replaces is found by its name, in a separate process."""
+    """In a separate process, each function that a moment replaces must exist under its name."""
     prepare = (
         "from tests.lab.guest.moments import MOMENTS, Moment, _smaller\n"
         "_smaller()\n"

@@ -1,4 +1,4 @@
-"""The kernel's build continues where it was cut off; this needs no machine."""
+"""An interrupted build of the kernel is continued; this needs no machine."""
 
 import tarfile
 from pathlib import Path
@@ -18,7 +18,7 @@ linux:
 \ttest -e $(O)/compiled || {{ touch $(O)/compiled; false; }}
 \tcp /bin/true $(O)/linux
 """
-"""Its first build stops in the middle, with something compiled; the next one needs what was compiled."""
+"""The first build stops after compiling something; the next one needs what was compiled."""
 
 
 def _source(folder: Path) -> Path:

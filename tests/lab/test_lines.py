@@ -1,4 +1,5 @@
-"""Lines held by others, a chip that is removed and comes back, chips of one label, bursts of edges."""
+"""Lines held by other programs, a chip that is removed and returns, chips with the same label, bursts of
+edges."""
 
 import pytest
 
@@ -9,9 +10,9 @@ from tests.lab.report import Report
 
 LAB = (VIRTUAL_TIME,)
 KERNEL_KEEPS = 16
-"""Edges of a line that the kernel keeps by default; the controller requests 1,024."""
+"""The number of edges of a line that the kernel buffers by default; the controller requests 1,024."""
 LEAK = 2
-"""How many more descriptors than before are not a leak: a request's connection may be closing."""
+"""An increase of this many descriptors is no leak, since a request's connection may just be closing."""
 
 
 @pytest.mark.parametrize("device", ["wheel", "console"])
@@ -34,7 +35,7 @@ def test_a_chip_removed_during_a_spin_costs_that_spin_and_recovers_by_itself(
 
     report.times("chip gone to both devices down", [found.down_after_us])
     report.times("chip back to both devices up", [found.up_after_us])
-    report.note("a chip that went", f"{found.words}, {found.troubles}, faults {found.faults}")
+    report.note("a chip that was removed", f"{found.words}, {found.troubles}, faults {found.faults}")
     assert found.words == ["spin.review"]
     assert set(found.troubles) == {"wheel", "console"}
     assert found.after == ["", ""]
@@ -45,7 +46,7 @@ def test_a_chip_removed_during_a_spin_costs_that_spin_and_recovers_by_itself(
 def test_a_chip_is_found_only_by_its_label(machine: MakeMachine, report: Report) -> None:
     two, none = machine(arguments=LAB).call(lines.labels)
 
-    report.note("two chips of one label, and none", f"{two.troubles}; {none.troubles}")
+    report.note("two chips with one label, and none", f"{two.troubles}; {none.troubles}")
     for found in (two, none):
         assert set(found.troubles) == {"wheel", "console"}
         assert all("expected one chip with the label" in says for says in found.troubles.values())

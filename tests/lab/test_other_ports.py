@@ -1,4 +1,4 @@
-"""A smart wheel, a shoe and a camera's script at real USB serial ports: no cable causes a wrong call."""
+"""A smart wheel, a shoe and a camera script on real USB serial ports: no cable causes a wrong call."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ GAMES = ("valid", "with_rotor", "valid", "rotor_turned", "dealer_no_spin")
 def test_a_smart_wheels_games_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:
     found = machine(arguments=LAB).call(other_ports.smart_wheel, list(GAMES), seed=21)
 
-    report.note("games of an SS2 wheel at a USB port", f"{found.words}")
+    report.note("games of an SS2 wheel on a USB port", f"{found.words}")
     _right(found)
     assert found.words == ["valid", "void", "valid", "void", "void"]
 
@@ -25,7 +25,7 @@ def test_a_smart_wheels_games_get_their_own_outcomes(machine: MakeMachine, repor
 def test_a_shoes_deals_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:
     found = machine(arguments=LAB).call(other_ports.shoe, 3, seed=22)
 
-    report.note("deals of a shoe at a USB port", f"{found.words}")
+    report.note("deals of a shoe on a USB port", f"{found.words}")
     _right(found)
     assert found.words == ["valid"] * 3
 
@@ -33,7 +33,7 @@ def test_a_shoes_deals_get_their_own_outcomes(machine: MakeMachine, report: Repo
 def test_throws_seen_by_a_script_get_their_own_outcomes(machine: MakeMachine, report: Report) -> None:
     found = machine(arguments=LAB).call(other_ports.script, ["valid", "one_short", "valid"], seed=23)
 
-    report.note("throws before a camera's script at a USB port", f"{found.words}")
+    report.note("throws seen by a camera script on a USB port", f"{found.words}")
     _right(found)
 
 

@@ -1,4 +1,4 @@
-"""Lamps, buzzer, buttons, key and door on real lines: what is lit is what the table shows."""
+"""Lamps, buzzer, buttons, key and door on real lines: the lit lamps match the table's state."""
 
 from tests.lab.conftest import MakeMachine
 from tests.lab.guest import panel
@@ -8,7 +8,7 @@ from tests.lab.report import Report
 BUZZ_US = 300_000
 VOID_US = 5_000_000
 LOOKED_US = 50_000
-"""How much polling a lamp every 20 ms may add or subtract."""
+"""Maximum error of a lamp's times, since lamps are polled every 20 ms."""
 MAX_WAKEUPS_PER_S = 60
 
 
@@ -18,7 +18,7 @@ def test_lamps_buzzer_door_key_and_buttons_match_the_tables_state(
     found = machine(arguments=[VIRTUAL_TIME]).call(panel.lamps)
 
     lit = [(one.lamp, (one.to_us or 0) - one.from_us) for one in found.lit]
-    report.note("a panel's lamps", f"{found.words}; lit for us: {lit}")
+    report.note("a panel's lamps", f"{found.words}; lit (us): {lit}")
     dark = dict.fromkeys(found.in_play, False)
     assert found.in_play == dark
     assert found.locked == {**dark, "lock": True}

@@ -1,4 +1,4 @@
-"""A power cut in an upgrade: the table runs the previous release or the new one, complete."""
+"""A power cut during an upgrade: the table runs the complete previous release or the complete new one."""
 
 import os
 import random
@@ -20,7 +20,8 @@ from tests.lab.report import Report
 from tests.lab.root import CHECKOUT, wheelhouse
 
 CUTS = max(1, int(os.environ.get("LAB_CUTS") or 20) // 20)
-"""Each cut takes two minutes, so a run makes only one; the next run continues with the next moment."""
+"""The number of cuts in this run: a cut takes two minutes, so by default one; the next run tries the next
+moment."""
 MOMENTS: Mapping[str, tuple[str, float]] = {
     "while it is built": ("begun", 30.0),
     "when it is whole": ("whole", 5.0),
@@ -28,16 +29,16 @@ MOMENTS: Mapping[str, tuple[str, float]] = {
     "while it is tried": ("switched", 20.0),
     "soon after": ("ended", 5.0),
 }
-"""After which message of the guest the power is cut, and at most how many seconds later."""
+"""The message of the guest after which the power is cut, and the maximum delay in seconds."""
 HUNG_S = 600
 PATIENCE_S = 900
-"""An upgrade in the guest takes a minute or two of a free core."""
+"""An upgrade in the guest takes a minute or two on an idle core."""
 DISK_MIB = 64
 
 
 @pytest.fixture(scope="session")
 def wheels() -> Path:
-    """Return the libraries that a table without a network is upgraded from."""
+    """Return the libraries from which a table without a network is upgraded."""
     try:
         return wheelhouse()
     except CannotBuild as why:
@@ -56,7 +57,7 @@ def test_a_table_whose_power_was_cut_in_an_upgrade_has_a_complete_release(
         published, bad, words = _cut(
             machine, moment, wheels, tmp_path / str(ran_before), random.Random(ran_before)
         )
-        report.note(f"a power cut in an upgrade, {moment}", words)
+        report.note(f"a power cut during an upgrade, {moment}", words)
         cuts.append(
             Cut(
                 release=built[1].stem,
@@ -78,7 +79,8 @@ def test_a_table_whose_power_was_cut_in_an_upgrade_has_a_complete_release(
 def _cut(
     machine: MakeMachine, moment: str, wheels: Path, folder: Path, chance: random.Random
 ) -> tuple[int, list[str], str]:
-    """Cut the power in an upgrade; return the number of published outcomes, what is wrong, and details."""
+    """Cut the power during an upgrade; return the number of published outcomes, what is wrong, and a
+    summary."""
     folder.mkdir()
     after, within_s = MOMENTS[moment]
     again = after == "begun"
@@ -90,18 +92,22 @@ def _cut(
     [before] = [str(one["what"]) for one in words if one["kind"] == "begun"]
     published = [one["what"] for one in words if one["kind"] == "told"]
     kept = read_disk(disk, folder / "looked-at")
-    found = table.call(upgrade.stand_again, *places, upgrade_again=again)
+    found = table.call(upgrade.inspect_after_cut, *places, upgrade_again=again)
     later = read_disk(disk, folder / "looked-at")
     bad = [
         *differences(kept, published, {}, Kept()),
         *(f"later: {one}" for one in differences(later, published, {}, kept)),
         *_wrong(found, before, again=again),
     ]
-    return len(published), bad, f"{len(published)} outcomes published; {before} ran, {found.release} came up"
+    return (
+        len(published),
+        bad,
+        f"{len(published)} outcomes published; {before} ran before the cut, {found.release} after it",
+    )
 
 
-def _wrong(found: upgrade.Stands, before: str, *, again: bool) -> list[str]:
-    """Return what is wrong."""
+def _wrong(found: upgrade.StateAfterCut, before: str, *, again: bool) -> list[str]:
+    """Return what is wrong after the cut."""
     bad = [f"not whole: {path}" for path in found.broken] + [f"empty: {path}" for path in found.empty]
     if not found.ready:
         bad.append(f"did not come up: {found.words}")
@@ -118,7 +124,7 @@ def _cut_after(word: str, wait_s: float, table: Machine) -> list[dict[str, Any]]
     began, cut_at = time.monotonic(), float("inf")
     while time.monotonic() < cut_at:
         assert table.runs, f"the guest ended early:\n{table.console()}"
-        assert time.monotonic() < began + HUNG_S, f"{word}: did not come in {HUNG_S} s\n{table.console()}"
+        assert time.monotonic() < began + HUNG_S, f"{word}: did not come within {HUNG_S} s\n{table.console()}"
         words += _decoded(table.heard(min(1.0, max(0.0, cut_at - time.monotonic()))))
         if cut_at == float("inf") and any(one["kind"] == word for one in words):
             cut_at = time.monotonic() + wait_s

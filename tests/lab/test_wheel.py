@@ -1,4 +1,4 @@
-"""A wheel on the lines of a real GPIO chip: what is called is what happened."""
+"""A wheel on the lines of a real GPIO chip: every call matches what happened."""
 
 import pytest
 
@@ -10,7 +10,8 @@ from tests.lab.report import Report
 CALLS = ("valid", "glitchy", "missed_pulses", "hop", "drop_unsensed")
 VOIDS = ("short_spin", "same_direction", "rotor_reversed", "valid")
 REVOLUTIONS_APART = 0.6
-"""A third of a turn lies between two beams, and the drop is sensed up to as much beyond the last one."""
+"""Maximum error of the revolutions: a third of a turn lies between two beams, and up to as much between the
+last pulse and the drop."""
 PRESSES = 60
 
 
@@ -46,7 +47,7 @@ def test_a_button_is_reported_each_time(machine: MakeMachine, report: Report) ->
 
     report.times("edge to reading", found.to_reading_us)
     report.times("edge to durable outcome", found.to_outcome_us)
-    report.times("edge to its stamp", found.stamp_off_us)
+    report.times("edge to its timestamp", found.stamp_off_us)
     report.note("presses lost", f"{found.lost} of {PRESSES}")
     assert found.lost == 0
 
@@ -54,7 +55,7 @@ def test_a_button_is_reported_each_time(machine: MakeMachine, report: Report) ->
 def _words(found: spins.Evening) -> str:
     before_s = [round(us / 1e6, 1) for us in found.bets_closed_before_drop_us]
     return (
-        f"{found.spins} of {found.edges} edges, {len(found.different)} different from the truth, "
+        f"{found.spins} spins with {found.edges} edges, {len(found.different)} differ from the truth, "
         f"{len(found.not_judged)} not judged {found.not_judged}: "
         f"{', '.join(found.words)}; lines pulled late by p99 {found.late.p99_us} us; "
         f"bets closed before the drop by {before_s} s; "

@@ -1,4 +1,5 @@
-"""What a log of writes leaves on a disk: everything flushed and any part of the rest. Needs no machine."""
+"""The disk states that a log of writes allows: everything flushed, and any part of the rest. Needs no
+machine."""
 
 import random
 from pathlib import Path

@@ -1,7 +1,8 @@
-"""The log of a disk's writes kept by dm-log-writes, and what the disk may hold at any moment of it.
+"""The log that dm-log-writes keeps of a disk's writes, and what the disk may contain at any time.
 
 The layout is that of the kernel's Documentation/admin-guide/device-mapper/log-writes.rst: a superblock, then
-for each write one sector that describes it and its data. A flush comes after everything that it made durable.
+for each write one sector that describes it, followed by its data. A flush follows everything that it makes
+durable.
 """
 
 import random
@@ -17,16 +18,16 @@ FLUSH, FUA, DISCARD, MARK = 1, 2, 4, 8
 TORN_BYTES = 512
 """A disk writes a sector completely or not at all."""
 KEPT = (0.0, 0.3, 0.7, 1.0)
-"""The share of a state's undecided sectors that are on the disk."""
+"""Fractions of the undecided sectors that a state of the disk contains."""
 
 
 class NotALogError(ValueError):
-    """Raised if a file is not such a log; the message says what was found."""
+    """Raised if a file is not such a log; the message states what was found."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One write, at a byte of the disk; a mark has a text instead."""
+    """One write at a byte offset of the disk, or a mark with a text."""
 
     at: int
     data: bytes
@@ -46,7 +47,7 @@ class State:
     writes: Sequence[Entry]
     mark: str
     undecided: int
-    """Sectors of which any may be missing."""
+    """The sectors that may or may not be on the disk."""
 
 
 def read(log: Path) -> list[Entry]:
@@ -79,8 +80,8 @@ def read(log: Path) -> list[Entry]:
 def states(entries: Sequence[Entry], count: int, chance: random.Random) -> Iterator[State]:
     """Yield this many states of the disk after a cut at a random moment.
 
-    Everything that a flush made durable is there. Of what came after the last flush any sectors are there, in
-    any order, and each write that carried its own flush (FUA).
+    Everything that a flush made durable is there, and so is every write with its own flush (FUA). Of the
+    other writes after the last flush, any sectors may be there.
     """
     moments = [n for n, entry in enumerate(entries, 1) if entry.data or entry.mark]
     for _ in range(count):

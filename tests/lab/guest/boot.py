@@ -1,4 +1,4 @@
-"""The guest's second program: runs the host's job alone, or as a service under systemd, and switches off."""
+"""The guest's second program: runs the host's job by itself or as a service under systemd, and powers off."""
 
 import importlib
 import os
@@ -29,11 +29,11 @@ PATIENT = """\
 [Manager]
 RuntimeWatchdogSec=5min
 """
-"""The soft watchdog counts the host's time: a busy host would reboot the guest after the table's 10 s."""
+"""The soft watchdog counts the host's time: with the table's 10 s, a busy host would reboot the guest."""
 
 
 def begin() -> None:
-    """Mount what a table's machine has and run the job, or hand over to systemd first."""
+    """Mount what a table's machine has, and run the job, directly or through systemd."""
     job = msgspec.json.decode((OUT / "job.json").read_bytes(), type=Job)
     if job.systemd:
         Path("/etc/systemd/system.conf.d/zz-lab.conf").write_text(PATIENT)
@@ -58,7 +58,7 @@ def begin() -> None:
 
 
 def do(job: Job) -> None:
-    """Run the job, leave the result for the host and switch off."""
+    """Run the job, store the result for the host and power off."""
     module, name = job.work.split(":")
     try:
         returned = getattr(importlib.import_module(module), name)(*job.args, **job.kwargs)
@@ -69,7 +69,7 @@ def do(job: Job) -> None:
     (OUT / "word.json.new").rename(OUT / "word.json")
     os.sync()
     Path("/proc/sysrq-trigger").write_text("o")
-    time.sleep(60)  # the machine goes off meanwhile; a first program that ended before would cause a panic
+    time.sleep(60)  # the machine powers off in this time; the kernel panics if its first program ends earlier
 
 
 if __name__ == "__main__":

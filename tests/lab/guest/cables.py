@@ -36,16 +36,16 @@ class Gadget:
         self.port = f"/dev/ttyGS{(function / 'port_num').read_text().strip()}"
 
     def name(self, serial: str) -> None:
-        """Give the device another serial number, as another board would have."""
+        """Give the device a different serial number, as a different board would have."""
         self.serial = serial
         (self.folder / "strings/0x409/serialnumber").write_text(serial)
 
     def plug(self) -> None:
-        """Plug it into its socket."""
+        """Plug the device into its socket."""
         (self.folder / "UDC").write_text(f"dummy_udc.{self.socket}\n")
 
     def unplug(self) -> None:
-        """Unplug it from its socket."""
+        """Unplug the device from its socket."""
         (self.folder / "UDC").write_text("\n")
 
 
@@ -66,22 +66,22 @@ class Cable:
 
     @property
     def by_id(self) -> str:
-        """Return the persistent name that udev gives its port."""
+        """Return the persistent name that udev gives to the device's port."""
         return f"usb-Table_Board_{self.gadget.serial}-if00"
 
     def sense(self, at_us: int, reading: AnyReading) -> None:
-        """Feed the board's sensors this reading at that time."""
+        """Pass a reading to the board's sensors at this time."""
         with self._lock:
             self._senses.append((at_us, reading))
             self._senses.sort(key=lambda one: one[0])
 
     def play(self, act: Callable[[], object]) -> None:
-        """Do something to the board between two of its turns."""
+        """Do something with the board while its thread does not use it."""
         with self._lock:
             act()
 
     def say(self, data: bytes) -> None:
-        """Put bytes on the wire that no board would send."""
+        """Send bytes that no board would send."""
         with self._lock:
             self._raw += data
 
@@ -92,7 +92,7 @@ class Cable:
         self.gadget.unplug()
 
     def plug(self) -> None:
-        """Plug the cable in: the board restarts. Its port hung up when the device was removed."""
+        """Plug the cable in, so that the board restarts; its old port hung up when the device was removed."""
         self.gadget.plug()
         fresh = -1
 
@@ -124,7 +124,7 @@ class Cable:
                 with contextlib.suppress(OSError):
                     heard = os.read(port, READ_BYTES)
             if pulled or (ready and not heard):
-                time.sleep(LOOK_MS / 2000)  # hung up: poll would return at once
+                time.sleep(LOOK_MS / 2000)  # hung up: poll would return immediately
             self._turn(heard)
 
     def _turn(self, heard: bytes) -> None:
@@ -147,7 +147,7 @@ class Cable:
         while said:
             try:
                 said = said[os.write(port, said) :]
-            except OSError:  # full or gone: a real board's bytes are lost there too
+            except OSError:  # full or gone: a real board would lose its bytes too
                 self.dropped += len(said)
                 return
 

@@ -1,4 +1,4 @@
-"""A V4L2 camera made by the kernel's vivid driver: frames with the driver's own times, unplugged and back."""
+"""A V4L2 camera of the kernel's vivid driver: frames with the driver's own timestamps, removal and return."""
 
 import os
 import struct
@@ -30,25 +30,25 @@ SET_CONTROL = 0xC008561C
 """VIDIOC_S_CTRL, with a control's number and its value."""
 TIMESTAMP_SOURCE = 0xF0F000 + 24
 AT_EXPOSURE = 1
-"""Stamp a frame at its exposure: by default this driver stamps its end, which is still in the future."""
+"""Timestamp a frame at its exposure: by default this driver uses the frame's end, which is in the future."""
 WARM_FRAMES = 5
-"""Loading for the first frames waits for the disk, while the guest's clock runs on."""
+"""The first frames are ignored: code is loaded from the disk for them while the guest's clock runs on."""
 FRAMES = 30
 HELD_UP_US = 300_000
 
 
 class Frames(msgspec.Struct, frozen=True, kw_only=True):
-    """The frames of a source, in us of the table's clock."""
+    """The frames of a source; times are in us of the table's clock."""
 
     stamps_us: list[int]
     taken_us: list[int]
     sizes: list[tuple[int, int]]
     missing: str
-    """The message when there is no such device."""
+    """The message for a device that does not exist."""
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """How the table saw a camera that was missing, appeared, disappeared and came back."""
+    """What the table reported of a camera that was missing, appeared, disappeared and returned."""
 
     missing: str
     """The device's message without a camera, and after the camera was removed during the stream."""
@@ -106,7 +106,8 @@ def _is_up() -> bool:
 
 
 def watched() -> Watched:
-    """Run the camera's process beside a table: without a camera, with one, unplugged and plugged in again."""
+    """Run the camera's process beside a table: without a camera, with one, and with one that is unplugged and
+    plugged in again."""
     text = (SAMPLES / "craps.yaml").read_text()
     assert BOARD in text
     RIG.parent.mkdir(exist_ok=True)
@@ -120,7 +121,7 @@ def watched() -> Watched:
         camera = subprocess.Popen(
             [*identity, "tablectl", "camera", "run", str(RIG)], stderr=log, stdout=log, cwd=RIG.parent
         )
-    must("the missing camera is told", lambda: str(DEVICE) in _says())
+    must("the missing camera is reported", lambda: str(DEVICE) in _says())
     missing = _says()
     up_us = []
     back_us = _plug()
@@ -129,7 +130,7 @@ def watched() -> Watched:
     gone_us = _unplug()
     must("the camera is down", lambda: not _is_up(), every_s=0.01)
     down_us = now_us() - gone_us
-    must("its cause is told", lambda: str(DEVICE) in _says(), every_s=0.01)
+    must("the reason is reported", lambda: str(DEVICE) in _says(), every_s=0.01)
     pulled = _says()
     back_us = _plug()
     must("the camera is up again", _is_up)

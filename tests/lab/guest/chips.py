@@ -1,4 +1,4 @@
-"""GPIO chips made by gpio-sim: real to the kernel, and to everything above it."""
+"""GPIO chips made by gpio-sim, which the kernel and everything above it treat as real."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ CHIPS = Path("/sys/kernel/config/gpio-sim")
 PI_4 = "pinctrl-bcm2711"
 PI_4_LINES = 54
 HOLD_S = 0.1
-"""How often a held line is pulled again."""
+"""The interval at which a held line is pulled again."""
 
 
 class Chip:
@@ -30,13 +30,13 @@ class Chip:
         self.come()
 
     def come(self) -> None:
-        """Make the chip appear, and wait until udev has given it to its group."""
+        """Make the chip appear, and wait until udev has set its group."""
         (self.folder / "live").write_text("1\n")
         self._here = True
         udev_done()
 
     def go(self) -> None:
-        """Unbind the chip, even while lines of it are requested."""
+        """Unbind the chip, even if some of its lines are in use."""
         with self._turn:
             self._here = False
             for descriptor in self._pulls.values():
@@ -66,8 +66,8 @@ class Chip:
     def hold(self, line: int, high: bool) -> None:
         """Pull an input line high or low, and hold it.
 
-        A request with a bias, which gpio-sim applies like an external level, changes a line that is only
-        pulled: a door would open whenever the controller opens its lines.
+        gpio-sim applies the bias of a request like an external level, which changes a line that was pulled
+        only once: a door would open whenever the controller requests its lines.
         """
         if not self._held:
             threading.Thread(target=self._keep_held, daemon=True).start()

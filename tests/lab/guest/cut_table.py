@@ -1,6 +1,6 @@
-"""A table that plays as fast as it can until its power is cut; outcomes are sent to the host at once.
+"""A table that plays as fast as it can until its power is cut; outcomes are sent to the host immediately.
 
-The second console is a pipe to the host: a power cut does not undo what was written there.
+The second console is a pipe to the host: what was written there survives a power cut.
 """
 
 import json
@@ -23,16 +23,16 @@ OUT = Path("/lab/out")
 HEAD = Path("/var/lib/table-head")
 FIFO = Path("/run/table/readings")
 MOMENT = Path("/run/table/moment")
-"""Where the controller of `moments` reports that its moment has come."""
+"""The FIFO in which the controller of `moments` reports that its moment has come."""
 MOMENTS_MODULE = "tests.lab.guest.moments"
 PAUSE_US = 900_000
-"""A gap of this length in the feed lies between two attempts: a run may begin there."""
+"""A gap of this length in the feed lies between two attempts, so a run may begin there."""
 GAP_US = 30_000_000
 """The time between the last reading of the feed and its first, when it repeats."""
 
 
 class Host:
-    """The host, which receives every message as a whole line."""
+    """The connection to the host, which receives every message as a complete line."""
 
     def __init__(self) -> None:
         self._line = os.open("/dev/tty1", os.O_WRONLY | os.O_NOCTTY)
@@ -48,7 +48,7 @@ class Host:
 
 
 def play(seed: int, moment: str = "", nth: int = 0) -> None:
-    """Play the feed that the host put next to the job, from a pause in it on, until the power is cut.
+    """Play the feed that the host put next to the job, from one of its pauses on, until the power is cut.
 
     With a `moment` of the journal the host is notified when it has come for the `nth` time.
     """
@@ -63,7 +63,8 @@ def play(seed: int, moment: str = "", nth: int = 0) -> None:
     board = ask(do="board")["board"]
     host.send("start", {"session": now["session"], "faults": now["faults"], "board": board})
     threading.Thread(target=_watch, args=(host,), daemon=True).start()
-    threading.Thread(target=feed, args=(seed,), daemon=True).start()  # the feed's arrivals set the time
+    # The arrival times in the feed set the clock.
+    threading.Thread(target=feed, args=(seed,), daemon=True).start()
     _unlock(host)
     while True:
         _settle(host)
@@ -75,7 +76,7 @@ def _await_moment(host: Host) -> None:
 
 
 def start(disks: Mapping[Path, str], program: tuple[str, ...] = ("tablectl",)) -> Table:
-    """Mount these disks, journal and head file, and start the table that the host put next to the job."""
+    """Mount these disks (journal, head file) and start the table that the host put next to the job."""
     for place, disk in disks.items():
         place.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-o", "noatime", disk, str(place)], check=True)
@@ -135,7 +136,7 @@ def _settle(host: Host) -> None:
 
 
 def feed(seed: int) -> None:
-    """Send the readings that the host put next to the job, from a pause on, again and again."""
+    """Send the readings that the host put next to the job repeatedly, from one of their pauses on."""
     readings = [json.loads(line) for line in (OUT / "feed.jsonl").read_text().splitlines()]
     gaps = enumerate(pairwise(readings), start=1)
     starts = [n for n, (before, after) in gaps if after["arrived"] - before["arrived"] > PAUSE_US]

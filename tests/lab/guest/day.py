@@ -13,20 +13,20 @@ from tests.lab.guest.wheel import begin_table, differences, evening, outcomes_of
 HOUR_US = 3_600_000_000
 KINDS = ("valid", "valid", "valid", "hop", "short_spin", "dealer_no_spin", "glitchy")
 HOURS = Path("/lab/out/hours.jsonl")
-"""A file with each hour as it ends, for the reader that waits for the day's."""
+"""A file to which each hour's figures are written when it ends, for a reader who waits for the day's end."""
 
 
 class Hour(msgspec.Struct, frozen=True):
     """The controller's figures at the end of an hour."""
 
     resident_kib: int
-    """All that is in memory, pages of files among it; the kernel takes those back when it needs room."""
+    """All resident memory, including pages of files, which the kernel reclaims when it needs memory."""
     own_kib: int
-    """Memory of its own, which only grows if the controller keeps more."""
+    """The process's own memory, which grows only if the controller keeps more."""
     descriptors: int
     threads: int
     files: int
-    """The size of the folder of journal and recordings."""
+    """The size of the folder with journal and recordings."""
     kib: int
 
 
@@ -51,7 +51,7 @@ def play_day(hours: int, spins_an_hour: int, seed: int) -> Day:
                 [rng.choice(KINDS)], rng.randrange(1 << 30), max(at_us, now_us() + 500_000)
             )
             pulls = play(chip, edges)
-            until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called at once
+            until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called immediately
             wrong, _ = differences(scenes, watch.outcomes, pulls)
             different += wrong
             watch.outcomes.clear()

@@ -1,4 +1,4 @@
-"""What the host requests of the guest, and what comes back."""
+"""What the host requests from the guest, and what the guest returns."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ import msgspec
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A function of a guest's module, `module:name`, and its arguments; under systemd or alone."""
+    """A function of a guest's module, `module:name`, with its arguments; it runs under systemd or by
+    itself."""
 
     work: str
     args: list[Any]

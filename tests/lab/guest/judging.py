@@ -1,4 +1,4 @@
-"""Comparison of published outcomes with what happened."""
+"""Compares published outcomes with what happened."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +12,11 @@ VERDICTS = {
     for word, verdict in (("called", "valid"), (void, "void"), ("review", "review"))
 }
 EARLY_US = 300_000
-"""An outcome's time may be the release, which a board's clock dated slightly earlier."""
+"""An outcome's time may be that of the release, which a board's clock may have timestamped slightly early."""
 
 
 def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
-    """Return the first outcomes on the attempts of a scene: a later one on the same attempt is a ruling."""
+    """Return the first outcome of each attempt in a scene; a later one of the same attempt is a ruling."""
     end_us = following.start_us if following else scene.end_us + 3_600_000_000
     first: dict[int, dict[str, Any]] = {}
     for one in heard:
@@ -26,7 +26,8 @@ def outcomes_on(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -
 
 
 def judged(scenes: Sequence[Scene], heard: Sequence[Heard]) -> tuple[list[str], list[str], list[str]]:
-    """Return the first outcome on each scene, wrong calls, and voids and missing outcomes against the truth.
+    """Return the first outcome of each scene, the wrong calls, and the voids and missing outcomes that
+    contradict the truth.
 
     A review is never wrong here: whether it was needless depends on the judge, not on the cable.
     """

@@ -1,4 +1,6 @@
-"""What happens to the lines of a wheel and a panel: held by others, a chip removed, bursts of edges."""
+"""Disturbances of the lines of a wheel and a panel: a line held by another program, a chip removed, bursts of
+edges.
+"""
 
 import os
 import signal
@@ -29,9 +31,9 @@ from tests.lab.guest.wheel import (
 
 OTHER = "another-program"
 BURST_AT_US = 3_000_000
-"""After the launch: the ball is running."""
+"""The delay after the launch, when the ball is running."""
 STOP_US = 20_000
-"""How long the reader is stopped before a burst, and after it."""
+"""How long the reader is stopped before and after a burst."""
 
 
 class Troubled(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,17 +42,17 @@ class Troubled(msgspec.Struct, frozen=True, kw_only=True):
     troubles: dict[str, str] = {}
     """Each device's report while it was down."""
     others_up: bool = True
-    """Whether the devices that had their lines were up meanwhile."""
+    """Whether the other devices were up during that time."""
     down_after_us: int = 0
     up_after_us: int = 0
     words: list[str] = []
     """The first outcome of each disturbed spin."""
     wrong: list[str] = []
-    """Outcomes that are neither what happened nor a review."""
+    """Outcomes that are neither correct nor a review."""
     after: list[str] = []
-    """Where the outcome of a spin played afterwards is wrong."""
+    """What is wrong with the outcomes of the spins played afterwards."""
     faults: list[str] = []
-    """Faults that began; after a burst, what the devices reported."""
+    """The faults that began; after a burst, what the devices reported."""
     late: int = 0
     open_files: tuple[int, int] = (0, 0)
     exit_code: int = 0
@@ -79,7 +81,7 @@ def held(device: str) -> Troubled:
             gpiod.request_lines(f"/dev/{chip.name}", consumer=OTHER, config={line: settings})
         )
         table.start()
-        must(f"{device} says who holds its line", lambda: OTHER in _down().get(device, ""))
+        must(f"{device} reports who holds its line", lambda: OTHER in _down().get(device, ""))
         troubles = _down()
     up_us = must("all devices are up", _all_up)
     watch = Watch("outcomes", "faults")
@@ -120,7 +122,8 @@ def chip_goes(seed: int) -> Troubled:
 
 
 def labels() -> list[Troubled]:
-    """Start with two chips of one label, and with none; the right one is found once it is the only one."""
+    """Start with two chips of the same label, and with none; the chip is found once exactly one has the
+    label."""
     Path("/run/table").mkdir(exist_ok=True)
     chip, twin = wheel_chip(), Chip("twin", PI_4, 8)
     found = []
@@ -129,7 +132,10 @@ def labels() -> list[Troubled]:
             take_away()
         table = Table(table_file())
         table.start()
-        must("both say what they found", lambda: ["label" in says for says in _down().values()] == [True] * 2)
+        must(
+            "both report what they found",
+            lambda: ["label" in says for says in _down().values()] == [True] * 2,
+        )
         troubles = _down()
         right()
         up_us = must("all devices are up", _all_up)
@@ -141,7 +147,7 @@ def labels() -> list[Troubled]:
 
 
 def burst(edges: int, apart_us: int, seed: int) -> Troubled:
-    """Stop the controller during a spin, let a beam change this often meanwhile, and resume it."""
+    """Stop the controller during a spin, change a beam's line this often, and resume the controller."""
     chip, table = begin_table()
     watch = Watch("outcomes", "faults")
     scenes, seen = evening(["valid"], seed, now_us() + 1_000_000)
@@ -171,7 +177,7 @@ def burst(edges: int, apart_us: int, seed: int) -> Troubled:
 
 
 def stuck() -> Troubled:
-    """Leave an object in a beam for longer than any ball; then remove it."""
+    """Leave an object in a beam for longer than any ball would be; then remove it."""
     chip, table = begin_table()
     watch = Watch("outcomes")
 
@@ -179,10 +185,10 @@ def stuck() -> Troubled:
         return [str(one.what["data"]) for one in watch.outcomes if one.what["type"] == "device.fault"]
 
     chip.pull(BEAMS[2], high=False)
-    must("the beam is called stuck", lambda: any("stuck" in fault for fault in faults()))
+    must("the beam is reported as stuck", lambda: any("stuck" in fault for fault in faults()))
     troubles = {"wheel": _devices()["wheel"][1]}
     chip.pull(BEAMS[2], high=True)
-    up_us = must("the wheel is well", lambda: "stuck" not in _devices()["wheel"][1])
+    up_us = must("the wheel has recovered", lambda: "stuck" not in _devices()["wheel"][1])
     after = [play_one(chip, "valid", 61, watch)]
     return Troubled(
         troubles=troubles, up_after_us=up_us, after=after, faults=faults(), exit_code=table.stop()

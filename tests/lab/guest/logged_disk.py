@@ -15,7 +15,7 @@ NAME = "journal"
 
 
 def play(seed: int, outcomes: int) -> list[dict[str, Any]]:
-    """Play until this many outcomes were published; return them. The log marks each as `told-N`."""
+    """Play until this many outcomes have been published; return them. The log marks each as `told-N`."""
     sectors = int(Path("/sys/block/ubdb/size").read_text())
     table = f"0 {sectors} log-writes /dev/ubdb /dev/ubdc"
     subprocess.run(["dmsetup", "--noudevsync", "create", NAME, "--table", table], check=True)
@@ -43,7 +43,7 @@ def play(seed: int, outcomes: int) -> list[dict[str, Any]]:
     must("the watcher listens", ready.is_set)
     threading.Thread(target=feed, args=(seed,), daemon=True).start()
     assert unlocked_by_a_person()
-    must(f"{outcomes} outcomes are told", done.is_set)
+    must(f"{outcomes} outcomes are published", done.is_set)
     running.kill()
     must(
         "nobody uses the disk", lambda: subprocess.run(["umount", str(JOURNAL)], check=False).returncode == 0

@@ -1,8 +1,8 @@
-"""The installed controller, brought to one of the worst moments for a power cut, where it reports and stops.
+"""The installed controller, which reports and stops at one of the most critical moments for a power cut.
 
-`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...` unchanged except at the place
-of the moment. At its NTH occurrence the moment's name is written to the FIFO; then the thread waits forever,
-or continues if the cut is to fall into what follows.
+`python -m tests.lab.guest.moments MOMENT NTH run ...` runs `tablectl run ...`, changed only where the moment
+occurs. At its NTH occurrence the moment's name is written to the FIFO; then the thread waits forever, or
+continues if the power is to be cut during what follows.
 """
 
 import os
@@ -25,28 +25,29 @@ from tests.lab.guest.cut_table import MOMENT
 ROWS_BETWEEN_CHECKPOINTS = 24
 WAL_PAGES = 48
 PRUNED_AFTER_US = 3_000_000
-"""A table prunes once an hour what is days old; this one prunes anything old, verified or not."""
+"""A table prunes once an hour what is days old; this one prunes everything older than 3 s, verified or
+not."""
 SHORT = Rotation(size=20_000, quiet_us=0)
-"""A table begins another recording after six hours, or 16 MB."""
+"""Rotates recordings often; a table begins a new one only after six hours or 16 MB."""
 After = Callable[[tuple[Any, ...], Any], None]
 """Called with the arguments of a call and its return value."""
 
 
 class Moment:
-    """One moment, which occurs again and again until it is the one to stop at."""
+    """One moment, counted until the occurrence at which to stop."""
 
     def __init__(self, name: str, nth: int) -> None:
         self._name, self._left = name, nth
 
-    def comes(self, *, stands: bool) -> None:
-        """Count; at the last occurrence notify the host, and stop if the cut must fall here."""
+    def comes(self, *, stops: bool) -> None:
+        """Count an occurrence; at the last one notify the host, and stop here if `stops`."""
         self._left -= 1
         if self._left:
             return
         line = os.open(MOMENT, os.O_WRONLY)
         os.write(line, self._name.encode() + b"\n")
         os.close(line)
-        if stands:
+        if stops:
             threading.Event().wait()
 
 
@@ -78,36 +79,36 @@ def _after(owner: object, name: str, act: After) -> None:
 
 
 def _in_the_opening(moment: Moment) -> None:
-    _before(Journal, "start", lambda: moment.comes(stands=True))
+    _before(Journal, "start", lambda: moment.comes(stops=True))
 
 
 def _before_a_commit(moment: Moment) -> None:
-    _before(writer, "insert", lambda: moment.comes(stands=True))
+    _before(writer, "insert", lambda: moment.comes(stops=True))
 
 
 def _in_a_commit(moment: Moment) -> None:
-    _before(writer, "insert", lambda: moment.comes(stands=False))
+    _before(writer, "insert", lambda: moment.comes(stops=False))
 
 
 def _between_commit_and_tell(moment: Moment) -> None:
-    _after(writer, "insert", lambda _args, _returned: moment.comes(stands=True))
+    _after(writer, "insert", lambda _args, _returned: moment.comes(stops=True))
 
 
 def _between_tell_and_head(moment: Moment) -> None:
-    _before(Writer, "_write_head", lambda: moment.comes(stands=True))
+    _before(Writer, "_write_head", lambda: moment.comes(stops=True))
 
 
 def _behind_a_checkpoint(moment: Moment) -> None:
     def look(args: tuple[Any, ...], _returned: object) -> None:
         _, rows, _ = args
         if rows and rows[-1].name == CHECKPOINT:
-            moment.comes(stands=True)
+            moment.comes(stops=True)
 
     _after(writer, "insert", look)
 
 
 def _in_a_write_back(moment: Moment) -> None:
-    _before(Writer, "_write_back", lambda: moment.comes(stands=False))
+    _before(Writer, "_write_back", lambda: moment.comes(stops=False))
 
 
 def _in_a_pruning(moment: Moment) -> None:
@@ -122,14 +123,14 @@ def _in_a_pruning(moment: Moment) -> None:
 
     def dropped(_args: object, some: bool) -> None:
         if some:
-            moment.comes(stands=True)
+            moment.comes(stops=True)
 
     _put(RunningTable, "drop_expired", look)
     _after(writer, "prune_batch", dropped)
 
 
 def _in_a_rotation(moment: Moment) -> None:
-    """Rotate between two attempts: a feed without pauses has no rest in which a table would rotate."""
+    """Rotate between two attempts: in a feed without pauses a table would never rotate."""
     original = RecordingSeries.__init__
 
     def init(self: RecordingSeries, *args: Any) -> None:
@@ -146,7 +147,7 @@ def _in_a_rotation(moment: Moment) -> None:
     _put(RecordingSeries, "__init__", init)
     _put(Core, "_is_idle", is_idle)
     _after(Core, "_handle", rotate)
-    _after(RunningTable, "_note_recording", lambda _args, _returned: moment.comes(stands=False))
+    _after(RunningTable, "_note_recording", lambda _args, _returned: moment.comes(stops=False))
 
 
 MOMENTS: Mapping[str, Callable[[Moment], None]] = {
@@ -163,7 +164,7 @@ MOMENTS: Mapping[str, Callable[[Moment], None]] = {
 
 
 def _smaller() -> None:
-    """Make rare events frequent: checkpoints and the log's checkpointing."""
+    """Make rare events frequent: the journal's checkpoints, and those of SQLite's log."""
     original = Writer.__init__
 
     def init(self: Writer, *args: Any, **kwargs: Any) -> None:

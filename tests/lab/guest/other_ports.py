@@ -1,4 +1,4 @@
-"""A smart wheel, a shoe and a camera's script behind real USB serial ports, played and unplugged."""
+"""A smart wheel, a shoe and a camera script behind real USB serial ports, played and unplugged."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ CONSOLE = ("input", "switch")
 FIRST, SECOND = "/dev/serial/by-id/usb-Table_Board_0001-if00", "/dev/serial/by-id/usb-Table_Board_0002-if00"
 BY_PATH = "/dev/serial/by-path/platform-xhci-hcd.1-usb-0:{}:1.0-port0"
 IN_PLAY_US = 3_000_000
-"""After the ball's launch the wheel's number is awaited: the cable is pulled here."""
+"""The time after the ball's launch at which the cable is pulled, before the wheel reports a number."""
 IN_THROW_US = 400_000
 CARDS_SEEN = 3
-"""How many cards have left the shoe when its cable is pulled."""
+"""The number of cards that have left the shoe when its cable is pulled."""
 
 
 def _shifted(by_us: int, scenes: Sequence[Scene], feed: Feed) -> tuple[list[Scene], Feed]:
@@ -35,7 +35,7 @@ def _shifted(by_us: int, scenes: Sequence[Scene], feed: Feed) -> tuple[list[Scen
 
 
 class SmartWheelTable(Boards):
-    """The sample's smart wheel, with the settings that the simulated one has."""
+    """The sample's smart wheel, with the settings of the simulated one."""
 
     def __init__(self) -> None:
         text = (SAMPLES / "roulette-ss2.yaml").read_text()
@@ -53,7 +53,7 @@ class SmartWheelTable(Boards):
             changes, feed, scenes = ss2_wheel.evening(seed + n, pockets, {kind: 1.0}, 1)
             scenes, feed = _shifted(from_us, scenes, feed)
             later = [replace(change, at_us=change.at_us + from_us) for change in changes]
-            self.cables["wheel"].play(lambda: self.wheel.play(later))  # noqa: B023 - called at once
+            self.cables["wheel"].play(lambda: self.wheel.play(later))  # noqa: B023 - called immediately
             self.sense(feed)
             all_scenes += scenes
             from_us = scenes[-1].end_us + 1_000_000
@@ -113,7 +113,7 @@ def shoe_unplugged(seed: int) -> list[Found]:
 
 
 class ScriptTable(Boards):
-    """The sample's craps table with a camera's script in place of its camera board."""
+    """The sample's craps table with a camera script instead of its camera board."""
 
     def __init__(self) -> None:
         text = (SAMPLES / "craps.yaml").read_text()
@@ -124,7 +124,7 @@ class ScriptTable(Boards):
 
 
 def script(kinds: Sequence[str], seed: int) -> Found:
-    """Throw dice of these kinds."""
+    """Make throws of these kinds."""
     table = ScriptTable()
     return _ended(table, table.found(table.throw(kinds, seed)))
 
@@ -141,7 +141,8 @@ def script_unplugged(seed: int) -> list[Found]:
 def _pulled(
     table: Boards, device: str, scenes: list[Scene], at_us: int, again: Callable[[], list[Scene]]
 ) -> list[Found]:
-    """Pull a device's cable at a time in the last scene; return its outcome, and that of another scene."""
+    """Pull a device's cable at a time in the last scene; return that scene's result, and that of a further
+    one."""
     wait_until(at_us)
     cable = table.cables[device]
     cable.unplug()

@@ -1,4 +1,4 @@
-"""A panel on real lines: every lamp's level next to the table's state, door and key, presses."""
+"""A panel on real lines: lamps compared with the table's state, door, key and buttons."""
 
 import threading
 import time
@@ -27,7 +27,8 @@ SHORT_US = 1_000_000
 
 
 class Lit(msgspec.Struct, frozen=True):
-    """A lamp that was lit for a while, in us of the table's clock; without an end: until the end."""
+    """A period in which a lamp was lit, in us of the table's clock; without an end, it was lit until the
+    test's end."""
 
     lamp: str
     from_us: int
@@ -43,7 +44,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
     in_play: dict[str, bool]
     door_locks: bool
     key: list[bool]
-    """What was reported of the key, from its first reading on: open or not."""
+    """The reported states of the key (open or not), from its first reading on."""
     drop_us: int
     spin_us: tuple[int, int]
     """The launch and the end of the spin that was called."""
@@ -54,7 +55,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lamps:
-    """What is lit, read from the lines themselves."""
+    """Records which lamps are lit, read from the lines themselves."""
 
     def __init__(self, chip: Chip) -> None:
         self.lit: list[Lit] = []
@@ -118,7 +119,7 @@ def lamps() -> Panel:
         scenes, edges = evening([kind], 51, now_us() + 1_000_000)
         pulls = play(chip, edges)
         assert pulls
-        until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called at once
+        until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called immediately
         published: list[dict[str, Any]] = outcomes_of(scenes[0], None, watch.outcomes)[:1]
         words += [one["type"] for one in published]
         reasons += [[reason["code"] for reason in one["data"].get("reasons", ())] for one in published]
@@ -150,7 +151,7 @@ def _settle() -> None:
 
 
 class Idle(msgspec.Struct, frozen=True):
-    """What the controller costs while no one plays."""
+    """What the controller consumes while nobody plays."""
 
     wakeups_per_s: float
     threads: int
@@ -158,7 +159,7 @@ class Idle(msgspec.Struct, frozen=True):
 
 
 def idle(seconds: int) -> Idle:
-    """Count how often its threads wake up."""
+    """Count how often the controller's threads wake up."""
     chip = wheel_chip()
     Path("/run/table").mkdir(exist_ok=True)
     table = Table(table_file())
@@ -176,7 +177,7 @@ def idle(seconds: int) -> Idle:
 
 
 def _switches(pid: int) -> int:
-    """Return the number of voluntary context switches of its threads."""
+    """Return the number of voluntary context switches of a process's threads."""
     counts = [
         int(task.joinpath("status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
         for task in Path(f"/proc/{pid}/task").iterdir()

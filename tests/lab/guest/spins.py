@@ -1,4 +1,4 @@
-"""An evening at a wheel on real lines, through the daemon, in real time."""
+"""A session at a wheel on real lines, through the daemon, in real time."""
 
 from collections.abc import Sequence
 
@@ -21,16 +21,16 @@ from tests.lab.guest.wheel import (
 
 
 class Evening(msgspec.Struct, frozen=True, kw_only=True):
-    """The published outcomes of spins compared with the truth; times in us."""
+    """The published outcomes of spins, compared with the truth; times in us."""
 
     spins: int
     edges: int
     words: list[str]
     different: list[str]
     not_judged: list[str]
-    """The spins whose lines were pulled too late, with their outcomes."""
+    """The spins whose lines were driven too late, with their outcomes."""
     revolutions_off: list[float]
-    """For each call, published revolutions minus the true ones visible from the first beam on."""
+    """For each call, the published revolutions minus the true ones from the first interrupted beam on."""
     bets_closed_before_drop_us: list[int]
     """For each spin with a call: the lamp's state before the ball left the track."""
     late: Lateness
@@ -87,7 +87,8 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def press_often(times: int) -> Latencies:
-    """Press a button that is refused, since no spin is on; time its reading and its durable refusal."""
+    """Press a button that is refused because no spin is in progress; time its reading and its durable
+    refusal."""
     chip, table = begin_table()
     watch = Watch("outcomes", "readings")
     to_reading, to_outcome, stamp_off, lost = [], [], [], 0
@@ -95,7 +96,7 @@ def press_often(times: int) -> Latencies:
         readings, outcomes = len(watch.readings), len(watch.outcomes)
         pressed_us = now_us()
         chip.pull(PAID, False)
-        if until(lambda: len(watch.outcomes) > outcomes, 5, 0.001):  # noqa: B023 - called at once
+        if until(lambda: len(watch.outcomes) > outcomes, 5, 0.001):  # noqa: B023 - called immediately
             to_outcome.append(watch.outcomes[outcomes].at_us - pressed_us)
         heard = [one for one in watch.readings[readings:] if one.what["kind"] == "input"]
         lost += not heard
@@ -104,6 +105,6 @@ def press_often(times: int) -> Latencies:
             stamp_off.append(one.what["t"] - pressed_us)
         chip.pull(PAID, True)
         released_us = now_us()
-        must("the button is calm", lambda: now_us() > released_us + 300_000)  # noqa: B023 - called at once
+        must("the button's bounce is over", lambda: now_us() > released_us + 300_000)  # noqa: B023 - called immediately
     table.stop()
     return Latencies(to_reading_us=to_reading, to_outcome_us=to_outcome, stamp_off_us=stamp_off, lost=lost)

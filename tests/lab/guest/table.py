@@ -1,4 +1,4 @@
-"""The installed controller in the guest: started as by its unit, with its control socket."""
+"""The installed controller in the guest, started as its unit starts it, and its control socket."""
 
 import json
 import os
@@ -22,7 +22,7 @@ LOG = Path("/lab/out/table.log")
 
 @dataclass(frozen=True)
 class Heard:
-    """The messages that a watcher received, and when."""
+    """A message that a watcher received, and the time."""
 
     at_us: int
     what: dict[str, Any]
@@ -72,13 +72,13 @@ class Watch:
                     kept.append(Heard(now_us(), message[kind]))
 
     def faults_begun(self, since: int = 0) -> list[tuple[str, str]]:
-        """Return code and place of each fault that began, from the watcher's `since`-th message on."""
+        """Return code and location of each fault that began, from the watcher's `since`-th message on."""
         return [(one.what["code"], one.what["where"]) for one in self.faults[since:] if one.what.get("began")]
 
 
 @dataclass
 class Table:
-    """`tablectl run` of the table's file, as the user `table` and from /run/table, like the unit."""
+    """`tablectl run` with the table's file, as the user `table` in /run/table, like the unit."""
 
     text: str
     arguments: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Table:
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def start(self) -> int:
-        """Start it and wait until it answers; return how long that took in us."""
+        """Start the controller and wait until it responds; return how long that took in us."""
         for folder in (TABLE_FILE.parent, JOURNAL):
             folder.mkdir(parents=True, exist_ok=True)
             subprocess.run(["chown", "table:table", str(folder)], check=True)
@@ -98,17 +98,17 @@ class Table:
                 [*identity, *run, *self.arguments], cwd=TABLE_FILE.parent, stderr=log, stdout=log
             )
         try:
-            return must("the controller answers", answers)
+            return must("the controller responds", answers)
         except TimeoutError as error:
             words = LOG.read_text(errors="replace").splitlines()[-8:]
             raise TimeoutError(f"{error}; exit {self.process.poll()}: " + " / ".join(words)) from error
 
     def stop(self) -> int:
-        """Stop it in order and return its exit code."""
+        """Stop the controller cleanly and return its exit code."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill it as a crash would."""
+        """Kill the controller, as a crash would end it."""
         self._end(signal.SIGKILL)
 
     def _end(self, how: signal.Signals) -> int:
@@ -124,7 +124,7 @@ class Table:
 
 
 def answers() -> bool:
-    """Return whether a controller answers at the socket."""
+    """Return whether a controller responds on the socket."""
     try:
         return bool(ask(do="status")["ok"])
     except (OSError, ValueError):
@@ -138,7 +138,7 @@ def status() -> dict[str, Any]:
 
 
 def fault_codes() -> list[str]:
-    """Return the codes of all present faults."""
+    """Return the codes of all active faults."""
     return [fault["code"] for fault in status()["faults"]]
 
 
@@ -148,7 +148,8 @@ def unlocked() -> bool:
 
 
 def rule_pending() -> None:
-    """Void what waits for a person and unlock, as a boxperson would, so that play continues."""
+    """Void the attempt that waits for a person and unlock the table, as a boxperson would, so that play
+    continues."""
 
     def ruled() -> bool:
         if status()["awaited"]:
@@ -162,7 +163,7 @@ def rule_pending() -> None:
 
 
 def open_files(pid: int) -> int:
-    """Return how many descriptors a process has open."""
+    """Return the number of descriptors that a process has open."""
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
@@ -170,6 +171,6 @@ def serial_ports(pid: int) -> list[str]:
     """Return the USB serial ports that a process holds open, including those whose device is gone."""
     held = []
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # closed in the meantime
             held.append(os.readlink(descriptor))
     return [path for path in held if path.startswith("/dev/ttyACM")]

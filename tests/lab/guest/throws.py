@@ -1,4 +1,4 @@
-"""Dice throws on four boards behind four real USB serial ports, and disturbances of their cables."""
+"""Throws sensed by four boards behind real USB serial ports, and disturbances of their cables."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -39,20 +39,20 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     throws: int
     words: list[str]
     wrong: list[str]
-    """Calls that the truth does not allow, or with other dice: the worst case."""
+    """Calls that the truth does not allow, or with wrong dice: the worst case."""
     needless: list[str]
-    """Voids and missing outcomes against the truth."""
+    """Voids and missing outcomes that contradict the truth."""
     faults: list[str]
     down_after_us: list[int] = []
     up_after_us: list[int] = []
     all_up: bool = True
     open_files: tuple[int, int] = (0, 0)
-    """The controller's figures before and after."""
+    """The controller's open descriptors before and after."""
     exit_code: int = 0
 
 
 def craps_boards() -> dict[str, Peer]:
-    """Make the four boards of the sample, in the order of their serial numbers."""
+    """Create the sample's four boards, in the order of their serial numbers."""
     rng = random.Random(1)
     return {name: Board(name, reads, random.Random(rng.random())) for name, reads in READS.items()}
 
@@ -60,7 +60,7 @@ def craps_boards() -> dict[str, Peer]:
 class Boards:
     """Boards on their cables, the controller that reads them, and a watcher.
 
-    The n-th board's serial number is n, from 1 on, as in the samples.
+    The serial number of the n-th board is n, counted from 1, as in the samples.
     """
 
     def __init__(self, peers: Mapping[str, Peer] | None = None, text: str | None = None) -> None:
@@ -82,13 +82,13 @@ class Boards:
         return all(found[name]["up"] for name in devices or found)
 
     def sense(self, feed: Feed) -> None:
-        """Feed each board's sensors the readings that this board reports."""
+        """Pass to each board's sensors the readings that this board reports."""
         for at_us, reading in feed:
             if reading.dev in self.cables:
                 self.cables[reading.dev].sense(at_us, reading)
 
     def throw(self, kinds: Sequence[str], seed: int) -> list[Scene]:
-        """Feed the boards' sensors throws of these kinds, starting soon."""
+        """Pass throws of these kinds to the boards' sensors, starting soon."""
         rng, scenes, t_us = random.Random(seed), [], now_us() + LEAD_US
         for kind in kinds:
             scene, feed = dice.throw(kind, rng, t_us)
@@ -114,8 +114,8 @@ class Boards:
             **more,
         )
 
-    def calm(self) -> None:
-        """Wait until every board is up, and rule on what waits for a person."""
+    def recover(self) -> None:
+        """Wait until every board is up, and rule on the attempt that waits for a person."""
         until(self.is_up)
         rule_pending()
 
@@ -140,13 +140,14 @@ def unplugged(devices: Sequence[str], seed: int) -> list[Found]:
         cable.plug()
         up_us = must(f"{device} is up", lambda: boards.is_up(device), every_s=0.01)  # noqa: B023
         all_found.append(boards.found(scenes, since, down_after_us=[down_us], up_after_us=[up_us]))
-        boards.calm()
+        boards.recover()
     boards.table.stop()
     return all_found
 
 
 def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
-    """Pull two boards and plug them in in reverse order: each port then has another number."""
+    """Unplug two boards and plug them in again in reverse order, so that each port gets a different
+    number."""
     boards = Boards()
     before = names()
     low, high = sorted(("cam", "wall-left"), key=lambda device: before[boards.cables[device].by_id])
@@ -161,7 +162,7 @@ def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
         must("its name is back", lambda: boards.cables[device].by_id in names())  # noqa: B023
     must("all are up", boards.is_up)
     after = names()
-    boards.calm()
+    boards.recover()
     found = boards.found(boards.throw(["valid", "valid"], seed), all_up=boards.is_up())
     boards.table.stop()
     return found, {name: (before[name], after[name]) for name in before if before[name] != after[name]}
@@ -209,7 +210,7 @@ def silent(device: str, seed: int) -> Found:
 
 
 def bus_reset(times: int, seed: int) -> Found:
-    """Remove all boards at once, again and again, back in any order; then throw."""
+    """Repeatedly remove all boards at once and plug them in again in any order; then throw."""
     boards, ups = Boards(), []
     for n in range(times):
         for cable in boards.cables.values():
@@ -220,7 +221,7 @@ def bus_reset(times: int, seed: int) -> Found:
         for cable in back:
             cable.plug()
         ups.append(must("all are up", boards.is_up, every_s=0.01))
-    boards.calm()
+    boards.recover()
     found = boards.found(boards.throw(["valid"] * 3, seed), up_after_us=ups)
     return msgspec.structs.replace(found, exit_code=boards.table.stop())
 
@@ -231,7 +232,7 @@ def _disturbed(device: str, seed: int, disturb: Callable[[Cable], None]) -> Foun
     wait_until(scenes[0].start_us + 300_000)
     disturb(boards.cables[device])
     found = boards.found(scenes)
-    boards.calm()
+    boards.recover()
     after = boards.found(boards.throw(["valid"], seed + 1))
     boards.table.stop()
     return msgspec.structs.replace(

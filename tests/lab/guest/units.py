@@ -30,14 +30,14 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """The session's number before and after each restart."""
     active: str
     faults: list[list[str]] = []
-    """The fault codes present after each step."""
+    """The active fault codes after each step."""
     locks: list[str] = []
     ready_us: list[int] = []
-    """The time from the disturbance to the controller's answer."""
+    """The time from the disturbance until the controller responds."""
     verified: str = ""
     """The output of `tablectl journal verify` at the end."""
     words: list[str] = []
-    """Lines of the system's journal."""
+    """Lines from the system's journal."""
 
 
 def said_by(*command: str) -> str:
@@ -94,7 +94,7 @@ def _log(*words: str) -> list[str]:
 
 
 def _felled(how: signal.Signals) -> int:
-    """End the unit's process this way; return how long systemd took to have it answer again."""
+    """End the unit's process with this signal; return the time until the restarted one responds."""
     pid, began_us = int(_of("MainPID")), now_us()
     os.kill(pid, how)
     must("another process runs", lambda: _of("MainPID") not in {"0", str(pid)} and is_ready())
@@ -102,7 +102,7 @@ def _felled(how: signal.Signals) -> int:
 
 
 def ended(kills: int) -> list[Found]:
-    """Stop the process as a hang would, kill it again and again, and restart it with /etc read-only.
+    """Suspend the process like a hang, kill it repeatedly, and restart it with /etc read-only.
 
     The journal is verified once, at the end.
     """
@@ -112,7 +112,7 @@ def ended(kills: int) -> list[Found]:
 
 
 def _hung() -> Found:
-    """Stop the process: none of its threads runs until the watchdog ends it."""
+    """Suspend the process, so that none of its threads runs until the watchdog ends it."""
     sessions = [_session()]
     ready_us = [_felled(signal.SIGSTOP)]
     sessions.append(_session())
@@ -139,7 +139,7 @@ def _read_only_etc() -> Found:
 
 
 def clock_back() -> Found:
-    """Set the clock back 80 days, restart, set it forward again; then a person approves it."""
+    """Set the clock back by 80 days, restart, set the clock forward again; then a person approves it."""
     begin()
     sessions, faults, locks = [_session()], [fault_codes()], []
 
@@ -168,14 +168,14 @@ def clock_back() -> Found:
 
 
 def boot_in_1970() -> Found:
-    """Start with a clock that does not know the time yet; it is set right while the table runs."""
+    """Start with a clock that has not been set; set it while the table runs."""
     true_s = time.time()
     time.clock_settime(time.CLOCK_REALTIME, DAY_S)
     begin()
     sessions, faults = [_session()], [fault_codes()]
     wall = [str(status()["wall"])]
     time.clock_settime(time.CLOCK_REALTIME, true_s)
-    must("the clock's year is told", lambda: str(status()["wall"]) != wall[0])
+    must("the clock's year is reported", lambda: str(status()["wall"]) != wall[0])
     faults.append(fault_codes())
     wall.append(str(status()["wall"]))
     _restart()
@@ -185,7 +185,7 @@ def boot_in_1970() -> Found:
 
 
 def full_disk() -> Found:
-    """Fill the journal's disk while the table runs, restart on the full disk, and make room again."""
+    """Fill the journal's disk while the table runs, restart with the full disk, and free space again."""
     begin("/dev/ubdb")
     sessions, faults, locks = [_session()], [fault_codes()], []
     filler = JOURNAL / "filler"
@@ -200,7 +200,7 @@ def full_disk() -> Found:
     faults.append(fault_codes())
     locks.append(str(status()["lock"]))
     _restart()
-    must("the journal's state is told", lambda: bool(fault_codes()))
+    must("the journal's state is reported", lambda: bool(fault_codes()))
     faults.append(fault_codes())
     locks.append(str(status()["lock"]))
     filler.unlink()

@@ -1,4 +1,4 @@
-"""An upgrade by the product's own installer until the power is cut, and the state at the next start."""
+"""An upgrade with the product's own installer until the power is cut, and the state at the next start."""
 
 import base64
 import csv
@@ -26,11 +26,12 @@ WHEELS = Path("/wheels")
 OUT = Path("/lab/out")
 DISK = "/dev/ubdb"
 EXTRAS = "journal,hardware"
-"""Extras other than the installed ones, and all that the table needs: a release of another name."""
+"""Extras that suffice for the table but differ from the installed ones, so that the release has a different
+name."""
 PACE_S = 0.2
 
 
-class Stands(msgspec.Struct, frozen=True, kw_only=True):
+class StateAfterCut(msgspec.Struct, frozen=True, kw_only=True):
     """What is found after the cut."""
 
     release: str
@@ -40,9 +41,9 @@ class Stands(msgspec.Struct, frozen=True, kw_only=True):
     """Units, rules and settings that are empty."""
     ready: bool
     sessions: list[int]
-    """The session after the cut, and after the repeated upgrade, if there was one."""
+    """The sessions after the cut and after the repeated upgrade, if there was one."""
     upgraded: str = ""
-    """The release after that."""
+    """The release that runs after the repeated upgrade."""
     verified: str = ""
     words: list[str] = []
 
@@ -67,13 +68,13 @@ def upgrade(checkout: str, wheels: str) -> None:
         "ended": lambda: install.poll() is not None,
     }
     for step, has_come in steps.items():
-        must(step, lambda: has_come() or install.poll() is not None, every_s=0.005)  # noqa: B023 - called at once
+        must(step, lambda: has_come() or install.poll() is not None, every_s=0.005)  # noqa: B023 - called immediately
         host.send(step, install.poll())
     threading.Event().wait()
 
 
-def stand_again(checkout: str, wheels: str, *, upgrade_again: bool) -> Stands:
-    """Check what is there after the cut, wait for the unit, and repeat the upgrade if requested."""
+def inspect_after_cut(checkout: str, wheels: str, *, upgrade_again: bool) -> StateAfterCut:
+    """Check the state after the cut, wait for the unit, and repeat the upgrade if requested."""
     release = _release()
     ready = until(is_ready, 120)
     broken, empty = _broken(HOME / "releases" / release), list(_empty())
@@ -90,7 +91,7 @@ def stand_again(checkout: str, wheels: str, *, upgrade_again: bool) -> Stands:
     words = said_by("journalctl", "-u", UNIT, "-o", "cat", "--no-pager", "-n", "12").splitlines()
     said = verified()
     subprocess.run(["umount", str(JOURNAL)], check=True)
-    return Stands(
+    return StateAfterCut(
         release=release,
         broken=broken,
         empty=empty,
@@ -116,7 +117,7 @@ def _install() -> "subprocess.Popen[bytes]":
 
 
 def _speak() -> None:
-    """Enter an input again and again, so that outcomes are published: refusals are outcomes, too."""
+    """Enter an input repeatedly, so that outcomes are published; refusals are outcomes, too."""
     while True:
         for name in ("lock", "unlock"):
             with suppress(OSError, ValueError):  # the controller is being stopped and started
@@ -156,7 +157,7 @@ def _broken(release: Path) -> list[str]:
 
 
 def _is_as(digest: str, path: Path, *, script: bool) -> bool:
-    """Return whether a file is as listed; in a script the installer may have rewritten Python's path."""
+    """Return whether a file matches its list; in a script the installer may have rewritten Python's path."""
     data = path.read_bytes()
     if script:
         return data.startswith(b"#!") and data.endswith(b"\n")

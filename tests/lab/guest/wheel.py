@@ -1,4 +1,5 @@
-"""A wheel whose sensors are lines of a real GPIO chip: the croupier's spins as edges, in real time."""
+"""A wheel whose sensors are lines of a real GPIO chip: the simulated croupier's spins as edges, in real
+time."""
 
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -34,25 +35,25 @@ NO_SPIN, PAID, DOOR = 17, 27, 22
 LAMPS = {"no-more-bets": 12, "lock": 16, "fault": 23, "no-spin": 24, "buzzer": 25}
 
 BEAM_CUT_US = 2500
-"""A ball of 20 mm at 6 m/s through a beam of a few millimetres."""
+"""The time that a ball of 20 mm takes at 6 m/s to pass a beam of a few millimetres."""
 DROP_US = 18_000
 POCKET_US = 52_000
-"""A pocket of 45 mm under the reader at half a turn a second."""
+"""The time for which a pocket of 45 mm is under the reader, at half a turn per second."""
 MARK_US = 16_000
 MARK_APART_US = 8_000
 PRESS_US = 150_000
 BOUNCE_US = 30
 FLICKER_US = 100_000
-"""No ball comes round so soon: both cuts belong to one pass."""
+"""No ball completes a turn so soon, so two interruptions within this time belong to one pass."""
 KEPT_TIME_US = 3_000
-"""A spin with a line that was pulled later than this no longer matches its truth."""
+"""A spin with a line that was driven later than this no longer matches its truth."""
 
 WORDS = {"spin.called": "valid", "spin.no_spin": "void", "spin.review": "review"}
 
 
 @dataclass(frozen=True, order=True)
 class Edge:
-    """A line's sensor becomes active (it pulls the line down), or releases it."""
+    """An edge of a line: its sensor becomes active (and pulls the line down) or releases it."""
 
     t_us: int
     line: int
@@ -60,7 +61,7 @@ class Edge:
 
 
 class Lateness(msgspec.Struct, frozen=True):
-    """How late the lines were pulled, in us: the effect of the host's load on the truth itself."""
+    """How late the lines were driven (us), because of the load of the host."""
 
     p50_us: int
     p99_us: int
@@ -68,7 +69,7 @@ class Lateness(msgspec.Struct, frozen=True):
 
 
 def wheel_chip() -> Chip:
-    """Make the table's chip behind a decoy that comes first, with no sensor active."""
+    """Make the table's chip, after a decoy chip with a lower number, with no sensor active."""
     Chip("decoy", "decoy", 8)
     return Chip("table")
 
@@ -84,9 +85,9 @@ def table_file(*, panel: bool = True) -> str:
 
 
 def open_for_play(chip: Chip) -> None:
-    """Close the door, wait until devices and door are known to be healthy, and unlock.
+    """Close the door, wait until the devices are up and the door is known to be closed, and unlock.
 
-    A person who unlocks before the panel's first report would do so with a door that may be open.
+    Before the panel's first report the door might be open.
     """
     chip.hold(DOOR, high=False)
 
@@ -100,7 +101,7 @@ def open_for_play(chip: Chip) -> None:
         return unlocked()
 
     try:
-        must("the devices are well", well)
+        must("the devices are up", well)
         must("the table is unlocked", ready)
     except TimeoutError as error:
         raise TimeoutError(f"{error}: {status()}") from error
@@ -153,7 +154,7 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def evening(
     kinds: Sequence[str], seed: int, start_us: int, bounces: int = 0
 ) -> tuple[list[Scene], list[Edge]]:
-    """Return spins of these kinds one after another, and the edges that they make."""
+    """Return successive spins of these kinds, and the edges that they cause."""
     rng = random.Random(seed)
     scenes: list[Scene] = []
     edges: list[Edge] = []
@@ -167,15 +168,16 @@ def evening(
 
 
 Act = tuple[int, Callable[[], object]]
-"""A time, and what to do then."""
+"""A time, and the function to call then."""
 
 
 Pull = tuple[int, int]
-"""When a line was to be pulled, and how late that was done, in us."""
+"""The time at which a line was to be driven, and how late it was (us)."""
 
 
 def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> list[Pull]:
-    """Pull the lines at their times, and do each act at its own; return how that went."""
+    """Drive the lines at their times, and call each function at its time; return how late each line was
+    driven."""
     pulls: list[Pull] = []
     waiting = sorted(acts, key=lambda act: act[0])
     for edge in edges:
@@ -193,7 +195,7 @@ def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> list[Pu
 
 
 def lateness(pulls: Sequence[Pull]) -> Lateness:
-    """Return how late these lines were pulled."""
+    """Return how late the lines were driven."""
     late = sorted(late_us for _, late_us in pulls)
     return Lateness(late[len(late) // 2], late[len(late) * 99 // 100], late[-1])
 
@@ -208,9 +210,10 @@ def outcomes_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -
 def differences(
     scenes: Sequence[Scene], heard: Sequence[Heard], pulls: Sequence[Pull]
 ) -> tuple[list[str], list[str]]:
-    """Return where a spin's first outcome is not one that its truth allows, and which spins are not judged.
+    """Return the spins whose first outcome is not one that the truth allows, and the spins that are not
+    judged.
 
-    A spin is not judged if a line was pulled later than KEPT_TIME_US: the host was too busy.
+    A spin is not judged if a line was driven more than KEPT_TIME_US late, because the host was too busy.
     """
     found: list[str] = []
     not_judged: list[str] = []
@@ -228,7 +231,7 @@ def differences(
 def _difference(scene: Scene, own: Sequence[dict[str, Any]]) -> str:
     truth = scene.truth
     if not own:
-        return f"{scene.kind}: nothing was told"
+        return f"{scene.kind}: nothing was published"
     word, data = WORDS[own[0]["type"]], own[0]["data"]
     reasons = {reason["code"] for reason in data.get("reasons", ())}
     if word not in truth.allowed:
@@ -241,7 +244,8 @@ def _difference(scene: Scene, own: Sequence[dict[str, Any]]) -> str:
 
 
 def turns_unseen(scene: Scene, edges: Iterable[Edge]) -> float:
-    """Return the turns from the launch to the first cut of a beam: nearly one if cuts are missed."""
+    """Return the turns from the launch to the first detected interruption of a beam: nearly one if the first
+    ones are missed."""
     cuts = [e for e in edges if e.active and e.line in BEAMS and scene.start_us <= e.t_us < scene.end_us]
     turns_us = [
         later.t_us - earlier.t_us
@@ -253,7 +257,7 @@ def turns_unseen(scene: Scene, edges: Iterable[Edge]) -> float:
 
 
 def without(edges: Iterable[Edge], *lines: int) -> list[Edge]:
-    """Return the edges without those of dead sensors."""
+    """Return the edges without those of failed sensors."""
     return [edge for edge in edges if edge.line not in lines]
 
 
@@ -272,7 +276,8 @@ def begin_table(*, panel: bool = True) -> tuple[Chip, Table]:
 
 
 def play_one(chip: Chip, kind: str, seed: int, watch: Watch) -> str:
-    """Play one spin of this kind, rule on what waits for a person, and return where its outcome is wrong."""
+    """Play one spin of this kind, rule on it if it waits for a person, and return what is wrong with the
+    outcome."""
     scenes, edges = evening([kind], seed, now_us() + 1_000_000)
     pulls = play(chip, edges)
     until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))
