@@ -1,9 +1,9 @@
 """Run benchmarks and print one table of all their figures next to those of the previous release.
 
 `python -m tests.benchmarks [NAME...] [--runs N] [--keep RELEASE]` runs all benchmarks, or the named ones, N
-times each (default 1). If a figure costs 15 % more relative to its floor than in the previous release, or a
-goal is missed, the benchmark is run up to three times in all; the best cost of each figure counts, and the
-table shows how far the runs lie apart. Exits with 1 if there is still a regression, or no run met the goals.
+times each (default 1). If a cost has risen by 15 % or more relative to its floor since the previous release,
+or a goal is missed, the benchmark is repeated, up to three runs in all; the best cost of each figure counts,
+and the table shows the spread of the runs. Exits with 1 if a regression remains or if no run met the goals.
 `--keep` writes the ratios into `releases.json`; later runs are compared with the last release there.
 """
 
@@ -26,7 +26,7 @@ NAMES = sorted(
     if not file.stem.startswith(("_", "test_")) and file.stem not in ("figures", "reading_time")
 )
 MAX_RUNS = 3
-"""How often a benchmark that misses a goal is run."""
+"""Maximum number of runs of a benchmark that misses a goal or shows a regression."""
 
 
 def run(name: str) -> tuple[bool, list[Figure]]:
@@ -40,7 +40,8 @@ def run(name: str) -> tuple[bool, list[Figure]]:
 
 
 def measured(name: str, before: dict[str, float], least_runs: int) -> tuple[bool, list[list[Figure]]]:
-    """Run a benchmark, again if it missed a goal; return whether any run met its goals, and all figures."""
+    """Run a benchmark, and repeat it if it missed a goal or shows a regression; return whether any run met
+    the goals, and the figures of all runs."""
     met = False
     runs: list[list[Figure]] = []
     while len(runs) < least_runs or (len(runs) < MAX_RUNS and (not met or regressed(best(runs), before))):
@@ -62,7 +63,7 @@ def main() -> int:
     parser.add_argument("--keep", metavar="RELEASE", help="store the ratios as those of this release")
     given = parser.parse_args()
     if unknown := set(given.names) - set(NAMES):
-        parser.error(f"found no benchmark {', '.join(sorted(unknown))}, expected of {', '.join(NAMES)}")
+        parser.error(f"found no benchmark {', '.join(sorted(unknown))}, expected one of {', '.join(NAMES)}")
     releases = msgspec.json.decode(KEPT.read_bytes(), type=list[Release])
     before = releases[-1] if releases else Release("none before", {})
     figures: list[Figure] = []

@@ -1,9 +1,9 @@
-"""Settle 100 tables through one broker and one engine, both killed again and again.
+"""Settle 100 tables through one broker and one engine, both of which are killed repeatedly.
 
-`python -m tests.benchmarks.brokered [--tables N] [--throws N] [--kills N]`. Every table has its own journal,
-pump and MQTT link; the engine is the service's process on PostgreSQL, or on SQLite if that is not installed.
-The result is compared with an engine that received the same outcomes undisturbed. Exits with 1 if an effect
-is missing, doubled or out of order.
+Usage: `python -m tests.benchmarks.brokered [--tables N] [--throws N] [--kills N]`. Every table has its own
+journal, pump and MQTT link; the engine is the service's process on PostgreSQL, or on SQLite if PostgreSQL is
+not installed. The result is compared with that of an engine which received the same outcomes undisturbed.
+Exits with 1 if an effect is missing, doubled or out of order.
 """
 
 import argparse
@@ -43,12 +43,12 @@ RULES = "craps-12-034"
 CHIPS = 1_000_000
 STAKE = 3_000
 SPEED = 10
-"""The tables' time runs so fast that reconnecting takes little real time."""
+"""The speed of the tables' time, so fast that reconnecting takes little real time."""
 WAGERS = ("pass", "field", *(("place", number) for number in (4, 5, 6, 8, 9, 10)), ("hard", 8))
 
 
 class Result(NamedTuple):
-    """The result of an evening."""
+    """The result of a session."""
 
     outcomes: int
     seconds: float
@@ -63,7 +63,7 @@ def fast_us() -> int:
 
 
 class Table:
-    """A table that plays its evening into a journal, and publishes it."""
+    """A table that plays a session into its journal and publishes the outcomes."""
 
     def __init__(self, name: str, folder: Path, settings: MqttSettings, throws: int) -> None:
         """Start a table; `throws` is the number of its throws."""
@@ -94,7 +94,7 @@ class Table:
         begin(self._journal)
 
     def play(self) -> bool:
-        """Play one reading further; return False when the evening is over."""
+        """Play the next reading; return False when the session is over."""
         step = next(self._steps, None)
         if step is None:
             return False
@@ -109,7 +109,7 @@ class Table:
         return True
 
     def turn(self) -> None:
-        """Do what can be done."""
+        """Do the pump's and the link's pending work."""
         self._pump.turn(0)
         self._sink.turn(0)
 
@@ -124,7 +124,7 @@ class Table:
         return [build_message(row, self.name, self.key).event for row in self.rows]
 
     def close(self) -> None:
-        """Close it."""
+        """Close the table."""
         self._pump.stop(PATIENCE_S)
         self._sink.leave()
         self._journal.close()
@@ -135,7 +135,7 @@ class Table:
 
 @contextmanager
 def settled_by(url: str, tables: Sequence[Table]) -> Iterator[House]:
-    """Open a new database in which each table is enrolled and has wagers up."""
+    """Open a new database in which each table is enrolled and has wagers in play."""
     house = House(url)
     for table in tables:
         house.engine.enrol(table.name, RULES, table.key.public.raw, first_seq=1)
@@ -164,7 +164,7 @@ def books_of(house: House, tables: Sequence[Table]) -> dict[str, tuple[list[int]
 
 
 def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> Result:
-    """Play an evening with this many tables, and kill engine and broker in turn."""
+    """Play a session with this many tables, and kill engine and broker in turn."""
     chance = Random(1)
     broker = Mosquitto(folder)
     broker.start()
@@ -197,7 +197,7 @@ def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> R
                 broker.kill()
                 broker.start()
                 brokers += 1
-        assert time.monotonic() - start_s < 60 * PATIENCE_S, "the evening does not finish"
+        assert time.monotonic() - start_s < 60 * PATIENCE_S, "the session does not finish"
     seconds = time.monotonic() - start_s
     engine.terminate()
     for table in there:
@@ -208,7 +208,7 @@ def settle(folder: Path, url: str, *, tables: int, throws: int, kills: int) -> R
 
 
 def _done(tables: Sequence[Table], throws: int) -> float:
-    """Return how much of the evening settlement has acknowledged."""
+    """Return the fraction of the session that settlement has acknowledged."""
     whole = len(tables) * sum(len(step.outcomes) for step in evening(throws))
     return sum(len(table.rows) - table.waits for table in tables) / whole
 
@@ -223,7 +223,7 @@ def _faults(folder: Path, url: str, tables: Sequence[Table]) -> list[str]:
     house = House(url)
     found, faults = books_of(house, tables), list(house.proof().faults)
     if all(in_hand == CHIPS - len(WAGERS) * STAKE for _, in_hand, _ in expected.values()):
-        faults.append("no wager was decided: nothing is proved")
+        faults.append("no wager was decided, so nothing is proved")
     house.store.close()
     for table in tables:
         if found[table.name][0] != list(range(1, len(table.rows) + 1)):

@@ -1,4 +1,4 @@
-"""The cost of our camera on one core: reading faces, tracking a frame, memory; next to decoding a frame."""
+"""Measure our dice camera on one core: reading faces, following a frame, memory; next to decoding a frame."""
 
 import resource
 import sys
@@ -17,7 +17,7 @@ from tests.drivers.vision.films import filming, rig, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
 
 STILL_MS, FOLLOW_MS, MEMORY_MB = 50.0, 12.0, 250.0
-"""Goals for the dice of a still, a tracked frame, and the whole process, at 640 x 480."""
+"""Goals for reading the dice in a still, following a frame, and the process's memory, at 640 x 480."""
 TIMES = 25
 
 
@@ -28,7 +28,8 @@ def _ms(work: Callable[[], object]) -> float:
 
 
 def _around(picture: Array, x: float, y: float) -> Array:
-    """Return the part of a picture in which the camera reads a die that it tracked to its rest."""
+    """Return the part of a picture in which the camera reads a die that it has followed until it came to
+    rest."""
     reach = round(CROP_EDGES * EDGE_PX)
     return picture[max(0, round(y) - reach) : round(y) + reach, max(0, round(x) - reach) : round(x) + reach]
 

@@ -1,4 +1,4 @@
-"""A benchmark's figures: each is a cost next to a floor measured in the same run."""
+"""A benchmark's figures, each a cost next to a floor that was measured in the same run."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,14 @@ from pathlib import Path
 import msgspec
 
 FILE = "BENCH_FIGURES"
-"""The environment variable that names the file to which a benchmark's process adds its figures."""
+"""The environment variable that names the file to which a benchmark's process appends its figures."""
 REGRESSION = 1.15
 """A cost that rose by this factor, relative to its floor, since the previous release is a regression."""
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """The cost of something, next to its lowest possible cost: both in the same `unit`, less is better."""
+    """The cost of something, next to its lowest possible cost; both have the same `unit`, and less is
+    better."""
 
     name: str
     cost: float
@@ -24,7 +25,7 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """Return how many times the floor it costs."""
+        """Return the cost as a multiple of the floor."""
         return self.cost / self.floor
 
 
@@ -48,7 +49,8 @@ def handed_over(file: Path) -> list[Figure]:
 
 
 def best(runs: Sequence[Sequence[Figure]]) -> list[Figure]:
-    """Return each figure from the run in which it was nearest to its floor: a busy machine only adds cost."""
+    """Return each figure from the run in which it was nearest to its floor, since a busy machine only adds
+    cost."""
     cheapest: dict[str, Figure] = {}
     for figure in (figure for run in runs for figure in run):
         known = cheapest.get(figure.name)
@@ -67,11 +69,11 @@ def regressed(figures: Sequence[Figure], before: Mapping[str, float]) -> list[Fi
 
 
 Spread = Mapping[str, tuple[float, float]]
-"""The least and the greatest cost of several runs, by figure."""
+"""The minimum and maximum cost of several runs, by figure."""
 
 
 def spread(runs: Sequence[Sequence[Figure]]) -> Spread:
-    """Return how far the costs of several runs lie apart."""
+    """Return the range of the costs of several runs."""
     costs: dict[str, list[float]] = {}
     for figure in (figure for run in runs for figure in run):
         costs.setdefault(figure.name, []).append(figure.cost)

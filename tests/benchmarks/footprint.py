@@ -1,9 +1,9 @@
-"""Measure what an idle table costs: its processes' memory, and idle CPU with four boards.
+"""Measure what an idle table costs: the memory of its processes, and their CPU time with four boards.
 
 `python -m tests.benchmarks.footprint [--idle SECONDS]` runs a virtual craps table's camera, two walls and
-console on pseudo-terminals, the daemon with the settlement engine in it, and the process that serves screens,
-with a players' display open. Memory is the proportional set size: pages that processes share count once. The
-floor is a bare interpreter. Exits with 1 if a goal is missed.
+console on pseudo-terminals, the daemon with its settlement engine, and the process that serves screens, with
+a players' display open. Memory is the proportional set size, in which a page shared by several processes
+counts once. The floor is a bare interpreter. Exits with 1 if a goal is missed.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def pss_mb(pid: int) -> float:
 
 @contextmanager
 def process(command: Sequence[str], log: Path) -> Iterator[int]:
-    """Run a command for a while; yield its process id."""
+    """Run a command within the context; yield its process id."""
     with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as running:
         try:
             yield running.pid

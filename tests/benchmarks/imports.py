@@ -1,7 +1,8 @@
 """Measure what each import of the daemon adds to the memory of a fresh interpreter.
 
-`python -m tests.benchmarks.imports` prints megabytes (proportional set size: pages that processes share count
-once) and modules, in the order of `PARTS`: what an earlier import has already loaded counts for that import.
+`python -m tests.benchmarks.imports` prints megabytes (proportional set size: a page shared by several
+processes counts once) and modules, in the order of `PARTS`. What an earlier import has loaded counts for that
+import.
 """
 
 import re
@@ -22,7 +23,7 @@ PARTS = (
     ("SQLAlchemy", "sqlalchemy"),
     ("the settlement engine", "controller.settlement_service.embedded"),
 )
-"""Each part with the module that loads it."""
+"""The parts, each with the module that loads it."""
 
 
 def own_pss_mb() -> float:

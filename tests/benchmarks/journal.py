@@ -1,12 +1,13 @@
-"""Measure the journal against one bare commit, and opening and verifying a year of it.
+"""Measure the journal next to one bare commit, and how long a year's journal takes to open and verify.
 
 `python -m tests.benchmarks.journal [--throws N] [--outcomes N]` prints
 
 - the time from a throw's deciding reading to its outcome being reported durable, next to the judge's own time
-  and one bare SQLite commit that waits for the disk, taken in turn: at most twice their sum, p99;
-- for a year's journal the time and memory needed to open it and to verify all of it.
+  and one bare SQLite commit that waits for the disk, measured in turn; the goal is at most twice their sum,
+  p99;
+- for a year's journal, the time and memory needed to open it and to verify all of it.
 
-It exits with 1 if the goal is missed.
+Exits with 1 if the goal is missed.
 """
 
 import argparse
@@ -68,7 +69,7 @@ class Hand(msgspec.Struct, frozen=True):
 
 
 def play(throws: int) -> tuple[Setup, list[Hand]]:
-    """Play an evening, and keep what the session returned."""
+    """Play simulated throws through an engine session, and keep what it returned."""
     header, feed, _ = dice.evening(1, n=throws)
     assert header.dice_table is not msgspec.UNSET
     setup = Setup(
@@ -117,14 +118,16 @@ def durable_outcomes(folder: Path, throws: int) -> bool:
 
 
 def judge(setup: Setup, judged: Judged) -> None:
-    """Judge a throw once more."""
+    """Judge a throw again."""
     assert setup.dice_table is not None
     assert setup.ruleset.throw is not None
     judge_throw(judged.readings, setup.dice_table, setup.ruleset.throw, decided_at_us=judged.outcome.t)
 
 
 def bare_commit(path: Path) -> Callable[[], None]:
-    """Make the least work of a durable outcome: one row in one commit that waits for the disk."""
+    """Return a function that does the minimum for a durable outcome: one row in a commit that waits for the
+    disk.
+    """
     connection = apsw.Connection(str(path))
     pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0"
     connection.execute(pragmas).fetchall()
@@ -166,7 +169,7 @@ def a_year(folder: Path, outcomes: int) -> None:
 
 
 def write_year(folder: Path, outcomes: int) -> None:
-    """Write an evening over and over, many rows per commit; no checkpoint follows the last ones."""
+    """Write a session repeatedly, with many rows per commit; no checkpoint follows the last ones."""
     setup, hands = play(30)
     place, key = JournalLocation(folder / "journal.db", folder / "head"), load_key(folder / "key")
     opened = open_journal(place, key, TABLE, now=wall(), vfs=None, accept=None)
@@ -192,7 +195,8 @@ def write_year(folder: Path, outcomes: int) -> None:
 
 
 def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
-    """Draft this many outcomes and what belongs to them: the evening's evidence, with new numbers."""
+    """Yield this many outcomes and what belongs to them: the session's outcomes and evidence, with new
+    numbers."""
     drafter = Drafter(First())
     evening = [
         (draft, decode_outcome(draft.body) if draft.seq is not None else None)
@@ -212,13 +216,13 @@ def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
 
 
 def new_table(folder: Path) -> tuple[JournalLocation, Key]:
-    """Make a table's key and places."""
+    """Create a table's key and its journal's locations."""
     new_key(folder / "key")
     return JournalLocation(folder / "journal.db", folder / "head"), load_key(folder / "key")
 
 
 def open_table(place: JournalLocation, key: Key) -> Journal:
-    """Open its journal, without listeners."""
+    """Open a table's journal, without listeners."""
     return Journal.open(place, key, table=TABLE, wall=wall, on_durable=lambda _: None, alarm=fail)
 
 
@@ -239,7 +243,7 @@ def wall() -> WallTime:
 
 
 def seconds(work: Callable[[], None]) -> float:
-    """Time some work."""
+    """Return how long some work takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -1,9 +1,10 @@
-"""Measure from the time at which a call may be made to the time at which it is durable and published.
+"""Measure the time from when a call may be made until it is durable and published.
 
-`python -m tests.benchmarks.latency [--throws N] [--camera]`: dice are thrown in real time at a daemon with
-all its threads, then again next to a busy core, or next to our own dice camera at work. A call may be made
-once the dice are at rest, the hold is over and the watermark has passed. The goal is twice an fsynced commit
-plus the judge's own time, p99, both measured in the same run. Exits with 1 if it is missed.
+With `python -m tests.benchmarks.latency [--throws N] [--camera]`, dice are thrown in real time at a daemon
+with all its threads, first by itself and then beside a busy core or beside our own dice camera at work. A
+call may be made once the dice are at rest, the hold is over and the watermark has passed. The goal at p99 is
+twice the sum of an fsynced commit and the judge's own time, both measured in the same run. Exits with 1 if it
+is missed.
 """
 
 import argparse
@@ -47,10 +48,10 @@ def p99(values: Sequence[float]) -> float:
 
 
 class Floor:
-    """The least cost of a call: a bare commit and the judge's own work.
+    """The minimum cost of a call: a bare commit and the judge's own work.
 
-    One of each is timed between two throws, after a pause like the one before a call: a disk and caches that
-    have rested cost more than those in a tight loop (here 0.5 ms a commit instead of 0.1 ms).
+    One of each is timed between two throws, after a pause like the one before a call: an idle disk and cold
+    caches cost more than in a tight loop (here 0.5 ms per commit instead of 0.1 ms).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +67,7 @@ class Floor:
         self.judgements_s: list[float] = []
 
     def measure(self, readings: list[AnyReading]) -> None:
-        """Time the fsynced commit of a row as big as a call with its evidence, and the judge."""
+        """Time the fsynced commit of a row as large as a call with its evidence, and the judge."""
         threading.Event().wait(REST_S)
         start = time.perf_counter()
         self._connection.execute("INSERT INTO t VALUES (zeroblob(4096))")
@@ -90,7 +91,7 @@ def play(daemon: Daemon, readings: list[AnyReading]) -> None:
 
 
 def called(watcher: Watcher) -> bool:
-    """Return whether the present throw was called; it is not if its readings arrive too late to count."""
+    """Return whether the current throw was called; it is not if its readings arrive too late to count."""
     end_s = time.monotonic() + CALLED_WITHIN_S
     while time.monotonic() < end_s:
         if any(CALLED in line for line in watcher.take(1.0)):
@@ -99,7 +100,7 @@ def called(watcher: Watcher) -> bool:
 
 
 class LockProbe:
-    """A thread that wakes every 2 ms and measures how late it gets the interpreter's lock."""
+    """A thread that wakes up every 2 ms and measures how long it waits for the interpreter's lock."""
 
     def __init__(self) -> None:
         self.waits_s: list[float] = []
@@ -166,7 +167,7 @@ def latencies_s(folder: Path, throws: int, floor: Floor) -> tuple[list[float], l
 
 @contextmanager
 def busy_cores(count: int) -> Iterator[None]:
-    """Keep this many cores busy meanwhile."""
+    """Keep this many cores busy within the context."""
     with ExitStack() as stack:
         for _ in range(count):
             busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
@@ -175,7 +176,7 @@ def busy_cores(count: int) -> Iterator[None]:
 
 
 def measure(throws: int, beside: str) -> bool:
-    """Print a row and return whether the goal is met; `beside` says what else the machine does."""
+    """Print a row and return whether the goal is met; `beside` states what else the machine does."""
     bare = alone_s(ALONE_S)
     with tempfile.TemporaryDirectory(dir=".") as folder:
         least = Floor(Path(folder))
@@ -224,7 +225,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--throws", type=int, default=30)
     parser.add_argument(
-        "--camera", action="store_true", help="next to the dice camera instead of a busy core"
+        "--camera", action="store_true", help="measure beside the dice camera instead of a busy core"
     )
     arguments = parser.parse_args()
     throws = arguments.throws
@@ -233,7 +234,7 @@ def main() -> int:
     if arguments.camera:
         with tempfile.TemporaryDirectory() as folder, watching(Path(folder)) as readings:
             met &= measure(throws, ", beside the dice camera")
-        sys.stdout.write(f"the camera read {readings.read} dice meanwhile\n")
+        sys.stdout.write(f"the camera read {readings.read} dice during that time\n")
         return 0 if met else 1
     with busy_cores(1):
         met &= measure(throws, ", beside a busy core")

@@ -1,8 +1,9 @@
-"""Measure the serial link of a sensor node over a pseudo-terminal, next to the floor of a bare descriptor.
+"""Measure the serial link of a sensor node over a pseudo-terminal, next to reading a bare descriptor (the
+floor).
 
-`python -m tests.benchmarks.link [--seconds N]` prints one row for 921,600 baud's worth of sentences and one
-for two dice tracked at 90 Hz, while a journal commits in parallel: CPU per reading, and the time from the
-node's write to the reading. Exits with 1 if a sentence is lost or the goal of 10 % of a core is missed.
+`python -m tests.benchmarks.link [--seconds N]` prints one row for a full line at 921,600 baud and one for two
+dice tracked at 90 Hz, while a journal commits in parallel: CPU time per reading, and the time from the node's
+write to the reading. Exits with 1 if a sentence is lost or the goal of 10 % of a core is missed.
 """
 
 import argparse
@@ -47,7 +48,7 @@ class Measured:
     delays_us: list[int] = field(default_factory=list)
 
     def delay(self, share: float) -> int:
-        """Return the delay that this share of the readings stays below, in microseconds."""
+        """Return the delay (us) that this fraction of the readings does not exceed."""
         delays = sorted(self.delays_us)
         return delays[min(len(delays) - 1, int(len(delays) * share))] if delays else 0
 
@@ -57,7 +58,8 @@ def _now_us() -> int:
 
 
 def _node(port: int, per_s: int, seconds: float, greeted: bool) -> None:
-    """Act as the node: send `per_s` track points a second, each with the microsecond of its writing."""
+    """Act as the node: send `per_s` track points per second, each with the time at which it is written
+    (us)."""
     node = NodeEnd(Hello("cam", "bench", "B" * 16, {0: ("die_at",)}, (), 16), "A" * 16)
     if not greeted:
         node._wire.begin("BE7C")
@@ -96,7 +98,7 @@ def _with_node(per_s: int, seconds: float, greeted: bool, listen: Callable[[int]
 
 
 def floor(per_s: int, seconds: float) -> Measured:
-    """Read the same sentences from a bare descriptor and find each one's stamp, without any check."""
+    """Read the same sentences from a bare descriptor and find each one's timestamp, without any check."""
 
     def listen(port: int) -> Measured:
         measured = Measured()
@@ -153,7 +155,7 @@ def whole(per_s: int, seconds: float) -> Measured:
 
 
 def _journal(folder: str, ending: Event, cpu_s: list[float]) -> None:
-    """Commit a row durably twenty times a second, as a journal does; record the cost of that alone."""
+    """Commit a row durably twenty times per second, as a journal does; record the CPU time of that alone."""
     database = sqlite3.connect(Path(folder) / "journal.sqlite")
     database.execute("PRAGMA journal_mode=WAL")
     database.execute("PRAGMA synchronous=FULL")

@@ -1,6 +1,6 @@
-"""Settle 100 tables at once: outcomes per second, and each effect exactly once while the engine is killed.
+"""Settle 100 tables at once: outcomes per second, and each effect exactly once although the engine is killed.
 
-`python -m tests.benchmarks.many_tables [--tables N] [--spins N] [--kills N]`, on SQLite and, if installed, on
+`python -m tests.benchmarks.many_tables [--tables N] [--spins N] [--kills N]` uses SQLite and, if installed,
 PostgreSQL. The floor reads the same events, checks their signatures and writes each as one row, in
 transactions of the same size. Exits with 1 if an effect is missing, doubled or out of order.
 """
@@ -31,7 +31,7 @@ from tests.settlement_service.wheel_play import Line, rounds
 
 CHIPS = 10_000_000
 Round = tuple[list[Line], list[Line]]
-"""All tables' bets, then all their outcomes, one of each table in turn."""
+"""The bets of all tables, then their outcomes, one of each table in turn."""
 
 
 def main() -> int:
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def interleaved(evenings: Sequence[Sequence[Sequence[Line]]]) -> list[Round]:
-    """Interleave all tables' evenings, round by round."""
+    """Interleave the sessions of all tables, round by round."""
     return [
         (
             [one[0] for one in of_tables],
@@ -71,14 +71,14 @@ def interleaved(evenings: Sequence[Sequence[Sequence[Line]]]) -> list[Round]:
 
 
 def payloads(evening: Sequence[Round]) -> Iterator[list[bytes]]:
-    """Return the outcomes' events in batches of one transaction each."""
+    """Yield the events of the outcomes in batches, one per transaction."""
     for _, line in evening:
         for start in range(0, len(line), BATCH):
             yield [bytes.fromhex(one.line[2:]) for one in line[start : start + BATCH]]
 
 
 class Bench:
-    """One evening of many tables, on one database after the other."""
+    """One session of many tables, settled on one database after the other."""
 
     def __init__(self, key: Key, names: Sequence[str], evening: Sequence[Round]) -> None:
         self._key = key
@@ -89,7 +89,7 @@ class Bench:
 
     @contextmanager
     def house(self, url: str, *, new: bool = True) -> Iterator[House]:
-        """Open a house; if it is new, enrol the tables with a player each."""
+        """Open a house; if it is new, enrol the tables, each with a player."""
         house = House(url)
         if new:
             for name in self._names:
@@ -99,7 +99,7 @@ class Bench:
         house.store.close()
 
     def compare(self, name: str, url: str, bare_url: str, kill_url: str) -> None:
-        """Settle the evening undisturbed, next to a floor on another database."""
+        """Settle the session undisturbed, next to the floor on another database."""
         del kill_url
         events = bets = 0
         settling_s = betting_s = 0.0
@@ -158,7 +158,7 @@ class Bench:
         return taken_s
 
     def kill(self, name: str, url: str, kills: int) -> list[str]:
-        """Settle it with engines that are killed one after the other; return what went wrong."""
+        """Settle the session with engines that are killed one after the other; return what went wrong."""
         with self.house(url):
             pass
         published = [line for made, outcomes in self._evening for line in (*made, *outcomes)]
@@ -172,7 +172,7 @@ class Bench:
         with self.house(url, new=False) as house:
             faults = [f"{name}: {fault}" for fault in house.proof().faults]
             if self._balances_in(house) != self._balances:
-                faults.append(f"{name}: balances differ from those of an engine that was left alone")
+                faults.append(f"{name}: balances differ from those of an undisturbed engine")
         said = "see below" if faults else "each effect once, in order, to the cent"
         sys.stdout.write(f"many tables  {name}: {engines} engines, all but the last killed: {said}\n")
         return faults

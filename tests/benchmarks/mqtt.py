@@ -1,9 +1,10 @@
-"""Measure from the time at which an outcome is durable to the time at which settlement has it, over a broker.
+"""Measure the time from when an outcome is durable until settlement has received it over a broker.
 
-`python -m tests.benchmarks.mqtt [--outcomes N]`: outcomes are journaled one by one and go through outbox,
-pump and broker to a consumer in another process that acknowledges each. In between, bare messages of the same
-size make a round trip through the same broker with QoS 1, by the same clients without anything else. The goal
-is twice that, p99; messages that a client sends to itself are also shown. Exits with 1 if the goal is missed.
+With `python -m tests.benchmarks.mqtt [--outcomes N]`, outcomes are journaled one by one and go through
+outbox, pump and broker to a consumer in another process that acknowledges each. In between, the same clients
+send bare messages of the same size on a round trip through the same broker with QoS 1. The goal at p99 is
+twice the time of that round trip; messages that a client sends to itself are also shown. Exits with 1 if the
+goal is missed.
 """
 
 import argparse

@@ -1,8 +1,9 @@
-"""Draw where a reading's time goes: the modules' shares of a replay, by sampling, for dice and for a wheel.
+"""Draw where a reading's time goes: the fraction that each module takes of a replay, for dice and for a
+wheel.
 
-`python -m tests.benchmarks.reading_time [PICTURE]` replays the benchmark's logs while a timer of processor
-time samples which module of the product runs (including the library code that it calls), prints the shares
-and draws them as bars.
+`python -m tests.benchmarks.reading_time [PICTURE]` replays the benchmark's logs while a CPU timer samples
+which module of the product runs (including the library code that it calls), prints the fractions and draws
+them as bars.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from drivers.sim.scenes import write_log
 ROOT = Path(__file__).parents[2]
 ATTEMPTS, REPLAYS, SAMPLE_S = 200, 12, 0.001
 SHOWN = 12
-"""The number of modules with a bar each; the rest share one."""
+"""The number of modules with a bar of their own; the others share one."""
 PARTS = {
     "controller/rules": ("judging", "#1f6feb"),
     "controller/machines": ("machines of the games", "#8250df"),
@@ -41,7 +42,7 @@ BAR_PX, ROW_PX, LEFT_PX, TOP_PX = 420, 22, 270, 78
 
 
 class Shares(NamedTuple):
-    """What was measured for one game: the samples by module, and the microseconds per reading."""
+    """The measurement for one game: the samples by module, and the microseconds per reading."""
 
     name: str
     samples: Counter[str]
@@ -49,7 +50,7 @@ class Shares(NamedTuple):
 
 
 def sampled(work: Callable[[], None]) -> Counter[str]:
-    """Return how often each module of the product was the innermost one while `work` ran."""
+    """Run `work`; return how often each module of the product was the innermost one on the stack."""
     samples: Counter[str] = Counter()
 
     def sample(_number: int, frame: FrameType | None) -> None:
@@ -92,7 +93,7 @@ def part_of(module: str) -> tuple[str, str]:
 
 
 def rows_of(shares: Shares) -> list[tuple[str, float, str]]:
-    """Return the bars, each with its name, share and colour."""
+    """Return the bars, each with its name, fraction and colour."""
     total = sum(shares.samples.values())
     rows = [
         (module.removeprefix("controller/").removesuffix(".py"), count / total, part_of(module)[1])

@@ -1,8 +1,9 @@
-"""Measure a whole replay against `json.loads` of the same lines: the goal is at most 3 times its time.
+"""Measure a whole replay next to `json.loads` of the same lines; the goal is at most 3 times the latter's
+time.
 
-`python -m tests.benchmarks.replay [--attempts N]` prints a row for dice and one for a wheel, each the least
-processor time of several runs taken in turn with the floor, and exits with 1 if the goal is missed. A log of
-a few attempts (`--attempts 1`) measures how long it takes to make a table's machines, which is done once.
+`python -m tests.benchmarks.replay [--attempts N]` prints a row for dice and one for a wheel, each with the
+minimum CPU time of several runs, in turn with the floor, and exits with 1 if the goal is missed. A log of a
+few attempts (`--attempts 1`) measures how long it takes to create a table's machines, which happens once.
 """
 
 import argparse
@@ -25,7 +26,7 @@ RUNS = 5
 
 
 def measure(path: Path) -> tuple[int, float, float]:
-    """Return a log's number of readings, and the least seconds of `json.loads` and of its replay."""
+    """Return a log's number of readings, and the minimum seconds of `json.loads` and of the log's replay."""
     lines = path.read_bytes().splitlines()[1:]
     with open_log(str(path)) as log:
         ruleset = load_ruleset(log.header.ruleset)

@@ -1,9 +1,8 @@
-"""From a review's event at the control socket to its keys on the screen, in Debian's Chromium.
+"""Measure the time from a review's event on the control socket to its keys on the screen, in Debian's
+Chromium.
 
-.venv/bin/python -m tests.benchmarks.screen_latency [--reviews 100]
-
-Prints p50, p99 and the worst, next to the floor: the time that a bare server-sent event takes to the same
-browser.
+`python -m tests.benchmarks.screen_latency [--reviews 100]` prints p50, p99 and the worst time, next to the
+floor: a bare change of a page in the same browser.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from tests.console.touch import Person
 from tests.scenes import throw
 
 LIMIT_MS = 200.0
-"""The limit at p99: a delay that a dealer does not notice as waiting."""
+"""The limit at p99, a delay that a dealer does not notice."""
 SEEN = """number => new Promise(done => {
     const look = () => number in seen ? done() : setTimeout(look, 5);
     look();
@@ -35,7 +34,7 @@ WATCH = """() => { window.seen = {}; new MutationObserver(() => {
 
 
 def main() -> int:
-    """Measure; return 1 if p99 is over the limit, 3 without a browser."""
+    """Measure; return 1 if p99 is over the limit, 3 if there is no browser."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reviews", type=int, default=100)
     reviews: int = parser.parse_args().reviews

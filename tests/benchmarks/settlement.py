@@ -1,9 +1,9 @@
 """Measure craps settlement: wager decisions per second, next to a floor and to crapssim.
 
-`python -m tests.benchmarks.settlement [--rolls N]`. Every roll decides eight new bets; lines go in and out as
-JSON, as with `tablectl settle`. The floor is `json.loads` of every line in and `json.dumps` of every line
-out, in the same run. crapssim settles the same bets and rolls without any JSON. Exits with 1 if the goal of
-50,000 decisions a second is missed.
+Usage: `python -m tests.benchmarks.settlement [--rolls N]`. Every roll decides eight new bets; requests and
+answers are JSON lines, as with `tablectl settle`. The floor is `json.loads` of every request and `json.dumps`
+of every answer, in the same run. crapssim settles the same bets and rolls without any JSON. Exits with 1 if
+the goal of 50,000 decisions per second is missed.
 """
 
 import argparse
@@ -59,7 +59,8 @@ def _requests(rolls: list[Dice]) -> Iterator[dict[str, object]]:
 
 
 def play_theirs(rolls: list[Dice]) -> None:
-    """Settle the same bets with crapssim, one player for each bet so that it does not add them up."""
+    """Settle the same bets with crapssim, each for a separate player, so that crapssim does not add them
+    up."""
     table = Table()
     for dice in rolls:
         for kind in KINDS.values():
@@ -70,7 +71,7 @@ def play_theirs(rolls: list[Dice]) -> None:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Return the least processor time of several runs, which excludes other work of the machine."""
+    """Return the minimum CPU time of several runs, which excludes other work of the machine."""
     times = []
     for _ in range(RUNS):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""The table of all benchmarks: what is a regression, and which releases are compared."""
+"""The table of all benchmarks: what counts as a regression, and which releases are compared."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
-"""The dice camera's process at work next to what is measured: `tablectl camera run` on a drawn film.
+"""The dice camera's process at work beside a measurement: `tablectl camera run` on a rendered video.
 
-`python -m tests.benchmarks.watching_camera FOLDER` draws the film and its rig; `watching` runs the camera on
-them, again and again. The film has 60 frames a second of 640 x 480: two dice come in, turn and are read every
-second and a half.
+`python -m tests.benchmarks.watching_camera FOLDER` renders the video and writes its rig file; `watching` runs
+the camera on them repeatedly. The video has 60 frames per second of 640 x 480 pixels: every second and a
+half, two dice come in, turn and are read.
 """
 
 import socket
@@ -27,7 +27,7 @@ CAMERA = "import sys; from controller.cli.main import main; sys.exit(main(sys.ar
 
 
 def draw(folder: Path) -> None:
-    """Draw the film, and write its rig."""
+    """Render the video and write its rig file."""
     import cv2  # noqa: PLC0415 - the measured process must not load vision
 
     from drivers.sim.filming import Filming  # noqa: PLC0415
@@ -48,7 +48,7 @@ def draw(folder: Path) -> None:
 
 
 class _Readings:
-    """The table's socket: accepts what the camera sends, and counts the dice that it read."""
+    """The table's socket, which accepts what the camera sends and counts the dice that were read."""
 
     def __init__(self, path: Path) -> None:
         self.read = 0
@@ -59,7 +59,7 @@ class _Readings:
         threading.Thread(target=self._work, daemon=True).start()
 
     def wait(self) -> None:
-        """Wait for the first die that is read."""
+        """Wait until the first die has been read."""
         if not self._heard.wait(FIRST_WORD_S):
             raise SystemExit(f"watching_camera: no die was read within {FIRST_WORD_S:.0f} s")
 
@@ -82,7 +82,7 @@ class _Readings:
 
 @contextmanager
 def watching(folder: Path) -> Iterator[_Readings]:
-    """Run a camera meanwhile; continue once it has read its first die."""
+    """Run a camera within the context, which begins once the camera has read its first die."""
     subprocess.run([sys.executable, "-m", "tests.benchmarks.watching_camera", str(folder)], check=True)
     readings = _Readings(folder / SOCKET)
     command = [*UNIT, sys.executable, "-c", CAMERA, "camera", "run", str(folder / RIG)]

@@ -1,9 +1,9 @@
 """Measure the replay of a year's recordings, piece by piece on all cores, with the command that people use.
 
-`python -m tests.benchmarks.year [--readings N] [--pieces N]`: pieces of 500 throws, and of 500 spins, are
-given to one `tablectl replay --json` as often as needed for N readings (2,000,000; a year of a busy table has
-100,000,000), and the minutes for a year are computed from it. The floor is `json.loads` of the same lines on
-as many cores. Exits with 1 if the outcomes are not those of each piece alone, or a year of throws takes
+`python -m tests.benchmarks.year [--readings N] [--pieces N]` passes pieces of 500 throws, and pieces of 500
+spins, to one `tablectl replay --json` as often as needed for N readings (default: 2,000,000), and computes
+the minutes for a year of a busy table, which has 100,000,000. The floor is `json.loads` of the same lines on
+as many cores. Exits with 1 if the outcomes are not those of the single pieces, or if a year of throws takes
 longer than ten minutes.
 """
 
@@ -46,7 +46,7 @@ def floor_us(log: Path) -> tuple[int, float]:
 
 
 def digest_of(chunks: list[bytes], times: int) -> str:
-    """Return the hash of these bytes, in order, repeated `times` times."""
+    """Return the digest of these bytes, in order, repeated `times` times."""
     digest = sha256()
     for _ in range(times):
         for chunk in chunks:
@@ -55,7 +55,7 @@ def digest_of(chunks: list[bytes], times: int) -> str:
 
 
 def digest_of_file(file: Path) -> str:
-    """Return the hash of a file's bytes."""
+    """Return the digest of a file's bytes."""
     digest = sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -64,7 +64,7 @@ def digest_of_file(file: Path) -> str:
 
 
 def measure(name: str, logs: list[Path], readings: int, folder: Path) -> tuple[bool, float]:
-    """Print a row; return whether the outcomes are those of the pieces alone, and the minutes for a year."""
+    """Print a row; return whether the outcomes are those of the single pieces, and the minutes for a year."""
     out, alone = folder / "year.jsonl", []
     for log in logs:
         replayed([log], out)

@@ -1,4 +1,4 @@
-"""The page of the settle contract matches the requests, the pay tables and the answers."""
+"""The page about `tablectl settle` matches the requests, the pay tables and the answers."""
 
 import io
 import re
@@ -45,7 +45,7 @@ def rows(heading: str, first: str) -> Iterator[list[str]]:
 
 
 def words(cell: str) -> frozenset[str]:
-    """Return the words set as code in a table cell."""
+    """Return the words that are set as code in a table cell."""
     return frozenset(re.findall(r"`(\w+)`", cell))
 
 
@@ -58,8 +58,8 @@ def documented(heading: str) -> dict[str, Fields]:
     return found
 
 
-def are(ruleset: str) -> dict[str, Fields]:
-    """Return each request with its required and optional fields, from the types."""
+def declared(ruleset: str) -> dict[str, Fields]:
+    """Return each request with its fields and its optional fields, as the types declare them."""
     found = {}
     for kind in open_book(ruleset).vocabulary:
         fields = msgspec.structs.fields(kind)
@@ -70,7 +70,7 @@ def are(ruleset: str) -> dict[str, Fields]:
 
 @pytest.mark.parametrize(("heading", "ruleset"), [(game, name) for game in GAMES for name in GAMES[game]])
 def test_every_request_is_on_the_page_with_its_fields(heading: str, ruleset: str) -> None:
-    assert documented("Changing a bet") | documented(heading) == are(ruleset)
+    assert documented("Changing a bet") | documented(heading) == declared(ruleset)
     assert set(documented("Changing a bet")) == SHARED
 
 

@@ -1,1 +1,1 @@
-"""What happens to a table that ran 0.1.0 under this release."""
+"""Tests of how this release treats what 0.1.0 left behind, alone and together with it."""

@@ -1,8 +1,8 @@
-"""A table's files as 0.1.0 left them at a power cut, in the middle of its fifth throw.
+"""A table's files as release 0.1.0 left them at a power cut in the middle of the fifth throw.
 
-They were made by that release's own daemon with its embedded engine: four throws, with all outcomes
-acknowledged except the last one's `bets.closed`, then SIGKILL. The last row, an acknowledgement, has no
-signature.
+They were made by that release's own daemon with its embedded engine: four throws and the beginning of a fifth,
+all outcomes acknowledged, then SIGKILL. The last two rows, among them the acknowledgement of the fifth throw's
+`bets.closed`, have no signature.
 """
 
 import tarfile
@@ -15,7 +15,7 @@ ARCHIVE = Path(__file__).parent / "data" / "table-0.1.0.tar.gz"
 
 @pytest.fixture
 def old_table(tmp_path: Path) -> Path:
-    """Return the journal's folder, with head, key, identity and the engine's database in it."""
+    """Return the journal's folder, which also contains the head file, key, identity and engine database."""
     folder = tmp_path / "journal"
     folder.mkdir()
     with tarfile.open(ARCHIVE) as archive:

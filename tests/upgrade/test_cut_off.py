@@ -1,4 +1,5 @@
-"""The upgrade of a 0.1.0 journal, cut off by a power failure at any write: the old or the new one is left."""
+"""The upgrade of a 0.1.0 journal, interrupted by a power failure at any write: the old or the new one
+remains."""
 
 import json
 import random
@@ -21,7 +22,7 @@ NAMES = {"journal.db": "journal.db", "journal.db-wal": "journal.db-wal", "journa
 
 
 def accepted_on(disk: RecordingDisk, folder: Path) -> dict[str, bytes]:
-    """Accept a journal on a recording disk; return its files as they were before."""
+    """Accept a journal on a disk that records writes; return the journal's files as they were before."""
     before = {name: (folder / name).read_bytes() if (folder / name).exists() else b"" for name in NAMES}
     with mounted(disk) as vfs, crash._recorded_head(disk):
         Journal.open(
@@ -38,7 +39,7 @@ def accepted_on(disk: RecordingDisk, folder: Path) -> dict[str, bytes]:
 
 
 def after_cut(template: Path, to: Path, before: dict[str, bytes], log: Sequence[Written], seed: int) -> Path:
-    """Write the folder as the power cut may have left it after these operations."""
+    """Write the folder as a power cut during these operations may have left it."""
     chance = random.Random(seed)
     shutil.copytree(template, to)
     for name, recorded in NAMES.items():
@@ -48,8 +49,9 @@ def after_cut(template: Path, to: Path, before: dict[str, bytes], log: Sequence[
     return to
 
 
-def stands(folder: Path) -> str:
-    """Open it as a start does, then, if required, with a person's approval; return what was required."""
+def approval_required(folder: Path) -> str:
+    """Open the journal as a start does, then, if required, with a person's approval; return what was
+    required."""
     asked = ""
     try:
         opened(folder).close()
@@ -61,7 +63,7 @@ def stands(folder: Path) -> str:
         words = [json.loads(row.body or b"")["code"] for row in reader.rows(types={"journal.accepted"})]
     assert found.unauthenticated == ()
     assert words.count("journal_old_layout") == 1, (
-        "a person asked twice would take the journal for an older copy"
+        "a person who is asked twice would think that the journal is an older copy"
     )
     return asked
 
@@ -76,7 +78,7 @@ def test_a_journal_that_was_being_accepted_is_the_old_one_or_the_new_one(
     chance = random.Random(1)
     cuts = [len(disk.log), *(chance.randrange(1, len(disk.log)) for _ in range(STATES))]
     found = [
-        stands(after_cut(template, tmp_path / f"cut-{n}", before, disk.log[:cut], n))
+        approval_required(after_cut(template, tmp_path / f"cut-{n}", before, disk.log[:cut], n))
         for n, cut in enumerate(cuts)
     ]
     assert set(found) == {"", "journal_old_layout", "journal_head_unsigned"}

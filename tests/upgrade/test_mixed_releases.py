@@ -1,4 +1,4 @@
-"""Release 0.1.0 and this one: each as table and as engine, forward and back, over a real broker."""
+"""Release 0.1.0 and this one, each as table and as engine, with upgrade and rollback, over a real broker."""
 
 import os
 import shutil
@@ -21,7 +21,8 @@ pytestmark = needs_mosquitto
 ROOT = Path(__file__).parents[2]
 THIS = ROOT
 RELEASE = "c6665cd8df51a9e17015005d0d3231350ddd0e8d"
-"""The last commit of 0.1.0, before rows, head and answers were signed; a clone without it skips the tests."""
+"""The last commit of 0.1.0, before rows, head and answers were signed; without it in the clone the tests are
+skipped."""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def run(release: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 class Pair:
-    """A table and an engine at one broker, each of the release with which it is started."""
+    """A table and an engine on one broker, each of the release with which it is started."""
 
     def __init__(self, folder: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = folder
@@ -98,7 +99,7 @@ class Pair:
             self.engine.start()
 
     def enrol(self, release: Path) -> None:
-        """Pin the table's key at the engine, with an account for ann, in that release's way."""
+        """Enrol the table's key in the engine and open an account for ann, with that release's commands."""
         key = load_key(self.table.journal / "table.key").public.raw.hex()
         enrolled = ("enrol", "craps", "--rules", "craps-12-034", "--key", key)
         for words in (enrolled, ("token", "make", "till", "--role", "staff")):
@@ -139,7 +140,7 @@ class Pair:
 @pytest.fixture
 def pair(tmp_path: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     for module in ("tests.app.rig", "tests.settlement_service.service"):
-        # A journal's verification runs at idle priority: next to other work it takes long.
+        # A journal is verified at idle priority, which takes long beside other work.
         monkeypatch.setattr(f"{module}.PATIENCE_S", 300.0)
     one = Pair(tmp_path, broker, monkeypatch)
     yield one

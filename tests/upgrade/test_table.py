@@ -1,4 +1,4 @@
-"""A table of 0.1.0 under this release: locked until a person accepts its journal, then it plays on."""
+"""A table of 0.1.0 under this release is locked until a person accepts its journal, and then continues."""
 
 import sqlite3
 from contextlib import closing
@@ -29,7 +29,7 @@ def test_a_table_continues_after_an_upgrade(tmp_path: Path, old_table: Path) -> 
         assert faults(table) == set()
         published = [row.name for row in table.rows()]
         assert published.count("journal.accepted") == 1
-        assert "roll.review" in published, "the throw that was cut off must be under review"
+        assert "roll.review" in published, "the interrupted throw must be under review"
     finally:
         assert table.terminate() == 0
     assert settled(table) >= unlocked_at(table)
@@ -44,5 +44,5 @@ def settled(table: Table) -> int:
 
 
 def unlocked_at(table: Table) -> int:
-    """Return the number of the outcome that unlocks the table: the last one that must have been settled."""
+    """Return the number of the outcome that unlocks the table, the last one that must have been settled."""
     return next(row.seq for row in reversed(table.rows()) if row.name == "table.unlocked" and row.seq)
