@@ -119,14 +119,14 @@ def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float],
     wrong: list[Disagreement] = []
     try:
         if arguments.throws:
-            wrong += show.dice_or_wheel(*dice.evening(arguments.seed, _DICE_MIX, arguments.throws))
+            wrong += show.dice_or_wheel(*dice.simulate(arguments.seed, _DICE_MIX, arguments.throws))
         if arguments.spins:
-            spins = wheel.evening(arguments.seed, _WHEEL_MIX, arguments.spins, wheel=wheel.AMERICAN)
+            spins = wheel.simulate(arguments.seed, _WHEEL_MIX, arguments.spins, wheel=wheel.AMERICAN)
             wrong += show.dice_or_wheel(*spins)
         if arguments.games:
-            show.cards(*high_roller.evening(arguments.seed, arguments.games))
+            show.cards(*high_roller.simulate(arguments.seed, arguments.games))
         if arguments.deals:
-            show.cards(*three_card.evening(arguments.seed, n=arguments.deals))
+            show.cards(*three_card.simulate(arguments.seed, n=arguments.deals))
     except SettingsError as error:
         say(error)
         return BAD_INPUT

@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     screen = Screen(sys.stdout)
     screen.draft("the virtual table is being set up...")
     from controller.cli.simulation import Simulation  # noqa: PLC0415 - takes a second or two on a small machine
-    from drivers.sim.setting import NoEveningError  # noqa: PLC0415 - as above
+    from drivers.sim.setting import UnplayableTableError  # noqa: PLC0415 - as above
 
     try:
         try:
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         finally:
             screen.draft("")
         return simulation.run()
-    except (SettingsError, NoEveningError) as error:
+    except (SettingsError, UnplayableTableError) as error:
         say(error)
     except OSError as error:
         # `drivers.sim.stage` raises it with a complete message.

@@ -32,8 +32,8 @@ from drivers.sim.boards import Sensor
 from drivers.sim.faults import DeviceKind, Schedule
 from drivers.sim.scenes import Began, Expected, Over, Played, Story
 from drivers.sim.setting import (
-    NoEveningError,
     RenderedThrows,
+    UnplayableTableError,
     first_guess,
     for_practice,
     types_for,
@@ -327,7 +327,7 @@ def _type_in(document: Document, name: str) -> DeviceKind | None:
 
 
 def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mapping[int, Sensor]]:
-    """Return each board's sensors by channel; raises NoEveningError if one belongs to no device."""
+    """Return each board's sensors by channel; raises UnplayableTableError if one belongs to no device."""
     return {
         name: dict(sensors)
         for name in settings.devices
@@ -349,7 +349,7 @@ def _sensors_on(document: Document, name: str, settings: TableSettings) -> Itera
         dev, fields = section.get("dev"), section.get("fields", {})
         device = settings.devices.get(dev) if isinstance(dev, str) else None
         if device is None or not number.isdecimal() or not isinstance(fields, dict):
-            raise NoEveningError(
+            raise UnplayableTableError(
                 f"devices.{name}.channels.{number}: found {channel!r},"
                 f" expected a whole number with `dev`, one of {', '.join(settings.devices)}"
             )

@@ -165,7 +165,7 @@ def throw(
     return Scene(kind=kind, start_us=start_us, end_us=script.collected_us, truth=truth), seen
 
 
-def evening(
+def simulate(
     seed: int, mix: Mix = USUAL, n: int = 20, *, table: DiceTable = TABLE, rules: Rules = "craps-12-034"
 ) -> tuple[Header, Feed, list[Scene]]:
     """Play `n` throws, their kinds drawn from a mix (kind: weight); the same seed gives the same session."""

@@ -114,7 +114,7 @@ class Game:
         return self.turns.count(player) > 1 or player in [seat for seat, _ in self.rolled]
 
 
-class Evening:
+class Simulation:
     """One table's session, played step by step."""
 
     def __init__(
@@ -361,9 +361,9 @@ class Evening:
         self.left_seats.clear()
 
 
-def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
+def simulate(seed: int, games: int = 6) -> tuple[Header, Feed, list[Expected]]:
     """Play a session of `games` games, the last one final; the same seed gives the same session."""
-    table = Evening(seed)
+    table = Simulation(seed)
     table.draw_button()
     for number in range(1, games + 1):
         final = number == games
@@ -381,19 +381,19 @@ def play_session(
 
     After a device fault, people first clear anything left open, and the Bonus Pot is not known.
     """
-    evening = Evening(seed, table=table, directed=False, pot_known=not after_fault)
+    simulation = Simulation(seed, table=table, directed=False, pot_known=not after_fault)
     scenes: list[Scene] = []
     if after_fault:
-        evening.clear_up()
+        simulation.clear_up()
         cleared = Truth(verdict="void", allowed=("void",), ruled="void")
-        scenes.append(Scene(kind="clearing_up", start_us=0, end_us=evening.now, truth=cleared))
-    start_us = evening.now
-    evening.draw_button()
+        scenes.append(Scene(kind="clearing_up", start_us=0, end_us=simulation.now, truth=cleared))
+    start_us = simulation.now
+    simulation.draw_button()
     for number in range(1, games + 1):
-        scenes.append(evening.scene(number, final=number == games, start_us=start_us))
-        start_us = evening.now
-    evening.reopen_game()
-    return in_order_of_arrival(evening.feed), scenes
+        scenes.append(simulation.scene(number, final=number == games, start_us=start_us))
+        start_us = simulation.now
+    simulation.reopen_game()
+    return in_order_of_arrival(simulation.feed), scenes
 
 
 def _as_dealer(reading: AnyReading) -> AnyReading:

@@ -118,7 +118,7 @@ OWN_NAMES: Mapping[str, str] = {
 such as `wall-left`."""
 
 
-class NoEveningError(ValueError):
+class UnplayableTableError(ValueError):
     """Raised if no session can be played at this table; the message states the reason."""
 
 
@@ -142,7 +142,8 @@ def virtual_table(
     and plays one attempt per act.
 
     Raises:
-        NoEveningError: The file lacks the geometry that its game needs, or two devices read the same kind.
+        UnplayableTableError: The file lacks the geometry that its game needs, or two devices read the same
+            kind.
     """
     play = one_by_one or _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -159,9 +160,9 @@ def virtual_table(
     try:
         route = route_by(settings.devices, OWN_NAMES)
     except AmbiguousError as error:
-        raise NoEveningError(f"{settings.table}: {error}") from error
-    evening = Show(play, seed, attempts, attempts_per_act=1 if one_by_one else _attempts_per_act(settings))
-    return VirtualTable(cables, evening, rng=rng, report=report, route=route)
+        raise UnplayableTableError(f"{settings.table}: {error}") from error
+    show = Show(play, seed, attempts, attempts_per_act=1 if one_by_one else _attempts_per_act(settings))
+    return VirtualTable(cables, show, rng=rng, report=report, route=route)
 
 
 def with_technician(
@@ -199,13 +200,13 @@ def with_rendered_camera(
     `throws` creates the throws for a seed and a table.
 
     Raises:
-        NoEveningError: The table is not a craps table of the size for which throws are computed, or two
+        UnplayableTableError: The table is not a craps table of the size for which throws are computed, or two
         devices
             read the same kind.
     """
     felt = settings.dice_table
     if settings.rules.game != "craps" or felt is None or not flights.fits(felt):
-        raise NoEveningError(
+        raise UnplayableTableError(
             f"{settings.table}: rendered throws need a craps table of 3600 by 1100 mm with dice of 19 mm;"
             " choose a table of that size"
         )
@@ -247,7 +248,8 @@ def for_practice(
     High Roller.
 
     Raises:
-        NoEveningError: The file lacks the geometry that its game needs, or two devices read the same kind.
+        UnplayableTableError: The file lacks the geometry that its game needs, or two devices read the same
+            kind.
     """
     table = virtual_table(
         settings,
@@ -337,7 +339,7 @@ def _play(settings: TableSettings, mix: Mix | None) -> Play:
         if rules.spin.revolutions == "trusted_wheel":
             return smart_wheel_play(settings.wheel.pockets_clockwise, mix or ss2_wheel.USUAL)
         return spins_play(settings.wheel, rules.name, mix or wheel.USUAL)
-    raise NoEveningError(
+    raise UnplayableTableError(
         f"the file has rule set {rules.name!r} of {rules.game} but neither `dice_table` nor `wheel`;"
         " add the geometry of the table or the wheel to the table's file"
     )

@@ -362,7 +362,7 @@ KINDS: Mapping[str, Kind] = {
 """Every kind of spin by name."""
 
 
-def evening(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinTruth]]:
+def simulate(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinTruth]]:
     """Play `n` scenes of one kind on one drawn wheel; the same kind and seed give the same session.
 
     Raises:

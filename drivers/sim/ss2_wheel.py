@@ -343,7 +343,7 @@ KINDS: Mapping[str, Callable[[Game], Truth]] = {kind.__name__: kind for kind in 
 USUAL: Mapping[str, float] = {name: 9.0 if name == "valid" else 1.0 for name in KINDS}
 
 
-def evening(
+def simulate(
     seed: int, pockets: Sequence[str], mix: Mapping[str, float] = USUAL, n: int = 10
 ) -> tuple[list[Change], Feed, list[Scene]]:
     """Play `n` games, their kinds drawn from a mix; return the wheel's changes, people's inputs and the

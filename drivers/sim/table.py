@@ -75,7 +75,7 @@ def throws_play(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = 
     """Return a play of throws, their kinds drawn from a mix."""
 
     def play(seed: int, count: int, _after_fault: bool) -> Act:
-        _, feed, scenes = dice.evening(seed, mix, count, table=table, rules=rules)
+        _, feed, scenes = dice.simulate(seed, mix, count, table=table, rules=rules)
         return build_act(feed, scenes)
 
     return play
@@ -85,7 +85,7 @@ def spins_play(wheel_: Wheel, rules: str, mix: Mapping[str, float] = wheel.USUAL
     """Return a play of spins on a wheel with the table's own sensors, their kinds drawn from a mix."""
 
     def play(seed: int, count: int, _after_fault: bool) -> Act:
-        _, feed, scenes = wheel.evening(seed, mix, count, wheel=wheel_, rules=rules)
+        _, feed, scenes = wheel.simulate(seed, mix, count, wheel=wheel_, rules=rules)
         return build_act(feed, scenes)
 
     return play
@@ -95,7 +95,7 @@ def smart_wheel_play(pockets: Sequence[str], mix: Mapping[str, float] = ss2_whee
     """Return a play of games on a smart wheel, their kinds drawn from a mix."""
 
     def play(seed: int, count: int, _after_fault: bool) -> Act:
-        changes, feed, scenes = ss2_wheel.evening(seed, pockets, mix, count)
+        changes, feed, scenes = ss2_wheel.simulate(seed, pockets, mix, count)
         return build_act(feed, scenes, changes)
 
     return play
@@ -114,9 +114,9 @@ def single_rolls_play(table: DiceTable, mix: Mapping[str, float], stage: Callabl
     """Return a play of single rolls of High Roller, continuing from the stage of the controller's game."""
 
     def play(seed: int, _count: int, _after_fault: bool) -> Act:
-        evening = high_roller.Evening(seed, table=table, directed=False)
-        scene = evening.play_single_roll(mix, stage())
-        return build_act(in_order_of_arrival(evening.feed), [scene])
+        simulation = high_roller.Simulation(seed, table=table, directed=False)
+        scene = simulation.play_single_roll(mix, stage())
+        return build_act(in_order_of_arrival(simulation.feed), [scene])
 
     return play
 

@@ -103,7 +103,7 @@ _FIRST_OUTCOMES: Mapping[str, Verdict] = {
 }
 
 
-class Evening:
+class Simulation:
     """One table's session, played step by step."""
 
     def __init__(self, seed: int, *, directed: bool) -> None:
@@ -228,14 +228,14 @@ class Evening:
             self.enter("settled")
 
 
-def plain(table: Evening, dealt: Dealt) -> None:
+def plain(table: Simulation, dealt: Dealt) -> None:
     """A deal without any mistake."""
     table.deal_cards(table.rotation(dealt))
     table.act(dealt)
     table.called("deal.called", dealt, grade="sensors", by=None)
 
 
-def unread_card(table: Evening, dealt: Dealt) -> None:
+def unread_card(table: Simulation, dealt: Dealt) -> None:
     """The shoe can't read a card; the dealer enters it when the hand is shown."""
     position, text, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
@@ -245,7 +245,7 @@ def unread_card(table: Evening, dealt: Dealt) -> None:
     table.called("deal.called", dealt, grade="person", by="dealer")
 
 
-def unread_seen_early(table: Evening, dealt: Dealt) -> None:
+def unread_seen_early(table: Simulation, dealt: Dealt) -> None:
     """The shoe can't read a card; the dealer enters it before all have acted."""
     position, text, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
@@ -254,7 +254,7 @@ def unread_seen_early(table: Evening, dealt: Dealt) -> None:
     table.called("deal.called", dealt, grade="person", by="dealer")
 
 
-def _one_unread(table: Evening, dealt: Dealt) -> tuple[str, str | None, list[tuple[str, str | None]]]:
+def _one_unread(table: Simulation, dealt: Dealt) -> tuple[str, str | None, list[tuple[str, str | None]]]:
     cards = table.rotation(dealt)
     place = table.rng.randrange(len(cards))
     position, text = cards[place]
@@ -262,7 +262,7 @@ def _one_unread(table: Evening, dealt: Dealt) -> tuple[str, str | None, list[tup
     return position, text, cards
 
 
-def card_too_many(table: Evening, dealt: Dealt) -> None:
+def card_too_many(table: Simulation, dealt: Dealt) -> None:
     """A position receives a fourth card."""
     cards = table.rotation(dealt)
     spare = next(rank + suit for rank in RANKS for suit in "cdhs" if (rank + suit) not in _all_cards(dealt))
@@ -271,7 +271,7 @@ def card_too_many(table: Evening, dealt: Dealt) -> None:
     table.wait(15)
 
 
-def dealer_short(table: Evening, dealt: Dealt) -> None:
+def dealer_short(table: Simulation, dealt: Dealt) -> None:
     """The dealer's third card stays in the shoe, which nobody notices until all have acted."""
     table.deal_cards(table.rotation(dealt)[:-1])
     table.act(dealt)
@@ -279,7 +279,7 @@ def dealer_short(table: Evening, dealt: Dealt) -> None:
     table.void("wrong_count")
 
 
-def card_twice(table: Evening, dealt: Dealt) -> None:
+def card_twice(table: Simulation, dealt: Dealt) -> None:
     """A card from another deck is in the shoe, so that one card is dealt twice."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
@@ -289,7 +289,7 @@ def card_twice(table: Evening, dealt: Dealt) -> None:
     table.wait(15)
 
 
-def shoe_opened(table: Evening, dealt: Dealt) -> None:
+def shoe_opened(table: Simulation, dealt: Dealt) -> None:
     """The shoe is opened while the cards are out."""
     table.deal_cards(table.rotation(dealt))
     table.wait(1)
@@ -299,7 +299,7 @@ def shoe_opened(table: Evening, dealt: Dealt) -> None:
     table.post(Switch(t=table.now, dev="shoe", name="shoe_lid", open=False))
 
 
-def misdeal_while_dealing(table: Evening, dealt: Dealt) -> None:
+def misdeal_while_dealing(table: Simulation, dealt: Dealt) -> None:
     """The dealer exposes a card while dealing and calls a misdeal."""
     table.deal_cards(table.rotation(dealt)[: table.rng.randint(1, 3 * len(table.seats))])
     table.enter("misdeal", reason="a card was exposed")
@@ -307,7 +307,7 @@ def misdeal_while_dealing(table: Evening, dealt: Dealt) -> None:
     table.wait(15)
 
 
-def misdeal_in_hold(table: Evening, dealt: Dealt) -> None:
+def misdeal_in_hold(table: Simulation, dealt: Dealt) -> None:
     """The dealer calls a misdeal just as the last position acts."""
     table.deal_cards(table.rotation(dealt))
     table.act(dealt)
@@ -316,7 +316,7 @@ def misdeal_in_hold(table: Evening, dealt: Dealt) -> None:
     table.wait(10)
 
 
-def misdeal_late(table: Evening, dealt: Dealt) -> None:
+def misdeal_late(table: Simulation, dealt: Dealt) -> None:
     """The supervisor calls a misdeal after the call and before the first payout."""
     plain(table, dealt)
     table.enter("misdeal", "supervisor", 4)
@@ -326,7 +326,7 @@ def misdeal_late(table: Evening, dealt: Dealt) -> None:
     )
 
 
-def shoe_down(table: Evening, dealt: Dealt) -> None:
+def shoe_down(table: Simulation, dealt: Dealt) -> None:
     """The shoe's cable comes loose for a moment; the dealer checks every hand and accepts the deal."""
     cards = table.rotation(dealt)
     place = table.rng.randrange(1, len(cards))
@@ -342,7 +342,7 @@ def shoe_down(table: Evening, dealt: Dealt) -> None:
     table.called("deal.called", dealt, grade="person", by="dealer")
 
 
-def nobody_rules(table: Evening, dealt: Dealt) -> None:
+def nobody_rules(table: Simulation, dealt: Dealt) -> None:
     """The shoe can't read a card, nobody enters it, and the supervisor finally voids the deal."""
     _, _, cards = _one_unread(table, dealt)
     table.deal_cards(cards)
@@ -352,7 +352,7 @@ def nobody_rules(table: Evening, dealt: Dealt) -> None:
     table.void("disputed", by="supervisor")
 
 
-def fold_corrected(table: Evening, dealt: Dealt) -> None:
+def fold_corrected(table: Simulation, dealt: Dealt) -> None:
     """The dealer entered a fold for a position that played, and corrects this after the call."""
     seat = table.rng.choice(table.seats)
     wrong = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
@@ -362,7 +362,7 @@ def fold_corrected(table: Evening, dealt: Dealt) -> None:
     table.called("deal.corrected", right, ruling="play")
 
 
-def card_corrected(table: Evening, dealt: Dealt) -> None:
+def card_corrected(table: Simulation, dealt: Dealt) -> None:
     """The shoe misread a card, and the dealer corrects it after the call."""
     seat = table.rng.choice(table.seats)
     right = next(rank + suit for rank in RANKS for suit in "hs" if (rank + suit) not in _all_cards(dealt))
@@ -373,7 +373,7 @@ def card_corrected(table: Evening, dealt: Dealt) -> None:
     table.called("deal.corrected", Dealt(hands, dealt.folds), ruling="set_card")
 
 
-def play_after_fold(table: Evening, dealt: Dealt) -> None:
+def play_after_fold(table: Simulation, dealt: Dealt) -> None:
     """A player who has folded enters play, which is refused."""
     seat = table.rng.choice(table.seats)
     right = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
@@ -390,7 +390,7 @@ def play_after_fold(table: Evening, dealt: Dealt) -> None:
         table.expect("input.refused", **refused)
 
 
-Kind = Callable[[Evening, Dealt], None]
+Kind = Callable[[Simulation, Dealt], None]
 KINDS: Mapping[str, Kind] = {
     kind.__name__: kind
     for kind in (
@@ -402,14 +402,14 @@ KINDS: Mapping[str, Kind] = {
 """Every kind of deal by name."""
 
 
-def evening(
+def simulate(
     seed: int, mix: Mapping[str, float] = USUAL, n: int = 12, *, directed: bool = True
 ) -> tuple[Header, Feed, list[Expected]]:
     """Play `n` deals, their kinds drawn from a mix (kind: weight); the same seed gives the same session.
 
     With `directed`, the shoe reports the recipient of each card.
     """
-    table = Evening(seed, directed=directed)
+    table = Simulation(seed, directed=directed)
     for kind in table.rng.choices(list(mix), list(mix.values()), k=n):
         table.play(kind)
     header = Header(table=f"sim-three-card-{seed}", ruleset=RULES)
@@ -420,7 +420,7 @@ def deals(
     seed: int, mix: Mapping[str, float], n: int, *, after_fault: bool = False
 ) -> tuple[Feed, list[Scene]]:
     """Play `n` deals, dealt in rotation; after a fault, people first clear anything that was left open."""
-    table = Evening(seed, directed=False)
+    table = Simulation(seed, directed=False)
     scenes: list[Scene] = []
     if after_fault:
         table.clear_up()

@@ -370,7 +370,7 @@ def _truth(played: Played, truth: SpinTruth) -> Truth:
     )
 
 
-def evening(
+def simulate(
     seed: int,
     mix: Mix = USUAL,
     n: int = 15,

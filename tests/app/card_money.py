@@ -96,7 +96,7 @@ def won(deals: int = len(DEALS)) -> int:
 
 def feed() -> Feed:
     """Play the session with a shoe and people; before every other deal the dealer calls No More Bets."""
-    table = three_card.Evening(1, directed=True)
+    table = three_card.Simulation(1, directed=True)
     table.seats = list(SEATS)
     table.enter("seats", seats=SEATS)
     for number, deal in enumerate(DEALS):

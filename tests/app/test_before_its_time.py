@@ -16,7 +16,7 @@ from controller.model.tables import MqttSettings
 from controller.publish.mqtt_link import Connected, MqttLink, Received, Subscribed
 from controller.replay.log import open_log
 from controller.replay.source import LogError
-from drivers.sim.wheel import AMERICAN, evening
+from drivers.sim.wheel import AMERICAN, simulate
 from tests.app.rig import Json, Table, lines_of, tick, until
 from tests.app.test_card_tables import FOLDS, HANDS, NO_MORE_BETS, PLAYS, SEATS, cards
 from tests.app.test_daemon import kinds
@@ -131,7 +131,7 @@ def test_R_SPIN_3_while_bets_are_open_the_timing_of_ball_and_rotor_is_not_publis
 
     threading.Thread(target=listen, daemon=True).start()
     assert ready.wait(60)
-    _, feed, _ = evening(4, {"valid": 1.0}, 1, wheel=AMERICAN)
+    _, feed, _ = simulate(4, {"valid": 1.0}, 1, wheel=AMERICAN)
     beams = [n for n, (_, reading) in enumerate(feed) if isinstance(reading, BallBeam)]
     launched = beams[4] + 1
     table.feed(lines_of(feed[:launched], 10 * SECOND_US))

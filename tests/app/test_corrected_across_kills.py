@@ -85,7 +85,7 @@ def case_of(game: str) -> Case:
         case = CASES[game]()
         return replace(case, ruling=msgspec.structs.replace(case.ruling, what=_named_then(case.ruling)))
     wrong, right = (
-        [r for _, r in wheel.evening(seed, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)[1]] for seed in (3, 4)
+        [r for _, r in wheel.simulate(seed, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)[1]] for seed in (3, 4)
     )
     return replace(CASES[game](), wrong=wrong, right=right)
 

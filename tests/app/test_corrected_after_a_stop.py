@@ -48,7 +48,7 @@ def craps() -> Case:
 
 
 def roulette() -> Case:
-    _, feed, _ = wheel.evening(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
+    _, feed, _ = wheel.simulate(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
     readings = [reading for _, reading in feed]
     after = max(reading.t for reading in readings) + 5 * SECOND_US
     at_once = says(after, "set_number", "dealer", number="17", what="1")

@@ -12,25 +12,25 @@ from tests.app.rig import Table
 
 def craps(folder: Path, seed: int) -> KilledTable:
     """A craps table whose shooters get warnings."""
-    _, feed, _ = dice.evening(seed, {"valid": 6.0, "one_short": 3.0, "off_table": 1.0}, 12, rules="craps-v1")
+    _, feed, _ = dice.simulate(seed, {"valid": 6.0, "one_short": 3.0, "off_table": 1.0}, 12, rules="craps-v1")
     return KilledTable(Table(folder, name="craps-v1", anew=True), feed, seed)
 
 
 def roulette(folder: Path, seed: int) -> KilledTable:
     """A roulette table that learns its wheel."""
-    _, feed, _ = wheel.evening(seed, {"valid": 3.0, "hop": 1.0}, 12, wheel=wheel.AMERICAN)
+    _, feed, _ = wheel.simulate(seed, {"valid": 3.0, "hop": 1.0}, 12, wheel=wheel.AMERICAN)
     return KilledTable(Table(folder, name="roulette", anew=True), feed, seed)
 
 
 def three_card_poker(folder: Path, seed: int) -> KilledTable:
     """A Three Card Poker table."""
-    _, feed, _ = three_card.evening(seed)
+    _, feed, _ = three_card.simulate(seed)
     return KilledTable(Table(folder, name="three-card", anew=True), feed, seed)
 
 
 def high_roller_12_005(folder: Path, seed: int) -> KilledTable:
     """A High Roller table as long as the simulated one."""
-    _, feed, _ = high_roller.evening(seed, games=4)
+    _, feed, _ = high_roller.simulate(seed, games=4)
     shipped = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
     table = folder / "high-roller.yaml"
     length = f"length_mm: {dice.TABLE.length_mm:g}"

@@ -70,7 +70,7 @@ def test_a_watch_whose_reader_stops_delays_nobody_and_reports_that_lines_were_mi
     until(watches, "the first reading watched")
     over_us = next(ticks) + MANY * 1000
     table.feed(tick(next(ticks)) for _ in range(MANY))
-    _, feed, _ = dice.evening(5, {"valid": 1.0}, 3)
+    _, feed, _ = dice.simulate(5, {"valid": 1.0}, 3)
     table.feed(lines_of(feed, over_us))
     table.feed([tick(over_us + 200 * SECOND_US)])
     until(

@@ -379,7 +379,7 @@ def test_an_invalid_request_is_refused_with_its_mistake(table: Table) -> None:
 def test_a_watcher_that_never_reads_is_dropped_and_play_continues(table: Table) -> None:
     table.start()
     table.unlock()
-    _, feed, _ = dice.evening(5, {"valid": 1.0}, 10)
+    _, feed, _ = dice.simulate(5, {"valid": 1.0}, 10)
     with socket.socket(socket.AF_UNIX) as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         lazy.connect(table.socket)

@@ -104,7 +104,7 @@ def test_an_evening_of_craps_adds_up(
 ) -> None:
     behind_a_broker = shipped == "craps"
     rules = "craps-12-034" if behind_a_broker else "craps-v1"
-    _, feed, _ = dice.evening(seed, COUNTED, 7, rules=rules)  # type: ignore[arg-type]  # one of the two names
+    _, feed, _ = dice.simulate(seed, COUNTED, 7, rules=rules)  # type: ignore[arg-type]  # one of the two names
     evening = play(
         Evening(
             tmp_path,
@@ -126,7 +126,7 @@ def test_an_evening_of_craps_adds_up(
 def test_an_evening_of_roulette_adds_up(
     tmp_path: Path, play: Callable[[Evening], Evening], mosquitto: Mosquitto, ruleset: str, dozen: int
 ) -> None:
-    _, feed, _ = wheel.evening(12, {"valid": 1.0}, 6, wheel=wheel.AMERICAN)
+    _, feed, _ = wheel.simulate(12, {"valid": 1.0}, 6, wheel=wheel.AMERICAN)
     behind_a_broker = ruleset != "roulette"
 
     def bets(after: str, _made: int) -> list[Wager]:
@@ -200,7 +200,7 @@ def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Eveni
         13: Evening.kill_table,
         14: Evening.cut_off,
     }
-    _, feed, _ = high_roller.evening(14, games=3)
+    _, feed, _ = high_roller.simulate(14, games=3)
     evening = play(
         Evening(
             tmp_path,

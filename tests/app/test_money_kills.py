@@ -42,10 +42,10 @@ Step = Feed
 """What happens at one time: an input, a card, or a throw with the inputs about it."""
 
 
-def with_everything() -> high_roller.Evening:
+def with_everything() -> high_roller.Simulation:
     """Return the first short session in which every kind of event occurs."""
     for seed in count(1):
-        evening = high_roller.Evening(seed)
+        evening = high_roller.Simulation(seed)
         evening.draw_button()
         for number in range(1, GAMES + 1):
             if number == GAMES:
@@ -63,7 +63,7 @@ def kinds_of_event(published: Iterable[tuple[str, dict[str, object]]]) -> set[ob
     return {data[word[kind]] for kind, data in published if kind in word}
 
 
-def steps_of(evening: high_roller.Evening) -> Iterator[Step]:
+def steps_of(evening: high_roller.Simulation) -> Iterator[Step]:
     """Yield a session step by step."""
     throws = [(scene.start_us, scene.end_us) for scene in evening.thrown]
     step: Feed = []

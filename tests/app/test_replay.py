@@ -81,7 +81,7 @@ def test_dice_in_the_air_at_a_stop_are_reviewed_by_the_next_session(house: House
 def test_a_recording_cut_off_in_flight_records_how_far_time_had_run(house: HouseMaker) -> None:
     """No More Bets is called by time alone, between the ball's last pulse and the stop."""
     one = house(table="roulette")
-    _, feed, scenes = wheel.evening(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
+    _, feed, scenes = wheel.simulate(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
     drop_us = scenes[0].truth.drop_us
     assert drop_us is not None
     before = [(arrived, reading) for arrived, reading in feed if arrived < drop_us - 3_500_000]
@@ -95,9 +95,9 @@ def test_a_live_run_and_the_replay_of_its_recordings_give_the_same_bytes(
     house: HouseMaker, game: str
 ) -> None:
     if game == "craps":
-        _, feed, _ = dice.evening(21, {"valid": 3.0, "one_short": 1.0, "off_table": 1.0}, 8)
+        _, feed, _ = dice.simulate(21, {"valid": 3.0, "one_short": 1.0, "off_table": 1.0}, 8)
     else:
-        _, feed, _ = wheel.evening(22, {"valid": 1.0}, 4, wheel=wheel.AMERICAN)
+        _, feed, _ = wheel.simulate(22, {"valid": 1.0}, 4, wheel=wheel.AMERICAN)
     rotation = Rotation(size=20_000, after_us=10**12, quiet_us=0)
     one = house(table=game, rotation=rotation)
     one.clock = FastClock()

@@ -32,7 +32,7 @@ def test_a_table_whose_journal_is_removed_locks_and_publishes_nothing_more(
         until(lambda: "journal_taken_away" in str(table.status()), "the fault")
         until(lambda: table.status()["lock"] == "locked", "the lock")
         published = list(table.published)
-        _, feed, _ = dice.evening(3, {"valid": 1.0}, 2)
+        _, feed, _ = dice.simulate(3, {"valid": 1.0}, 2)
         readings = list(feed)
         table.feed([*lines_of(readings), tick(readings[-1][0] + 10_000_000)])
         assert table.terminate() != 0

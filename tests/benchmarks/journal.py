@@ -70,7 +70,7 @@ class Hand(msgspec.Struct, frozen=True):
 
 def play(throws: int) -> tuple[Setup, list[Hand]]:
     """Play simulated throws through an engine session, and keep what it returned."""
-    header, feed, _ = dice.evening(1, n=throws)
+    header, feed, _ = dice.simulate(1, n=throws)
     assert header.dice_table is not msgspec.UNSET
     setup = Setup(
         table=TABLE, session="1", ruleset=load_ruleset(header.ruleset), dice_table=header.dice_table

@@ -152,7 +152,7 @@ def main() -> int:
     to = parser.parse_args().picture
     measured = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, simulate in (("Dice", dice.evening), ("A wheel", wheel.evening)):
+        for name, simulate in (("Dice", dice.simulate), ("A wheel", wheel.simulate)):
             header, feed, _ = simulate(1, n=ATTEMPTS)
             path = Path(folder) / f"{name}.jsonl"
             write_log(path, header, feed)

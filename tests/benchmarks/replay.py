@@ -57,7 +57,7 @@ def main() -> int:
     attempts = parser.parse_args().attempts
     worst = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        for name, simulate in (("dice", dice.evening), ("wheel", wheel.evening)):
+        for name, simulate in (("dice", dice.simulate), ("wheel", wheel.simulate)):
             header, feed, _ = simulate(1, n=attempts)
             path = Path(folder) / f"{name}.jsonl"
             write_log(path, header, feed)

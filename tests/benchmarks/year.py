@@ -95,7 +95,7 @@ def main() -> int:
     all_same, minutes = True, {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for game, simulate in (("dice", dice.evening), ("wheel", wheel.evening)):
+        for game, simulate in (("dice", dice.simulate), ("wheel", wheel.simulate)):
             logs = []
             for seed in range(given.pieces):
                 header, feed, _ = simulate(seed, n=ATTEMPTS)

@@ -187,7 +187,7 @@ def test_every_practised_game_of_a_smart_wheel_has_one_right_end_and_some_need_a
     pockets = tuple(map(str, range(37)))
     spoken = set()
     for kind in SMART_WHEEL:
-        _, _, (scene,) = ss2_wheel.evening(1, pockets, {kind: 1.0}, 1)
+        _, _, (scene,) = ss2_wheel.simulate(1, pockets, {kind: 1.0}, 1)
         right = correct_result(scene)
         assert right is not None, kind
         spoken |= {kind} if right.spoken else set()

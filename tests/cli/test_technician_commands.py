@@ -23,7 +23,7 @@ from controller.cli.link import ask
 from controller.model.readings import AnyReading, BallBeam, RotorIndex
 from controller.settings.tables import load_table
 from drivers.sim.scenes import Header, in_order_of_arrival, write_log
-from drivers.sim.wheel import evening
+from drivers.sim.wheel import simulate
 from tests.processes import Forked
 
 PATIENCE_S = 300.0
@@ -412,7 +412,7 @@ def recorded(path: Path, table: Path, kinds: tuple[type[AnyReading], ...] | None
     wheel = load_table(str(table)).wheel
     assert wheel is not None
     true = msgspec.structs.replace(wheel, beams_deg=(10.0, 137.5, 250.0))
-    _, feed, _ = evening(3, {"valid": 1.0}, 4, wheel=true)
+    _, feed, _ = simulate(3, {"valid": 1.0}, 4, wheel=true)
     kept = [item for item in feed if kinds is None or isinstance(item[1], kinds)]
     write_log(path, Header(table="roulette", ruleset="roulette", wheel=true), in_order_of_arrival(kept))
     return path

@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from controller.model.readings import Card, DeviceDown, DeviceUp, PocketBall
-from drivers.sim.wheel import AMERICAN, evening
+from drivers.sim.wheel import AMERICAN, simulate
 from tests.app.test_card_tables import HANDS
 from tests.console.browsers import CHROMIUM, MISSING, launched
 from tests.console.photographs import kept_by, photographs, reviewed
@@ -165,7 +165,7 @@ def roulette(album: Album) -> None:
     """A wheel: a spin under review."""
     bob = album.person("bob")
     album.take(bob.page, "roulette-open")
-    _, feed, _ = evening(1, {"valid": 1.0}, 1, wheel=AMERICAN)
+    _, feed, _ = simulate(1, {"valid": 1.0}, 1, wheel=AMERICAN)
     unread = [(arrived, one) for arrived, one in feed if not isinstance(one, PocketBall)]
     album.screens.play(unread, after_us=30 * SECOND_US)
     bob.reads("Spin 1 is under review")

@@ -3,7 +3,7 @@
 from playwright.sync_api import Browser, expect
 
 from controller.model.readings import PocketBall, RotorIndex
-from drivers.sim.wheel import AMERICAN, evening
+from drivers.sim.wheel import AMERICAN, simulate
 from tests.console.conftest import SignIn
 from tests.console.rig import Screens
 from tests.scenes import SECOND_US
@@ -17,7 +17,7 @@ def test_a_spin_not_seen_by_the_reader_is_ruled_by_its_number(
     bob = sign_in("bob")
     display = browser.new_page(viewport={"width": 1280, "height": 800})
     display.goto(f"{screens.url}/display")
-    _, feed, _ = evening(1, {"valid": 1.0}, 1, wheel=AMERICAN)
+    _, feed, _ = simulate(1, {"valid": 1.0}, 1, wheel=AMERICAN)
     unread = [(arrived, one) for arrived, one in feed if not isinstance(one, PocketBall)]
     screens.play(unread, after_us=30 * SECOND_US)
     bob.reads("Spin 1 is under review")
@@ -50,7 +50,7 @@ def test_bets_are_closed_and_opened_by_touch(screens: Screens, sign_in: SignIn) 
 
 def test_two_reads_that_differ_are_ruled_by_where_the_ball_is(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
-    _, feed, _ = evening(2, {"valid": 1.0}, 1, wheel=AMERICAN)
+    _, feed, _ = simulate(2, {"valid": 1.0}, 1, wheel=AMERICAN)
     reads = [one for _, one in feed if isinstance(one, PocketBall)]
     decided_us = next(one.t for _, one in feed if isinstance(one, RotorIndex) and one.t > reads[2].t)
     # Another pocket, sooner than the ball could come round again and before the call's hold ends.

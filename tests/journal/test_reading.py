@@ -234,7 +234,7 @@ def judged_again_everywhere(rig: Rig, readings: list[AnyReading], setup: Setup) 
 @pytest.mark.parametrize("rules", ["craps-12-034", "craps-v1"])
 def test_a_simulated_evening_is_judged_the_same_from_its_evidence(rig: Rig, rules: dice.Rules) -> None:
     """Throws of every kind: short, staggered, cocked, off the table, doubtful, ruled on."""
-    header, feed, _ = dice.evening(5, n=25, rules=rules)
+    header, feed, _ = dice.simulate(5, n=25, rules=rules)
     assert header.dice_table is not msgspec.UNSET
     setup = replace(setup_at(First(), State(), rules=rules), dice_table=header.dice_table)
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 20
@@ -243,7 +243,7 @@ def test_a_simulated_evening_is_judged_the_same_from_its_evidence(rig: Rig, rule
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_simulated_wheel_is_judged_the_same_from_its_evidence(rig: Rig, seed: int) -> None:
     """Spins of every kind, each with what was learned of the wheel from the spins before it."""
-    header, feed, _ = wheel.evening(seed, n=20)
+    header, feed, _ = wheel.simulate(seed, n=20)
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 15
@@ -255,7 +255,7 @@ def test_simulated_deals_are_judged_the_same_from_their_evidence(
     rig: Rig, *, directed: bool, calls: Calls
 ) -> None:
     """Deals of every kind: short, a card twice, unread, the shoe opened, the shoe offline, misdeals."""
-    _, feed, _ = three_card.evening(7, n=25, directed=directed)
+    _, feed, _ = three_card.simulate(7, n=25, directed=directed)
     rules = load_ruleset("three-card-poker-12-014")
     setup = Setup(table=NAME, session="1", ruleset=rules, state=State(calls=calls))
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 20
@@ -264,7 +264,7 @@ def test_simulated_deals_are_judged_the_same_from_their_evidence(
 
 
 def test_simulated_games_of_high_roller_are_judged_the_same_from_their_evidence(rig: Rig) -> None:
-    header, feed, _ = high_roller.evening(3, games=3)
+    header, feed, _ = high_roller.simulate(3, games=3)
     assert header.dice_table is not msgspec.UNSET
     setup = replace(setup_at(First(), State(), rules="high-roller-12-005"), dice_table=header.dice_table)
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) >= 5
@@ -275,7 +275,7 @@ def test_bets_that_closed_late_are_part_of_the_evidence(
     rig: Rig, policy: Literal["review", "void", "valid"]
 ) -> None:
     """The table's file sets too low a drop speed: the first ball drops earlier than predicted."""
-    header, feed, _ = wheel.evening(4, {"valid": 1}, n=6)
+    header, feed, _ = wheel.simulate(4, {"valid": 1}, n=6)
     assert header.wheel is not msgspec.UNSET
     slow = msgspec.structs.replace(header.wheel, drop_rev_per_s=0.9 * header.wheel.drop_rev_per_s)
     rules = load_ruleset("roulette")
@@ -303,7 +303,7 @@ def test_a_late_ruling_does_not_change_the_recalled_verdict(rig: Rig, calls: Cal
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
 def test_a_dealers_rulings_on_spins_do_not_change_the_recalled_verdicts(rig: Rig, calls: Calls) -> None:
     """Rulings that accept, void and enter a number, within the call's hold and after it."""
-    header, feed, _ = wheel.evening(3, {"valid": 1}, n=9)
+    header, feed, _ = wheel.simulate(3, {"valid": 1}, n=9)
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
     sensed = [reading for _, reading in feed]
@@ -341,7 +341,7 @@ def test_a_no_roll_called_in_flight_is_kept_with_the_readings_until_then(rig: Ri
 
 
 def test_a_no_spin_called_while_the_ball_runs_gives_the_same_verdict_again(rig: Rig) -> None:
-    header, feed, scenes = wheel.evening(6, {"valid": 1}, n=3)
+    header, feed, scenes = wheel.simulate(6, {"valid": 1}, n=3)
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
     sensed = [reading for _, reading in feed]

@@ -10,12 +10,12 @@ from drivers.sim import dice, high_roller, three_card, wheel
 from drivers.sim.scenes import Feed
 
 GAMES: Mapping[str, Callable[[], Feed]] = {
-    "craps": lambda: dice.evening(11, {"valid": 6, "one_short": 3, "off_table": 1}, 25)[1],
-    "roulette": lambda: wheel.evening(
+    "craps": lambda: dice.simulate(11, {"valid": 6, "one_short": 3, "off_table": 1}, 25)[1],
+    "roulette": lambda: wheel.simulate(
         12, {"valid": 3, "hop": 1, "short_spin": 0.5, "dealer_sets_number": 0.5}, 25, wheel=wheel.AMERICAN
     )[1],
-    "three-card": lambda: three_card.evening(13)[1],
-    "high-roller": lambda: high_roller.evening(14, games=4)[1],
+    "three-card": lambda: three_card.simulate(13)[1],
+    "high-roller": lambda: high_roller.simulate(14, games=4)[1],
 }
 """The games, by the name of the shipped sample; calls are automatic, since no person is at the table."""
 

@@ -22,7 +22,7 @@ def test_every_spin_on_kernel_lines_gets_its_own_outcome(
 ) -> None:
     table = machine(arguments=[VIRTUAL_TIME])
 
-    found = table.call(spins.play_evening, list(kinds) * 2, seed=bounces + 1, bounces=bounces, panel=False)
+    found = table.call(spins.play_session, list(kinds) * 2, seed=bounces + 1, bounces=bounces, panel=False)
 
     report.note(f"spins in virtual time, {bounces} bounces", _words(found))
     assert found.not_judged == [], "virtual time must stand still while lines are pulled"
@@ -33,7 +33,7 @@ def test_every_spin_on_kernel_lines_gets_its_own_outcome(
 
 
 def test_spins_in_real_time_next_to_a_panel(machine: MakeMachine, report: Report) -> None:
-    found = machine().call(spins.play_evening, ["valid", "short_spin"] * 2, seed=3, bounces=0, panel=True)
+    found = machine().call(spins.play_session, ["valid", "short_spin"] * 2, seed=3, bounces=0, panel=True)
 
     report.note("spins in real time", _words(found))
     assert found.exit_code == 0
@@ -52,7 +52,7 @@ def test_a_button_is_reported_each_time(machine: MakeMachine, report: Report) ->
     assert found.lost == 0
 
 
-def _words(found: spins.Evening) -> str:
+def _words(found: spins.SpinResults) -> str:
     before_s = [round(us / 1e6, 1) for us in found.bets_closed_before_drop_us]
     return (
         f"{found.spins} spins with {found.edges} edges, {len(found.different)} differ from the truth, "

@@ -11,11 +11,11 @@ from controller.replay.log import Header, Log, LogWriter
 from controller.replay.run import build_setup, replay
 from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
-from drivers.sim.dice import TABLE, evening
+from drivers.sim.dice import TABLE, simulate
 
 RULES = load_ruleset("craps-12-034")
 SECOND = 1_000_000
-_, FEED, SCENES = evening(11, {"valid": 3.0, "both_short": 1.0}, n=8)
+_, FEED, SCENES = simulate(11, {"valid": 3.0, "both_short": 1.0}, n=8)
 
 
 def recorded(header: Header, readings: list[AnyReading]) -> Log:

@@ -15,7 +15,7 @@ from controller.replay.log import Header, Log, read_header
 from controller.replay.run import build_setup, replay
 from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
-from drivers.sim.dice import TABLE, evening
+from drivers.sim.dice import TABLE, simulate
 from drivers.sim.scenes import write_log
 
 RULES = load_ruleset("craps-12-034")
@@ -25,7 +25,7 @@ RULES = load_ruleset("craps-12-034")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Return a recording of three valid throws."""
     path: Path = tmp_path_factory.mktemp("logs") / "evening.jsonl"
-    header, feed, _ = evening(3, {"valid": 1.0}, n=3)
+    header, feed, _ = simulate(3, {"valid": 1.0}, n=3)
     write_log(path, header, feed)
     return path.read_bytes()
 

@@ -78,7 +78,7 @@ def standing_wins(outcomes: list[Outcome]) -> list[GameWon]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_session_of_high_roller_is_paid_as_the_table_published_it(seed: int) -> None:
-    outcomes = outcomes_of(*high_roller.evening(seed)[:2], arrivals=True)
+    outcomes = outcomes_of(*high_roller.simulate(seed)[:2], arrivals=True)
     lines = paid(high_roller.RULES, settlement_requests(outcomes, "high_roller"))
     assert not [line for line in lines if line.get("status") in ("refused", "rejected", "pending")]
     pots = [line for line in lines if line.get("wager") == "pot"]
@@ -98,9 +98,9 @@ def test_a_session_of_high_roller_is_paid_as_the_table_published_it(seed: int) -
 def test_a_void_game_returns_every_stake() -> None:
     seed = next(
         seed for seed in range(100)
-        if any(t["type"] == "game.void" for t in high_roller.evening(seed)[2])
+        if any(t["type"] == "game.void" for t in high_roller.simulate(seed)[2])
     )  # fmt: skip
-    outcomes = outcomes_of(*high_roller.evening(seed)[:2], arrivals=True)
+    outcomes = outcomes_of(*high_roller.simulate(seed)[:2], arrivals=True)
     void = next(o.data for o in outcomes if isinstance(o.data, GameVoid))
     lines = paid(high_roller.RULES, settlement_requests(outcomes, "high_roller"))
     back = [line for line in lines if str(line["id"]).startswith(f"{void.game}-")]
@@ -131,7 +131,7 @@ def plays_for(bets: list[RawRequest], deal: RawRequest) -> list[RawRequest]:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_session_of_three_card_poker_is_paid_as_the_table_published_it(seed: int) -> None:
     rng = Random(seed)
-    outcomes = outcomes_of(*three_card.evening(seed)[:2], arrivals=True)
+    outcomes = outcomes_of(*three_card.simulate(seed)[:2], arrivals=True)
     requests: list[RawRequest] = []
     bets: list[RawRequest] = []
     for request in settlement_requests(outcomes, "three_card"):

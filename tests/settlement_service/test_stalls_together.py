@@ -52,7 +52,7 @@ def test_a_stall_over_a_spin_and_an_engine_killed_meanwhile_pay_no_bet_made_afte
     tmp_path: Path, cluster: Cluster, mosquitto: Mosquitto, stalled: str
 ) -> None:
     """The bet came before the spin was settled anywhere, and is repeated under its key later."""
-    _, feed, _ = wheel.evening(12, {"valid": 1.0}, 2, wheel=wheel.AMERICAN)
+    _, feed, _ = wheel.simulate(12, {"valid": 1.0}, 2, wheel=wheel.AMERICAN)
     live = Evening(
         tmp_path,
         "roulette",

@@ -109,7 +109,7 @@ def expected(punter: Punter, final: dict[int, object], wins: object, odds: int) 
 @pytest.mark.parametrize("seed", [3, 12])
 def test_a_session_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
     """Any Seven pays 4 to 1 whenever a roll that counts is a 7 (C34-PAY-16)."""
-    header, feed, scenes = dice.evening(seed, n=24)
+    header, feed, scenes = dice.simulate(seed, n=24)
     published = list(outcomes(header, feed))
     assert disagreements(scenes, published) == []
     table = SealedTable(header.table, key)
@@ -125,7 +125,7 @@ def test_a_session_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
 @pytest.mark.parametrize("seed", [3, 11])
 def test_a_session_of_roulette_adds_up(house: House, key: Key, seed: int) -> None:
     """A bet on one number pays 35 to 1 (R-PAY-1)."""
-    header, feed, scenes = wheel.evening(seed, n=12, wheel=wheel.AMERICAN)
+    header, feed, scenes = wheel.simulate(seed, n=12, wheel=wheel.AMERICAN)
     published = list(outcomes(header, feed))
     assert disagreements(scenes, published) == []
     final = results_of(published)

@@ -26,8 +26,8 @@ from controller.replay.log import Log
 from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError
-from drivers.sim.bodies.evenings import Evening, evening
 from drivers.sim.bodies.flights import Flight, Kind, pack, shipped, unpack
+from drivers.sim.bodies.logs import ThrowLog, observe
 from drivers.sim.bodies.watching import Conditions
 from drivers.sim.dice import TABLE
 from drivers.sim.scenes import Disagreement, disagreements
@@ -69,7 +69,7 @@ class Score:
     flights: bytes = b""
 
 
-def outcomes_of(played: Evening) -> list[Outcome]:
+def outcomes_of(played: ThrowLog) -> list[Outcome]:
     """Replay a session's log as `tablectl replay` does."""
     log = Log(BytesIO(played.log()), played.name)
     ruleset = load_ruleset(log.header.ruleset)
@@ -114,7 +114,7 @@ def play(job: Job) -> Score:
     score.flights = job.flights or pack(flights)
     for conditions in job.conditions:
         name = f"{job.physics}-{job.kind}-{job.seed}-{conditions.fps:g}fps-{conditions.noise_mm:g}mm"
-        played = evening(name, flights, table=TABLE, conditions=conditions)
+        played = observe(name, flights, table=TABLE, conditions=conditions)
         _compare(job, score, conditions, played)
     return score
 
@@ -124,7 +124,7 @@ def label_of(conditions: Conditions) -> str:
     return f"{conditions.fps:g} frames/s, {conditions.noise_mm:g} mm"
 
 
-def _compare(job: Job, score: Score, conditions: Conditions, played: Evening) -> None:
+def _compare(job: Job, score: Score, conditions: Conditions, played: ThrowLog) -> None:
     published = outcomes_of(played)
     label = label_of(conditions)
     found: dict[int, Disagreement] = {}

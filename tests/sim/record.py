@@ -13,7 +13,7 @@ import msgspec
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import Feed, Header, Scene, write_log
 
-Evening = tuple[Header, Feed, list[Scene]]
+Recorded = tuple[Header, Feed, list[Scene]]
 TWICE = frozenset({"both_short", "both_off"})
 """Kinds whose reason applies to each die."""
 
@@ -46,18 +46,18 @@ _SPINS: Mapping[str, float] = {
 _DEAD_BEAM = {"valid": 3.0, "missed_pulses": 1.0, "hop": 1.0, "short_spin": 1.0, "same_direction": 1.0}
 
 
-def recordings() -> Mapping[str, Evening]:
+def recordings() -> Mapping[str, Recorded]:
     """Return the sessions by the names of their logs."""
     return {
-        "sim-craps-12-034-a": dice.evening(90_001, _ONE_ANSWER, 20),
-        "sim-craps-12-034-b": dice.evening(90_002, {**_ONE_ANSWER, "valid": 20.0}, 20),
-        "sim-craps-12-034-plain": dice.evening(90_003, dice.PLAIN, 20),
-        "sim-craps-v1": dice.evening(
+        "sim-craps-12-034-a": dice.simulate(90_001, _ONE_ANSWER, 20),
+        "sim-craps-12-034-b": dice.simulate(90_002, {**_ONE_ANSWER, "valid": 20.0}, 20),
+        "sim-craps-12-034-plain": dice.simulate(90_003, dice.PLAIN, 20),
+        "sim-craps-v1": dice.simulate(
             90_004, {"valid": 6.0, "one_short": 2.0, "off_table": 1.0}, 16, rules="craps-v1"
         ),
-        "sim-roulette-american": wheel.evening(90_005, _SPINS, 16, wheel=wheel.AMERICAN),
-        "sim-roulette-european": wheel.evening(90_006, _SPINS, 16, wheel=wheel.EUROPEAN),
-        "sim-roulette-dead-beam": wheel.evening(
+        "sim-roulette-american": wheel.simulate(90_005, _SPINS, 16, wheel=wheel.AMERICAN),
+        "sim-roulette-european": wheel.simulate(90_006, _SPINS, 16, wheel=wheel.EUROPEAN),
+        "sim-roulette-dead-beam": wheel.simulate(
             90_007, _DEAD_BEAM, 12, wheel=wheel.AMERICAN, dead_beams=frozenset((1,))
         ),
     }

@@ -13,17 +13,17 @@ import msgspec
 from drivers.sim import high_roller, three_card
 from drivers.sim.scenes import Feed, Header, write_log
 
-Evening = tuple[Header, Feed, list[dict[str, object]]]
+Recorded = tuple[Header, Feed, list[dict[str, object]]]
 _EVERY_KIND = dict.fromkeys(three_card.KINDS, 1.0)
 
 
-def recordings() -> Mapping[str, Evening]:
+def recordings() -> Mapping[str, Recorded]:
     """Return the sessions by the names of their logs."""
     return {
-        "sim-high-roller-a": high_roller.evening(90_011, 5),
-        "sim-high-roller-b": high_roller.evening(90_012, 5),
-        "sim-three-card-directed": three_card.evening(90_013, _EVERY_KIND, 20),
-        "sim-three-card-rotation": three_card.evening(90_014, _EVERY_KIND, 20, directed=False),
+        "sim-high-roller-a": high_roller.simulate(90_011, 5),
+        "sim-high-roller-b": high_roller.simulate(90_012, 5),
+        "sim-three-card-directed": three_card.simulate(90_013, _EVERY_KIND, 20),
+        "sim-three-card-rotation": three_card.simulate(90_014, _EVERY_KIND, 20, directed=False),
     }
 
 

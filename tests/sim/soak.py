@@ -21,10 +21,10 @@ def play(seed: int) -> tuple[int, list[Disagreement]]:
     if seed % 2:
         dead = frozenset((seed % 3,)) if seed % 11 == 0 else frozenset[int]()
         drawn = wheel.AMERICAN if dead else None
-        spins = wheel.evening(seed, n=SPINS, wheel=drawn, dead_beams=dead)
+        spins = wheel.simulate(seed, n=SPINS, wheel=drawn, dead_beams=dead)
         return SPINS, disagreements(spins[2], outcomes_of(*spins[:2], arrivals=arrivals))
     rules: dice.Rules = "craps-v1" if seed % 3 == 0 else "craps-12-034"
-    throws = dice.evening(seed, n=THROWS, rules=rules)
+    throws = dice.simulate(seed, n=THROWS, rules=rules)
     return THROWS, disagreements(throws[2], outcomes_of(*throws[:2], arrivals=arrivals))
 
 

@@ -24,7 +24,7 @@ from controller.replay.run import build_setup, replay
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.croupier import SpinTruth
 from drivers.sim.scenes import Feed, Header
-from drivers.sim.spins import KINDS, evening, write
+from drivers.sim.spins import KINDS, simulate, write
 from tests.sim.spin_referee import MARKS, Verdict, verdicts
 
 SPINS_PER_SESSION = 10
@@ -74,7 +74,7 @@ def outcomes_of(header: Header, feed: Feed) -> list[Outcome]:
 
 def play(kind: str, seed: int, n: int, keep: str | None) -> tuple[str, int, list[SpinTruth], list[Verdict]]:
     """Play and judge one session."""
-    header, feed, truths = evening(kind, seed, n)
+    header, feed, truths = simulate(kind, seed, n)
     found = verdicts(truths, outcomes_of(header, feed))
     bad = [(truth, verdict) for truth, verdict in zip(truths, found, strict=True) if verdict.mark not in WELL]
     if keep is not None and bad:

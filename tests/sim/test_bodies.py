@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from controller.model.readings import DieAt, DieReleased, DieRest, WallImpact
 from drivers.sim.bodies import casts
-from drivers.sim.bodies.evenings import evening
 from drivers.sim.bodies.flights import FLAT_DEG, Flight, Kind
+from drivers.sim.bodies.logs import observe
 from drivers.sim.bodies.recording import Recorder
 from drivers.sim.bodies.watching import SURELY_HEARD_MNS, Conditions, Watch
 from drivers.sim.dice import TABLE
@@ -153,8 +153,8 @@ def test_the_truth_of_a_throw_follows_from_what_it_touched() -> None:
 
 def test_a_session_is_a_log_in_order_of_arrival_with_its_relief_in_the_header() -> None:
     flights = [flight("one_hand"), flight("soft")]
-    played = evening("e1", flights, table=TABLE, conditions=Conditions())
-    assert played == evening("e1", flights, table=TABLE, conditions=Conditions())
+    played = observe("e1", flights, table=TABLE, conditions=Conditions())
+    assert played == observe("e1", flights, table=TABLE, conditions=Conditions())
     assert [arrived for arrived, _ in played.feed] == sorted(arrived for arrived, _ in played.feed)
     assert b'"wall_relief_mm":6.0' in played.log().splitlines()[0]
     assert [truth.kind for truth in played.truths] == ["one_hand", "soft"]

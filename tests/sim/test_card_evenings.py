@@ -19,13 +19,13 @@ from tests.sim.play import outcomes_of
 SOFT = 1
 """In the session of this seed a die hits softly before the wall's usual peaks are known, so a person
 rules."""
-SESSIONS = [high_roller.evening(seed)[:2] for seed in range(4) if seed != SOFT]
-SESSIONS += [three_card.evening(seed, directed=seed > 0)[:2] for seed in range(3)]
+SESSIONS = [high_roller.simulate(seed)[:2] for seed in range(4) if seed != SOFT]
+SESSIONS += [three_card.simulate(seed, directed=seed > 0)[:2] for seed in range(3)]
 
 
 @pytest.mark.parametrize("seed", [seed for seed in range(11) if seed != SOFT])
 def test_a_session_of_high_roller(seed: int) -> None:
-    header, feed, truth = high_roller.evening(seed)
+    header, feed, truth = high_roller.simulate(seed)
     published = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
     assert compare(list(published), truth) is None
 
@@ -33,14 +33,14 @@ def test_a_session_of_high_roller(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "rotation"])
 def test_a_session_of_three_card_poker(seed: int, directed: bool) -> None:
-    header, feed, truth = three_card.evening(seed, directed=directed)
+    header, feed, truth = three_card.simulate(seed, directed=directed)
     published = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
     assert compare(list(published), truth) is None
 
 
 @pytest.mark.parametrize("kind", three_card.KINDS)
 def test_a_session_of_one_kind_of_deal(kind: str) -> None:
-    header, feed, truth = three_card.evening(7, {kind: 1.0}, 4)
+    header, feed, truth = three_card.simulate(7, {kind: 1.0}, 4)
     assert compare(list(map(as_json, outcomes_of(header, feed, arrivals=True))), truth) is None
 
 

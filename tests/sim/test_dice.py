@@ -36,12 +36,12 @@ def rests(readings: list[AnyReading]) -> list[DieRest]:
 
 
 def test_the_same_seed_plays_the_same_session_and_another_seed_another() -> None:
-    assert dice.evening(7, n=6) == dice.evening(7, n=6)
-    assert dice.evening(7, n=6)[1] != dice.evening(8, n=6)[1]
+    assert dice.simulate(7, n=6) == dice.simulate(7, n=6)
+    assert dice.simulate(7, n=6)[1] != dice.simulate(8, n=6)[1]
 
 
 def test_scenes_follow_each_other_and_each_has_its_own_releases() -> None:
-    _, feed, scenes = dice.evening(3, n=25)
+    _, feed, scenes = dice.simulate(3, n=25)
     assert all(before.end_us < after.start_us for before, after in pairwise(scenes))
     for scene in scenes:
         released = Counter(
@@ -141,7 +141,7 @@ def test_swapped_dice_change_places_while_they_are_near_each_other(seed: int) ->
 
 
 def test_faces_are_fair() -> None:
-    _, _, scenes = dice.evening(11, {"valid": 1.0}, 300)
+    _, _, scenes = dice.simulate(11, {"valid": 1.0}, 300)
     faces = Counter(face for scene in scenes for face in scene.truth.dice or ())
     assert set(faces) == {1, 2, 3, 4, 5, 6}
     assert min(faces.values()) > 70

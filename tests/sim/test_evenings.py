@@ -18,45 +18,45 @@ SOFT = 3
 @pytest.mark.parametrize("seed", [seed for seed in range(13) if seed != SOFT])
 @pytest.mark.parametrize("rules", RULES)
 def test_a_session_of_every_kind_of_throw(rules: dice.Rules, seed: int) -> None:
-    header, feed, scenes = dice.evening(seed, n=12, rules=rules)
+    header, feed, scenes = dice.simulate(seed, n=12, rules=rules)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=seed % 2 == 0)) == []
 
 
 def test_a_soft_hit_before_the_walls_loudness_is_known_goes_to_review() -> None:
     """The hit's peak is no higher than that of a landing on the felt beside the wall; later throws are
     called."""
-    header, feed, scenes = dice.evening(SOFT, n=12)
+    header, feed, scenes = dice.simulate(SOFT, n=12)
     found = disagreements(scenes, outcomes_of(header, feed, arrivals=False))
     assert [(each.attempt, each.fault) for each in found] == [(2, "needless_review")]
 
 
 @pytest.mark.parametrize("kind", dice.KINDS)
 def test_a_session_of_one_kind_of_throw(kind: str) -> None:
-    header, feed, scenes = dice.evening(76, {kind: 1.0}, 4)
+    header, feed, scenes = dice.simulate(76, {kind: 1.0}, 4)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_session_of_every_kind_of_spin(seed: int) -> None:
-    header, feed, scenes = wheel.evening(seed, n=8)
+    header, feed, scenes = wheel.simulate(seed, n=8)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=seed % 2 == 0)) == []
 
 
 @pytest.mark.parametrize("kind", wheel.KINDS)
 def test_a_session_of_one_kind_of_spin(kind: str) -> None:
-    header, feed, scenes = wheel.evening(77, {kind: 1.0}, 3)
+    header, feed, scenes = wheel.simulate(77, {kind: 1.0}, 3)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_session_with_a_beam_that_is_dead_throughout(seed: int) -> None:
     mix = {"valid": 4.0, "missed_pulses": 1.0, "hop": 1.0, "short_spin": 1.0, "same_direction": 1.0}
-    header, feed, scenes = wheel.evening(seed, mix, 6, wheel=wheel.AMERICAN, dead_beams=frozenset((seed,)))
+    header, feed, scenes = wheel.simulate(seed, mix, 6, wheel=wheel.AMERICAN, dead_beams=frozenset((seed,)))
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
 
 
-CUT_EVENINGS = [dice.evening(seed, dice.PLAIN, 4) for seed in range(4)]
-CUT_EVENINGS += [wheel.evening(seed, {"valid": 1.0}, 3) for seed in range(4)]
+CUT_EVENINGS = [dice.simulate(seed, dice.PLAIN, 4) for seed in range(4)]
+CUT_EVENINGS += [wheel.simulate(seed, {"valid": 1.0}, 3) for seed in range(4)]
 
 
 @pytest.mark.parametrize("evening", CUT_EVENINGS, ids=lambda evening: evening[0].table)
@@ -87,14 +87,14 @@ def _attempt(data: object) -> int | None:
 
 def test_the_order_of_arrival_alone_gives_the_same_session() -> None:
     for header, feed, _ in (
-        dice.evening(21, n=10),
-        wheel.evening(21, {"valid": 1.0, "hop": 1.0}, 4),
+        dice.simulate(21, n=10),
+        wheel.simulate(21, {"valid": 1.0, "hop": 1.0}, 4),
     ):
         assert outcomes_of(header, feed, arrivals=False) == outcomes_of(header, feed, arrivals=True)
 
 
 def test_a_session_on_a_european_wheel_never_names_the_double_zero() -> None:
-    header, feed, scenes = wheel.evening(2, {"valid": 1.0}, 4, wheel=wheel.EUROPEAN)
+    header, feed, scenes = wheel.simulate(2, {"valid": 1.0}, 4, wheel=wheel.EUROPEAN)
     published = outcomes_of(header, feed, arrivals=True)
     assert [o.data.number for o in published if isinstance(o.data, SpinCalled)] == [
         s.truth.number for s in scenes

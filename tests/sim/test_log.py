@@ -8,7 +8,7 @@ from controller.replay.log import Log
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import Feed, Header, write_log
 
-EVENINGS = {"dice": dice.evening(4, n=5)[:2], "wheel": wheel.evening(4, n=3)[:2]}
+EVENINGS = {"dice": dice.simulate(4, n=5)[:2], "wheel": wheel.simulate(4, n=3)[:2]}
 
 
 @pytest.mark.parametrize("name", ["evening.jsonl", "evening.jsonl.gz"])

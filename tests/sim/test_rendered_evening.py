@@ -7,7 +7,7 @@ from controller.model.geometry import DiceTable
 from controller.settings.tables import load_table
 from drivers.sim.rendered_throws import throw
 from drivers.sim.scenes import disagreements
-from drivers.sim.setting import NoEveningError, types_for, with_rendered_camera
+from drivers.sim.setting import UnplayableTableError, types_for, with_rendered_camera
 from drivers.sim.table import Act, build_act
 from tests.sim.virtual_house import CONFIG, House
 
@@ -43,7 +43,7 @@ def test_a_rendered_throw_is_called_as_the_engine_simulated_it() -> None:
 
 def test_a_wheel_has_no_throws_to_render() -> None:
     settings = load_table(str(CONFIG / "roulette.yaml"))
-    with pytest.raises(NoEveningError, match="need a craps table"):
+    with pytest.raises(UnplayableTableError, match="need a craps table"):
         with_rendered_camera(
             settings,
             types_for(settings),

@@ -7,7 +7,7 @@ import pytest
 from controller.model.readings import DieAt, WallImpact
 from controller.model.tables import DeclaredDevice
 from controller.settings.tables import load_table
-from drivers.sim.setting import OWN_NAMES, AmbiguousError, NoEveningError, route_by, virtual_table
+from drivers.sim.setting import OWN_NAMES, AmbiguousError, UnplayableTableError, route_by, virtual_table
 
 POINT = DieAt(t=1, dev="cam", die=1, x=1.0, y=1.0)
 HIT = WallImpact(t=1, dev="wall-right", wall="right", pos_mm=1.0, peak=400)
@@ -36,5 +36,5 @@ def test_two_devices_that_read_the_same_kind_under_other_names_are_refused() -> 
     with pytest.raises(AmbiguousError, match="die_at read by east and west"):
         route_by(devices, OWN_NAMES)
     settings = replace(load_table("craps"), devices=devices)
-    with pytest.raises(NoEveningError, match="east and west"):
+    with pytest.raises(UnplayableTableError, match="east and west"):
         virtual_table(settings, {}, seed=1, report=lambda _: None)

@@ -5,7 +5,7 @@
 
 import pytest
 
-from drivers.sim.spins import evening
+from drivers.sim.spins import simulate
 from tests.sim.spin_referee import verdicts
 from tests.sim.spin_soak import WELL, outcomes_of
 
@@ -39,6 +39,6 @@ KINDS = (
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_spins_of_a_kind_are_published_as_they_were(kind: str) -> None:
-    header, feed, truths = evening(kind, 11, 3)
+    header, feed, truths = simulate(kind, 11, 3)
     found = verdicts(truths, outcomes_of(header, feed))
     assert [(verdict.mark, verdict.published) for verdict in found if verdict.mark not in WELL] == []

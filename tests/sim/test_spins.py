@@ -10,7 +10,7 @@ from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, Spi
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex
 from controller.model.verdicts import Reason
 from drivers.sim.croupier import SpinTruth
-from drivers.sim.spins import KINDS, evening
+from drivers.sim.spins import KINDS, simulate
 from tests.sim.spin_referee import NEVER_S, verdicts
 
 TRUTH = SpinTruth(
@@ -38,19 +38,19 @@ def pocket_at(wheel: Wheel, passes: list[RotorIndex], t: int) -> str:
 
 
 def readings_of(kind: str, seed: int, n: int = 2) -> tuple[Wheel, list[AnyReading], list[SpinTruth]]:
-    header, feed, truths = evening(kind, seed, n)
+    header, feed, truths = simulate(kind, seed, n)
     assert isinstance(header.wheel, Wheel)
     return header.wheel, [reading for _, reading in feed], truths
 
 
 def test_the_same_kind_and_seed_give_the_same_session_and_another_seed_another() -> None:
-    assert evening("dust", 5, 2) == evening("dust", 5, 2)
-    assert evening("dust", 5, 2)[1] != evening("dust", 6, 2)[1]
+    assert simulate("dust", 5, 2) == simulate("dust", 5, 2)
+    assert simulate("dust", 5, 2)[1] != simulate("dust", 6, 2)[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_spin_occurs_with_a_truth_that_states_the_right_outcome(kind: str) -> None:
-    _, feed, truths = evening(kind, 5, 2)
+    _, feed, truths = simulate(kind, 5, 2)
     assert [arrived for arrived, _ in feed] == sorted(arrived for arrived, _ in feed)
     assert all(a.t_end < b.t0 for a, b in pairwise(truths))
     for truth in truths:

@@ -31,8 +31,8 @@ def pocket_at(on: Wheel, readings: list[AnyReading], t: int) -> str:
 
 
 def test_the_same_seed_plays_the_same_session_and_another_seed_another() -> None:
-    assert wheel.evening(7, n=4) == wheel.evening(7, n=4)
-    assert wheel.evening(7, n=4)[1] != wheel.evening(8, n=4)[1]
+    assert wheel.simulate(7, n=4) == wheel.simulate(7, n=4)
+    assert wheel.simulate(7, n=4)[1] != wheel.simulate(8, n=4)[1]
 
 
 @pytest.mark.parametrize("kind", wheel.KINDS)
@@ -85,7 +85,7 @@ def test_each_beam_sees_every_turn_once_unless_it_is_meant_to_fail(seed: int) ->
 
 
 def test_a_dead_beam_is_never_seen() -> None:
-    _, feed, _ = wheel.evening(5, n=4, wheel=wheel.AMERICAN, dead_beams=frozenset((1,)))
+    _, feed, _ = wheel.simulate(5, n=4, wheel=wheel.AMERICAN, dead_beams=frozenset((1,)))
     assert {r.beam for _, r in feed if isinstance(r, BallBeam)} == {0, 2}
 
 

@@ -73,7 +73,7 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
 @settings(derandomize=True, max_examples=12, deadline=None)
 def test_every_cent_of_every_game_is_rake_prize_or_bonus_pot(seed: int) -> None:
     """Whatever is corrected: gross = rake + bonus + prize, and the pot pays out what it took in."""
-    outcomes = outcomes_of(*high_roller.evening(seed, 3)[:2], arrivals=True)
+    outcomes = outcomes_of(*high_roller.simulate(seed, 3)[:2], arrivals=True)
     cards: dict[int, int] = {}
     pot_cents = 0
     before: dict[int, int] = {}

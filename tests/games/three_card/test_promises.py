@@ -199,7 +199,7 @@ def test_called_hands_are_the_hands_on_the_felt(seed: int, directed: bool) -> No
 def test_every_verdict_follows_again_from_its_evidence(seed: int, calls: Calls) -> None:
     """The readings kept (people's inputs included) and the basis suffice to judge again."""
     assert RULES.deal is not None
-    _, feed, _ = three_card.evening(seed, directed=seed % 2 == 0)
+    _, feed, _ = three_card.simulate(seed, directed=seed % 2 == 0)
     played = Played(ruleset=RULES, state=State(calls=calls)).feed([reading for _, reading in feed]).finish()
     verdicts = [effect for effect in played.effects if isinstance(effect, Judged)]
     assert len(verdicts) > 5

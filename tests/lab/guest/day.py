@@ -8,7 +8,7 @@ import msgspec
 
 from tests.lab.guest.table import JOURNAL, Table, Watch, ask, open_files, rule_pending, unlocked
 from tests.lab.guest.waiting import now_us, until, wait_until
-from tests.lab.guest.wheel import begin_table, differences, evening, outcomes_of, play
+from tests.lab.guest.wheel import begin_table, differences, outcomes_of, play, simulate_spins
 
 HOUR_US = 3_600_000_000
 KINDS = ("valid", "valid", "valid", "hop", "short_spin", "dealer_no_spin", "glitchy")
@@ -47,7 +47,7 @@ def play_day(hours: int, spins_an_hour: int, seed: int) -> Day:
     for hour in range(hours):
         for n in range(spins_an_hour):
             at_us = begin_us + hour * HOUR_US + n * HOUR_US // spins_an_hour
-            scenes, edges = evening(
+            scenes, edges = simulate_spins(
                 [rng.choice(KINDS)], rng.randrange(1 << 30), max(at_us, now_us() + 500_000)
             )
             pulls = play(chip, edges)

@@ -20,11 +20,11 @@ from tests.lab.guest.wheel import (
     Edge,
     begin_table,
     differences,
-    evening,
     open_for_play,
     outcomes_of,
     play,
     play_one,
+    simulate_spins,
     table_file,
     wheel_chip,
 )
@@ -94,7 +94,7 @@ def chip_goes(seed: int) -> Troubled:
     """Unbind the chip during a spin, bind it again, and continue to play."""
     chip, table = begin_table()
     watch, files = Watch("outcomes", "faults"), open_files(table.pid)
-    scenes, edges = evening(["valid"], seed, now_us() + 1_000_000)
+    scenes, edges = simulate_spins(["valid"], seed, now_us() + 1_000_000)
     cut_us = scenes[0].start_us + BURST_AT_US
     play(chip, [edge for edge in edges if edge.t_us < cut_us])
     wait_until(cut_us)
@@ -150,7 +150,7 @@ def burst(edges: int, apart_us: int, seed: int) -> Troubled:
     """Stop the controller during a spin, change a beam's line this often, and resume the controller."""
     chip, table = begin_table()
     watch = Watch("outcomes", "faults")
-    scenes, seen = evening(["valid"], seed, now_us() + 1_000_000)
+    scenes, seen = simulate_spins(["valid"], seed, now_us() + 1_000_000)
     from_us = scenes[0].start_us + BURST_AT_US
     to_us = from_us + edges * apart_us
     noise = [Edge(from_us + n * apart_us, BEAMS[1], n % 2 == 0) for n in range(edges)]

@@ -50,7 +50,7 @@ class SmartWheelTable(Boards):
         from_us = now_us() + LEAD_US
         for n, kind in enumerate(kinds):
             pockets = STANDARD_POCKETS["american"]
-            changes, feed, scenes = ss2_wheel.evening(seed + n, pockets, {kind: 1.0}, 1)
+            changes, feed, scenes = ss2_wheel.simulate(seed + n, pockets, {kind: 1.0}, 1)
             scenes, feed = _shifted(from_us, scenes, feed)
             later = [replace(change, at_us=change.at_us + from_us) for change in changes]
             self.cables["wheel"].play(lambda: self.wheel.play(later))  # noqa: B023 - called immediately

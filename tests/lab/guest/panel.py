@@ -13,10 +13,10 @@ from tests.lab.guest.waiting import must, now_us, until, wait_until
 from tests.lab.guest.wheel import (
     DOOR,
     LAMPS,
-    evening,
     open_for_play,
     outcomes_of,
     play,
+    simulate_spins,
     table_file,
     wheel_chip,
 )
@@ -116,7 +116,7 @@ def lamps() -> Panel:
     words, reasons = [], []
     spin_us, drop_us = (0, 0), 0
     for kind in ("dealer_no_spin", "valid"):
-        scenes, edges = evening([kind], 51, now_us() + 1_000_000)
+        scenes, edges = simulate_spins([kind], 51, now_us() + 1_000_000)
         pulls = play(chip, edges)
         assert pulls
         until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))  # noqa: B023 - called immediately

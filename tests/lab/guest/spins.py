@@ -12,15 +12,15 @@ from tests.lab.guest.wheel import (
     Lateness,
     begin_table,
     differences,
-    evening,
     lateness,
     outcomes_of,
     play,
+    simulate_spins,
     turns_unseen,
 )
 
 
-class Evening(msgspec.Struct, frozen=True, kw_only=True):
+class SpinResults(msgspec.Struct, frozen=True, kw_only=True):
     """The published outcomes of spins, compared with the truth; times in us."""
 
     spins: int
@@ -38,11 +38,11 @@ class Evening(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int
 
 
-def play_evening(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) -> Evening:
+def play_session(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) -> SpinResults:
     """Play these kinds of spins one after another, at a table with or without a panel of buttons."""
     chip, table = begin_table(panel=panel)
     watch = Watch("outcomes", "faults", "lamps")
-    scenes, edges = evening(kinds, seed, now_us() + 1_000_000, bounces)
+    scenes, edges = simulate_spins(kinds, seed, now_us() + 1_000_000, bounces)
     pulls = play(chip, edges, [(scene.end_us + 900_000, rule_pending) for scene in scenes])
     last = scenes[-1]
     until(lambda: bool(outcomes_of(last, None, watch.outcomes)))
@@ -55,7 +55,7 @@ def play_evening(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) 
             drop_us = scene.truth.drop_us or scene.end_us
             closed += [drop_us - one for one in _closings(watch.lamps, scene.start_us, scene.end_us)[:1]]
     different, not_judged = differences(scenes, watch.outcomes, pulls)
-    return Evening(
+    return SpinResults(
         spins=len(scenes),
         edges=len(edges),
         words=[WORDS[one.what["type"]] for one in watch.outcomes if one.what["type"] in WORDS],

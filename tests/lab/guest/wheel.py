@@ -151,7 +151,7 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def evening(
+def simulate_spins(
     kinds: Sequence[str], seed: int, start_us: int, bounces: int = 0
 ) -> tuple[list[Scene], list[Edge]]:
     """Return successive spins of these kinds, and the edges that they cause."""
@@ -278,7 +278,7 @@ def begin_table(*, panel: bool = True) -> tuple[Chip, Table]:
 def play_one(chip: Chip, kind: str, seed: int, watch: Watch) -> str:
     """Play one spin of this kind, rule on it if it waits for a person, and return what is wrong with the
     outcome."""
-    scenes, edges = evening([kind], seed, now_us() + 1_000_000)
+    scenes, edges = simulate_spins([kind], seed, now_us() + 1_000_000)
     pulls = play(chip, edges)
     until(lambda: bool(outcomes_of(scenes[0], None, watch.outcomes)))
     different, not_judged = differences(scenes, watch.outcomes, pulls)

@@ -83,7 +83,7 @@ def test_one_soft_sound_that_was_not_a_hit_does_not_make_a_wall_quiet() -> None:
 
 
 def test_learned_loudness_passes_through_a_recordings_state_to_the_next_throw() -> None:
-    _, feed, _ = evenings.evening(3, {"valid": 1}, n=4)
+    _, feed, _ = evenings.simulate(3, {"valid": 1}, n=4)
     readings = [reading for _, reading in feed]
     first = Played().feed(readings).finish()
     state = first.session.state()

@@ -15,7 +15,7 @@ PAUSE_US = 2_000_000
 """Pause between the collection of the dice and the start of the next throw."""
 
 
-class Evening(msgspec.Struct, frozen=True, kw_only=True):
+class ThrowLog(msgspec.Struct, frozen=True, kw_only=True):
     """A series of throws at one table, observed under the same conditions."""
 
     table: DiceTable
@@ -50,14 +50,14 @@ class Evening(msgspec.Struct, frozen=True, kw_only=True):
         return path
 
 
-def evening(
+def observe(
     name: str,
     flights: Sequence[Flight],
     *,
     table: DiceTable,
     conditions: Conditions,
     rules: str = "craps-12-034",
-) -> Evening:
+) -> ThrowLog:
     """Observe flights one after another; the same name, flights and conditions give the same session."""
     rng = Random(f"{name} {conditions}")  # noqa: S311 - a reproducible simulation, not a secret
     feed: Feed = []
@@ -79,7 +79,7 @@ def evening(
         )
         start_us = watch.collected_us + PAUSE_US
     relief = max((flight.relief_mm for flight in flights), default=0.0)
-    return Evening(
+    return ThrowLog(
         table=table,
         name=name,
         relief_mm=relief,
