@@ -17,8 +17,8 @@ from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
 
 Accepted = Literal["call", "void", "review", "nothing"]
 Launch = Callable[[Random, float, float, int], Run]
-"""Return the run of a ball, given a random generator, the launch time (s), and roughly the turns and the
-direction (+1 or -1)."""
+"""Return the run of a ball, given a random generator, the launch time (s), the approximate number of turns,
+and the direction (+1 or -1)."""
 
 VALID_TURNS = 4
 CALL_MARGIN = 0.15
@@ -93,8 +93,8 @@ class Spin:
     """The only correct outcomes, if they do not follow from the number of turns."""
     launch: str = "strong"
     begun_before: bool = False
-    """Whether a pulse precedes the launch; the table may publish it as a separate attempt, but must not call
-    that."""
+    """Whether a pulse precedes the launch, which the table may publish as a separate attempt but must not
+    call."""
 
     @property
     def ball(self) -> Run:

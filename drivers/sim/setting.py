@@ -200,9 +200,8 @@ def with_rendered_camera(
     `throws` creates the throws for a seed and a table.
 
     Raises:
-        UnplayableTableError: The table is not a craps table of the size for which throws are computed, or two
-        devices
-            read the same kind.
+        UnplayableTableError: The table is not a craps table of the size for which throws are computed, or
+            two devices read the same kind.
     """
     felt = settings.dice_table
     if settings.rules.game != "craps" or felt is None or not flights.fits(felt):

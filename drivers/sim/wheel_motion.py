@@ -329,8 +329,8 @@ class Fall:
 
 
 def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: int) -> Fall:
-    """Return a ball's fall after its run; `knocked_up` is the probability that a deflector which it hits
-    sends it back up to the track.
+    """Return a ball's fall after its run; `knocked_up` is the probability that a deflector, if the ball hits
+    one, sends it back up to the track.
     """
     t_s, angle, speed = ball.end_s, ball.end, ball.direction * ball.end_speed
     legs: list[Leg] = []
