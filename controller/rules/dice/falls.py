@@ -20,7 +20,7 @@ transmits a twelfth of the blow, the place of the landing may add a third, and a
 striking speed, so it must strike at 6 m/s. A die that bounced up from the felt has fallen for only half of
 the time since then, and strikes at half of that speed."""
 LANDING_HEARD_MM = 150.0
-"""A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a hundredth
+"""A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a fortieth
 at this distance."""
 HAND_POINTS = 2
 """At this many points at the start of a track, the die may be in the hand."""

@@ -5,6 +5,7 @@ between two frames may have bent the path: then only the points on the wall's si
 """
 
 from bisect import bisect_right
+from functools import partial
 from math import sqrt
 
 from controller.model.readings import WallImpact
@@ -23,7 +24,11 @@ def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Tu
     if not hidden and times[k + 1] - times[k] > 1.5 * approach.scene.errors.frame_ms:
         after = after._replace(bounce=max(after.bounce, bands.LANDING_FRACTION * abs(before.speed)))
     turn = turn_between(before, after, earliest, latest)
-    if hidden or not approach.path.knocks:
+    if hidden:
+        # A die that landed soon after it was seen again was seen to leave the wall by its first points only.
+        soon = line_from(times, approach.gaps, k + 1, approach.noise(k + 1, k + 3))
+        return min(turn, turn_between(before, soon, earliest, latest), key=partial(_misfit, approach))
+    if not approach.path.knocks:
         return turn
     knocked = turn_between(
         _path_since_knock(approach, k) or before,
@@ -31,7 +36,12 @@ def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Tu
         earliest,
         latest,
     )
-    return min(turn, knocked, key=lambda candidate: candidate.misfit + out_of_band(approach, candidate))
+    return min(turn, knocked, key=partial(_misfit, approach))
+
+
+def _misfit(approach: Approach, turn: Turn) -> float:
+    """Return how badly a turn's paths fit each other and a touch of the wall, in squared errors."""
+    return turn.misfit + out_of_band(approach, turn)
 
 
 def out_of_band(approach: Approach, turn: Turn) -> float:
