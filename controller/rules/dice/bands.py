@@ -143,6 +143,10 @@ LANDING_FRACTION = 0.15
 """Maximum fraction of its striking speed that a die may lose by landing after it leaves a wall, during a lost
 frame: rubber throws it up at a fifth of that speed, and felt with a friction coefficient of 0.5 takes half of
 (1 + 0.5) times that."""
+SLOWED = MARGIN
+"""Price of a die having been slowed, by felt or by a second touch, between leaving the wall and the next
+frame, so that its paths intersect outside the contact band. It is so high that such a touch is never proven,
+but remains in doubt if a sound fits it."""
 OWN_TURN_M_PER_S = 0.2
 """Minimum change of speed towards the wall in a turn that a sensor can hear."""
 OWN_TURN_ERRORS = 3.0

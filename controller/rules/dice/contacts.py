@@ -29,7 +29,7 @@ from controller.rules.dice.paths import (
     speed_unknown,
 )
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.turns import out_of_band, place_errors, place_price, turn_after
+from controller.rules.dice.turns import heard_turn, out_of_band, place_errors, place_price, turn_after
 
 AT_REST_M_PER_S = 0.2
 """A track that ends below this speed ended because the die stopped."""
@@ -216,7 +216,7 @@ def _heard_contacts(approach: Approach, span: Span) -> Iterator[Contact]:
         errors = place_errors(approach, impact, t, k)
         if errors is None:
             continue
-        turn = turn_after(approach, k, t - spare_ms, t + spare_ms)
+        turn = heard_turn(approach, k, t - spare_ms, t + spare_ms)
         contact = _price_turn(
             approach, turn, k, _Heard(i, errors, _interrupted_price(approach, k, t + spare_ms))
         )

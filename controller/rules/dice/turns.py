@@ -5,6 +5,7 @@ between two frames may have bent the path: then only the points on the wall's si
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import partial
 from math import sqrt
 
@@ -17,26 +18,48 @@ from controller.rules.dice.scene import Scene
 
 def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Turn:
     """Return the turn after point k in a span of time, from whole or collision-limited paths."""
-    times = approach.path.times
+    turns = [turn_between(*paths, earliest, latest) for paths in _paths_around(approach, k)]
+    return min(turns, key=partial(_misfit, approach))
+
+
+def heard_turn(approach: Approach, k: int, earliest: float, latest: float) -> Turn:
+    """Return the turn after point k that best fits a touch of the wall within the time of a sound.
+
+    If the outgoing path is uncertain, its intersection with the incoming path is too: the die may have
+    followed the incoming path until it touched the wall.
+    """
+    turns: list[Turn] = []
+    for before, after in _paths_around(approach, k):
+        turns.append(turn_between(before, after, earliest, latest))
+        if before.speed < 0.0:
+            to_wall = before.at(earliest) - bands.max_contact_mm(approach.scene.table)
+            touch = min(max(earliest - to_wall / before.speed, earliest), latest)
+            slowed = turn_between(before, _slowed(after, before), touch, touch)
+            turns.append(slowed._replace(misfit=slowed.misfit + bands.SLOWED))
+    return min(turns, key=partial(_misfit, approach))
+
+
+def _paths_around(approach: Approach, k: int) -> Iterator[tuple[Line, Line]]:
+    """Yield the possible incoming and outgoing paths at a turn after point k."""
+    times, gaps = approach.path.times, approach.gaps
     hidden = times[k + 1] - times[k] > approach.scene.hidden_ms
-    before = line_until(times, approach.gaps, k, approach.noise(k - 2, k), hidden=hidden)
-    after = line_from(times, approach.gaps, k + 1, approach.noise(k + 1, k + 3), hidden=hidden)
-    if not hidden and times[k + 1] - times[k] > 1.5 * approach.scene.errors.frame_ms:
-        after = after._replace(bounce=max(after.bounce, bands.LANDING_FRACTION * abs(before.speed)))
-    turn = turn_between(before, after, earliest, latest)
+    before = line_until(times, gaps, k, approach.noise(k - 2, k), hidden=hidden)
+    after = line_from(times, gaps, k + 1, approach.noise(k + 1, k + 3), hidden=hidden)
     if hidden:
+        yield before, after
         # A die that landed soon after it was seen again was seen to leave the wall by its first points only.
-        soon = line_from(times, approach.gaps, k + 1, approach.noise(k + 1, k + 3))
-        return min(turn, turn_between(before, soon, earliest, latest), key=partial(_misfit, approach))
-    if not approach.path.knocks:
-        return turn
-    knocked = turn_between(
-        _path_since_knock(approach, k) or before,
-        _path_until_knock(approach, k + 1) or after,
-        earliest,
-        latest,
-    )
-    return min(turn, knocked, key=partial(_misfit, approach))
+        yield before, line_from(times, gaps, k + 1, approach.noise(k + 1, k + 3))
+        return
+    if times[k + 1] - times[k] > 1.5 * approach.scene.errors.frame_ms:
+        after = _slowed(after, before)
+    yield before, after
+    if approach.path.knocks:
+        yield _path_since_knock(approach, k) or before, _path_until_knock(approach, k + 1) or after
+
+
+def _slowed(after: Line, before: Line) -> Line:
+    """Return an outgoing path whose die may have landed between leaving the wall and the next frame."""
+    return after._replace(bounce=max(after.bounce, bands.LANDING_FRACTION * abs(before.speed)))
 
 
 def _misfit(approach: Approach, turn: Turn) -> float:
