@@ -142,7 +142,7 @@ def test_a_setting_refused_by_its_device_type_is_reported_at_its_own_key(tmp_pat
     )
     found = {m.key: m for m in mistakes(tmp_path, CAM + panel)}
     line = found["devices.console.inputs.door.line"]
-    assert (line.line, line.found, line.expected) == (11, "33", "a GPIO number of the header, 0 to 27")
+    assert (line.line, line.found, line.expected) == (11, "33", "a GPIO number on the header, 0 to 27")
     assert found["devices.console.inputs.door.debounce_us"].found == "10"
 
 
