@@ -1,4 +1,4 @@
-"""The spin judge: whether a spin of the ball counts, what number it made, and when No More Bets is due.
+"""The spin judge: whether a spin counts, which number it produced, and when No More Bets is due.
 
 `SpinWatch` follows a spin while it runs, `judge_spin` rules on it, and `Learned` is what a table learns about
 its wheel. Everything is computed from the readings alone, without a clock or I/O.

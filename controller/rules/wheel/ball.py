@@ -18,9 +18,9 @@ from controller.rules.wheel.story import Pass, Story
 _MIN_PASSES = 3
 """With fewer pulses there is no run."""
 _MAX_STRAY_FRACTION, _MAX_MISSED_FRACTION = 0.3, 0.45
-"""The maximum fractions of pulses that are not the ball's, and of passes that working beams missed, up to
-which a chain still proves anything: dust causes one pulse in five, and if there were many more stray pulses,
-some chain would always fit."""
+"""If more than the first fraction of the pulses are not the ball's, or working beams missed more than the
+second fraction of its passes, a chain proves nothing: dust causes one pulse in five, and with many more stray
+pulses some chain would always fit."""
 _MAX_COST, _MAX_COST_PER_PULSE = 1.5, 0.35
 """The maximum cost of the cheapest story, in pulses that are not its ball's: a fixed part, and a part per
 pulse. Dust costs a fifth to a fourth of a pulse each time, clean pulses a hundredth. A story (one possible
@@ -31,13 +31,13 @@ two."""
 _PRIOR_MISSES, _PRIOR_PASSES = 0.5, 5.0
 """The prior before anything is seen: one pass in ten missed, with little weight."""
 _SILENCE_BY_CHANCE = 0.003
-"""In a silence with at least this probability, the beams merely missed the ball: this happens several times a
-night on a dusty wheel."""
+"""If the probability of a silence is at least this, the beams are assumed to have missed the ball: this
+happens several times a night on a dusty wheel."""
 _MIN_HAND_S = 0.8
 """The minimum time that a hand needs to catch a ball and launch it again; a shorter silence hides no hand."""
 _HAND_BY_CHANCE = 0.0005
-"""A silence of less than a turn, in which a hand may have acted, counts if it is less probable than this: on
-a dusty wheel, one spin in a hundred has one in the last turns that count."""
+"""A silence of less than a turn, in which somebody may have caught the ball, counts if it is less probable
+than this: on a dusty wheel, one spin in a hundred has such a silence in the last turns that count."""
 _BRAKED_FRACTION, _BRAKED_BY_CHANCE = 0.12, 0.05
 """The maximum fraction by which a ball that kept running is slower than predicted after a silence, and the
 probability that it is even slower: each speed comes from one step, which a tilted bowl and misaligned beams
@@ -289,9 +289,9 @@ class _Counts:
         """Return the maximum number of turns that the ball may have run before pass number `since`, the first
         that counts.
 
-        Every beam may have missed it for whole turns, so an earlier pulse may have been its own, if it could
-        have come from that beam in the time between. It was then launched after the working beam before that
-        one, because missing that beam as well would be a second coincidence.
+        Every beam may have missed the ball for whole turns, so an earlier pulse may also be the ball's, if
+        the ball can have come from that pulse's beam in the time between. In this case it was launched after
+        the working beam before that one, because a miss there as well would be a second coincidence.
         """
         first, start = self._path[since], self._path[0]
         max_turns = first.turns - start.turns + self._max_turns_before_first(start.beam)

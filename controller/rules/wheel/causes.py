@@ -57,8 +57,8 @@ class Case:
     def __init__(
         self, trace: SpinTrace, ball: BallRun | None, seen: Sequence[Reading], decided_at_us: int
     ) -> None:
-        """`ball` is None if the pulses are not those of a ball that slows down; `seen` are the readings
-        traced."""
+        """`ball` is None if the pulses are not those of a ball that slows down; `seen` are the readings that
+        the trace has received."""
         self.trace = trace
         self.ball = ball
         self.seen = seen
@@ -66,7 +66,7 @@ class Case:
         self.wheel: Wheel = trace.wheel
         self.rules: SpinRules = trace.rules
         self.learned: Learned = trace.learned
-        """What was known of the wheel before this spin."""
+        """What had been learned about the wheel before this spin."""
         self.reversal = self._find_reversal()
         """The first change of the rotor's direction after the launch."""
         self.rotor_direction: Turning | None = (
@@ -133,17 +133,19 @@ class Case:
         return None
 
     def _first_lap_us(self) -> int:
-        """Return how long the ball took for a lap at the pace of its first step, 0 if it made no step."""
+        """Return how long a lap takes at the speed of the ball's first step; 0 if it made no step."""
         if self.ball is None or len(self.ball.passes) < 2:
             return 0
         first, second = self.ball.passes[:2]
         return round((second.t - first.t) / (second.turns - first.turns))
 
     def _find_overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
-        """Return how long the mark was overdue before pass `at`, or before the decision if no pass followed,
-        judged by the following turn or, without one, by the turn before.
+        """If the mark was overdue before pass `at`, or before the decision if no pass followed, return the
+        time from its last pass to the ball's first pulse.
 
-        A mark that was due only after the ball had been detected was missed by its own sensor alone.
+        Whether it was overdue is judged by the following turn or, without one, by the turn before. If it was
+        due only after the ball had been detected, nothing but the index sensor missed anything: the result
+        is None.
         """
         if not at or (at < len(passes) and passes[at - 1].direction != passes[at].direction):
             return None
@@ -173,7 +175,7 @@ class Case:
         return max(ball.turns_to, ball.turns + speed * (first.t - hidden_by.since_us) / 1e6)
 
     def was_confirmed_by(self, at_us: int) -> bool:
-        """Return whether the number was confirmed by then."""
+        """Return whether the number had been confirmed by this time."""
         decided_by = self.trace.pockets.decided_by
         return decided_by is not None and decided_by.t <= at_us
 
@@ -184,8 +186,8 @@ class Case:
         return abs(self.ball.end_speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
 
     def objects(self) -> list[ForeignObject]:
-        """Return the objects seen since `object_before_launch_s` before the first pulse: a ball is released
-        before it reaches a beam."""
+        """Return the objects seen from `object_before_launch_s` before the first pulse on: a ball is released
+        some time before it reaches a beam."""
         pulses = self.trace.pulses
         first_us = pulses[0].t if pulses else self.decided_at_us
         since_us = first_us - round(self.rules.object_before_launch_s * 1e6)
@@ -214,7 +216,7 @@ def same_direction(case: Case) -> Reason | None:
 
 
 def direction_doubtful(case: Case) -> Reason | None:
-    """R-SPIN-1: a ball that seems to run with the rotor, when too many pulses are stray for this to be
+    """R-SPIN-1: the ball seems to run with the rotor, but too many pulses are stray for this to be
     certain."""
     ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
@@ -285,8 +287,8 @@ def rotor_reversed(case: Case) -> Reason | None:
 
 
 def rotor_handled(case: Case) -> Reason | None:
-    """R-SPIN-4: a hand reversed the rotor when the ball may already have been at rest, before its number was
-    read."""
+    """R-SPIN-4: somebody reversed the rotor before the number was confirmed, when the ball may already have
+    been at rest."""
     reversal = case.reversal
     if reversal is None or case.trace.in_play(reversal.first_us) or case.was_confirmed_by(reversal.first_us):
         return None
@@ -391,7 +393,7 @@ def pocket_missing(case: Case) -> Reason | None:
     if len(placed) < len(reads):
         return case.reason(
             "missing_reading",
-            f"{len(reads) - len(placed)} pocket readings had no index pass on both sides",
+            f"{len(reads) - len(placed)} of {len(reads)} pocket readings could not be placed by index passes",
         )
     return case.reason("missing_reading", f"only {len(placed)} of {needed} pocket readings were received")
 
@@ -431,7 +433,7 @@ def pocket_contradicted(case: Case) -> Reason | None:
 
 
 def second_ball(case: Case) -> Reason | None:
-    """A pocket can't hold the ball while it is still running in the track, and one ball makes one run."""
+    """A ball can't be in a pocket while it is still running in the track, and one ball makes only one run."""
     trace = case.trace
     turns = 0.0 if case.ball is None else turns_of_other_ball(trace.chain, case.ball, trace.pulses)
     if turns:

@@ -1,4 +1,4 @@
-"""The chain of pulses round the ring: which pulses are the ball's, its direction, and how far it ran.
+"""The chain of pulses around the ring: which pulses are the ball's, its direction, and how far it ran.
 
 Nothing is assumed about how a ball slows down except that it does: each step from one of its pulses to the
 next is at most a little faster than the step before, and not much slower. Several stories (possible
@@ -33,8 +33,8 @@ from controller.rules.wheel.story import (
 DOUBLED_US = 30_000
 """Two interruptions of a beam within this time are one: contacts bounce for some milliseconds."""
 _MIN_SPEED_FRACTION = 0.7
-"""Lowest speed of a step of a ball in the track, even in a tilted bowl, as a fraction of the wheel's drop
-speed."""
+"""The lowest speed that a ball in the track has over one step, even in a tilted bowl, as a fraction of the
+wheel's drop speed."""
 _MAX_SPEED_UP = 1.08
 """Maximum ratio of a step's speed to the speed of the step before: the beams' angles are off by a degree, and
 a tilted bowl makes the ball a twentieth faster downhill."""
@@ -55,21 +55,23 @@ FITTING_COST = 1.6
 """Cost of a pulse that fits the ball's next pass in beam and time but comes from something else: one stray
 pulse in six does."""
 MISSED_COST = 0.7
-"""Cost of a pass missed by a beam that detects others: slightly more likely than a stray that must fit."""
+"""Cost of a pass that a working beam missed: a miss is slightly more likely than a stray pulse."""
 SILENT_COST = 0.25
 """Cost of a pass at a beam that has not reported a pulse yet: it may be silent."""
 LAUNCH_COST = 4.5
-"""Cost of another launch within the story: dust hides the ball for three or four passes in a row."""
+"""Cost of another launch within the story: high, because dust may hide the ball for three or four passes in a
+row."""
 _DROP_MARGIN = 6.0
-"""A story that costs this much more than the cheapest is dropped: it would have to make up for a launch and a
-pulse."""
+"""A story that costs this much more than the cheapest is dropped: to catch up, it would have to make up the
+cost of a launch and a pulse."""
 _MAX_STORIES = 10
-"""Maximum number of stories kept: both directions, one pulse more or less at either end, and a launch."""
+"""Maximum number of stories kept: enough for both directions, one pulse more or less at either end, and a
+launch."""
 _MAX_NEWEST = 4
 """Maximum number of additional stories kept whose ball was launched at the newest pulse: a few pulses before
 a silence can be explained in so many ways that the launch after it would be crowded out."""
 CLEAR_MARGIN = 0.6
-"""A story that costs this much more than the cheapest is ruled out: about one doubtful pulse."""
+"""A story that costs this much more than the cheapest is ruled out: about the cost of one doubtful pulse."""
 DIRECTION_MARGIN = 2.0
 """The same for the direction, since nothing later reveals a mistake in it: two doubtful pulses."""
 _SET_ASIDE_MARGIN = 2.6
@@ -104,7 +106,7 @@ the story already contains."""
 
 
 class _SetAside:
-    """The stories at some pulse, before the expensive ones were set aside, and the pulses since."""
+    """The stories as they were before the expensive ones were set aside, and the pulses since then."""
 
     __slots__ = ("max_cost", "other", "plain_in_row", "pulse_counts", "pulses", "stories")
 
@@ -188,7 +190,7 @@ class Chain:
         self.pulse_counts = current_counts
 
     def _follow(self, t: int, beam: int) -> None:
-        """Handle a pulse that does not repeat one of the same pass."""
+        """Handle a pulse that is not a bounce of the one before at its beam."""
         if self._interrupted:
             self._resume(t, beam)
             return
@@ -253,12 +255,12 @@ class Chain:
     def _follow_cheap(self, t: int, beam: int) -> bool:
         """Handle a pulse for the cheap stories alone; return False if the expensive ones may matter for it.
 
-        No story becomes cheaper, so every continuation of those set aside costs more than `max_cost`. They
-        start no launch if the pulse is clearly the ball's next. They can change only the turns of a cheap
-        story that costs nearly as much, so the uncertainty of its turns is infinite until the expensive
-        stories are followed again. A story that is the only one has other costs (`_accept_if_clearly_next`).
-        It is not the only one while the cheapest story of the other direction, whose cost rises by at most
-        `FITTING_COST` with each pulse, is not dropped.
+        No story becomes cheaper, so every continuation of a story set aside costs at least `max_cost`. If the
+        pulse is clearly the ball's next, the stories set aside add no launch. They can change only the turns
+        of a cheap story that costs nearly as much, so the uncertainty of that story's turns is infinite until
+        the expensive stories are followed again. The costs are different if only one story is left
+        (`_accept_if_clearly_next`); this can't be so while the cheapest story of the other direction, whose
+        cost rises by at most `FITTING_COST` with each pulse, has not been dropped.
         """
         aside = self._set_aside
         assert aside is not None
@@ -320,7 +322,8 @@ class Chain:
 
     @property
     def run(self) -> Story | None:
-        """The cheapest story, if it is a run: a ball is in the track, whatever its direction."""
+        """The cheapest story, if it is a run, which means that a ball is in the track, in either
+        direction."""
         best: Story | None = None
         if self._start is not None:
             best = self._start.story
@@ -376,7 +379,7 @@ class Chain:
 
     def _accept_if_clearly_next(self, story: Story, t: int, beam: int) -> bool:
         """If the pulse comes at the expected beam and time, add it to the only story left; return whether it
-        did."""
+        was added."""
         last = story.last
         speed, since = last.speed, last.beam
         if not speed or since == beam or t <= last.t:
@@ -396,9 +399,9 @@ class Chain:
         return True
 
     def _extend_only_story(self, story: Story, ahead: float, seconds: float) -> bool:
-        """Add the cost of a step past beams that do not detect the ball to the only story.
+        """Add to the only story the cost of a step past beams that do not detect the ball.
 
-        Return False if a second story may continue next to it.
+        Return False if a second story may continue alongside it.
         """
         last = story.last
         one_step = (ahead + 1.0) / seconds > _MAX_SPEED_RATIO * last.speed + JITTER_S
@@ -416,8 +419,8 @@ class Chain:
         return any(detecting[beam] for beam in beams)
 
     def _detecting_beams(self) -> Sequence[int]:
-        """Return the number of pulses of each beam, or 0 for a beam with too few pulses, compared with the
-        others, to be working."""
+        """Return the number of pulses of each beam, or 0 for a beam that has so few, compared with the
+        others, that it is not working."""
         max_pulses = max(self.pulse_counts)
         if max_pulses <= _FEW_PULSES:
             return self.pulse_counts
@@ -551,7 +554,7 @@ _cost_of = itemgetter(0)
 
 
 def _missed_cost(passed: Sequence[int], whole: int, detecting: Sequence[int], silent: float) -> float:
-    """Return the cost of the passes that beams missed within a step: at those `passed`, and in whole turns.
+    """Return the cost of the passes missed within a step: at the beams `passed`, and in `whole` turns.
 
     `silent` is the cost of a pass at a beam that does not detect the ball.
     """

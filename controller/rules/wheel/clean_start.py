@@ -1,13 +1,14 @@
 """A launch whose first pulses come from beam to beam at nearly constant speed.
 
-Until enough pulses have come to rule out every other story, one story is enough: a search of all stories
-(`chain.py`) would keep others as well and drop them all with the pulse that completes the start. The reason
-is that with this pulse any other story costs at least 2.7, and this one at most 0.5. A story of the other
-direction passes a working beam without a pulse with each step between neighbours (0.7), or continues only
-from every second or third pulse (1 for each left out); with only two beams, their distances differ so much
-that two steps in a row are faster or slower than a ball's. A story of the same direction continues like this
-one after two pulses of its own, so it must have left out the last pulse or the one before, and passed its
-beam. No such story has begun since the fifth pulse, because that pulse was clearly the next.
+Even before enough pulses have come to rule out every other story, one story is enough: a search of all
+stories (`chain.py`) would keep others as well, but drop them all at the pulse that completes the start. At
+that pulse, any other story costs at least 2.7, and this one at most 0.5. In a story of the other direction,
+each step between neighbouring beams passes a working beam that reports no pulse (0.7), or only every second
+or third pulse is the ball's (1 for each left out); if there are only two beams, their distances differ so
+much that two steps in a row are faster or slower than a ball's. A story of the same direction continues like
+this one after two pulses of its own, so it must have left out the last pulse or the one before, and passed
+the beam of that pulse. No such story has begun since the fifth pulse, because that pulse was clearly the
+next.
 """
 
 from controller.rules.wheel.story import (
@@ -22,8 +23,8 @@ from controller.rules.wheel.story import (
 )
 
 COMPLETE = 7
-"""The number of pulses of a complete start: from the fourth on, the next one is predictable, and three more
-that come as predicted leave no other story."""
+"""The number of pulses of a complete start: from the fourth on, the next one can be predicted, and three more
+that come as predicted rule out every other story."""
 KNOWN = 4
 """From this many pulses on, this story is certainly the cheapest: any other leaves out a pulse, or passes a
 beam without one."""
@@ -34,11 +35,11 @@ _MAX_SLOWER, _MAX_FASTER = 0.05, 0.03
 _MIN_STEP_RATIO = 0.8
 """The minimum speed of a step, as a fraction of the last step's speed."""
 _MIN_TWO_BEAM_REV_PER_S = 0.8
-"""The minimum speed with two beams, in rev/s: a slower ball may lose so much from one to the other that
-either direction fits."""
+"""The minimum speed with two beams, in rev/s: a slower ball may lose so much speed from one beam to the other
+that either direction fits."""
 _MAX_LAUNCH_RATIO = 10.9
-"""A launch this many times as fast as the slowest ball could be mistaken for one that interrupted a beam
-twice in passing."""
+"""A launch this many times as fast as the slowest ball could be mistaken for a slow ball that interrupted a
+beam twice in passing."""
 
 
 class CleanStart:

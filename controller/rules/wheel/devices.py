@@ -13,8 +13,8 @@ SURELY_SEEN_US = 6_000_000
 """A ball in the track interrupts a beam within this time: if one beam of two is silent, the slowest ball
 needs less than 5 s to reach the other."""
 SILENT_TURNS = 2.5
-"""The mark passes the index sensor every turn; a board that reports neither it nor the ball nor anything else
-for this many turns is blind."""
+"""The mark passes the index sensor on every turn; a board that reports nothing, not even the mark, for this
+many turns is blind."""
 LONGEST_SILENCE_US = SLOWEST_TURN_US * 3 // 2
 """The mark of the slowest rotor in play passes well within this time."""
 LOSSES = frozenset({"lost_edges", "missed_edge"})
@@ -24,7 +24,7 @@ _WHEEL_KINDS = frozenset(
 )
 
 Sources = Mapping[str, Collection[str]]
-"""The kinds of readings that each device sends, if the configuration states them."""
+"""The kinds of readings that each device sends, if the configuration lists them."""
 
 
 class Absence(msgspec.Struct, frozen=True):
@@ -39,9 +39,9 @@ def find_silence_before(dev: str, passes_us: Sequence[int], first_pulse_us: int)
     """Return the period before the ball was first seen in which a board with these index passes reported
     nothing.
 
-    It was up, but its sensors detected nothing for several turns, so they may have missed a launch as well.
-    The result is None if there was no such period. A gap that ended with an index pass is no silence: some
-    boards report no passes between two spins.
+    The board was up, but its sensors detected nothing for several turns, so they may have missed a launch as
+    well. The result is None if there was no such period. A gap that ended with an index pass does not count:
+    some boards report no passes between two spins.
     """
     before_us = [at for at in passes_us if at < first_pulse_us]
     if not before_us:

@@ -63,7 +63,7 @@ def judge_and_learn(
     called: Reason | None = None,
     sources: Sources | None = None,
 ) -> tuple[SpinVerdict, Learned]:
-    """Rule on a spin as `judge_spin` does; return the verdict and what is known of the wheel after it."""
+    """Rule on a spin as `judge_spin` does; return the verdict and what has been learned about the wheel."""
     seen = [reading for reading in sorted(readings, key=time_of) if reading.t <= decided_at_us]
     trace = SpinTrace(wheel, rules, learned, sources)
     for reading in seen:

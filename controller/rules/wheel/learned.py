@@ -46,8 +46,8 @@ class Slowing:
     """The loss of speed as a function of speed."""
 
     def __init__(self, learned: Mapping[float, float], left_s: Mapping[float, float] = _NONE) -> None:
-        """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere the nearest known one is used.
-        `left_s` are the seconds left until the drop at some of them."""
+        """`learned` are losses in rev/s2 at some of `SPEEDS`, from which those at the others are estimated.
+        `left_s` are the seconds left until the drop at some of `SPEEDS`."""
         self.losses = _fill_losses(learned)
         self._left_s = left_s
         self._timed = sorted(left_s)
@@ -90,7 +90,8 @@ class Slowing:
         return left_s[low] + fraction * (left_s[high] - left_s[low])
 
     def seconds(self, speed: float, drop_speed: float) -> float:
-        """Return how long a ball takes from this speed to the speed of its drop; negative if it is slower."""
+        """Return how long a ball takes to slow from this speed to its drop speed; negative if it is already
+        slower."""
         if speed <= drop_speed:
             return (speed - drop_speed) / self.loss(drop_speed)
         steps = max(int((speed - drop_speed) / _STEP), 1)
@@ -172,8 +173,8 @@ def _nearest(speed: float) -> float:
 
 
 def _fill_losses(learned: Mapping[float, float]) -> list[float]:
-    """Return a loss for each speed: interpolated between known ones, scaled from the usual ones beyond
-    them."""
+    """Return a loss for each speed: its ratio to the usual loss is interpolated between known speeds, and
+    constant beyond them."""
     known = sorted(learned)
     if not known:
         return list(_USUAL)
@@ -210,15 +211,15 @@ SPIN_SPREAD = 0.03
 _BALLS_TO_REGAIN_TRUST = 20.0
 """A reader that missed a ball is trusted again after it has read this many balls on every turn."""
 _MIN_NEWEST_WEIGHT = 0.15
-"""The minimum weight of a spin in the losses of speed: a track that was wiped or became damp is learned in a
-few spins."""
+"""The minimum weight of a spin in the losses of speed: when the track has been wiped or has become damp, the
+new losses are learned in a few spins."""
 _MEMORY_SPINS = 40.0
 """The maximum weight of earlier spins: a wheel drifts with temperature and wear, so older spins count for
 less."""
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What earlier spins showed about a wheel: numbers only, so that JSON preserves them unchanged.
+    """What earlier spins showed about a wheel: only numbers, which JSON preserves unchanged.
 
     `spins` is the weight of what was learned. `drop_rev_per_s` is the ball's mean speed when it leaves the
     track (None before the first spin), and `deceleration_rev_per_s2` its loss per second at that speed.
@@ -251,7 +252,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return mean, SPIN_SPREAD * mean * (1.0 + 1.0 / (prior + self.spins)) ** 0.5
 
     def slowing(self) -> Slowing:
-        """Return how this wheel's balls slow down, as far as it is known."""
+        """Return how this wheel's balls slow down, as far as earlier spins have shown."""
         losses = self.losses_rev_per_s2
         if not losses and self.deceleration_rev_per_s2 and self.drop_rev_per_s:
             losses = {self.drop_rev_per_s: self.deceleration_rev_per_s2}
@@ -289,8 +290,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def after_silence(self) -> Self:
         """Record that the pocket reader did not see a ball that had dropped.
 
-        It is no longer known to work: one missed ball is plausible, two in a row mean that the reader has
-        failed.
+        The reader is no longer known to work: one missed ball is plausible, but two in a row mean that the
+        reader has failed.
         """
         return msgspec.structs.replace(self, pocket_reader_works=0.0)
 

@@ -1,14 +1,16 @@
-"""The position of the rotor's mark, which shows the pocket that the ball is in when the pocket reader detects
-it.
+"""Tracks the position of the rotor's mark. When the pocket reader detects the ball, that position gives the
+pocket.
 
-Turns are counted along the passes at the index sensor: a missed one leaves a gap of two turns; a doubled or
-stray one fits nothing and is ignored. The mark's position at a given time follows only from the passes on
-both sides of that time, and only if that turn is about as long as its neighbour: if a hand changed the length
-of the turn, the position is unknown. The length of coming turns is predicted by a quadratic fitted to the
-last passes, since a rotor that is left alone loses speed evenly; this prediction never places a pocket.
+Turns are counted by the passes at the index sensor. A missed pass leaves a gap of two turns. A doubled pass
+is ignored. A stray pass is not counted either, and between its neighbours the position is unknown. At any
+other time, the passes just before and after determine the position, provided that the turn between them is
+about as long as the one before it or after it; if somebody changed the rotor's speed in that turn, the
+position is unknown. A quadratic fitted to the last passes predicts the length of future turns, since a rotor
+that is left alone loses speed evenly; this prediction is never used to place a pocket reading.
 
-A pocket reading is placed between the index passes on both sides of it, so it waits for the next pass. It
-counts if the readings of as many consecutive turns as the rule set requires (usually three) agree.
+A pocket reading is placed between the index passes before and after it, so it waits for the next pass. The
+pocket is confirmed once the readings of as many consecutive turns as the rule set requires (usually three)
+agree.
 """
 
 from bisect import bisect_right
@@ -28,35 +30,36 @@ INDEX_PASSES_KEPT = 8
 SLOWEST_TURN_US = 8_000_000
 """A turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
 _FITTED_PASSES = 6
-"""The number of passes that the curve is fitted to, twice its unknowns; over more passes a bearing's friction
-changes."""
+"""How many passes the curve is fitted to: twice its number of coefficients. Over more passes, the bearing's
+friction would change."""
 _MAX_EXTRAPOLATION_TURNS = 2.5
 """How far beyond its last pass the curve is used: two missed passes, and half a turn to the reader."""
 _PASSES_TO_PLACE = 4
-"""The minimum number of passes that make the curve usable: one more than its unknowns, because a curve fits
-any three passes, right or wrong."""
+"""The minimum number of passes for a usable curve: one more than its number of coefficients, because a curve
+can be fitted exactly to any three passes, right or wrong."""
 _MAX_FIT_ERROR_TURNS = 0.02
-"""The maximum distance of a pass from the curve: three quarters of a pocket, so that no fit hides a
-neighbouring pocket."""
+"""The maximum distance of a pass from the curve, in turns: three quarters of a pocket, so that a fit is never
+wrong by a whole pocket."""
 _TOO_MANY_GAPS = 3
 """If there are this many gaps among six passes, no passes were missed: the turns were counted at twice their
 real rate."""
 _OFF_PHASE_TURNS = 0.06
 """The maximum deviation of a pass from a whole turn, for each turn since the last pass: with a worn bearing,
-a turn of 2 s lasts up to 2 % longer than the one before, and the first curves, through two or three passes,
-contain no slowing."""
+a turn of 2 s lasts up to 2 % longer than the one before, and the first curve, through two passes, does not
+include any slowing."""
 _CLEARLY_ON_TIME_TURNS = 0.02
-"""A deviation, in turns, well within the fit's tolerance, so that not every pass needs a fit."""
+"""A pass that deviates by no more than this, in turns, is accepted without a fit: the fit allows three times
+as much."""
 _MAX_TURN_RATIO = 1.3
 """Longest turn as a multiple of the one before, while it is unknown how fast the rotor slows."""
 FASTEST_TURN_US = 400_000
-"""A turn at 2.5 rev/s: no rotor is that fast, so an earlier pulse belongs to the same pass."""
+"""A turn at 2.5 rev/s: no rotor is that fast, so two pulses closer together cannot be a turn apart."""
 _HANDLED_TURN_RATIO = 0.8
-"""A turn this much shorter than the one before was caused by a hand."""
+"""If a turn is shorter than this fraction of the one before, somebody has pushed the rotor."""
 _MIN_NEXT_RATIO, _MAX_NEXT_RATIO = 0.985, 1.12
-"""Range of a turn's length relative to the one before for an untouched rotor: it loses 0.16 to 0.3 % per
-second, up to 2 % with a worn bearing, over turns of 2 to 8 s; and passes scatter by some milliseconds. A push
-of less than 1.5 % shifts a reading by a tenth of a pocket."""
+"""The range of the length of an untouched rotor's turn, relative to the turn before. A turn lasts 2 to 8 s;
+the rotor loses 0.16 to 0.3 % of its speed per second, with a worn bearing up to 2 %; and passes scatter by
+some milliseconds. A push of less than 1.5 % shifts a reading by a tenth of a pocket."""
 _SAME_PASS_FRACTION = 0.02
 """Fraction of a turn within which a second pulse belongs to the same pass: the mark is that wide."""
 _MARKS_KEPT = 64
@@ -86,13 +89,15 @@ _time = attrgetter("t")
 
 
 class Rotor:
-    """Follows one wheel's rotor as its index passes come, in time order."""
+    """Follows one wheel's rotor by its index passes, which it receives in time order."""
 
     def __init__(self) -> None:
         """Start with nothing known."""
         self.direction: Turning | None = None
         self.run = 0
-        """Increases whenever a hand has touched the rotor: turns of different runs are different turns."""
+        """The number of the current run. A run begins at the first pass, when somebody has changed the
+        rotor's motion, and when the turns had been counted at half or twice their rate. Turns of different
+        runs cannot be compared."""
         self.run_before: tuple[int, Turning | None] = 0, None
         """The time of the last pass of the run before this one, and the direction of that run."""
         self._turn_before_us: float | None = None
@@ -161,8 +166,8 @@ class Rotor:
         return self._times
 
     def add_pass(self, mark: RotorIndex) -> bool:
-        """Handle one pass; return whether it was on time after the passes before it, in the same
-        direction."""
+        """Handle one pass; return whether it was on time, and in the same direction as the passes before
+        it."""
         if self._stray is None and self._is_clearly_next(mark):
             self._crowded = 0
             self._append(mark.t, self._turns[-1] + 1)
@@ -189,7 +194,8 @@ class Rotor:
 
     @property
     def was_accelerated(self) -> bool:
-        """Whether its turns are so much shorter than those of the run before that a hand caused it."""
+        """Whether its last turn is so much shorter than those of the run before that somebody must have
+        pushed it."""
         return (
             self._turn_before_us is not None and self.period_us() < _HANDLED_TURN_RATIO * self._turn_before_us
         )
@@ -197,7 +203,7 @@ class Rotor:
     def turns_at(self, t_us: int) -> float | None:
         """Return how many turns the mark has made since this run's first pass.
 
-        None while the passes do not determine it: too few, too old, or contradictory.
+        None while the passes do not determine this, because they are too few, too old or contradictory.
         """
         if not self._is_reliable() or self.has_stopped_by(t_us):
             return None
@@ -206,7 +212,7 @@ class Rotor:
         return turns if within else None
 
     def after_turns_us(self, since_us: int, turns: float) -> int:
-        """Return when the rotor completes this many turns, as far as its passes show."""
+        """Return when the rotor will have made this many turns from `since_us`, predicted from its passes."""
         period = self.period_us()
         if len(self._times) < _PASSES_TO_PLACE:
             return since_us + round(turns * period)
@@ -220,7 +226,8 @@ class Rotor:
         return since_us + min(round(seconds * 1e6), round(turns * SLOWEST_TURN_US))
 
     def _accept(self, t_us: int, turn: int) -> None:
-        """Add a pass that was on time, unless the turns were counted at half or twice their rate."""
+        """Add a pass that was on time, or begin a new run if the turns were counted at half or twice their
+        rate."""
         stray, last_us = self._stray, self._times[-1]
         crowded = stray is not None and stray.direction == self.direction
         self._stray = None
@@ -234,8 +241,8 @@ class Rotor:
             self._begin_run(self.direction, last_us, t_us)
 
     def _is_clearly_next(self, mark: RotorIndex) -> bool:
-        """Return whether this is certainly the next turn: the pass comes when the last two turns predict
-        it."""
+        """Return whether this pass certainly completes the next turn: it comes at the time that the last two
+        turns predict."""
         times, turns = self._times, self._turns
         if len(times) < 3 or turns[-1] - turns[0] >= len(turns) or mark.direction != self.direction:
             return False
@@ -270,15 +277,15 @@ class Rotor:
         return True
 
     def stops_us(self) -> int | None:
-        """Return when the rotor stops if it keeps losing speed as its passes show; None if it does not
-        stop."""
+        """Return when the rotor will stop if it continues to lose speed as it did over the last passes; None
+        if it is not slowing down, or there are too few passes."""
         if len(self._times) < _PASSES_TO_PLACE:
             return None
         _, speed, bend = self._get_curve()
         return self._times[-1] + ceil(1e6 * speed / (-2 * bend)) if bend < 0 else None
 
     def has_stopped_by(self, t_us: int) -> bool:
-        """Return whether the rotor has come to a stop by then."""
+        """Return whether the rotor has stopped by this time, if it has lost speed as predicted."""
         stops_us = self.stops_us()
         return stops_us is not None and t_us >= stops_us
 
@@ -295,7 +302,7 @@ class Rotor:
         return whole
 
     def period_us(self) -> float:
-        """Return the length of the last turn; the slowest turn's while none is known."""
+        """Return the length of the last turn, or that of the slowest possible turn while none is known."""
         if len(self._times) < 2:
             return SLOWEST_TURN_US
         return (self._times[-1] - self._times[-2]) / (self._turns[-1] - self._turns[-2])
@@ -313,7 +320,8 @@ class Rotor:
         return self._curve
 
     def _fit(self) -> tuple[float, float, float]:
-        """Least squares over the last passes: turns = constant + speed x + bend x^2, x in s from the last."""
+        """Fit turns = constant + speed x + bend x^2 by least squares, with x in seconds since the last
+        pass."""
         last_t, last_turn = self._times[-1], self._turns[-1]
         if len(self._times) == 2:
             return 0.0, 1e6 * (last_turn - self._turns[0]) / (last_t - self._times[0]), 0.0
@@ -375,8 +383,8 @@ class PocketRead(msgspec.Struct, frozen=True):
     """One pocket reading: the pocket (None if the rotor's position is not known well enough) and the position
     in it.
 
-    `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` the number of turns in the rotor's
-    run until then, `turn_us` the length of one turn.
+    `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` is the number of turns in the rotor's
+    run up to the reading, and `turn_us` the length of one turn.
     """
 
     reading: PocketBall
@@ -393,7 +401,7 @@ class PocketRead(msgspec.Struct, frozen=True):
 
 
 def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead | None:
-    """Return the pocket that was under the reader; None while a later pass may yet show it."""
+    """Return the pocket that was under the reader; None while a later pass may still determine it."""
     place = rotor.place(reading.t)
     if place is None:
         return None if rotor.waits(reading.t) else PocketRead(reading, None)
@@ -431,9 +439,9 @@ class PocketCount:
         self.confirmed: PocketRead | None = None
         """The reading that made the pocket certain."""
         self.contradicting: PocketRead | None = None
-        """A reading of a different pocket after that."""
+        """The first reading of a different pocket after the pocket was confirmed."""
         self.decided_by: Reading | None = None
-        """The reading that confirmed the pocket: the index pass that placed its last pocket reading."""
+        """The index pass that confirmed the pocket: it placed the last pocket reading needed."""
         self.reader_missed = False
         """Whether the reader is known to have missed readings, so that a turn without one proves nothing."""
 
@@ -454,7 +462,8 @@ class PocketCount:
 
     @property
     def missed(self) -> bool:
-        """Whether the reader missed the ball on a turn between two on which it saw it in the same pocket."""
+        """Whether the reader missed a turn of the ball: it saw the ball in the same pocket before and after
+        that turn."""
         return any(
             read.run == before.run
             and read.number == before.number is not None
@@ -467,8 +476,8 @@ class PocketCount:
         self.seen.append(reading)
 
     def place(self, by: Reading, placed: Callable[[PocketBall], PocketRead | None]) -> None:
-        """Place the waiting pocket readings after the index pass `by`; one that must wait longer holds up
-        those after it."""
+        """Place the pocket readings that can be placed after the index pass `by`; a reading that must wait
+        longer holds up those after it."""
         for reading in self.waiting:
             read = placed(reading)
             if read is None:

@@ -26,19 +26,19 @@ BETWEEN_GAMES = frozenset({1, 2, 6})
 BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
 """The wheel's flags."""
 MAX_BALL_MISSING_US = 5_000_000
-"""The manufacturer's value: a ball that is not sensed is tolerated for less than this time."""
+"""The manufacturer's value: the ball may go unsensed for less than this time."""
 MAX_LAUNCH_REPORT_US = 3_000_000
 """The manufacturer's value: for this long after the ball is in the rim, the wheel may still report that its
 launch failed."""
 NUMBER_TIMEOUT_US = 90_000_000
-"""A wheel gives up after 75 s by itself; a wheel that reports nothing new for longer than this will not
-report a number."""
+"""A wheel gives up by itself after 75 s; if it reports nothing new for this long, it will not report a
+number."""
 MAX_RPM_X10 = 300
 """A wheel turns at 10 to 25 rpm; a pocket reading is not plausible if the encoder reports more."""
 MAX_GAME_COUNT = 256
 """The wheel counts its games up to this and continues with 0 or 1."""
 _MANY_GAMES = MAX_GAME_COUNT // 2
-"""An increase by more than half of the count's range means that the count went back."""
+"""An apparent increase by more than half of the count's range means that the count went back."""
 
 RULES = {
     "same_direction": "R-SPIN-1",
@@ -52,7 +52,8 @@ RULES = {
 
 
 def games_between(before: WheelStatus, after: WheelStatus) -> int:
-    """Count the games from one status to another, over the wrap at 256; 0 if the wheel does not number them.
+    """Count the games from one status to another, across the wrap at 256; 0 if the wheel does not number
+    them.
 
     More than 128 means that the count went back: the wheel was powered off.
     """
@@ -64,14 +65,14 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
 
 
 class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a smart wheel's games: its last status, and whether the game in progress at that time
-    is accounted for."""
+    """What is known about a smart wheel's games: its last status, and whether the game in progress at that
+    time is accounted for."""
 
     last: WheelStatus
     known: bool
     before_silence_us: int | None = None
-    """Time of the last status before a silence, while it still sends in one burst what it reported
-    meanwhile."""
+    """Time of the last status before a silence, as long as the reports from the silence are still arriving in
+    one burst."""
 
 
 class WheelGames:
@@ -84,8 +85,8 @@ class WheelGames:
         """The wheel's last status."""
         self._known = wheel_state is not None and wheel_state.known
         self.before_silence_us = None if wheel_state is None else wheel_state.before_silence_us
-        """Time of the last status before a silence, while it still sends in one burst what it reported
-        meanwhile."""
+        """Time of the last status before a silence, as long as the reports from the silence are still
+        arriving in one burst."""
 
     @property
     def wheel_state(self) -> WheelGameState | None:
@@ -126,7 +127,7 @@ class SmartWheelGame:
         self.number_by: WheelStatus | None = None
         """The status that reported the number."""
         self.decided_by: Reading | None = None
-        """The reading that decided the game, whatever the decision."""
+        """The reading that decided the game, whatever was decided."""
         self._pockets = frozenset(pockets)
         self._rules = rules
         self._before = before

@@ -74,18 +74,18 @@ FASTEST = 4.5
 JITTER_S = 0.004
 """The edges of two beams scatter by one or two milliseconds each, which matters most for short steps."""
 MAX_SLACK = 0.15
-"""The maximum fraction of its speed that jitter may add to a step: two simultaneous pulses do not come from
-one ball."""
+"""The maximum fraction by which jitter may increase the speed of a step: two simultaneous pulses do not come
+from one ball."""
 STEP_VARIATION = 0.08
 """The fraction of its speed by which a step usually differs from the prediction of the two steps before."""
 MAX_LOSS = 0.5
 """The maximum loss of speed, in rev/s per second: real balls lose 0.3 at their knee."""
 MIN_PULSES, MIN_TURNS = 4, 0.999
-"""The pulses and turns that a run needs to be a launch of its own: pulses from a hand make no such lap. A lap
-is summed from beam to beam, so it may be slightly less than 1 after rounding."""
+"""The pulses and turns that a run needs to count as a launch: pulses from a hand do not form such a lap. A
+lap is summed from beam to beam, so rounding may make it slightly less than 1."""
 _NEWEST_LOSS_WEIGHT = 0.3
-"""Weight of the newest step in the ball's loss per second: three or four of them average out a tilted
-bowl."""
+"""Weight of the newest step in the ball's loss per second: over three or four steps, the effect of a tilted
+bowl averages out."""
 
 
 class NotComputed(Enum):
@@ -100,12 +100,12 @@ Lap = tuple[float, float]
 
 
 class Pass(msgspec.Struct, eq=False):
-    """One pass of the ball at a beam: `turns` are those since the first pulse of its run.
+    """One pass of the ball at a beam: `turns` counts from the first pulse of its run.
 
     `before` is the previous pass, None at the start of a run; `t` is in microseconds. `speed` is the speed in
-    rev/s over the step that led here, `loss` the ball's loss of speed per second over the last steps; both
-    are 0 at a run's first pass. `number` counts the run's passes. `lap` is the lap that the pass completes
-    (None if it completes none), or `NOT_COMPUTED`.
+    rev/s over the step to this pass, `loss` the ball's loss of speed per second over the last steps; both are
+    0 at a run's first pass. `number` counts the run's passes. `lap` is the lap that the pass completes (None
+    if it completes none), or `NOT_COMPUTED`.
     """
 
     before: Union["Pass", None]
@@ -133,7 +133,7 @@ class Pass(msgspec.Struct, eq=False):
 class Story(msgspec.Struct, eq=False):
     """One explanation of the pulses so far: a run in direction ccw (1) or cw (-1), up to its last pass.
 
-    `cost` is in pulses that are not the ball's. `before` is the previous run if this is another one. `stray`
+    `cost` is in pulses that are not the ball's. `before` is the run before this one, if any. `stray`
     is the number of pulses since the run's first that were not its ball's, and `silent` the number of passes,
     by beam, at beams without a pulse so far. According to equivalent stories that are not ruled out, the ball
     may have run up to `fewer_turns` fewer turns or `more_turns` more.

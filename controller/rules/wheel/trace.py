@@ -29,47 +29,48 @@ DROP_SENSOR_DELAY_US = 120_000
 """The drop sensor is below the track and fires this long after the ball left it (the manufacturer's
 value)."""
 AT_REST_AFTER_US = 8_000_000
-"""A ball is at rest this long after its drop: it settles in 0.5 to 2.5 s, then may hop for a turn or two."""
+"""A ball is at rest this long after its drop: it reaches the pockets in 0.5 to 2.5 s, and may then hop for a
+turn or two."""
 _DROP_OVERDUE_US = 500_000
 """How much later than predicted a drop may be; after that, the ball counts as dropped without having been
 sensed."""
 _MAX_LAP_US = 3_000_000
 """A lap at 0.33 rev/s: a ball that slow has left any track."""
 _MIN_BALL_PULSES = 4
-"""This many pulses count as a spin even if they make no run: dust interrupts only one or two beams."""
+"""This many pulses count as a spin even if they do not form a run: dust interrupts only one or two beams."""
 _READS_WHILE_RUNNING = 2
 """This many readings of one pocket while a ball is running mean another ball in the rotor: a single reading
 may be a flash of light."""
 _KEPT_RUNNING_PASSES, _KEPT_RUNNING_TURNS = 3, 0.9
-"""A ball that makes this many more passes after a drop had not dropped: one that is knocked back up makes one
-or two passes, and no lap."""
+"""A ball that makes this many passes, over this many turns, after a sensed drop had not dropped: a ball that
+is knocked back up makes one or two passes, and does not complete a lap."""
 _REPEATED_DROP_PASSES = 1
 """If the drop is sensed again, the later time counts if the ball made this many passes in between."""
 _RELAUNCH_SPEED_RATIO = 1.1
-"""A ball at least this many times as fast as before was launched by a hand: a tilted bowl makes it faster by
-a twentieth, and one that is knocked back up after its drop is slower than before."""
+"""A ball more than this many times as fast as before was launched again: in a tilted bowl, a ball gains only
+a twentieth, and a ball that is knocked back up after its drop is slower than before the drop."""
 _LAP_DISTANCE_TURNS = 1.0
 """Turns between the two laps that show a ball's own loss of speed: far enough apart that jitter does not
 matter."""
 _MIN_RELATIVE_LOSS, _MAX_RELATIVE_LOSS = 0.5, 1.6
-"""The range of a ball's loss of speed, relative to other balls of its wheel: anything beyond is a measuring
-error."""
+"""The range of a ball's loss of speed, relative to that of other balls in its wheel: anything outside this
+range is a measuring error."""
 _LOSS_PERSISTENCE, _PERSISTENCE_REV_PER_S = 1.0, 0.6
-"""Near the drop speed, this fraction of the difference in loss lasts until the drop; at speeds higher by the
-second value (rev/s), none of it does."""
+"""How much of the difference between a ball's loss of speed and the usual loss lasts until the drop: this
+fraction if it is measured near the drop speed, nothing at speeds higher by the second value (rev/s)."""
 _LAP_TURNS = 0.99
-"""One lap, less the error of the beams' angles."""
+"""One lap, less the possible error in the beams' angles."""
 _MAX_LAP_TURNS = 2.0
-"""A speed is measured over a lap, past every beam and all round a tilted bowl; if beams miss the ball, over
-less than two laps."""
+"""A speed is measured over one lap, which takes in every beam and every part of a tilted bowl; if beams miss
+the ball, over up to two laps."""
 
 _DEVICE_READINGS = (DeviceDown, DeviceUp, DeviceFault)
 
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """A reversal of the rotor: its last pass in direction `before`, its first in the other, and what showed
-    it."""
+    """A reversal of the rotor: the last pass in direction `before`, the first in the other direction, and the
+    pass that proved the reversal."""
 
     last_us: int
     before: Turning
@@ -78,12 +79,12 @@ class Reversal:
 
 
 class SpinTrace:
-    """What one spin's readings, in time order, show so far."""
+    """What the readings of one spin show so far; they are received in time order."""
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """Start before the spin: index passes and devices that are down may come before its first pulse."""
+        """Start before the spin: index passes and lost devices may be reported before its first pulse."""
         self.wheel = wheel
         self.rules = rules
         self.learned = learned
@@ -101,18 +102,18 @@ class SpinTrace:
         self.index_passes: list[RotorIndex] = []
         """Every index pass that was reported, in time order."""
         self.marks = 0
-        """The number of index passes of the rotor's current run within the spin."""
+        """How many index passes of the rotor's current run fall within the spin."""
         self.contrary_mark: RotorIndex | None = None
         """The last index pass, if it showed a different direction from the passes before it."""
         self.reversals: list[Reversal] = []
         self.handled_by: RotorIndex | None = None
-        """The index pass that showed a hand on the rotor long after the ball had come to rest."""
+        """The index pass that showed that somebody had turned the rotor when the ball was at rest."""
         self._beams = len(wheel.beams_deg)
         self._reads_wait = False
         """Whether a pocket reading may be waiting for the index pass that places it."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
-        """When the ball should leave the track, with the last pass that this was computed from."""
+        """The last pass used to predict the drop, and the predicted time."""
 
     @property
     def begun(self) -> bool:
@@ -121,8 +122,8 @@ class SpinTrace:
 
     @property
     def is_spin(self) -> bool:
-        """Return whether it was a ball and not a hand: it makes a run or many pulses, drops, or is read in a
-        pocket."""
+        """Whether a ball, and not a hand, interrupted the beams: it made a run or many pulses, dropped, or
+        was read in a pocket."""
         return bool(self.chain.run or self.drop or self.pockets.seen) or len(self.pulses) >= _MIN_BALL_PULSES
 
     @property
@@ -137,7 +138,8 @@ class SpinTrace:
 
     @property
     def rotor_direction(self) -> Turning | None:
-        """The rotor's direction in this spin; None until a pass in it agrees with the one before."""
+        """The rotor's direction in this spin; None until a pass within the spin agrees with the pass
+        before."""
         return self.rotor.direction if self.marks and len(self.rotor.times_us) > 1 else None
 
     def ball(self) -> BallRun | None:
@@ -149,8 +151,8 @@ class SpinTrace:
         return self._followed[1]
 
     def speed_at(self, t_us: int) -> float | None:
-        """Return the ball's speed at a time in rev/s, extrapolated from its last lap; None while none is
-        known."""
+        """Return the ball's speed at a time, in rev/s, extrapolated from its last lap; None before its first
+        lap."""
         lap = self._last_lap()
         if lap is None:
             return None
@@ -171,7 +173,7 @@ class SpinTrace:
         return self._predicted[1]
 
     def drop_speed(self, ball: BallRun) -> float | None:
-        """Return this ball's speed at its drop in rev/s, as the value that would have predicted its drop
+        """Return this ball's speed at its drop, in rev/s: the drop speed that would have predicted its drop
         correctly."""
         lap = lap_before(ball.passes[-1])
         if lap is None:
@@ -183,8 +185,8 @@ class SpinTrace:
         )
 
     def _choose_slowing(self, last: Pass) -> Slowing:
-        """Return how this ball slows down: like earlier balls or, if none has been timed, with the knee it
-        shows."""
+        """Return how this ball slows down: like earlier balls or, if none has been timed, with a knee if its
+        laps show one."""
         if self.learned.left_s:
             return self.slowing
         slowest, fastest = KNEE_SPEEDS
@@ -201,8 +203,8 @@ class SpinTrace:
         return self.slowing
 
     def _relative_loss(self, slowing: Slowing, last: Pass, lap: tuple[float, float]) -> float:
-        """Return the ratio of this ball's loss of speed to that of the wheel's other balls, from its last
-        laps."""
+        """Return this ball's expected loss of speed until its drop, relative to that of the wheel's other
+        balls, as its last laps suggest."""
         middle_us, speed = lap
         at, since = last, last.turns - _LAP_DISTANCE_TURNS
         while at.before is not None and at.turns > since:
@@ -227,9 +229,10 @@ class SpinTrace:
     def relaunched(self) -> Pass | None:
         """Return the first pass of another ball, or of a relaunch of this ball; None while there is none.
 
-        Only a ball in the other direction, or faster than this one was, was certainly launched by a hand. A
-        ball that runs on after a drop and is no faster was knocked back up; one that is detected again after
-        a silence may be the same ball as before. Both belong to this spin.
+        A launch is certain only if the new run is clearly faster than this ball was (after a drop: than the
+        wheel's drop speed) or, before a drop, runs in the other direction. Otherwise, a ball that runs on
+        after a drop was knocked back up, and one that is detected again after a silence may be the same ball
+        as before; both belong to this spin.
         """
         story = self.chain.second_run()
         if story is None or story.before is None:
@@ -243,7 +246,7 @@ class SpinTrace:
         return story.first if lap is not None and lap[1] > _RELAUNCH_SPEED_RATIO * slowest else None
 
     def dropped_us(self) -> int:
-        """When the drop was sensed, or the time from which it is overdue."""
+        """Return when the drop was sensed or, if it was not, the time from which it is overdue."""
         if self.drop is not None:
             return self.drop.t
         last = self.pulses[-1].t if self.pulses else 0
@@ -253,9 +256,11 @@ class SpinTrace:
         return max(last, predicted) + _DROP_OVERDUE_US
 
     def in_play(self, at_us: int) -> bool:
-        """Return whether the ball was certainly in play at this time: running, or perhaps still hopping.
+        """Return whether the ball was in play at this time: still running, or not yet long enough in the
+        rotor to be at rest.
 
-        If its drop was not sensed and a device of the wheel had been lost before, this is not certain.
+        After its last pass, a ball whose drop was not sensed does not count as in play if a device of the
+        wheel had been lost before this time.
         """
         story = self.chain.run
         if story is not None and at_us <= story.last.t:
@@ -286,8 +291,8 @@ class SpinTrace:
             self.pockets = PocketCount(self.pockets.needed)
 
     def _kept_running(self, passes: int, turns: float) -> bool:
-        """Return whether the ball ran on for so long after the sensed drop that something else triggered the
-        sensor."""
+        """Return whether the ball ran on for so long after the sensed drop that something else must have
+        triggered the sensor."""
         story, left_us = self.chain.best, self.left_track_us
         assert left_us is not None
         if story is None or (story.first.t > left_us and story.before is not None):
@@ -318,7 +323,8 @@ class SpinTrace:
             self._reads_wait = self.reads_while_running.waits or self.pockets.waits
 
     def _note_new_run(self, mark: RotorIndex) -> None:
-        """Note that a hand turned the rotor, by the index pass that showed it."""
+        """Handle a new run of the rotor, which this index pass revealed: somebody may have turned the
+        rotor."""
         rotor = self.rotor
         last_us, direction = rotor.run_before
         self.marks = sum(passed >= self.pulses[0].t for passed in rotor.times_us)
@@ -349,8 +355,8 @@ class SpinTrace:
             self._compare_with_confirmed(reading, pockets.confirmed)
 
     def _compare_with_confirmed(self, reading: PocketBall, confirmed: PocketRead) -> None:
-        """Compare a pocket reading after the number was confirmed, before the next index pass places it for
-        good."""
+        """Compare a pocket reading with the confirmed number at once, before the next index pass finally
+        places the reading."""
         last = self.rotor.marks[-1]
         turn_us = self.rotor.period_us()
         since = (reading.t - last.t) / turn_us
@@ -388,7 +394,7 @@ class SpinTrace:
 
 
 def last_lap(story: Story) -> tuple[float, float]:
-    """Return the middle of a run's last lap in microseconds, and the speed then in rev/s."""
+    """Return the middle of a run's last lap, in microseconds, and the speed at that time, in rev/s."""
     last = story.last
     return lap_before(last) or (float(last.t), last.speed)
 
@@ -402,7 +408,7 @@ def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
 
 
 def _find_laps(passes: Sequence[Pass]) -> None:
-    """Compute all laps of a run, given from its first pass on, at once."""
+    """Compute all laps of a run at once; `passes` must begin with its first pass."""
     since = 0
     for at in passes:
         turns = at.turns

@@ -1,6 +1,6 @@
-"""What a table can know about a running spin, by its own sensors alone or next to a smart wheel.
+"""What a table can tell about a running spin, from its own sensors alone or together with a smart wheel.
 
-Next to a smart wheel, the spin is judged by the table's own beams, since the wheel can't prove the
+Even at a smart wheel, the spin is judged by the table's own beams, since the wheel can't prove the
 revolutions. A number that the wheel contradicts or does not report is not called.
 """
 
@@ -42,7 +42,8 @@ silent."""
 _DETECTED_AGAIN_TURNS = 1.2
 """Within this many turns, a ball that had not dropped would have passed each beam."""
 _MAX_TURN_GROWTH = 1.3
-"""How many times as long as the last turn each further turn may take while the ball is awaited."""
+"""The assumed length of each further turn, as a multiple of the last one, while neither a drop nor a pocket
+reading has been reported."""
 _MIN_PULSES = 3
 """With fewer pulses no drop is predicted: two show one speed, and no slowing."""
 _MAX_FIRST_LAP_US = 2_500_000
@@ -64,19 +65,19 @@ class SpinWatch:
     - set the No More Bets timer to `no_more_bets_at_us()`, again at each `ball_beam` while bets are open;
     - set the give-up timer to `give_up_at_us()`, again at each reading;
     - when `decided_by` is set, or the give-up timer fires, call `verdict()`: the spin is decided (or, if
-      `is_spin` is false, there was none). First wait for the hold time of a number's call, and keep passing
-      readings until then. After an early No Spin (`no_spin_by`) the ball may still run: do not pass its
-      readings to the next spin.
+      `is_spin` is false, there was none). Before calling a number, wait for its hold time, and keep passing
+      readings until then. After an early No Spin (`no_spin_by`) the ball may still be running: do not pass
+      its readings to the next spin.
     """
 
     def __init__(
         self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
     ) -> None:
-        """`sources` are the kinds of readings that each device sends, if the configuration states them."""
+        """`sources` are the kinds of readings that each device sends, if the configuration lists them."""
         self._wheel = wheel
         self._rules = rules
         self.learned = learned
-        """What was known of the wheel when its ball was launched."""
+        """What had been learned about the wheel when its ball was launched."""
         self._sources = sources
         self._trace = SpinTrace(wheel, rules, learned, sources)
         self._readings: list[Reading] = []
@@ -102,13 +103,13 @@ class SpinWatch:
 
     @property
     def turn_us(self) -> float:
-        """How long the rotor's last turn took in microseconds, as far as its index passes show."""
+        """How long the rotor's last turn took according to its index passes, in microseconds."""
         return self._trace.rotor.period_us()
 
     @property
     def is_spin(self) -> bool:
-        """Whether it was a ball and not a hand. If this is False when the spin is given up, there was no
-        attempt."""
+        """Whether a ball, and not a hand, interrupted the beams. If this is False when the spin is given up,
+        there was no attempt."""
         return self._trace.is_spin
 
     @property
@@ -158,9 +159,9 @@ class SpinWatch:
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin: it made a No Spin certain, or confirmed the number.
 
-        Usually it is the index pass that placed the last agreeing pocket reading needed. It may also be a
-        pass that shows that a hand turned the rotor after the ball had come to rest, so that no reading can
-        follow.
+        Usually it is the index pass that placed the last agreeing pocket reading needed. It may also be the
+        pass which showed that somebody had turned the rotor after the ball had come to rest: after that, no
+        pocket reading can count.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
@@ -197,7 +198,8 @@ class SpinWatch:
             self.no_spin_by = reading
 
     def follow(self, reading: Reading) -> None:
-        """Handle the next reading of a ball whose spin is over: it is followed, but not judged."""
+        """Handle the next reading of a ball whose spin is over: the ball is followed, but no longer
+        judged."""
         self._readings.append(reading)
         self._trace.receive(reading)
 
@@ -216,9 +218,9 @@ class SpinWatch:
     def no_more_bets_at_us(self) -> int | None:
         """Return when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
 
-        If the time is in the past, No More Bets is due immediately. It is also due for a ball whose pulses
-        make no lap within 2.5 s, because that ball is slow, or poorly detected. The result is None for fewer
-        than three pulses (a hand), or once the ball has dropped.
+        If the time is in the past, No More Bets is due immediately. If the pulses do not make a lap within
+        2.5 s, it is due then, because the ball is slow or poorly detected. The result is None while there are
+        fewer than three pulses, which may come from a hand, and once the ball has dropped.
         """
         trace = self._trace
         if len(trace.pulses) < _MIN_PULSES or trace.drop is not None:
@@ -235,12 +237,12 @@ class SpinWatch:
     def give_up_at_us(self) -> int | None:
         """Return when the spin is decided if no pocket is confirmed by then; None before its first pulse.
 
-        It is `turns_without_read` rotor turns after the drop or the last pocket reading, whichever is later,
-        but not later than the turns in which a ball at rest would have been read often enough. If a ball has
-        been read, but then is not read for as many turns as must agree, it has been taken out. If no drop was
-        sensed, the turns are counted from the time when the drop was overdue, on a rotor that slows down.
-        While a device of the wheel is down, no number can be confirmed automatically, and a person need not
-        wait longer than it takes to read the ball.
+        It is `turns_without_read` rotor turns after the drop, but only `pocket_reads` turns after the last
+        pocket reading, because a ball that is then not read for so long has been taken out. The spin is also
+        decided once a ball at rest would have been read often enough. If no drop was sensed, the turns are
+        counted from the time when the drop was overdue, and the rotor is assumed to slow down. While a device
+        of the wheel is down, no number can be confirmed automatically, so `pocket_reads` turns are enough: a
+        person need not wait longer than it takes to read the ball.
         """
         trace = self._trace
         if not trace.begun:
@@ -258,7 +260,8 @@ class SpinWatch:
         return min(trace.rotor.after_turns_us(last, silence), hopping)
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
-        """Judge what was seen up to this time; return the verdict and what is known of the wheel after it."""
+        """Judge what was seen up to this time; return the verdict and what has been learned about the
+        wheel."""
         if self._readings and self._readings[-1].t <= decided_at_us:
             return judge_trace(self._trace, self._readings, decided_at_us, called)
         return judge_and_learn(
@@ -289,8 +292,8 @@ class SpinWatch:
         )
 
     def _dropped_early(self, now_us: int) -> bool:
-        """Return whether a short run has ended: a ball that kept running would have been detected again by
-        now."""
+        """Return whether a short run has certainly ended: a ball that kept running would have been detected
+        again by now."""
         trace = self._trace
         left_us = trace.left_track_us
         story = None if left_us is None else trace.chain.best
@@ -300,7 +303,7 @@ class SpinWatch:
 
 
 NUMBER_WAIT_US = 10_000_000
-"""A wheel shows its number within a few seconds after the ball came to rest, for at least two rotor turns."""
+"""A wheel shows its number within a few seconds of the ball coming to rest, for at least two rotor turns."""
 
 
 class CheckedWatch(SpinWatch):
@@ -345,7 +348,7 @@ class CheckedWatch(SpinWatch):
         super().receive(reading)
 
     def give_up_at_us(self) -> int | None:
-        """Return when the spin is decided without the wheel's number, or without any."""
+        """Return when the spin is decided without the wheel's number, or without any number."""
         by, game = super().decided_by, self.wheel_game
         if by is not None:
             return by.t + NUMBER_WAIT_US
