@@ -33,8 +33,8 @@ CAUSELESS = 6.0
 """Price of a turn that nothing on the table explains: one die in twenty meets an obstacle that was not
 seen."""
 PUSHED = 2.0 * log(2.0)
-"""Price of a turn away from the wall caused by the other die, which was in reach and nearer the wall: half of
-the dice that turn there are turned by the other die, the rest by the wall."""
+"""Price of a turn away from the wall caused by the other die, which was in reach and nearer the wall: of the
+dice that turn in such a position, half are turned by the other die, the rest by the wall."""
 OVERLAP = 2.0 * log(10.0)
 """Price of a push by a die so far above or below the other that they seem to overlap: in one of ten pairs
 that meet at a wall, the centres are less than an edge apart as seen from above."""
@@ -42,11 +42,12 @@ BETWEEN_FRAMES = 2.0 * log(1.5)
 """Price of a push between two frames that is inferred from the dice's positions in the first of them: two in
 three such inferences are right."""
 THROWN_BACK_MARGIN = 9.0
-"""Added to MARGIN for a story in which one die threw the other back into the wall next to it: all of this
-happens within one frame, where no track shows it. In 168 simulated observations of two such throws, at 60 to
-120 frames/s and 2 mm, the price of the true story exceeded the lowest price by at most 17.1."""
+"""Added to MARGIN for a story in which one die knocked the other back into the wall beside it: the two
+strikes come so soon after each other that the tracks hardly show them. In 168 simulated observations of two
+such throws, at 60 to 120 frames/s and 2 mm, the price of the true story exceeded the lowest price by at most
+17.1."""
 SHOVE = 2.0 * log(3.0)
-"""Price of a die that is thrown back in this way and strikes the wall again within the frame: of the dice
+"""Price of a die that is knocked back in this way and strikes the wall again within SHOVE_MS: of the dice
 that are struck so near the wall, one in three does so."""
 SHOVE_MS = 36.0
 """Maximum time from the die's own touch to that second strike: three frames at 90 frames/s, in which the die
@@ -88,7 +89,7 @@ m/s. In 1,558 landings beside walls the maximum was 3.6 m/s."""
 SOFT_FRACTION_FAR = 0.5
 """A sound softer than this fraction of the sound that such a turn makes at the wall may be a landing: at a
 distance of a centimetre, felt transmits a sixteenth of a landing's blow, and that blow is 2 to 4.5 times the
-turn that friction (coefficients 0.5 to 0.22) causes. Loudness varies by a factor of 1.7 with the place."""
+turn that friction (coefficients 0.5 to 0.22) causes. Loudness varies by a factor of 1.7 with the position."""
 SOFT_FRACTION = 0.25
 """The same fraction with medium friction and at a typical place, for a die so near that it would have touched
 in most orientations."""
@@ -98,7 +99,7 @@ factor of 0.75 to 1.3, and from the part of the turn that the die's hardest blow
 LANDING_M_PER_S = 1.0
 """A landing is no louder than a hit in which the wall changes a die's speed by this: beside the wall, felt
 transmits a twelfth of the blow; a die that strikes felt at 5 m/s and leaves it at 3 m/s changes its speed by
-8 m/s; and loudness varies by a factor of 1.3 with the place."""
+8 m/s; and loudness varies by a factor of 1.3 with the position."""
 SOFT_ERRORS = 2.0
 """The range, in errors of a track point, over which SOFT_FRACTION changes to SOFT_FRACTION_FAR: the position
 is not known more precisely."""
@@ -119,7 +120,7 @@ SIMULTANEOUS = 2.0 * log(100.0)
 """Price of a second impact of one touch within SIMULTANEOUS_MS: a wall needs longer than that to fall silent,
 and none of those 7,751 dice made such an impact. Two such sounds come from two dice."""
 SHARED_IMPACT = 0.0
-"""Price of two dice making one impact together: none, because both are known to have turned at that position
+"""Price of two dice making one impact together: zero, because both are known to have turned at that position
 and time."""
 
 RING_FRACTION = 0.6
@@ -144,7 +145,7 @@ LANDING_FRACTION = 0.15
 frame: rubber throws it up at a fifth of that speed, and felt with a friction coefficient of 0.5 takes half of
 (1 + 0.5) times that."""
 SLOWED = MARGIN
-"""Price of a die having been slowed, by felt or by a second touch, between leaving the wall and the next
+"""Price of the assumption that felt or a second touch slowed a die between leaving the wall and the next
 frame, so that its paths intersect outside the contact band. It is so high that such a touch is never proven,
 but remains in doubt if a sound fits it."""
 OWN_TURN_M_PER_S = 0.2

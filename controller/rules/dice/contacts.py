@@ -60,7 +60,7 @@ class Contact:
     """One moment at which a die may have touched a wall.
 
     `touch` is the price of a touch that no sensor heard, `miss` the price of no touch, and `landed` the price
-    of no touch where the die's landing on the felt turned it. `heard` maps each impact that may be this
+    of no touch if the die's landing on the felt turned it. `heard` maps each impact that may be this
     contact's sound, by its number, to the price of that explanation, and `knock` is the price of explaining
     such an impact as a knock.
     """
@@ -320,7 +320,8 @@ def _merge(first: Contact, later: Contact) -> None:
 
 
 def _room_errors(approach: Approach, turn: Turn) -> float:
-    """Return how many errors nearer to the wall a die turned than one that only landed there can turn."""
+    """Return how much nearer to the wall the die turned than a die that only lands there can turn, in
+    errors."""
     return max(bands.MISS_EDGES * approach.scene.table.die_mm - turn.place, 0.0) / turn.sd
 
 
@@ -440,7 +441,7 @@ def _rested(approach: Approach, span: Span) -> Contact | None:
     place = (rest_var * moving + moving_var * gaps[end]) / both
     sd = sqrt(rest_var * moving_var / both)
     short = place - bands.MIN_CONTACT_EDGES * approach.scene.table.die_mm
-    # A die nearer than a face against the tips lies between them, so it touches the wall.
+    # A die nearer to the wall than one that touches the tips with a face lies between the tips: it touches.
     deep = max(-short, 0.0) / sd
     contact = Contact(
         wall=approach.wall,

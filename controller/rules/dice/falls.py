@@ -1,7 +1,8 @@
 """Whether a die may have fallen onto the felt hard enough for a wall's sensor to hear it.
 
-A die gains downward speed only while it falls, and nothing turns or slows it while it does: its track is
-straight and even. A die that slides, rolls or tumbles keeps touching the felt, which turns and slows it.
+A die gains downward speed only while it falls. Nothing turns or slows a falling die, so its track is straight
+and its speed along the table constant. A die that slides, rolls or tumbles keeps touching the felt, which
+turns and slows it.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,17 +17,18 @@ from controller.rules.dice.turns import heard_place_price, turn_after
 
 FALL_MS = 620.0
 """How long a die must fall for its landing to be as loud as a hit that changes a die's speed by 1 m/s. Felt
-transmits a twelfth of the blow, the place of the landing may add a third, and a die leaves felt at half its
-striking speed, so it must strike at 6 m/s. A die that bounced up from the felt has fallen for only half of
-the time since then, and strikes at half of that speed."""
+transmits a twelfth of the blow, the position of the landing may make it a third louder, and a die leaves felt
+at half its striking speed, so it must strike at 6 m/s. A die that bounced up from the felt has fallen for
+only half of the time since the bounce, and strikes at half the speed that a fall over all of that time would
+give it."""
 LANDING_HEARD_MM = 150.0
 """A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a fortieth
 at this distance."""
 HAND_POINTS = 2
-"""At this many points at the start of a track, the die may be in the hand."""
+"""At the first points of a track, this many of them, the die may still be in the hand."""
 MEETING_MS = 12.0
-"""A turn within this time, about a frame, of meeting the other die is due to the meeting. It does not show
-that the die was not falling."""
+"""A turn within this time (about a frame) of a meeting with the other die is due to the meeting, and does not
+show that the die was not falling."""
 MIN_POINTS = 6
 """Minimum number of points from which the straightness of a path can be judged."""
 STRAIGHT_ERRORS = 4.5
@@ -53,7 +55,7 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_p
 def _turned_in_corner(scene: Scene, path: Path, impact: int, t: float) -> bool:
     """Return whether a wall beside an impact's wall turned the die at this time.
 
-    The rubber of that wall also drives a die against the felt, however briefly it had fallen.
+    The rubber of that wall also drives a die against the felt, even a die that has fallen only briefly.
     """
     beside = ("front", "back") if scene.impacts[impact].wall in {"left", "right"} else ("left", "right")
     at = bisect_right(path.times, t) - 1
@@ -93,7 +95,7 @@ def _far_certainty(scene: Scene, turned: Contact) -> float:
 def _can_have_fallen(scene: Scene, path: Path, other: Path, t: float, fall_ms: float) -> bool:
     """Return whether a die may have fallen for this long up to a time, or since it left the hand.
 
-    It has not if its path was bent or slowed in between by anything other than the other die.
+    It has not if anything other than the other die bent its path or slowed it in that time.
     """
     since = max(t - fall_ms, path.times[min(HAND_POINTS, len(path.times) - 1)])
     first, end = bisect_left(path.times, since), bisect_left(path.times, t - bands.CLOCK_MARGIN_MS)

@@ -46,7 +46,7 @@ class Hit(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encounter:
-    """What a die did near a wall, even if it did nothing.
+    """What a die did near a wall, whether or not it hit that wall.
 
     `t` is the time in milliseconds from the throw's start. `gap_mm` is the distance from the die's face to
     the wall's tips when the die turned or stopped. `code` is the cause of a review if the hit is unclear, and
@@ -163,7 +163,7 @@ def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
 
 
 def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
-    """Return the impacts of a contact, without any that are an earlier one's ringing."""
+    """Return the impacts of a contact, without those that are the ringing of an earlier one."""
     own = sorted(made & contact.heard.keys())
     return [i for i in own if not any(may_be_ringing(scene, first, i) for first in own if first < i)]
 
@@ -256,8 +256,8 @@ class _WallJudgement:
         meanings = {self._meaning(touched, judged, warnings) for touched in outcomes}
         own_meanings = {self._meaning(touched, judged, warnings) for touched in account.possible_unswapped}
         self._note_near_end()
-        # A missed wall may be forgiven, but if the camera followed something else, the resting place may be
-        # that object's too.
+        # A missed wall may be forgiven, but if the camera followed something else, the resting position may
+        # also be that of something else.
         untrusted = meanings <= COUNTING and (self._jumped_paths or self._beyond_walls)
         # Swapped names alone decide nothing: what is open under the camera's own names goes to a person.
         agreed = meanings | own_meanings <= COUNTING or meanings == own_meanings

@@ -37,7 +37,7 @@ class Story(NamedTuple):
 
 
 class ThrownBack(NamedTuple):
-    """The outcome and price of a story in which a die thrown back into the wall made both impacts."""
+    """The outcome and price of a story in which a die knocked back into the wall made both impacts."""
 
     touched: Touched
     price: float
@@ -49,7 +49,7 @@ def find_stories(
 ) -> tuple[dict[Touched, Story], list[ThrownBack]]:
     """Return the cheapest story of each outcome, given these paths and their names.
 
-    The second value holds the cheapest stories in which one die was thrown back into a wall by the other, by
+    The second value holds the cheapest stories in which one die knocked the other back into a wall, for each
     outcome and pair of impacts.
     """
     by_impact: dict[int, list[_Match]] = {}
@@ -125,7 +125,7 @@ class _Match(NamedTuple):
     price: float
     knock: float
     shove: float = inf
-    """The price of the other die having knocked this one back into the wall at that place."""
+    """The price of the assumption that the other die knocked this one back into the wall at that place."""
     struck: tuple[int, ...] = ()
     """The contacts of the other die that the same collision may have turned."""
     loudness: float = 0.0
@@ -189,7 +189,7 @@ def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | Non
 def _add_shoved_matches(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
 ) -> None:
-    """Add matches for impacts of dice that the other die knocked back into a wall they had touched."""
+    """Add matches for the impacts of a die that the other knocked back into a wall it had just touched."""
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
     for i, matches in by_impact.items():
         wall = scene.impacts[i].wall
@@ -296,7 +296,7 @@ def _repeat_price(
 
 
 def _rattle_price(scene: Scene, first: int, later: int) -> float:
-    """Return the price of one touch having made both impacts without the other die."""
+    """Return the price of one touch making both impacts without the other die's help."""
     if may_be_ringing(scene, first, later):
         return bands.RINGING
     return bands.SIMULTANEOUS if _are_simultaneous(scene, first, later) else bands.RATTLE
@@ -325,8 +325,7 @@ def _outcome_prices(
 
     A track alone never proves a touch: without a sound, the outcome of no touch always remains possible. With
     a sound, a position too near the wall for a miss proves a touch, and so does a hidden stretch whose two
-    sides fit together. A turn at the very moment of an impact that the story explains as a knock proves it
-    too.
+    sides fit together, or a turn at the very moment of an impact that the story explains as a knock.
     """
     quiet: list[Quiet] = []
     proven = 0.0

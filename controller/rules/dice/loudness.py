@@ -17,15 +17,15 @@ from typing import NamedTuple, Self
 
 LOUDER_WEIGHT, SOFTER_WEIGHT = 0.5, 0.15
 """The weights of a hit louder than the learned value, and of a softer one: felt causes part of many turns,
-and of several blows a sensor reports only the hardest, so hits may be much softer than usual; but no hit is
-louder than usual by more than a factor of 1.3, which depends on its place."""
+and of several blows a sensor reports only the hardest, so hits may be much softer than usual; but even at the
+loudest position a hit is only 1.3 times as loud as usual."""
 TOP_FRACTION = 0.95
 """A peak above this fraction of the wall's highest peak so far may be at the top of the sensor's range: the
 hit was at least as loud."""
 FIRST_SPREAD, FIRST_HITS = 0.45, 5.0
-"""The spread assumed until hits show a wall's own spread, and the number of hits for which this assumption
-counts. In 2,300 hits that changed a die's speed by 1 to 5 m/s, each made by one die alone, the spread was
-0.3."""
+"""The spread assumed until hits show a wall's own spread, and the number of hits that carry as much weight as
+this assumption. In 2,300 hits that changed a die's speed by 1 to 5 m/s, each made by one die alone, the
+spread was 0.3."""
 SETTING_HITS = 0.5
 """The weight, in hits, of the setting or the other wall as an estimate of a wall's mean."""
 MAX_HITS = 40.0
@@ -39,7 +39,7 @@ range."""
 MISSED_FRACTION = 1.0 / 200.0
 """A working sensor misses this fraction of hits, however hard they are."""
 MIN_PEAK = 1.0
-"""A peak of less than one count is no measurement."""
+"""A peak of less than one count is not a measurement."""
 FADE_FACTOR = 1.02
 """Factor by which a wall's lowest recent peak is raised after each throw: sensors lose sensitivity."""
 _LOUD, _TOP, _QUIET = "counts_per_m_s_", "top_counts_", "least_counts_"

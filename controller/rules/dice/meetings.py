@@ -1,9 +1,9 @@
 """Meetings so close that the camera may have swapped the dice's names.
 
-The names are the numbers 1 and 2 by which the camera tells the dice apart. Two dice never occupy one place,
-so a camera that mistakes one for the other jumps from die to die, by an edge or more. No die moves like that
-unless it was struck between two frames. At each meeting the judge therefore compares how far each die would
-have had to jump if the names stayed, and if they were swapped.
+The names are the numbers 1 and 2 by which the camera tells the dice apart. Two dice never occupy the same
+place, so if the camera mistakes one for the other, both tracks jump by an edge or more. No die moves like
+that unless it was struck between two frames. At each meeting the judge therefore compares how far each die
+would have had to jump if the names stayed the same, and if they were swapped.
 
 If both tracks jump, each onto the other die's path, the names were certainly swapped: a die that passes the
 other at 5 m/s is 55 mm further in the next frame, and no die can jump that far.
@@ -32,8 +32,8 @@ SIDEWAYS_M_PER_S = 0.75
 MAX_MEETINGS = 4
 """Maximum number of meetings considered: one more would make 32 combinations. Later ones are ignored."""
 MAX_KEPT_PRICE = bands.MARGIN - 3.0
-"""Maximum price of the camera's own names: the flight of the dice alone never rules them out, since the
-camera saw more than the judge."""
+"""Maximum price of keeping the camera's own names: the flight of the dice alone never rules them out, since
+the camera saw more than the judge."""
 
 
 WALL_EDGES = 2.5

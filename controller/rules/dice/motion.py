@@ -2,8 +2,8 @@
 it.
 
 Times are milliseconds, lengths millimetres, speeds millimetres per millisecond (which is metres per second).
-Between two touches a die flies or slides on a nearly straight line, and it touches something every few
-frames, so more points would include other stretches.
+Between two touches a die flies or slides on a nearly straight line, but it touches something every few
+frames, so more points would span several such lines.
 """
 
 from collections.abc import Sequence
@@ -84,7 +84,7 @@ class Turn(NamedTuple):
 
 
 def line(times: Sequence[float], places: Sequence[float], noise: float, nearest: float) -> Line:
-    """Fit a line to points with this error; a single point may move slowly in either direction."""
+    """Fit a line to points with this error; if there is only one, the die may be moving slowly either way."""
     n = len(times)
     origin, place = sum(times) / n, sum(places) / n
     spread = speed = 0.0

@@ -21,12 +21,13 @@ MIN_AWAY_FRACTION = 0.35
 cosine of 70 degrees. Faces that meet are tilted by up to 45 degrees from the line between the centres, and a
 friction coefficient of 0.5 adds 25."""
 GAP_ERRORS = 1.2
-"""Uncertainty of how much nearer to the wall one die is, in errors of a track point: each of the two
-positions is extrapolated over half a frame from three points on one side, or five on both (0.85 errors)."""
+"""The error in how much nearer to the wall one die is than the other, in errors of a track point: each of the
+two positions (0.85 errors) is computed for a moment between two frames, from three points before or after
+it, or from five on both sides."""
 SAME_MOMENT_MS = 6.0
-"""A turn within this time of a moment, half a frame, provides the die's position at that moment."""
+"""A turn no further than this from a moment (about half a frame) gives the die's position at that moment."""
 MIN_RETURN_MS = 8.0
-"""Minimum time in which a die leaves the wall and returns: at 1 m/s it moves 4 mm away in the meantime."""
+"""Minimum time in which a die leaves the wall and returns: at 1 m/s it gets 4 mm away."""
 
 
 Seen = tuple[Path, Sequence[Contact]]
@@ -42,9 +43,10 @@ class Place(NamedTuple):
 
 
 def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
-    """Return the price of the second die having pushed the first away from a wall at a moment.
+    """Return the price of the assumption that at this moment the second die pushed the first away from a
+    wall.
 
-    It is infinite if the second die was out of reach, or either die was not in sight.
+    The price is infinite if the second die was out of reach, or either die was not in sight.
     """
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
@@ -69,11 +71,11 @@ def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
 
 
 def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence[int]) -> bool:
-    """Return whether one die may have made two of these impacts because the other threw it back.
+    """Return whether one die may have made two of these impacts because the other die knocked it back.
 
-    This is possible if the dice touched each other at either impact: a die may strike the wall and be thrown
-    back into it by the other within a frame or two. Two tracks and two sounds then do not show which die
-    touched.
+    This is possible if the dice were close enough to touch each other at one of the impacts: a die may strike
+    the wall, and within `SHOVE_MS` the other die may knock it into the wall again. Two tracks and two sounds
+    then do not show whether both dice touched the wall.
     """
     near_mm = 2.0 * bands.MEAN_EDGES * scene.table.die_mm
     delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
@@ -86,10 +88,11 @@ def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence
 
 
 def back_price(scene: Scene, path: Path, wall: str, t: float, fastest: float) -> float:
-    """Return the price of a die having been at a wall at a moment, given its points before and after.
+    """Return the price of the assumption that a die was at a wall at this moment, given its points before and
+    after.
 
-    A wall or a collision only slows the dice, so none is faster than `fastest`, the highest speed of the
-    throw in m/s.
+    A wall or a collision can only slow the dice, so neither is faster than `fastest`, the highest speed of
+    the throw in m/s.
     """
     min_delay, max_delay = scene.errors.impact_delay_ms
     spare_ms = 0.5 * (max_delay - min_delay) + bands.CLOCK_MARGIN_MS
@@ -105,7 +108,7 @@ def back_price(scene: Scene, path: Path, wall: str, t: float, fastest: float) ->
 
 
 def last_seen_before(path: Path, t: float) -> float:
-    """Return when a die was last seen before a moment, or the moment itself if it was not."""
+    """Return when a die was last seen before a moment, or that moment if it had not been seen yet."""
     j = bisect_left(path.times, t)
     return path.times[j - 1] if j else t
 

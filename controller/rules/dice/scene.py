@@ -34,9 +34,9 @@ frames."""
 MAX_TABLE_LENGTHS = 3.0
 """A die reported farther from the table than this many times the table's length is a camera error."""
 HAND_REACH_MM = 1500.0
-"""Two dice farther apart than this did not leave the hands of one shooter, who stands in one place."""
+"""Two releases farther apart than this are not those of one shooter, who stands in one place."""
 THROWN_MM_PER_S = 1000.0
-"""A die faster than this was thrown; the stick moves dice more slowly. Most throws are 2 to 6 m/s."""
+"""A die faster than this was thrown; the stick moves dice more slowly. Most dice are thrown at 2 to 6 m/s."""
 FIRST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 NOTHING: Mapping[str, float] = {}
@@ -219,7 +219,8 @@ def build_scene(
 
 
 def _drop_far_release(scene: Scene) -> None:
-    """Treat the later of two releases that one shooter cannot reach as the first sight of a hidden die."""
+    """If two releases are too far apart for one shooter, treat the later one as the first sight of a hidden
+    die."""
     if not all(die.releases for die in scene.dice):
         return
     first, later = sorted(scene.dice, key=lambda die: die.releases[0].t)

@@ -19,8 +19,8 @@ REST_ERROR_FACTOR = 0.5
 """The position error of a die at rest, as a fraction of the error in flight: it is averaged over many
 frames."""
 ABOVE_MS = 800.0
-"""Maximum time for which one die can fly above the other: it would rise 80 cm. After that both are on the
-felt."""
+"""Maximum time for which one die can be above the other: to stay up for so long, it has to rise 80 cm. After
+that, both are on the felt."""
 COARSE_STEP = 8
 """The step between the points that are checked first, which are enough to see that the dice were apart at
 some time."""

@@ -1,8 +1,8 @@
 """The possible stories of both dice with their prices, and which of their outcomes are ruled out.
 
-A story is one explanation of a throw: it states the source of each impact (one die, both dice, the ringing of
-an earlier impact, or a knock), whether the camera swapped the dice's names at each meeting, and whether each
-turn at a wall was a touch. Of the stories with the same outcome only the cheapest counts.
+A story is one explanation of a throw: the source of each impact (one die, both dice, the ringing of an
+earlier impact, a landing, or a knock), whether the camera swapped the dice's names at each meeting, and
+whether each turn at a wall was a touch. Of the stories with the same outcome, only the cheapest counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,8 +36,9 @@ class Account:
     stories: dict[Touched, Story]
     own_thrown_back: Mapping[Touched, float] = field(default_factory=dict)
     thrown_back: Mapping[Touched, float] = field(default_factory=dict)
-    """Prices of outcomes in which one die was thrown back into a wall by the other although, in the best
-    story, both dice struck it. They are ruled out only by a margin that is larger by `THROWN_BACK_MARGIN`."""
+    """Prices of outcomes in which one die knocked the other back into a wall although, in the best story,
+    both dice struck that wall. They are ruled out only by a margin that is larger by
+    `THROWN_BACK_MARGIN`."""
 
     @property
     def possible(self) -> frozenset[Touched]:
@@ -107,8 +108,8 @@ def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) 
 def _price_thrown_back(
     scene: Scene, thrown_back: Sequence[ThrownBack], touched: Touched, best: Story
 ) -> dict[Touched, float]:
-    """Return the prices of outcomes in which a die was thrown back although, in the best story, both
-    struck."""
+    """Return the prices of outcomes in which a die was knocked back although, in the best story, both dice
+    struck the wall."""
     if touched != (True, True):
         return {}
     struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
@@ -122,7 +123,7 @@ def _price_thrown_back(
 
 
 def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Contacts:
-    """Return both dice's contacts with the ends, and with the rails for a die that hit no end for certain."""
+    """Return both dice's contacts with the ends and, unless a die certainly hit an end, with the rails."""
     found: Contacts = ([], [])
     for path, contacts in zip(paths, found, strict=True):
         for wall in walls:

@@ -1,7 +1,8 @@
 """The turn that a die made at a wall between two points of its track, and whether a sound came from there.
 
-The incoming and the outgoing path are each fitted to a few points. If the dice met during these, a collision
-between two frames may have bent the path: then only the points on the wall's side of the collision are used.
+The incoming and the outgoing path are each fitted to a few points. If the dice met while these points were
+seen, a collision between two frames may have bent the path; then only the points on the wall's side of the
+collision are used.
 """
 
 from bisect import bisect_right
@@ -17,7 +18,7 @@ from controller.rules.dice.scene import Scene
 
 
 def turn_after(approach: Approach, k: int, earliest: float, latest: float) -> Turn:
-    """Return the turn after point k in a span of time, from whole or collision-limited paths."""
+    """Return the turn after point k in a span of time, from whole paths or from parts up to a collision."""
     turns = [turn_between(*paths, earliest, latest) for paths in _paths_around(approach, k)]
     return min(turns, key=partial(_misfit, approach))
 
@@ -47,7 +48,7 @@ def _paths_around(approach: Approach, k: int) -> Iterator[tuple[Line, Line]]:
     after = line_from(times, gaps, k + 1, approach.noise(k + 1, k + 3), hidden=hidden)
     if hidden:
         yield before, after
-        # A die that landed soon after it was seen again was seen to leave the wall by its first points only.
+        # If the die landed soon after it was seen again, only its first points show how it left the wall.
         yield before, line_from(times, gaps, k + 1, approach.noise(k + 1, k + 3))
         return
     if times[k + 1] - times[k] > 1.5 * approach.scene.errors.frame_ms:
@@ -58,7 +59,7 @@ def _paths_around(approach: Approach, k: int) -> Iterator[tuple[Line, Line]]:
 
 
 def _slowed(after: Line, before: Line) -> Line:
-    """Return an outgoing path whose die may have landed between leaving the wall and the next frame."""
+    """Return the outgoing path of a die that may have landed between leaving the wall and the next frame."""
     return after._replace(bounce=max(after.bounce, bands.LANDING_FRACTION * abs(before.speed)))
 
 
@@ -99,12 +100,12 @@ def _path_until_knock(approach: Approach, k: int) -> Line | None:
 
 
 def _limited_by_knock(approach: Approach, path: Line, point: int, towards: int) -> Line:
-    """Return a path that has only one point on this side of a collision, with its speed.
+    """Return a path that has only one point on this side of a collision, with an estimate of its speed.
 
-    The collision happened at some time during the adjacent step, which the die began at the speed it had on
-    the other side of it. If the collision came right at the start of the step, this path's speed is that of
-    the step. If it came halfway, it differs from the speed of the step by as much as the speed on the other
-    side does, but in the opposite direction.
+    The collision happened at some time during the adjacent step. If it came at the far end of the step, the
+    die had this path's speed throughout the step. If it came halfway, this path's speed differs from the mean
+    speed of the step by as much as the speed on the other side does, but in the opposite direction. The
+    estimate is the mean of these two speeds.
     """
     times, gaps, previous, before_previous = (
         approach.path.times,
@@ -125,7 +126,8 @@ def _limited_by_knock(approach: Approach, path: Line, point: int, towards: int) 
 
 
 def place_errors(approach: Approach, impact: WallImpact, t: float, k: int) -> float | None:
-    """Return an impact's distance from a die along the wall, in squared errors; None if it was elsewhere."""
+    """Return an impact's distance from a die along the wall, in squared errors; None if it was too far
+    away."""
     times, along = approach.path.times, approach.along
     step = times[k + 1] - times[k]
     place, error_mm = along[k], approach.noise(k, k + 1)
@@ -147,7 +149,7 @@ def place_price(errors: float) -> float:
 
 
 def heard_place_price(scene: Scene, path: Path, impact: int, t: float) -> float | None:
-    """Return the price of an impact's position for a die that made it; None if the impact was elsewhere."""
+    """Return the price of an impact's position if this die made it; None if it was too far away."""
     heard = scene.impacts[impact]
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
     errors = place_errors(approach_to(scene, path, heard.wall), heard, t, k)

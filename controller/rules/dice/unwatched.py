@@ -16,8 +16,8 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import MOVED_MM, DieSeen, Scene
 
 STOPPED_MM_PER_S = 500.0
-"""If a die's last speed was below this and it now lies where it was last seen, it had already stopped there;
-only its rest report was missing."""
+"""If a die's last speed was below this and it now lies where it was last seen, it had already stopped there,
+and only the report of its rest was missing."""
 LAST_POINTS = 5
 """Number of points over which a die's speed is reliable despite the noise."""
 
