@@ -41,7 +41,7 @@ CRAPS_TABLE = MachineTable(
     states={
         "come_out": "no point is on; the next roll is a come-out roll",
         "point": "a point is on; it must be rolled again before a 7",
-        "run_out": "a shooter without a line bet decides only Come and Don't Come bets; no point is set",
+        "run_out": "the shooter has no line bet; rolls decide only Come and Don't Come bets and set no point",
     },
     triggers={
         "natural": "7 or 11 on a come-out roll",
@@ -260,7 +260,7 @@ class Craps(PlaysThrows):
     def _lacks_line_bet(self) -> bool:
         """Whether the shooter of the next come-out roll lacks a line bet (C34-DICE-4, CV1-SHOOT-1).
 
-        The settlement engine reports this. Without a report on this shooter, the bet is assumed to be there.
+        The settlement engine reports this. Without a report on this shooter, the bet is assumed to be up.
         """
         shooter = self._state.shooter
         due = shooter is not None and self._state.phase == "come_out"
@@ -322,7 +322,7 @@ class Craps(PlaysThrows):
         )
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone and the inputs made since; return the roll's data."""
+        """Apply a roll in place of the one just undone, then the inputs made since; return its data."""
         corrected = self._corrected(result, corrects, ruling)
         for entered in since:
             self._reapply(entered)
@@ -358,7 +358,7 @@ class Craps(PlaysThrows):
         )
 
     def follow_up(self, t: int) -> None:
-        """Publish that the dice have passed and that bets are open again, where that is the case."""
+        """Publish that the dice have passed, if they have, and open bets again if they were closed."""
         self._publish_shooter(t)
         self._show_puck(t)
         if not self._bets_open:

@@ -201,7 +201,8 @@ def replace_card(
 
 
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
-    """Return what a game pays into the Bonus Pot: the amount entered, or else the configured one (!H-6).
+    """Return what a game pays into the Bonus Pot: the amount entered or, without one, the configured amount
+    (!H-6).
 
     Raises InputRefused if the amount is out of range.
     """
@@ -215,7 +216,10 @@ def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
 
 
 def require_ready(state: HighRollerState) -> None:
-    """In the buying, raise InputRefused unless two or more players have all their cards (H-START-1)."""
+    """While cards are being bought, raise InputRefused unless the game can start.
+
+    Two or more players must have cards, and no card may still be owed (H-START-1).
+    """
     if state.stage not in BUYING:
         return
     if state.owed:
@@ -225,7 +229,7 @@ def require_ready(state: HighRollerState) -> None:
 
 
 def no_roll_due(state: HighRollerState) -> InputRefused | None:
-    """Return the refusal of dice thrown now; None if a roll is due."""
+    """Return why dice thrown now are refused; None if a roll is due."""
     if state.stage in ROLLING:
         return None
     if state.stage not in BUYING:

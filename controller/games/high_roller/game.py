@@ -40,7 +40,7 @@ def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
 
 
 def _after_stop(state: State) -> State:
-    """Count as missed the cards owed, because they may have been pitched while the controller was stopped."""
+    """Count the cards owed as missed, because they may have been pitched while the controller was stopped."""
     game = read_memory(state.high_roller, as_high_roller_state)
     if game is None or not game.owed:
         return state

@@ -219,7 +219,7 @@ class HighRoller(PlaysThrows):
         self._become(snapshot)
 
     def began(self, t: int) -> None:
-        """Close the buying when the dice leave the hand, unless `start_roll` was entered."""
+        """End the buying when the dice leave the hand, unless `start_roll` has ended it already."""
         if self._state.stage in BUYING:
             self._start(t, "dice_released", self._rules.bonus_take_cents)
 
@@ -240,7 +240,7 @@ class HighRoller(PlaysThrows):
         return under_review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone and the inputs made since; return the roll's data."""
+        """Apply a roll in place of the one just undone, then the inputs made since; return its data."""
         before = self._state
         call = None if result.value is None else self._apply_total(sum(result.value)).call
         for entered in since:
@@ -250,7 +250,7 @@ class HighRoller(PlaysThrows):
         return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
-        """Publish who is eliminated, who has won or that the game is void, and whether buying opens."""
+        """Publish who was eliminated, who has won or that the game is void; open the buying if it is next."""
         following, self._following = self._following, ()
         for kind, data in following:
             self._agenda.publish(kind, t, data)

@@ -31,7 +31,7 @@ Publication = tuple[str, Data]
 
 
 class RollEffect(NamedTuple):
-    """The effect of a roll or a skipped roll: its call and trigger, the new state, the outcomes to send."""
+    """The effect of a roll or a skipped roll: its call, its trigger, the new state and the outcomes."""
 
     call: HighRollerCall
     trigger: str

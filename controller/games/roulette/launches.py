@@ -32,7 +32,8 @@ class Launches:
 
     @property
     def idle(self) -> bool:
-        """Whether no pulse may belong to a launch, and no void or rejected spin's ball still runs."""
+        """Whether there is no pulse that may belong to a launch, and no ball of a void or rejected spin
+        still runs."""
         return self._candidate is None and self._old_ball is None
 
     @property

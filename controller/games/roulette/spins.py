@@ -46,7 +46,7 @@ RUNS_UNTIL_US = 3_000_000
 
 _SHORTER = 0.8
 """If a rotor turn is shorter than this fraction of the turn on which the give-up time is based, the give-up
-time is set again. Such a turn shows that index passes were missed or that a hand pushed the rotor: an
+time is set again. Such a turn shows that index passes had been missed or that somebody pushed the rotor: an
 untouched rotor does not speed up.
 """
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
@@ -201,7 +201,7 @@ class Spins(WheelSpins):
             return self._launches.reject_late(reading)
         if 0 < attempts.began_us - reading.t <= NO_BALL_US:
             attempts.note_late(
-                f"a beam of {reading.dev} was interrupted before the table was in play, but reported too late"
+                f"{reading.dev} reported too late that a beam was interrupted before the table was in play"
             )
         return False
 
@@ -213,7 +213,8 @@ class Spins(WheelSpins):
             self._begin(watch, watch.readings[-1])
 
     def hold_no_spin(self, entered: Input) -> bool:
-        """Hold a No Spin called before a ball is seen, in case a launch follows; return whether it was."""
+        """Hold a No Spin called before a ball is seen, in case a launch follows; return whether it is
+        held."""
         named = entered.what is not None
         if named or self._early_no_spin is not None or not self._game.bets_open or self.attempts.open:
             return False

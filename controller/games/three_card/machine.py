@@ -301,12 +301,13 @@ class ThreeCard(PlaysAttempts):
         self._close_bets(t, "first_card")
 
     def cards_out(self) -> None:
-        """Begin the acting: every position has its cards and may play or fold (T-DEAL-4)."""
+        """Let the positions act: every position has its cards and may play or fold (T-DEAL-4)."""
         if self._machine.allows("cards_out"):
             self._machine.fire("cards_out")
 
     def all_acted(self) -> None:
-        """End the acting: every position has played or folded; the dealer's hand is shown next (T-DEAL-6)."""
+        """Begin the showdown: every position has played or folded, and the dealer's hand is next
+        (T-DEAL-6)."""
         if self._machine.allows("all_acted"):
             self._machine.fire("all_acted")
 

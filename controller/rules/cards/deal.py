@@ -1,7 +1,8 @@
-"""The judge of deals. A deal counts if each position and the dealer got three cards and none appears twice.
+"""The judge of deals: a deal counts if each position and the dealer got three cards and no card appears
+twice.
 
-A shoe may report the position that each card goes to. If it does not, the cards are assumed to go out in the
-order of dealing: from the dealer's left, the dealer last (T-DEAL-3), one each in rotation or in stacks of
+A shoe may report the position that each card goes to. If it does not, the cards are assumed to be dealt in
+order from the dealer's left, the dealer last (T-DEAL-3), either one at a time in rotation or in stacks of
 three. Nothing that the judge publishes reveals a card until every position has acted.
 """
 
@@ -193,7 +194,7 @@ def _lay_directed(layout: Layout, cards: Sequence[CardReading]) -> None:
         position = position_name(card.to)
         if position is None:
             layout.doubts.append(
-                f"the shoe reported no position for card {number} of the deal, but it did for other cards"
+                f"the shoe reported no position for card {number} of the deal, but did for other cards"
             )
         elif position not in layout.hands:
             layout.doubts.append(
@@ -300,7 +301,8 @@ def judge_deal(
             reasons=tuple(review),
             evidence=evidence,
         )
-    sentence = f"{len(layout.seats)} hands and the dealer's, three cards each, no duplicates"
+    hands = "1 hand" if len(layout.seats) == 1 else f"{len(layout.seats)} hands"
+    sentence = f"{hands} and the dealer's, three cards each, no duplicates"
     return DealVerdict(
         ruling=Ruling.VALID,
         sentence=sentence,
@@ -340,10 +342,7 @@ def _find_voids(
         for position, count in wrong_counts.items():
             yield "wrong_count", f"{_named(position)} has {_cards(count)}, not {CARDS_EACH}"
         if layout.extra_cards:
-            yield (
-                "wrong_count",
-                f"{_cards(layout.extra_cards)} more than {CARDS_EACH} per position left the shoe",
-            )
+            yield "wrong_count", _extra_in_words(layout)
         if layout.repeats(entered=False):
             yield "card_twice", "the same card was dealt twice from one deck"
     if any(map(opens_shoe, readings)):
@@ -355,14 +354,13 @@ def _find_doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
         return
     for doubt in layout.doubts:
         yield "conflict", doubt
-    if layout.seats and (layout.wrong_counts or layout.extra_cards):
+    if layout.seats and layout.wrong_counts:
         counts = ", ".join(
             f"{_named(position)} has {count}" for position, count in layout.wrong_counts.items()
         )
-        yield (
-            "wrong_count",
-            f"not every position has {CARDS_EACH} cards: {counts or f'{layout.extra_cards} too many'}",
-        )
+        yield "wrong_count", f"not every position has {CARDS_EACH} cards: {counts}"
+    elif layout.seats and layout.extra_cards:
+        yield "wrong_count", _extra_in_words(layout)
     for position in layout.unread:
         yield "unread_card", f"a card of {_named(position)} could not be read"
     if layout.all_acted and layout.repeats(entered=True):
@@ -396,6 +394,10 @@ def _evidence(readings: Sequence[Reading], *, face_up: bool) -> tuple[Reading, .
 
 def _named(position: str) -> str:
     return "the dealer" if position == DEALER else f"position {position}"
+
+
+def _extra_in_words(layout: Layout) -> str:
+    return f"{_cards(layout.extra_cards)} more than {CARDS_EACH} per position left the shoe"
 
 
 def _cards(count: int) -> str:

@@ -77,14 +77,15 @@ class BoughtCard(NamedTuple):
 
 
 class CardRoll(NamedTuple):
-    """A roll of the roll-off, for one matching card."""
+    """A roll in the roll-off, for one matching card."""
 
     total: int
     card: BoughtCard
 
 
 def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
-    """Return the seats from the button on: the order of buying (H-BTN-2) and of tied players (H-ORDER-1)."""
+    """Return the seats from the button on: the order in which seats buy (H-BTN-2) and tied players roll
+    (H-ORDER-1)."""
     start = seats.index(button)
     return [*seats[start:], *seats[:start]]
 
@@ -116,10 +117,10 @@ RECOMMENDED = RollPolicy()
 class RollOff(msgspec.Struct, frozen=True):
     """The roll-off of the players who matched.
 
-    Each has one roll for each matching card, until one player has the highest. `turns` are the rolls to come.
-    A tied player rolls once more, in the same order, for the card of the player's best roll, or with
-    `per_card` once for each card that the player rolled for; equal best rolls of one player are no tie
-    (!H-3). `tied` is set if these rolls break a tie.
+    Each player has one roll for each matching card, and the highest roll wins. `turns` are the rolls to come.
+    If players tie for the highest roll, they roll again in the same order: once each, for the card of the
+    best roll, or with `per_card` once for each card that they rolled for. Equal best rolls of one player are
+    not a tie (!H-3). `tied` is set if the rolls to come break a tie.
     """
 
     turns: tuple[BoughtCard, ...]

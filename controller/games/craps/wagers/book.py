@@ -1,4 +1,4 @@
-"""The wager book of craps, for either document: it accepts, changes and decides a table's bets."""
+"""The craps wager book, for either document: it accepts, changes and decides a table's bets."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -68,7 +68,7 @@ class CrapsBook(Book):
 
     @property
     def remembers(self) -> bool:
-        """Whether the book has state besides bets and dice: lowered Don't bets that can't be replaced yet."""
+        """Whether the book has state besides bets and dice: lowered Don't bets, still to be decided."""
         return self._book.remembers
 
     @property
@@ -253,7 +253,7 @@ class CrapsBook(Book):
 
     def _new_shooter(self, player: str | None) -> list[AnswerLine]:
         lines: list[AnswerLine] = []
-        ending = self._sharp_shooter.by_points(self._dice.points_made, "giving up the dice")
+        ending = self._sharp_shooter.by_points(self._dice.points_made, "before giving up the dice")
         if self._dice.rolls and ending and not self._dice.is_same_shooter(player):
             lines.extend(self._end(bet, ending) for bet in self._book if bet.wager == "sharp_shooter")
         self._dice.pass_to(player)
@@ -267,7 +267,7 @@ class CrapsBook(Book):
 
 
 _POINT_DICE = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
-"""Dice that set a point, by point."""
+"""For each point, dice that set it."""
 _NATURAL = (3, 4)
 
 
@@ -357,7 +357,10 @@ class DiceState:
 
 
 def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
-    """Return the prelude after a roll that leaves no bet and no other state; None after any other outcome."""
+    """Return the requests that bring a new book to the state after a roll that leaves nothing but the dice.
+
+    Return None after any other outcome, and while there is a run-out or a lowered bet.
+    """
     rolled = any(raw["do"] == Roll.__struct_config__.tag for raw in ended.requests)
     in_run_out = isinstance(ended.play_state, DiceState) and ended.play_state.dice.run_out
     return ended.play_state.prelude() if rolled and not (in_run_out or ended.remembers) else None

@@ -120,7 +120,7 @@ def _sharp_shooter_worth(table: CrapsPayTable) -> Worth:
     endings = SharpShooterEndings(table)
     net = Fraction()
     for points, chance in sharp_shooter_chances(table).items():
-        if ending := endings.by_points(points, "the seven-out"):
+        if ending := endings.by_points(points, "before the seven-out"):
             net += chance * _net(ending)
     return Worth(net, Fraction())
 

@@ -319,7 +319,7 @@ class Gates:
                 and self._settings.one_come_per_roll.value
             ):
                 rule = _NO_ODDS_RULES.get(request.wager, rule)
-            return Refusal(rule, f"{request.wager} need a {flat} bet that the same player has up")
+            return Refusal(rule, f"{request.wager} need a {flat} bet of the same player that is up")
         if base.number is None:
             return Refusal(rule, f"{request.wager} are accepted only once the {flat} has its number")
         policy = self._settings.no_lay_on
@@ -390,7 +390,7 @@ class Limits:
         return None
 
     def spot(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return a refusal if this bet brings the player's bets on one spot above the maximum (CV1-LIM-1)."""
+        """Return a refusal if this bet takes the player's bets on one spot above the maximum (CV1-LIM-1)."""
         maximum = self._settings.maximum_cents
         if maximum.value is None:
             return None

@@ -190,7 +190,7 @@ class TopPaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToOrFor:
-    """Whether a row includes the stake."""
+    """Whether the pay of a row includes the stake."""
 
     value: Literal["to_one", "for_one"]
     rule: str

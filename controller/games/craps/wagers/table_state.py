@@ -1,6 +1,7 @@
-"""The state of a craps table for its wagers: the bets that are up, and the dice with point and shooter.
+"""The state of a craps table on which its wagers depend: the bets that are up, the point and the shooter.
 
-Bets are kept in the order they were made. The dice also count the points of the hand, for Sharp Shooter.
+Bets are kept in the order in which they were made. `Dice` also counts the points made in the hand, for Sharp
+Shooter.
 """
 
 from collections.abc import Iterator
@@ -76,7 +77,7 @@ class Dice:
 
 
 class SharpShooterEndings:
-    """The endings of a Sharp Shooter bet, by the points of the hand."""
+    """The endings of a Sharp Shooter bet, by the points made in the hand."""
 
     def __init__(self, table: CrapsPayTable) -> None:
         self._settings = table.settings
@@ -85,27 +86,27 @@ class SharpShooterEndings:
     def after(self, thrown: Thrown, points: int) -> Ending | None:
         """Return the ending after a roll of a hand with this many points; None if the bet stays up."""
         if thrown.seven_out:
-            return self.by_points(points, "the seven-out")
+            return self.by_points(points, "before the seven-out")
         crapped_out = thrown.come_out and thrown.total in CRAPS
         if crapped_out and self._settings.sharp_shooter_ends.value == "crapping_out":
-            return self.by_points(points, "crapping out")
+            return self.by_points(points, "before crapping out")
         paid_early = self._settings.sharp_shooter_top.value == "at_once"
         if paid_early and thrown.point_made and self._bet and points == max(self._bet.pays):
-            return self.by_points(points, "the last row's point")
+            return self.by_points(points, "in the hand so far")
         return None
 
     def by_points(self, points: int, end: str) -> Ending | None:
-        """Return the ending after a hand with this many points; `end` describes how the hand ended."""
+        """Return the ending after a hand with this many points; `end` says when they were made."""
         if self._bet is None:
             return None
-        counted = f"{points} {'point' if points == 1 else 'points'} made before {end}"
+        counted = f"{points} {'point' if points == 1 else 'points'} made {end}"
         pay = self._bet.pays.get(min(points, max(self._bet.pays)))
         if pay is None:
             return Ending("lose", f"{self._bet.result}: {counted}")
         ratio = pay.ratio
         if self._settings.sharp_shooter_pays.value == "for_one":
             ratio = Ratio(ratio.pays - ratio.to, ratio.to)
-        return Ending("win", f"{pay.rule}: {counted} pay {ratio}", ratio)
+        return Ending("win", f"{pay.rule}: {counted}, paid at {ratio}", ratio)
 
 
 Spot = tuple[str, str, int | None, str | None, Faces | None]
@@ -123,14 +124,14 @@ class Bet:
     endings: Endings
     """The effect of each roll on the bet; empty for a Sharp Shooter, which the whole hand decides."""
     number: int | None = None
-    """A line bet's number once it has one, or the number of odds, a Place bet and the like."""
+    """The bet's number, as for odds or a Place bet; a line bet has none until a roll gives it one."""
     base: str | None = None
     faces: Faces | None = None
     """The faces of a Hop, the lower first."""
     original_cents: int = 0
     """The largest stake that the bet has had, which limits lay odds (!34-27)."""
     called_on: bool | None = None
-    """Whether the player called the bet on or off; None if the default applies."""
+    """True if the player called the bet on, False if off; None if the default applies."""
     call_lapses: bool = False
     """Whether that call ends when the next point is set."""
     off_on_come_out: bool = False
@@ -178,7 +179,7 @@ class Bets:
         self.bets: dict[str, Bet] = {}
         self._taken: set[str] = set()
         self._made_this_roll: set[tuple[str, str]] = set()
-        self._taken_down_this_roll: set[tuple[str, str]] = set()
+        self._handed_back_this_roll: set[tuple[str, str]] = set()
         self._lowered: list[Lowered] = []
 
     def accepts_id(self, id: str) -> bool:  # noqa: A002 - the name in the contract
@@ -196,16 +197,16 @@ class Bets:
         del self.bets[bet.id]
 
     def note_handed_back(self, bet: Bet) -> None:
-        """Record until the next roll that a player had such a bet handed back."""
-        self._taken_down_this_roll.add((bet.player, bet.wager))
+        """Record, until the next roll, that such a bet was handed back to its player."""
+        self._handed_back_this_roll.add((bet.player, bet.wager))
 
     def made_this_roll(self, player: str, wager: str) -> bool:
         """Return whether a player made such a bet since the last roll."""
         return (player, wager) in self._made_this_roll
 
     def handed_back_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether a player had such a bet handed back since the last roll."""
-        return (player, wager) in self._taken_down_this_roll
+        """Return whether such a bet was handed back to a player since the last roll."""
+        return (player, wager) in self._handed_back_this_roll
 
     def lower(self, bet: Bet) -> None:
         """Record that a Don't bet was reduced or removed."""
@@ -217,18 +218,18 @@ class Bets:
 
     @property
     def remembers(self) -> bool:
-        """Whether there is state besides the bets, so that a new book would not be equivalent."""
+        """Whether there are lowered bets, of which a new book with the same bets would know nothing."""
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:
-        """Forget which bets were made since the last roll, and the lowered bets that this roll decides."""
+        """Forget which bets were made or handed back since the last roll, and lowered bets decided by it."""
         self._made_this_roll.clear()
-        self._taken_down_this_roll.clear()
+        self._handed_back_this_roll.clear()
         if self._lowered:
             self._lowered = [bet for bet in self._lowered if not bet.decided_by(total)]
 
     def on_spot(self, bet: Bet) -> int:
-        """Return the cents of the player's other bets on a bet's spot."""
+        """Return the sum, in cents, of the player's other bets on the spot of this bet."""
         spot, wager = bet.spot, bet.wager
         return sum(
             other.stake_cents
@@ -245,5 +246,5 @@ class Bets:
         return any(bet.wager in wagers for bet in self.bets.values())
 
     def __iter__(self) -> Iterator[Bet]:
-        """Iterate over a snapshot of the bets, in the order they were made."""
+        """Iterate over a snapshot of the bets, in the order in which they were made."""
         return iter(tuple(self.bets.values()))

@@ -127,7 +127,7 @@ _GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are reserved for 
 
 @dataclass(slots=True)
 class Play:
-    """An open game; `seats` are clockwise from the button, which throws the elimination roll."""
+    """An open game; `seats` are clockwise from the button."""
 
     number: int
     seats: list[str]
@@ -150,7 +150,10 @@ class Play:
 
     @property
     def roller(self) -> str:
-        """The player whose turn it is to throw (H-ROLL-1, H-ORDER-1)."""
+        """The player whose turn it is to throw (H-ROLL-1, H-ORDER-1).
+
+        The button throws the elimination roll or, under `button_needs_cards`, the first seat with cards.
+        """
         if self.roll_off:
             return self.roll_off.next.player
         if self.policy.button_needs_cards:
@@ -184,7 +187,7 @@ class Play:
     def decline(self) -> Refusal | BoughtCard | None:
         """Skip the next roll; return the refusal, or the winning card once there is one."""
         if self.roll_off is None:
-            return Refusal("H-MULTI-1", "only rolls of the roll-off may be skipped; the button throws first")
+            return Refusal("H-MULTI-1", "only rolls in the roll-off may be skipped; the button throws first")
         if not self.roll_off.may_decline():
             return Refusal("H-WIN-1", "every remaining player must roll at least once, and again after a tie")
         return self._continue(self.roll_off.decline())
@@ -196,7 +199,7 @@ class Play:
         return None
 
     def lines(self, winner: BoughtCard, won_cents: int) -> list[Decided]:
-        """Return the decision of every card in the order of buying: the winner wins, all others lose."""
+        """Return the decision on each card, in the order of purchase: the winner wins, all others lose."""
         return [
             self._won(card, won_cents) if card is winner else self._lost(card, winner) for card in self.cards
         ]
@@ -255,7 +258,7 @@ class HighRollerBook(Book):
                 raise TypeError(f"{type(request).__name__} is not a request of a High Roller table")
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each undecided card, in the order of buying."""
+        """Return a line for each undecided card, in the order of purchase."""
         cards = self._play.cards if self._play else []
         return [pending(card.id, "card", self._settings.card_cents.value) for card in cards]
 
@@ -298,7 +301,7 @@ class HighRollerBook(Book):
         rank = rank_of(str(bet.card))
         if refusal or rank is None or self._play is None:
             refusal = refusal or Refusal(
-                "H-EQ-1", f"found card {bet.card}, expected 2 to 10, J or Q, or a number from 2 to 12"
+                "H-EQ-1", f"found card {bet.card}, expected 2 to 9, T, J or Q, or a number from 2 to 12"
             )
             return [refusal.reject(bet.id, bet.wager, bet.amount or price.value)]
         self._ids.add(bet.id)
@@ -372,7 +375,7 @@ class HighRollerBook(Book):
                 return []
 
     def _decide(self, play: Play, winner: BoughtCard | None) -> list[AnswerLine]:
-        """Return the decisions of the game once it has a winner, and none before that."""
+        """Return the decisions on the cards once the game has a winner, and none before that."""
         if winner is None:
             return []
         price = self._settings.card_cents.value
@@ -401,7 +404,7 @@ class HighRollerBook(Book):
         """Abandon the game and hand back its stakes; keep the Bonus Pot and the wins in a row (!H-19)."""
         if self._play is None:
             return [_NO_GAME.refuse(_TABLE, "void")]
-        why = f"void: {request.reason}" if request.reason else "void"
+        why = f"voided: {request.reason}" if request.reason else "voided"
         lines: list[AnswerLine] = [*self._play.voided(why)]
         self._play = None
         return lines
@@ -496,9 +499,9 @@ def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Di
 
 
 def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
-    """Return an empty prelude if the Bonus Pot and the wins in a row are reset; otherwise None.
+    """Return no requests if the Bonus Pot and the wins in a row were reset, so that a new book needs none.
 
-    See H-BONUS-1, H-CLOSE-1 and H-CLOSE-2.
+    Otherwise return None. See H-BONUS-1, H-CLOSE-1 and H-CLOSE-2.
     """
     emptied = any(
         isinstance(line, PotRecorded) or (isinstance(line, PotShared) and line.bonus_paid > 0)

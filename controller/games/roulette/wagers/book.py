@@ -221,7 +221,7 @@ class RouletteBook(Book):
             del self._on_spot[key]
 
     def _spin(self, number: str) -> list[AnswerLine]:
-        """Return the decision of every bet: the losers first, then the winners (R-SPIN-5)."""
+        """Return the decision on every bet: the losers first, then the winners (R-SPIN-5)."""
         losers: list[AnswerLine] = []
         winners: list[AnswerLine] = []
         result = f"{number} {colour(number)}"

@@ -240,7 +240,11 @@ class ThreeCardBook(Book):
             for seat in self._positions:
                 counts.setdefault(f"position {seat}", 0)
         counts["the dealer"] = len(deal.dealer)
-        wrong = [f"{who} has {count} cards" for who, count in counts.items() if count != CARDS_EACH]
+        wrong = [
+            f"{who} has {count} card{'' if count == 1 else 's'}"
+            for who, count in counts.items()
+            if count != CARDS_EACH
+        ]
         if wrong:
             return f"T-IRR-1: {', '.join(wrong)}, not {CARDS_EACH}"
         seen = Counter(text for hand in (*deal.hands.values(), deal.dealer) for text in hand)

@@ -1,4 +1,5 @@
-"""The exact house edges of Three Card Poker, over every player's hand, dealer's hand and set of six cards."""
+"""The exact house edges of Three Card Poker, computed over all hands of player and dealer, and all sets of
+six cards."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -57,7 +58,8 @@ class BestPlay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Showdown:
-    """A player's hand against the dealer's 18,424: how many don't qualify, or are higher, equal or lower."""
+    """A player's hand against the dealer's 18,424 possible hands: how many of these don't qualify, and how
+    many of the others are higher, equal or lower."""
 
     hand: Strength
     unqualified: int

@@ -217,7 +217,7 @@ class Showdown:
     def reconcile(
         self, position: Position, hand: Sequence[Card], dealer: Sequence[Card]
     ) -> Iterator[Decided]:
-        """Yield the decisions of the remaining wagers: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
+        """Yield the decisions on the remaining wagers: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
         held = strength(hand)
         out = folded(position)
         if "play" in position and "ante" in position:
