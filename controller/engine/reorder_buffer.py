@@ -225,7 +225,7 @@ class ReorderBuffer:
         return back_us
 
     def _step_back(self, first: _Doubtful) -> int:
-        """Shift the readings after a clock step, so that time continues 1 s after the last one before it.
+        """Shift the readings after a clock step, so that time continues 1 s after the last reading before it.
 
         Return the shift (us).
         """

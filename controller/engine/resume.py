@@ -1,7 +1,7 @@
 """Resuming after a stop: attempts that were cut off, and the outcomes that a new session publishes first.
 
-Everything here is pure computation from the state, the open attempts and the journal's last rows. The daemon
-reads these and publishes the outcomes.
+Everything here is pure computation: the daemon reads the state, the open attempts and the journal's last
+rows, and publishes the resulting outcomes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +60,8 @@ _KINDS: Mapping[AttemptKind, _Kind] = {
 
 
 class InFlight(NamedTuple):
-    """An attempt that began and was not called; `review_published` tells whether its review was."""
+    """An attempt that began and was not called; `review_published` tells whether a review of it was
+    published."""
 
     attempt: AttemptKind
     number: int
@@ -196,7 +197,7 @@ class CutOffAttempts:
         return isinstance(reading, tuple(kind for cut in self.pending for kind in _KINDS[cut.attempt].begins))
 
     def ruled_by(self, entered: Input) -> bool:
-        """Return whether an input is a ruling on them, without checking whether the person may rule."""
+        """Return whether an input is a ruling on the pending attempts; the person's role is not checked."""
         names = {None, "game", *(str(cut.number) for cut in self.pending)}
         return bool(self.pending) and entered.name in _RULINGS and entered.what in names
 
@@ -212,7 +213,7 @@ class CutOffAttempts:
 
     @property
     def answer(self) -> str:
-        """The answer to a ruling on them, in words."""
+        """The answer to a ruling on the pending attempts, in words."""
         calls = [
             (f"{cut.attempt.capitalize()} {cut.number}", _KINDS[cut.attempt].void) for cut in self.pending
         ]
@@ -221,10 +222,11 @@ class CutOffAttempts:
     def close(
         self, entered: Input | None, first: First, t: int, *, bets_closed: bool
     ) -> tuple[list[Outcome], First]:
-        """Void them, by a person's ruling (`entered`) or, if None, because play continues without a ruling.
+        """Void the pending attempts, by a person's ruling (`entered`) or, if None, because play continues
+        without a ruling.
 
-        Return the outcomes at `t` (us), numbered from `first`, and the next numbers. If bets are closed, they
-        open again.
+        Return the outcomes at `t` (us), numbered from `first`, and the next numbers. If bets are closed, one
+        of the outcomes opens them.
         """
         if entered is None:
             code, seen, by, who = "unruled", "nobody ruled on it before play continued", NOBODY, None

@@ -39,7 +39,7 @@ _NOTHING: tuple[Effect, ...] = ()
 OnInput = Callable[[Input, InputRefused | None, str], None]
 """Called when an input is decided, with the refusal (None if it was accepted) and the answer."""
 _BEGINS_ALONE = (DieReleased, Card)
-"""Kinds of reading that each begin an attempt alone; a launch takes a lap of pulses."""
+"""Kinds of reading of which a single one begins an attempt; a launch takes a lap of pulses."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 """Kinds of reading that may change whether readings go to the game."""
 
@@ -49,7 +49,7 @@ SETTLEMENT = "settlement"
 
 
 class Session:
-    """Receives readings in order of arrival and returns effects in the order they happen.
+    """Receives readings in order of arrival and returns effects in the order in which they happen.
 
     It uses one thread, no clock and no I/O: the same readings produce the same effects, live and in replay.
     """
@@ -79,7 +79,7 @@ class Session:
         self._plays_from_us = carried.plays_from_us
         """When play began; 0 if that was before the first recording."""
         self._did_not_play = carried.did_not_play
-        """Why the table was not in play before that, as the code of a refusal; empty for test mode."""
+        """Why the table was not in play before then, as the code of a refusal; empty for test mode."""
         self._rejection_reported_until_us = 0
         self.late = 0
         """The number of readings that did not count because of their times."""
@@ -108,8 +108,8 @@ class Session:
 
         A ruling that names no attempt applies to the attempt in progress at its time, whose first reading may
         not have arrived yet. Therefore a ruling that would be refused now waits for delayed readings. If a
-        ruling is accepted now and an earlier reading arrives later, a person must rule on the attempt which
-        that reading begins.
+        ruling is accepted now and a reading from before it arrives later and begins an attempt, a person must
+        rule on that attempt.
         """
         if entered.name not in ORDERED_INPUTS and self._order.advance_to_input(entered):
             self._run()  # A replay has no ticks, so the ticks of a live table must not change what follows.

@@ -111,7 +111,7 @@ class Attempts(Generic[Value, V]):
         self._doubt = ""
         if t <= self._ruled_us:
             self._doubt = (
-                "it had already begun when a ruling was entered that was applied to the previous"
+                "it had already begun when a ruling was entered and applied to the previous"
                 f" {self.terms.attempt}"
             )
         self._objection = None
@@ -226,7 +226,7 @@ class Attempts(Generic[Value, V]):
         self._answer("settled")
 
     def settle_at_opening(self) -> None:
-        """Settle the last attempt, if called or void, because the table opens, so no ruling can change it."""
+        """Settle the last attempt if it was called or void: once the table opens, no ruling may change it."""
         if self.machine.allows(self.terms.settle):
             self.machine.fire(self.terms.settle)
 
@@ -499,7 +499,7 @@ class Attempts(Generic[Value, V]):
         self._since.clear()
 
     def note_ruling(self, entered: Input) -> None:
-        """Record when a ruling without a number took effect, to detect an attempt that had begun by then."""
+        """Record when a ruling without a number took effect, to detect an attempt that had begun earlier."""
         if entered.what is None:
             self._ruled_us = entered.t
 

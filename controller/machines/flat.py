@@ -2,8 +2,8 @@
 
 In a machine's table, every (state, trigger) cell is an arrow or a refusal. The library fires the events,
 holds the state in its model and reports each transition through a callback. Three of its features are not
-used: automatic transitions, the queue (a queued refusal reports success) and guards (a refused guard reports
-nothing).
+used: automatic transitions, the queue (it reports success for an event that is refused later) and guards (one
+that refuses an event does not say why).
 """
 
 from collections.abc import Callable, Mapping
@@ -86,7 +86,7 @@ Moved = Callable[..., None]
 
 
 class FlatMachine:
-    """A running machine: the model whose state the library sets by the machine's table."""
+    """A running machine: the model whose state the library sets according to the machine's table."""
 
     def __init__(self, table: MachineTable, state: str | None = None, moved: Moved | None = None) -> None:
         """Start in `state` (by default the table's initial one); `moved` is called for each transition."""

@@ -71,7 +71,7 @@ class GameMachine(Protocol):
         """Handle a timer that is due at t."""
 
     def reset(self, t: int) -> None:
-        """Start a new round at t, because the table opens; closed betting opens too."""
+        """Start a new round at t, because the table opens; if bets were closed, open them."""
 
     def memory(self) -> Mapping[str, object]:
         """Return the game's state between attempts, keyed by the fields of State."""

@@ -37,9 +37,9 @@ class AttemptTerms:
     cleared: str = "collected"
     """The state after `clear`."""
     settle: str = "settled"
-    """The input that reports every wager decided by the attempt as paid."""
+    """The input that reports that every wager decided by the attempt has been paid."""
     void_input: str | None = None
-    """The input by which a person declares the attempt void, if neither `void` nor the state's name."""
+    """The input by which a person declares the attempt void, if it is neither `void` nor the state's name."""
     replaces: bool = False
     """Whether the `what` of a result may name the part of it to replace: `Kd`, `3`, or `3 Kd`."""
 
@@ -196,8 +196,8 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """A roll, spin or deal that was called or found void and is not settled.
 
     `state` is its state in the life cycle. `outcome` is the id of the outcome that a correction replaces.
-    `since` are the inputs made after it. The key with the game's name holds the game's state before it. A
-    deal keeps its cards and the inputs about them, for a ruling on a single card.
+    `since` are the inputs made after that outcome. The key with the game's name holds the game's state before
+    the call. A deal keeps its cards and the inputs about them, for a ruling on a single card.
     """
 
     number: int
@@ -249,7 +249,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
         """Return what the last verdict was based on besides the readings."""
 
     def value_of(self, verdict: V) -> Seen_co | None:
-        """Return the value that the sensors saw; None if they saw none for certain."""
+        """Return the value that the sensors saw; None if it is not certain."""
 
     def value_entered(self, entered: Input) -> Seen_co:
         """Return the value that a person entered; raises InputRefused if it is impossible."""

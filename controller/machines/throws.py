@@ -254,7 +254,7 @@ class Throws:
 
     @property
     def motion(self) -> Motion:
-        """The times at which the dice of the current throw were seen to move."""
+        """The time until which the dice of the current throw were seen to move."""
         return find_motion(self._readings)
 
     def readings(self) -> tuple[Reading, ...]:
