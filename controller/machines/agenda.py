@@ -56,7 +56,7 @@ class Inspections:
         )
 
     def confirm(self, entered: Input) -> None:
-        """Handle the input that equipment was inspected; raises InputRefused unless that was pending."""
+        """Handle the input that equipment was inspected; raises InputRefused if no such inspection is due."""
         if entered.what not in self._waiting:
             pending = ", ".join(self._waiting) or "none"
             raise InputRefused(

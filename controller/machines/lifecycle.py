@@ -319,4 +319,4 @@ class Results(Protocol[Value]):
         """
 
     def follow_up(self, t: int) -> None:
-        """Publish the consequences of a result, such as that betting opens or the dice pass."""
+        """Publish the consequences of a result, such as the opening of bets or a pass of the dice."""

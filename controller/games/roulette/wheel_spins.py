@@ -177,7 +177,7 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def _runs(self, t: int) -> bool:
-        """Return whether the ball, as far as is known, still runs at t and so has no number yet."""
+        """Return whether the ball may still be running at t, so that it has no number yet."""
 
     def value_of(self, verdict: SpinVerdict) -> str | None:
         """Return the number that the sensors saw."""
@@ -194,7 +194,7 @@ class WheelSpins(ABC):
         return number
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the ball is at rest at t, as far as is known."""
+        """Return whether the ball may be at rest at t."""
         return not (self.attempts.in_progress and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:

@@ -27,7 +27,7 @@ MISS_EDGES = 0.6
 further."""
 
 KNOCK = 2.0 * log(10.0)
-"""Price of a knock on the wall by something other than the dice, at the position and time of a turn: a hand
+"""Price of a knock on the wall by something other than the dice, at the position and time of a turn: somebody
 is assumed to knock at one in ten of a die's turns."""
 CAUSELESS = 6.0
 """Price of a turn that nothing on the table explains: one die in twenty meets an obstacle that was not

@@ -336,7 +336,7 @@ def _band_errors(approach: Approach, turn: Turn) -> tuple[float, float]:
 
 
 def _cause_certainty(turn: Turn) -> float:
-    """Return the certainty, from 0 to 1, that a turn had a cause other than being slowed by the felt."""
+    """Return the certainty, from 0 to 1, that something other than the felt caused a turn."""
     min_change = turn.change - bands.HARD_ERRORS * turn.change_sd
     return min(max(min_change, 0.0) / bands.MAX_CAUSELESS_M_PER_S, 1.0)
 

@@ -25,7 +25,7 @@ LANDING_HEARD_MM = 150.0
 """A landing further than this from a wall is not heard there: sound in felt decays over 40 mm, to a fortieth
 at this distance."""
 HAND_POINTS = 2
-"""At the first points of a track, this many of them, the die may still be in the hand."""
+"""The number of points at the start of a track at which the die may still be in the hand."""
 MEETING_MS = 12.0
 """A turn within this time (about a frame) of a meeting with the other die is due to the meeting, and does not
 show that the die was not falling."""

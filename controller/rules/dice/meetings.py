@@ -170,8 +170,8 @@ def _prices_from_near_steps(
 def _prices_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float) -> tuple[float, float]:
     """Return the prices of names kept and swapped if a die struck a wall in the step right beside this one.
 
-    No point shows the speed at which such a die left the wall, or approached it. That speed is at most the
-    approach speed, or the speed at which it left, reversed.
+    No point shows the speed between the wall and this step. It is at most the speed on the other side of the
+    wall contact, reversed; that speed is used.
     """
     one, two = (
         step._replace(
@@ -186,8 +186,8 @@ def _prices_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float
 def _reversed(
     scene: Scene, x: float, y: float, beside: tuple[float, float], beyond: tuple[float, float] | None
 ) -> tuple[float, float]:
-    """Return the speed beside a point or, if a wall is near it, the speed one step further off, reversed by
-    that wall."""
+    """Return the speed beside a point or, if the point is near a wall, the speed one step further away,
+    reversed by that wall."""
     if beyond is None:
         return beside
     table, near = scene.table, WALL_EDGES * scene.table.die_mm

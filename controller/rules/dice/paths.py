@@ -139,8 +139,8 @@ def measure(scene: Scene, path: Path) -> None:
 def _landed_at_first(scene: Scene, path: Path) -> bool:
     """Return whether a landing on the felt explains why the first step of a track was faster.
 
-    Before a later step there is another that shows the die's speed; before the first there is none. Beside a
-    wall the change may be due to that wall, so the step remains a jump there.
+    The step before any later step shows the die's speed; before the first step there is none. Beside a wall,
+    the wall may have caused the change, so the step still counts as a jump.
     """
     if len(path.times) < 3:
         return False

@@ -128,7 +128,7 @@ def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
     foreign = _unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
     if not foreign:
         return None
-    return f"neither die, as far as it was seen, accounts for an impact on the {foreign[0].wall} wall"
+    return f"the track of neither die accounts for an impact on the {foreign[0].wall} wall"
 
 
 def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[str]) -> list[WallImpact]:

@@ -34,7 +34,8 @@ _SILENCE_BY_CHANCE = 0.003
 """If the probability of a silence is at least this, the beams are assumed to have missed the ball: this
 happens several times a night on a dusty wheel."""
 _MIN_HAND_S = 0.8
-"""The minimum time that a hand needs to catch a ball and launch it again; a shorter silence hides no hand."""
+"""The shortest time in which somebody can catch a ball and launch it again: a shorter silence can't hide
+that."""
 _HAND_BY_CHANCE = 0.0005
 """A silence of less than a turn, in which somebody may have caught the ball, counts if it is less probable
 than this: on a dusty wheel, one spin in a hundred has such a silence in the last turns that count."""

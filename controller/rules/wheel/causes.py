@@ -141,7 +141,7 @@ class Case:
 
     def _find_overdue(self, passes: Sequence[RotorIndex], at: int) -> Absence | None:
         """If the mark was overdue before pass `at`, or before the decision if no pass followed, return the
-        time from its last pass to the ball's first pulse.
+        period from its last pass to the ball's first pulse.
 
         Whether it was overdue is judged by the following turn or, without one, by the turn before. If it was
         due only after the ball had been detected, nothing but the index sensor missed anything: the result
@@ -399,8 +399,8 @@ def pocket_missing(case: Case) -> Reason | None:
 
 
 def sensors_silent(case: Case) -> Reason | None:
-    """R-IRR-3: if no sensor of the wheel reported anything for several turns, something may have entered it
-    unseen."""
+    """R-IRR-3: if no sensor of the wheel reported anything for several turns, an object may have entered the
+    wheel unseen."""
     at_rest_us = case.at_rest_us
     if at_rest_us is None:
         return None

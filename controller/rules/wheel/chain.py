@@ -190,7 +190,7 @@ class Chain:
         self.pulse_counts = current_counts
 
     def _follow(self, t: int, beam: int) -> None:
-        """Handle a pulse that is not a bounce of the one before at its beam."""
+        """Handle a pulse that does not come from a bounce of its beam's last one."""
         if self._interrupted:
             self._resume(t, beam)
             return

@@ -462,7 +462,7 @@ class PocketCount:
 
     @property
     def missed(self) -> bool:
-        """Whether the reader missed a turn of the ball: it saw the ball in the same pocket before and after
+        """Whether the reader missed the ball on some turn, having seen it in the same pocket before and after
         that turn."""
         return any(
             read.run == before.run

@@ -71,8 +71,8 @@ class WheelGameState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     last: WheelStatus
     known: bool
     before_silence_us: int | None = None
-    """Time of the last status before a silence, as long as the reports from the silence are still arriving in
-    one burst."""
+    """Time of the last status before a silence, as long as the reports made during the silence are still
+    arriving in one burst."""
 
 
 class WheelGames:
@@ -85,7 +85,7 @@ class WheelGames:
         """The wheel's last status."""
         self._known = wheel_state is not None and wheel_state.known
         self.before_silence_us = None if wheel_state is None else wheel_state.before_silence_us
-        """Time of the last status before a silence, as long as the reports from the silence are still
+        """Time of the last status before a silence, as long as the reports made during the silence are still
         arriving in one burst."""
 
     @property

@@ -238,11 +238,11 @@ class SpinWatch:
         """Return when the spin is decided if no pocket is confirmed by then; None before its first pulse.
 
         It is `turns_without_read` rotor turns after the drop, but only `pocket_reads` turns after the last
-        pocket reading, because a ball that is then not read for so long has been taken out. The spin is also
-        decided once a ball at rest would have been read often enough. If no drop was sensed, the turns are
-        counted from the time when the drop was overdue, and the rotor is assumed to slow down. While a device
-        of the wheel is down, no number can be confirmed automatically, so `pocket_reads` turns are enough: a
-        person need not wait longer than it takes to read the ball.
+        pocket reading, because a ball that is then not read for so long has been taken out. It is in any case
+        no later than when even a ball that hopped at first would have been read often enough. If no drop was
+        sensed, the turns are counted from the time when the drop was overdue, and the rotor is assumed to
+        slow down. While a device of the wheel is down, no number can be confirmed automatically, so
+        `pocket_reads` turns are enough: a person need not wait longer than it takes to read the ball.
         """
         trace = self._trace
         if not trace.begun:
@@ -303,7 +303,8 @@ class SpinWatch:
 
 
 NUMBER_WAIT_US = 10_000_000
-"""A wheel shows its number within a few seconds of the ball coming to rest, for at least two rotor turns."""
+"""A wheel shows its number within a few seconds of the ball coming to rest, and for at least two rotor
+turns."""
 
 
 class CheckedWatch(SpinWatch):
