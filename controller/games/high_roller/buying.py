@@ -301,7 +301,8 @@ def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
 
     The first entry without `count` announces the last 15 minutes; any other entry means that the hours have
     ended. `count` is the number of players left; without it, the players at the table are counted. With fewer
-    than two players there is no final game for the Bonus Pot (H-CLOSE-2). Raises InputRefused.
+    than two players there is no final game for the Bonus Pot (H-CLOSE-2); with more, the final game is due,
+    and InputRefused is raised.
     """
     if state.over:
         raise InputRefused("final_game_over")
