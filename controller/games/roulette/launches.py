@@ -32,8 +32,8 @@ class Launches:
 
     @property
     def idle(self) -> bool:
-        """Whether there is no pulse that may belong to a launch, and no ball of a void or rejected spin
-        still runs."""
+        """Whether nothing is being followed: neither a pulse that may belong to a launch, nor the ball of a
+        void or rejected spin."""
         return self._candidate is None and self._old_ball is None
 
     @property

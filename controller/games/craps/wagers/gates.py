@@ -319,7 +319,7 @@ class Gates:
                 and self._settings.one_come_per_roll.value
             ):
                 rule = _NO_ODDS_RULES.get(request.wager, rule)
-            return Refusal(rule, f"{request.wager} need a {flat} bet of the same player that is up")
+            return Refusal(rule, f"{request.wager} need the same player's {flat} bet to be up")
         if base.number is None:
             return Refusal(rule, f"{request.wager} are accepted only once the {flat} has its number")
         policy = self._settings.no_lay_on

@@ -95,11 +95,11 @@ class SharpShooterEndings:
             return self.by_points(points, "in the hand so far")
         return None
 
-    def by_points(self, points: int, end: str) -> Ending | None:
-        """Return the ending after a hand with this many points; `end` says when they were made."""
+    def by_points(self, points: int, when: str) -> Ending | None:
+        """Return the ending after a hand with this many points; `when` says when they were made."""
         if self._bet is None:
             return None
-        counted = f"{points} {'point' if points == 1 else 'points'} made {end}"
+        counted = f"{points} {'point' if points == 1 else 'points'} made {when}"
         pay = self._bet.pays.get(min(points, max(self._bet.pays)))
         if pay is None:
             return Ending("lose", f"{self._bet.result}: {counted}")
@@ -222,7 +222,7 @@ class Bets:
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:
-        """Forget which bets were made or handed back since the last roll, and lowered bets decided by it."""
+        """Forget which bets were made or handed back since the last roll, and the lowered bets now decided."""
         self._made_this_roll.clear()
         self._handed_back_this_roll.clear()
         if self._lowered:
