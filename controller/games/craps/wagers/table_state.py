@@ -222,7 +222,7 @@ class Bets:
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:
-        """Forget which bets were made or handed back since the last roll, and the lowered bets now decided."""
+        """Forget which bets were made or handed back since the last roll, and lowered bets now decided."""
         self._made_this_roll.clear()
         self._handed_back_this_roll.clear()
         if self._lowered:
