@@ -120,8 +120,8 @@ Output_co = TypeVar("Output_co", covariant=True)
 class Device(Protocol[Data_contra, Output_co]):
     """One device of a table.
 
-    Its link passes it bytes or the events of GPIO lines; the device sends bytes or commands for lines. Times
-    are table microseconds. Every call that handles something returns the readings that result from it.
+    Its link passes bytes or GPIO line events to the device, which sends bytes or line commands. Times are
+    table microseconds. Every call that handles something returns the readings that result.
     """
 
     name: str

@@ -2,8 +2,8 @@
 
 `DEVICE_FAULTS` lists the stable fault codes with their likely causes and what to do next. The code and the
 reason of every `device_down` and `device_fault` come from it; the pages in docs/devices show the same codes.
-`Health` keeps the active faults. It reports each one when it begins; again, if the caller requires it, while
-it lasts or when its reason changes; and the recovery once no active fault costs readings.
+`Health` keeps the active faults. It reports each fault when it begins and, if the caller requires it, again
+while the fault lasts or when its reason changes. It reports the recovery once no active fault costs readings.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 
 BACKDATE_US = 100_000
-"""Maximum age to which a loss is backdated: the engine accepts nothing older than its watermark."""
+"""A loss is backdated by at most this much, because the engine accepts nothing older than its watermark."""
 LOSS_CLEARS_US = 500_000
 """A device that lost readings is healthy again once nothing has been lost for this long."""
 FAULT_CLEARS_US = 10_000_000
 """A fault that costs no readings is over when it has not recurred for this long."""
 REPEAT_US = 50_000
-"""A continuing loss is reported again after at least this long."""
+"""Minimum time between two reports of a continuing loss."""
 REOPEN_US = 10_000_000
 """Minimum time between two attempts to reopen the port of a silent device. Some adapters recover only when
 reopened; some boards restart when reopened and need seconds before they send anything."""
@@ -87,7 +87,8 @@ DEVICE_FAULTS: dict[str, Cause] = {
     ),
     "defect": Cause(
         "a defect in the controller's driver",
-        "send the message with `tablectl doctor --bundle FILE`; the port is reopened automatically",
+        "send the message and the bundle that `tablectl doctor --bundle FILE` writes; the port is reopened"
+        " automatically",
         "when the device is up again",
     ),
     "no_hello": Cause(
@@ -103,7 +104,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     "wrong_version": Cause(
         "the firmware uses another version of the link",
         "install the firmware that belongs to this controller",
-        "when the node says hello in the right version",
+        "when the node says hello with the right version",
     ),
     "wrong_firmware": Cause(
         "the board was flashed with files other than those approved for this table",
@@ -113,7 +114,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     "wrong_key": Cause(
         "the board has another key than the table, or it is not the board that it claims to be",
         "find out who changed the board; only then write the key to both again",
-        "when the node says hello under the right key",
+        "when the node says hello with the right key",
     ),
     "no_sync": Cause(
         "most of the node's answers are lost, or its clock is far off",
@@ -364,7 +365,7 @@ class Health:
 
 
 class PortReopening:
-    """Decides when a port is reopened, and limits how often that of a silent device is."""
+    """Decides when a port is reopened, and limits how often a silent device's port is reopened."""
 
     def __init__(self) -> None:
         self.due_us = 0

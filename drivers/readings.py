@@ -13,7 +13,7 @@ COMMON = frozenset({"t", "dev", "arrived", "kind"})
 
 
 class ReadingError(ValueError):
-    """Raised for fields that do not make a reading; the message says what was found and what was expected."""
+    """Raised for fields that do not form a reading; the message says what was found and what was expected."""
 
 
 def _is_list(hint: object) -> bool:
@@ -44,9 +44,9 @@ def build_reading(
     Args:
         kind: The reading's kind.
         fields: The reading's own fields, without those that the table sets.
-        dev: The device that it comes from.
-        t_us: Its time.
-        arrived_us: When it arrived.
+        dev: The device that the reading comes from.
+        t_us: The reading's time.
+        arrived_us: When the reading arrived.
         text_values: Whether all values are strings, with lists separated by commas.
 
     Raises:

@@ -19,8 +19,9 @@ from drivers.readings import build_reading
 MARGIN_US = 200
 """Edges of two lines that are closer together than this may have been timestamped in the wrong order."""
 MAX_PULSE_US = 200_000
-"""A longer pulse is not a passing ball or mark, but a hand, or a rotor that is parked or starting. The time
-of its middle would also be too old for the table."""
+"""Maximum length of a pulse. A longer one is not a passing ball or mark but a hand, or a rotor that is parked
+or starting. The middle of a pulse this long is 100 ms old when the pulse ends, almost the 120 ms for which
+the table waits for late readings by default."""
 _MAX_PHASES = 32
 
 
@@ -111,7 +112,7 @@ class BeamsDevice(GpioDevice):
                 continue
             direction = self._direction(began_us, ended_us)
             if direction is None:
-                seen = "detected the mark, but the changes of the phase sensor show no direction"
+                seen = "detected the mark, but the phase sensor's state shows no direction"
                 readings += self.report_fault(now_us, name, "direction_unclear", seen, since_us=now_us)
                 continue
             readings += self.clear_fault(now_us, name, "direction_unclear")
@@ -120,7 +121,7 @@ class BeamsDevice(GpioDevice):
         return readings
 
     def _phase_may_change(self, t_us: int) -> bool:
-        """Return whether the phase sensor's state at that time is not certain yet."""
+        """Return whether the phase sensor's state at that time is still uncertain."""
         if self._phase is None:
             return False
         line = self.lines[self._phase]

@@ -15,8 +15,8 @@ HIDDEN_PULSE_US = 5_000
 closer together than this, the contact may be bouncing."""
 REQUEST_AGAIN_US = 50_000
 QUIET_US = 1_000_000
-"""Edges are counted over this period. A line that babbled is used again once it has been quiet for this
-long."""
+"""Edges are counted over this period. A line that babbled is used again once it has not changed too often for
+this long."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
@@ -63,7 +63,7 @@ class Babbling:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """A line that babbled has been quiet for long enough."""
+    """A line that babbled has not changed too often for `QUIET_US`."""
 
     t_us: int
 

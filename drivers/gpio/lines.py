@@ -76,7 +76,7 @@ GPIO_FAULTS: dict[str, Cause] = {
     "babbling": Cause(
         "a loose contact, a missing pull, a misaligned beam, or interference",
         "check the plug and the pull; the input is ignored until the line is quiet",
-        "when the line has been quiet for a second",
+        "a second after the line last changed too often",
     ),
     "stuck": Cause(
         "something blocks the beam or presses the button, or the wire is cut or shorted",
@@ -84,7 +84,7 @@ GPIO_FAULTS: dict[str, Cause] = {
         "when the input is released",
     ),
     "direction_unclear": Cause(
-        "one of the two index sensors has failed or is dirty, or the rotor reversed at them",
+        "one of the two index sensors has failed or is dirty, or the rotor reversed in front of them",
         "turn the rotor slowly by hand: both sensors must detect the mark, one after the other",
         "when both sensors have detected the mark in turn",
     ),
@@ -128,7 +128,7 @@ class GpioDevice(ABC):
         Args:
             name: The device's name.
             inputs: Its inputs by name.
-            devices: By input, the table's device to which it belongs.
+            devices: The table's device to which each input belongs, by input.
             stuck_us: How long each input may be active before it counts as stuck; 0 for no limit.
         """
         self.name = name

@@ -1,4 +1,4 @@
-"""The GPIO settings of a table's file, and the checks that find every mistake in them.
+"""The GPIO settings in a table's file, and the checks that find every mistake in them.
 
 A line's number is its number on the chip, which equals the GPIO number on the 40-pin header. Nothing that
 affects how a line is read has a default: the chip, and each line's pull, polarity and debounce time must be
@@ -46,7 +46,8 @@ class TimedLimits:
     max_debounce_us: int
     stuck_us: int
     middle: bool
-    """Whether the reading is timestamped with the middle of the pulse, when the ball or mark was centred."""
+    """Whether a reading's time is the middle of its pulse, the moment at which the ball or mark is centred,
+    rather than the pulse's start."""
 
 
 _S = 1_000_000
@@ -56,14 +57,14 @@ TIMED: Mapping[str, TimedLimits] = {
     "ball_beam": TimedLimits(50_000, 150_000, 1_000, 5 * _S, middle=True),
     "ball_drop": TimedLimits(500_000, 2 * _S, 5_000, 5 * _S, middle=False),
     "ball_out": TimedLimits(500_000, 2 * _S, 5_000, 30 * _S, middle=False),
-    # A rotor may be parked with its mark, or the ball, under the sensor, which is not a fault.
+    # A rotor may be parked with its mark or the ball under the sensor; that is not a fault.
     "rotor_index": TimedLimits(50_000, 300_000, 2_000, 0, middle=True),
     "rotor_phase": TimedLimits(0, 0, 2_000, 0, middle=True),
     # Pockets pass every 50 ms at 0.5 rev/s.
     "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
     # A 39 mm chip falling through a beam at 3 m/s cuts it for 13 ms, or less near its edge.
     "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
-    # Two dice may hit 10 ms apart; the judge sorts out ringing that outlasts the hold-off time.
+    # Two dice may hit the wall 10 ms apart; the judge sorts out ringing that outlasts the hold-off time.
     "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
 }
 """The limits of each kind of input."""
@@ -82,7 +83,7 @@ class TimedInput:
     fields: Mapping[str, str | int | float] = field(default_factory=dict)
     """Fixed fields of its readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
     dev: str = ""
-    """The table's device to which it belongs; empty: the device itself."""
+    """The device of the table to which the input belongs. Empty: this `gpio-beams` device."""
     hold_off_us: int | None = None
     """Minimum time between the starts of two pulses; a pulse that starts sooner is ignored. None: the kind's
     default."""
@@ -127,7 +128,7 @@ class PanelInput:
     fields: Mapping[str, str | int | bool] = field(default_factory=dict)
     """For an input: its arguments."""
     open_when: Literal["active", "inactive"] | None = None
-    """For a switch: the state that means open. Wire it so that a cut wire reads as open."""
+    """For a switch: the state that means open. Wire the switch so that a cut wire reads as open."""
     stuck_us: int = 30_000_000
     """A button held for longer than this is a fault; 0: never. Switches are not checked."""
     max_edges_per_s: int = 200
@@ -140,22 +141,23 @@ class PanelOutput:
     line: int
     active_low: bool
     lamp: str
-    """The table lamp that it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
+    """The table lamp that the output follows: puck, no_more_bets, no_roll, lock, buzzer..."""
     lit_when: tuple[str, ...] = ()
-    """The table lamp's values for which it is lit; `on_*` matches all that begin with `on_`. Empty: `on`."""
+    """The table lamp's values that switch the output on; `on_*` matches all that begin with `on_`. Empty:
+    `on`."""
     dark_when: tuple[str, ...] = ()
-    """The values for which it is dark, whatever `lit_when` says. Without `lit_when`, all others light it.
-    """
+    """The values that switch the output off, whatever `lit_when` says. Without `lit_when`, all others switch
+    it on."""
     for_ms: int = 0
-    """How long it stays lit; 0: until it is switched off."""
+    """How long the output stays on; 0: until it is switched off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelSettings:
     """A `gpio-panel` device: buttons, switches, lamps and buzzer.
 
-    `factory` names the library that requests the lines: gpiod. A table's file from release 0.2 may name
-    lgpio, for which gpiod is used too.
+    `factory` names the library through which the lines are requested: gpiod. A table's file from release 0.2
+    may name lgpio instead; gpiod is used in that case too.
     """
 
     chip: ChipLabel
@@ -265,7 +267,10 @@ def _panel_mistakes(settings: PanelSettings) -> Iterator[str]:
         yield from _panel_input_mistakes(f"inputs.{key}", read)
     for key, output in settings.outputs.items():
         if not output.lamp:
-            yield f"outputs.{key}.lamp: missing, expected the lamp that it follows, such as no_more_bets"
+            yield (
+                f"outputs.{key}.lamp: missing, expected the table lamp that the output follows, such as "
+                "no_more_bets"
+            )
         if output.for_ms < 0:
             yield f"outputs.{key}.for_ms: found {output.for_ms}, expected 0 (no limit) or milliseconds"
 
@@ -285,12 +290,12 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
         )
     kind: str = read.kind
     if not read.name:
-        yield f"{place}.name: missing, expected the name of its {kind}"
+        yield f"{place}.name: missing, expected the name of the {kind}"
     if kind == "switch":
         if read.open_when not in ("active", "inactive"):
             yield (
-                f"{place}.open_when: found {read.open_when!r}, expected active or inactive, its state when "
-                "open"
+                f"{place}.open_when: found {read.open_when!r}, expected active or inactive: the state that "
+                "means open"
             )
         if read.by or read.fields:
             yield f"{place}: found `by` or `fields`, expected neither for a switch"
@@ -298,7 +303,7 @@ def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
         if read.open_when is not None:
             yield f"{place}.open_when: found {read.open_when!r}, expected no value for an input"
         if not read.by:
-            yield f"{place}.by: missing, expected the role of the person who presses it, such as dealer"
+            yield f"{place}.by: missing, expected the role of whoever presses the button, such as dealer"
         try:
             build_reading("input", {"name": read.name, "by": read.by, **read.fields}, "dev", 0, 0)
         except ReadingError as error:

@@ -57,7 +57,10 @@ class NodeSettings:
     def __post_init__(self) -> None:
         """Raise ValueError for settings that can't work; the message says what was expected."""
         if not NODE_NAME.fullmatch(self.node):
-            raise ValueError(f"node: found {self.node!r}, expected 1 to 16 letters, digits, _ or -")
+            raise ValueError(
+                f"node: found {self.node!r}, expected 1 to 16 letters, digits, _ or -, beginning with a"
+                " letter or digit"
+            )
         if self.key and not KEY.fullmatch(self.key):
             raise ValueError("key: expected 32 to 128 hexadecimal digits")
         if self.max_per_s < 1:
@@ -122,7 +125,7 @@ class NodeDevice:
         return self._end.reopening.take()
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Queue a command (lamp, buzzer, selftest); return the number of its later entry in `results`.
+        """Queue a command (lamp, buzzer, selftest); return the number that its result will have in `results`.
 
         Raises:
             ValueError: If it can't be encoded.

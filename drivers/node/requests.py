@@ -8,7 +8,7 @@ from drivers.node.sentences import CLOCK_US, PING_RETRY_US, CommandResult, Sente
 from drivers.node.wire import Wire
 
 MEMORY_US = 30e6
-"""Age at which an answer has 1/e of a new one's weight: short enough to follow a board as it warms up."""
+"""Age at which an answer has 1/e of a new answer's weight: short enough to follow a board as it warms up."""
 MAX_DRIFT = 500e-6
 """Maximum drift that NODE-LINK.md allows: a crystal stays within it; a ceramic resonator (0.5 %) may not."""
 USUAL_DRIFT = 50e-6
@@ -19,13 +19,12 @@ BEST_ROUND_TRIP_DECAY = 20e-6
 """The remembered quickest round trip grows at this rate, 20 us per second, so that one exceptionally fast
 round trip does not dominate forever."""
 CONTRADICTION_MARGIN_US = 1000.0
-"""Maximum distance of an answer from the fitted line, beyond half its round trip, without a contradiction."""
+"""An answer contradicts the fitted line if it is farther off than half its round trip plus this."""
 MAX_CONTRADICTIONS = 3
 """This many consecutive answers off the fitted line mean that the node's clock was reset."""
 MIN_ANSWERS = 5
 DRIFT_EVIDENCE_RATIO = 10.0
-"""Minimum factor by which the measurements must outweigh USUAL_DRIFT for an excessive drift to be an
-error."""
+"""An excessive drift is an error only once the measurements outweigh USUAL_DRIFT by this factor."""
 
 
 @dataclass(frozen=True, slots=True)

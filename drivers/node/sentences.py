@@ -1,4 +1,4 @@
-"""Sentences of the node link, one readable ASCII line each with a CRC-16, and the link's timing."""
+"""The sentences of the node link, each a line of readable ASCII with a CRC-16, and the link's timing."""
 
 import re
 from binascii import crc_hqx
@@ -18,7 +18,8 @@ PING_EVERY_US = 984_000
 """Not a whole second, so that pings do not synchronize with anything periodic."""
 PING_RETRY_US = 100_000
 NOT_RECEIVING_US = 1_900_000
-"""Time for a ping and nine retries to go unanswered: a node that is still sending is then not receiving."""
+"""After a ping and nine retries without an answer, which take this long, a node that is still sending counts
+as not receiving."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 MAX_AGE_US = 2_000_000
@@ -27,7 +28,8 @@ SLOW_US = 12_000.0
 """A ping and its answer take 10 ms at 115,200 baud, and longer through an adapter that buffers bytes."""
 RESEND_RETRY_US = 15_000
 GIVE_UP_US = 60_000
-"""Half the watermark's default delay, so that a reading that is repeated within this time still counts."""
+"""A missing sentence is given up after this time. It is half the watermark's default delay, so a reading that
+is repeated sooner still counts."""
 
 ANNOUNCE_US = 1_000_000
 BEAT_US = 500_000
@@ -115,7 +117,10 @@ def encode(sentence: Sentence) -> bytes:
         ValueError: If a name, number or text can't be encoded.
     """
     if not NODE_NAME.fullmatch(sentence.node):
-        raise ValueError(f"found node name {sentence.node!r}, expected 1 to 16 letters, digits, _ or -")
+        raise ValueError(
+            f"found node name {sentence.node!r}, expected 1 to 16 letters, digits, _ or -, beginning with a"
+            " letter or digit"
+        )
     if not _VERB.fullmatch(sentence.verb) or not all(map(_VERB.fullmatch, sentence.fields)):
         raise ValueError(
             f"found {sentence.verb!r} with fields {list(sentence.fields)}, expected lower-case words"
@@ -149,7 +154,7 @@ def decode(line: bytes) -> ReceivedSentence:
     """Decode one line, without its line end and without anything before the sentence.
 
     Raises:
-        FlawError: If it is not exactly a sentence.
+        FlawError: If the line is not exactly one sentence.
     """
     if line[-_CRC_WIDTH : 1 - _CRC_WIDTH] != b"*":
         raise FlawError(Flaw.HALF)
@@ -204,7 +209,8 @@ def _escaped(value: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A node's hello: its identity, the readings it can send by channel (0: the node), and its commands."""
+    """A node's hello: its identity, the kinds of reading that each of its channels can send (channel 0 is the
+    node itself), and the commands that it knows."""
 
     node: str
     firmware: str
@@ -278,7 +284,7 @@ def read_hello(sentence: Sentence) -> Hello:
 
 
 def hello_fields(hello: Hello) -> dict[str, str]:
-    """Return the fields of a node's hello."""
+    """Return the fields of a node's hello, without `reset`, `error_mm` and `error_us`."""
     fields = {"version": str(VERSION), "fw": hello.firmware, "boot": hello.boot}
     reads = [
         f"{channel}:{kind}" if channel else kind for channel, kinds in hello.reads.items() for kind in kinds

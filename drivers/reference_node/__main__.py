@@ -14,7 +14,7 @@ from drivers.firmware.shared.node import Node
 
 
 class Board(Node):
-    """A board on a port; it prints the commands that it receives on standard output."""
+    """A board on a port. It prints each command that it receives to standard output."""
 
     def __init__(self, port: int, start_us: int, name: str, reads: str, key: bytes) -> None:
         """Create the board on an open port; its clock starts at `start_us`."""
@@ -45,7 +45,7 @@ class Board(Node):
 
 
 def main() -> int:
-    """Run until the port or standard input closes."""
+    """Run until the port or standard input closes, or an empty line is entered."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port", help="the port's path")
     parser.add_argument("name", help="the node's name in the table's file")

@@ -109,7 +109,7 @@ def test_a_mistake_in_timed_inputs_is_reported(settings: dict[str, object], says
             "a.stuck_us: found 40000, expected 0, or at least 5000000",
         ),
         ({"inputs": {"a": button(5, by="")}}, "a.by: missing, expected the role"),
-        ({"inputs": {"a": button(5, name="")}}, "a.name: missing, expected the name of its input"),
+        ({"inputs": {"a": button(5, name="")}}, "a.name: missing, expected the name of the input"),
         ({"inputs": {"a": button(5, fields={"seet": "1"})}}, "a.fields: not a valid input"),
         ({"inputs": {"a": button(5, open_when="active")}}, "a.open_when: found 'active', expected no value"),
         ({"inputs": {"a": door(5, open_when=None)}}, "a.open_when: found None, expected active or inactive"),

@@ -112,7 +112,7 @@ def test_an_exception_in_one_device_takes_it_down_until_its_port_is_reopened(
     house.wires["cam"].coming.put(b"defect\n")
     down = house.wait(DeviceDown, "cam", code="defect")
     assert isinstance(down, DeviceDown)
-    assert down.reason.startswith("ZeroDivisionError: by the test; send the message with `tablectl doctor")
+    assert down.reason.startswith("ZeroDivisionError: by the test; send the message and the bundle")
     house.wait(DeviceDown, "cam", code="reopening")
     house.wires["eye"].coming.put(POCKET)
     house.wait(PocketBall, "eye")
