@@ -1,8 +1,9 @@
 """Tracks two dice from frame to frame: tells them apart, and reports when one comes to rest or is lost.
 
-The camera does not tell the dice apart; it sees two candidates in each frame. The dice keep their numbers as
-long as only one assignment is plausible. If both are, the dice are lost until the table is empty: a die
-mistaken for the other could be credited with a wall hit that it never made.
+The camera itself does not tell the dice apart; it sees two candidates in each frame. The dice keep their
+numbers as long as only one assignment of candidates to dice is plausible. If both assignments are plausible,
+the dice are lost until the table is empty: a die mistaken for the other could be credited with a wall hit
+that it never made.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
 """A JeVois-style smart camera above a dice table: its detections become tracks and resting places of dice.
 
 It reports where the dice are and which face is up. It does not report their release, what they lie on, their
-tilt, or whether one left the table: a table that needs these has other sensors for them.
+tilt, or whether one left the table: a table that needs these must have other sensors for them.
 
 Of its standardized serial messages, those about objects in the image are read: Normal (`N2 id x y w h`) and
 Detail (`D2 id x1 y1 ... x4 y4 extra`) in two dimensions, with or without a preceding stamp, and the marks of
@@ -169,8 +169,8 @@ def _detection(name: str, x: float, y: float, stamp: str | None) -> Detection | 
 MAX_OBJECTS = 32
 """Maximum number of objects kept from one frame, far more than a table has dice."""
 MAX_AHEAD_US = 100_000
-"""Frames that arrive in one burst are spread out by about their period, but timestamped at most this far
-ahead."""
+"""Frames that arrive in one burst are timestamped about one frame period apart, but at most this far ahead of
+the time that follows from their arrival."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

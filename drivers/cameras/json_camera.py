@@ -100,7 +100,7 @@ class ScriptClock:
         """Convert the script's `t_us`, from a line that arrived at `arrived_us`, to table time.
 
         Raises:
-            BadClockError: If it differs by more than `MAX_DEVIATION_US` from what previous lines imply.
+            BadClockError: If `t_us` differs by more than `MAX_DEVIATION_US` from what previous lines imply.
         """
         delay = arrived_us - t_us
         self._check(delay)

@@ -22,7 +22,7 @@ STABLE_NAME = "a stable name"
 
 
 class PortNameError(ValueError):
-    """Raised for an unsuitable port name; it states what was found, what was expected, and what to do."""
+    """Raised for an unsuitable port name; the message says what was found and expected, and what to do."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")

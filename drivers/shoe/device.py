@@ -3,11 +3,12 @@
 docs/devices/shoe.md describes how reliable such a shoe is, and how to write its code table.
 
 Such a shoe's lines have no checksum, no sequence number and no handshake: if its cable is plugged in while it
-is sending `12`, the table may receive `2`. The text before the first line end after an opening or a loss
-therefore never counts as a card; it is reported as a doubt unless it can only belong to an `alive` code.
+is sending `12`, the table may receive `2`. Text before the first line end after the port was opened or bytes
+were lost therefore never counts as a card; it is reported as a doubt unless it can only belong to an `alive`
+code.
 
 Many shoes send each code several times. The same code within `repeats_us` of the previous one is a repeat.
-From twice that time on, it is another card; in between, it is reported as a doubt.
+After at least twice that time it is another card; in between, it is reported as a doubt.
 """
 
 from collections import Counter
@@ -147,7 +148,7 @@ class ShoeProtocol:
             self.repeats += 1
             return []
         return [
-            self._record_doubt(f"a code again after {interval_us / 1000:.0f} ms: a repeat or another card")
+            self._record_doubt(f"the same code after {interval_us / 1000:.0f} ms: a repeat or another card")
         ]
 
     def _record_doubt(self, seen: str) -> Doubt:
@@ -217,7 +218,8 @@ class ShoeSettings:
     alive: tuple[str, ...] = ()
     """Codes that mean only that the shoe is connected."""
     repeats_ms: int = 150
-    """How long after a code the shoe may repeat it. Two cards must be at least twice this time apart."""
+    """How long after a code the shoe may repeat it. Two cards with the same code must be at least twice this
+    time apart."""
     silent_s: float | None = None
     """Silence for this long is a fault; only for a shoe that regularly sends a code listed under `alive`."""
 

@@ -1,7 +1,7 @@
 """Spins in which sensors fail: dust, stray pulses, failed beams, silence, a second mark, a failed pocket
 reader.
 
-Each kind plays one scene at a wheel, and states the correct outcomes if they do not follow from the number of
+Each kind plays one scene at a wheel, and lists the correct outcomes if they do not follow from the number of
 turns.
 """
 

@@ -99,7 +99,7 @@ class Sensor:
     dev: str
     reads: tuple[str, ...]
     fixed_fields: frozenset[str] = frozenset()
-    """Fields that the table's file states and the board does not send."""
+    """Fields that are fixed in the table's file, so that the board does not send them."""
 
 
 class Board:

@@ -87,7 +87,7 @@ class Spin:
     reasons: list[str] = field(default_factory=list)
     """The reasons for a No Spin, apart from too few turns."""
     may: set[Accepted] = field(default_factory=set)
-    """Outcomes that are correct besides the verdict; `doubt` states why."""
+    """Outcomes that are correct besides the verdict; `doubt` is the reason."""
     doubt: str | None = None
     must: set[Accepted] | None = None
     """The only correct outcomes, if they do not follow from the number of turns."""
@@ -187,7 +187,7 @@ class Croupier:
         return spin
 
     def settle(self, spin: Spin, longer_turns: float = 0.0) -> None:
-        """Make the last ball fall, rest for five or six turns of the rotor (and `longer_turns`), and be
+        """Make the last ball fall, rest for five or six turns of the rotor plus `longer_turns`, and be
         removed."""
         rng, play = self.rng, spin.play
         pockets = len(self.house.wheel.pockets_clockwise)
@@ -195,7 +195,7 @@ class Croupier:
         self.rest_then_lift(spin, play.fall.settle_s, longer_turns)
 
     def rest_then_lift(self, spin: Spin, since_s: float, longer_turns: float = 0.0) -> None:
-        """Remove the ball five or six turns of the rotor (and `longer_turns`) after a time, and end the
+        """Remove the ball five or six turns of the rotor plus `longer_turns` after a time, and end the
         scene."""
         rng, play = self.rng, spin.play
         turn_s = 1 / max(0.1, abs(play.rotor.speed_at(since_s)))

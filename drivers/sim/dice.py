@@ -108,8 +108,8 @@ KINDS: Mapping[str, Kind] = {
 }
 """Every kind of scripted throw by name."""
 RIGID_BODY = "thrown"
-"""The kind of a precomputed rigid-body throw, which has no scripted disturbances; the kind of its scene
-states how the dice are thrown.
+"""The kind of a precomputed rigid-body throw, which has no scripted disturbances. Its scene has a kind of its
+own, which says how the dice are thrown.
 """
 RIGID_BODY_CONDITIONS = Conditions(exchanges=0.1)
 """The quality of the sensors that observe such throws."""

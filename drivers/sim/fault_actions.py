@@ -200,7 +200,7 @@ def babble(site: Site) -> Undo:
 
 
 def nonsense(site: Site) -> Undo:
-    """Make the firmware report a die number 3, which does not exist."""
+    """Make the firmware report die number 3, which does not exist."""
 
     def report(now_us: int) -> None:
         fields = {"die": "3", "x": "10", "y": "20"}

@@ -327,7 +327,7 @@ _decode_request = msgspec.json.Decoder(FaultRequest).decode
 
 
 class FaultRequestError(ValueError):
-    """Raised for a request that can't be carried out; the message states what was found and what was
+    """Raised for a request that can't be carried out; the message says what was found and what was
     expected."""
 
 

@@ -183,8 +183,7 @@ _FIRST_OUTCOME_VERDICTS: dict[str, Verdict] = {
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A difference between the published outcomes of an attempt and the ground truth; `fault` states its
-    kind.
+    """A difference between the published outcomes of an attempt and the ground truth; `fault` is its kind.
 
     `wrong`: the result is wrong. `wrong_reasons`: an attempt is rightly void, but for other reasons.
     `needless_void`: a valid throw or spin was void. `needless_review`: the readings decided the attempt.

@@ -43,7 +43,7 @@ SHARED = frozenset({"input", "switch"})
 
 
 class AmbiguousError(ValueError):
-    """Raised if two devices read the same kind and the file does not state which of them senses what."""
+    """Raised if two devices read the same kind and the file does not say which of them senses what."""
 
 
 def route_by(devices: Mapping[str, DeclaredDevice], own_names: Mapping[str, str]) -> Route:
@@ -119,7 +119,7 @@ such as `wall-left`."""
 
 
 class UnplayableTableError(ValueError):
-    """Raised if no session can be played at this table; the message states the reason."""
+    """Raised if no session can be played at this table; the message gives the reason."""
 
 
 def virtual_table(
@@ -339,6 +339,6 @@ def _play(settings: TableSettings, mix: Mix | None) -> Play:
             return smart_wheel_play(settings.wheel.pockets_clockwise, mix or ss2_wheel.USUAL)
         return spins_play(settings.wheel, rules.name, mix or wheel.USUAL)
     raise UnplayableTableError(
-        f"the file has rule set {rules.name!r} of {rules.game} but neither `dice_table` nor `wheel`;"
+        f"the file has rule set {rules.name!r}, for {rules.game}, but neither `dice_table` nor `wheel`;"
         " add the geometry of the table or the wheel to the table's file"
     )

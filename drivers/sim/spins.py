@@ -1,6 +1,6 @@
 """Spins disturbed by a hand, a second ball or a foreign object, and sessions of spins of one kind.
 
-Each kind plays one scene at a wheel, and states the correct outcomes if they do not follow from the number of
+Each kind plays one scene at a wheel, and lists the correct outcomes if they do not follow from the number of
 turns.
 """
 

@@ -347,8 +347,9 @@ IMPACT_ERROR_MM = 25.0
 
 
 class Senses:
-    """One table's sensors: `rightward` tells whether the dice are thrown to the right; `rails_heard` adds
-    sensors on the rails.
+    """One table's sensors.
+
+    `rightward` is True if the dice are thrown to the right; `rails_heard` adds sensors on the rails.
     """
 
     def __init__(self, rng: Random, table: DiceTable, *, rightward: bool, rails_heard: bool) -> None:

@@ -61,7 +61,7 @@ class GameMonitor:
     def __init__(self, *, state_7: bool) -> None:
         """Start without a frame.
 
-        `state_7` tells whether the wheel is set to report state 7, "the ball is not detected in the track".
+        `state_7` is True if the wheel is set to report state 7, "the ball is not detected in the track".
         """
         self._state_7 = state_7
         self._last: Status | None = None
@@ -113,8 +113,8 @@ SILENT_US = 5_000_000
 POLL_PERIOD_US = 500_000
 """The wheel's own reporting period. A wheel must not be polled more often than every 100 ms."""
 QUESTION_RETRY_US = 2_000_000
-"""Unanswered questions are repeated after this long for each of them: a wheel replies BUSY while its rotor is
-slowing down."""
+"""Unanswered questions are repeated after this time multiplied by their number: a wheel replies BUSY while
+its rotor is slowing down."""
 _LICENCE_ENDED = 999
 
 

@@ -49,8 +49,8 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     "configuration": Cause(
         "somebody changed a parameter, or the wheel was replaced",
-        "set what is named here to the approved value with the manufacturer's tool, save it with that tool,"
-        " and power-cycle the wheel",
+        "set each setting named here to its approved value with the manufacturer's tool, save it with that"
+        " tool, and power-cycle the wheel",
         _READ_BACK,
     ),
     COMPONENT: _locking_cause(
@@ -58,9 +58,9 @@ WHEEL_FAULTS: dict[str, Cause] = {
         "run the wheel's self-test (*F) when it is idle, and replace the part that it names",
     ),
     ROTOR_SPEED: Cause(
-        "its parameter m was changed, or its encoder is failing",
-        "compare its parameter m with the approved value; if they are equal, check its encoder",
-        "when the speed is right again in play",
+        "the wheel's parameter m was changed, or its encoder is failing",
+        "compare parameter m with the approved value; if they are equal, check the encoder",
+        "when the rotor's speed in play is right again",
     ),
     f"{SELF_TEST}_1": _locking_cause(
         "the wheel's own electronics",
@@ -68,15 +68,15 @@ WHEEL_FAULTS: dict[str, Cause] = {
         " manufacturer",
     ),
     f"{SELF_TEST}_2": _locking_cause(
-        "there is no ball in the wheel", "put the ball in and run its self-test again"
+        "there is no ball in the wheel", "put the ball in and run the wheel's self-test again"
     ),
     f"{SELF_TEST}_3": _locking_cause(
         "the ball is not in a pocket, or the pocket sensor is dirty",
-        "look where the ball is, clean the pocket sensor, and run its self-test again",
+        "check where the ball is, clean the pocket sensor, and run the wheel's self-test again",
     ),
     f"{SELF_TEST}_4": _locking_cause(
         "the plugs of two ball sensors are swapped, or the ball was launched in the wrong direction",
-        "check the plugs of the ball sensors, and run its self-test again",
+        "check the plugs of the ball sensors, and run the wheel's self-test again",
     ),
     f"{SELF_TEST}_5": _locking_cause(
         "the motor, its plug or its fuse, or something that blocks the rotor",
@@ -89,11 +89,11 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     f"{SELF_TEST}_7": _locking_cause(
         "the launcher or the drive works in one direction only",
-        "check the air jet and the drive for clockwise games, and run its self-test again",
+        "check the air jet and the drive for clockwise games, and run the wheel's self-test again",
     ),
     f"{SELF_TEST}_8": _locking_cause(
         "the launcher or the drive works in one direction only",
-        "check the air jet and the drive for anti-clockwise games, and run its self-test again",
+        "check the air jet and the drive for anti-clockwise games, and run the wheel's self-test again",
     ),
     **dict(
         _ball_sensors(
@@ -111,7 +111,7 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     f"{SELF_TEST}_100": _locking_cause(
         "the ball could not be launched or did not come to rest within the test's time",
-        "check the ball, the rim and the air jet, and run its self-test again",
+        "check the ball, the rim and the air jet, and run the wheel's self-test again",
     ),
     SELF_TEST: _locking_cause(
         "a wheel newer than this release",
@@ -119,7 +119,7 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     "number_changed": Cause(
         "the ball was moved in its pocket, or the pocket sensor read twice",
-        "look where the ball is and rule on the review; clean the pocket sensor if it happens again",
+        "check where the ball is and rule on the review; clean the pocket sensor if it happens again",
         _AT_ONCE,
     ),
     "missed_games": Cause(
@@ -129,17 +129,18 @@ WHEEL_FAULTS: dict[str, Cause] = {
     ),
     POWER_CYCLE: Cause(
         "the wheel was switched off and on, or its supply failed for a moment",
-        "do nothing the first time: its settings are read back; if nobody switched it off, check its supply",
+        "do nothing the first time: the settings are read back; if nobody switched the wheel off, check its"
+        " supply",
         _AT_ONCE,
     ),
     "unknown_state": Cause(
-        "bit 32 of its parameter g is set, but the table's file does not say so",
+        "bit 32 of the wheel's parameter g is set, but the table's file does not say so",
         "set state_7: true in the table's file, or clear bit 32 of the wheel's parameter g",
         _AT_ONCE,
     ),
     "void_refused": Cause(
         "the wheel was busy, or its game was already over",
-        "watch the wheel: if it continues the void game, its number does not count; enter no_spin for it",
+        "watch the wheel: if it continues the void game, that game's number does not count: enter no_spin",
         _AT_ONCE,
     ),
     "licence": Cause(

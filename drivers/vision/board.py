@@ -27,9 +27,9 @@ _POINTS_PER_MM = 72 / 25.4
 
 
 class BoardView(NamedTuple):
-    """The board's corners in one picture: their pixels (n, 2) and their positions on the sheet (n, 2).
+    """The board's corners in one picture: their pixels (n, 2) and their positions on the board (n, 2).
 
-    Positions are in millimetres from the lower left corner of the cut sheet, x to the right, y up.
+    Positions are in millimetres from the lower left corner of the cut page, x to the right, y up.
     """
 
     pixels: Array

@@ -2,7 +2,7 @@
 inside.
 
 A side is found along its whole length: the picture is averaged along the side's direction. This removes
-texture and noise, so that a step of a few grey levels stands out, such as that between a white top and its
+texture and noise, so that a step of a few grey levels stands out, such as the step between a white top and a
 white flank.
 """
 

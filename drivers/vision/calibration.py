@@ -1,4 +1,7 @@
-"""Calibrates a camera with the board: its lens from tilted views, the felt from boards that lie on it."""
+"""Calibrates a camera with pictures of the printed calibration board.
+
+The lens is measured from tilted views of the board, the felt's plane from boards that lie on the felt.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
@@ -55,14 +58,14 @@ class Felt(NamedTuple):
 
 
 def measure_lens(views: Sequence[BoardView], size: tuple[int, int]) -> tuple[LensSettings, float]:
-    """Return the lens through which pictures of this size show these views, and its RMS error in pixels.
+    """Return the lens that produced these views, and the RMS error of the fit in pixels.
 
     Args:
         views: The board in each picture.
         size: The pictures' width and height.
 
     Raises:
-        CalibrationError: If there are too few views, if they cover only a part of the picture, or if they do
+        CalibrationError: If there are too few views, if they cover too little of the picture, or if they do
             not show one board through one lens.
     """
     if len(views) < MIN_VIEWS:
@@ -73,8 +76,9 @@ def measure_lens(views: Sequence[BoardView], size: tuple[int, int]) -> tuple[Len
     spread = (seen.max(axis=0) - seen.min(axis=0)) / np.array(size, float)
     if spread.min() < MIN_SPREAD:
         raise CalibrationError(
-            f"found the board in {spread[0]:.0%} of the picture's width and {spread[1]:.0%} of its height,"
-            f" expected {MIN_SPREAD:.0%} or more of both; hold it near the borders too"
+            f"found views of the board that cover {spread[0]:.0%} of the picture's width and {spread[1]:.0%}"
+            f" of its height, expected {MIN_SPREAD:.0%} or more of both; hold the board near the picture's"
+            " borders too"
         )
     flat = [np.column_stack([view.places_mm, np.zeros(len(view.places_mm))]) for view in views]
     fit, matrix, distortion, _, _ = cv2.calibrateCamera(
@@ -119,14 +123,14 @@ def measure_felt(laid: Mapping[TableCorner, BoardView], table: DiceTable, lens: 
         raise CalibrationError(
             f"found a corner of the boards in {', '.join(laid)} {worst:.0f} mm off its position on the felt,"
             f" expected {MAX_POINT_ERROR_MM:g} mm or less; check which corner each picture shows, the table's"
-            " size, and that the sheet lies flat"
+            " size, and that each board lies flat"
         )
     return Felt(_points(places, np.linalg.inv(plane), lens), corners)
 
 
-def _on_table(corner: TableCorner, sheet_mm: Array, table: DiceTable) -> Array:
-    """Return the positions on the table of points on a sheet whose lower left corner is in this corner."""
-    x, y = sheet_mm[:, 0], sheet_mm[:, 1]
+def _on_table(corner: TableCorner, board_mm: Array, table: DiceTable) -> Array:
+    """Return the table positions of points on a board whose lower left corner is in this table corner."""
+    x, y = board_mm[:, 0], board_mm[:, 1]
     match corner:
         case "left-front":
             return np.column_stack([x, y])

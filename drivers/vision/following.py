@@ -63,12 +63,12 @@ may be older than a resting position, because no face is read first."""
 COLLECTED_US = 120_000
 """A die has been collected if nothing has been seen at its position for this long."""
 SAME_HAND_US = 170_000
-"""A die that comes into view near another die's release position, and less than this after that release, left
-the hand with the other."""
+"""A die that comes into view near another die's release position, and less than this after that die's
+release, counts as having left the hand together with it."""
 MAX_TOGETHER_US = 150_000
-"""A rule set's `simultaneous_ms`. Dice that form one spot for a long time did leave the hand together, but a
-table accepts no reading that old. If the second release would be timestamped more than this after the first,
-it is not reported, and a person rules."""
+"""A rule set's `simultaneous_ms`. Dice that form one spot for a long time did leave the hand together, but by
+the time they part, the table no longer accepts a reading as old as their release. If the second release would
+be timestamped more than this after the first, it is not reported, and a person rules."""
 SEPARATION_EDGES = 3.0
 """Maximum distance, in die edges, between two dice in the first frame after their common spot split."""
 MIN_AREA_FACES = 0.3
@@ -264,8 +264,8 @@ class Follower:
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
-                # If the release is timestamped later than it happened, its position is that of the spot at
-                # the timestamp.
+                # If the release is timestamped later than it happened, the spot's position at that later
+                # time is reported.
                 trail.release_place = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)

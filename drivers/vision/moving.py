@@ -19,8 +19,8 @@ is uncertain."""
 MIN_PRINT_STEP = 36
 """Difference in grey levels between neighbouring pixels of the cloth that indicates a printed pattern."""
 SHADE = (0.1, 1.25)
-"""Range of light on the cloth in a still, as a fraction of that on the empty table: a die may block or
-reflect light."""
+"""Range of the light on the cloth in a still, as a fraction of the light on the empty table: a die may block
+or reflect light."""
 SHADOW_RATIO = (0.35, 0.97)
 """Range of the cloth's brightness in a shadow, as a fraction of that in the light. All channels darken alike,
 within SHADOW_SPREAD."""

@@ -64,7 +64,8 @@ class _Tracked:
     def at(self, t_us: int) -> tuple[Array, float] | None:
         """Return its position at a time, and the error.
 
-        Returns None outside the recorded points, or where the die may have changed direction between two.
+        Returns None before the first and after the last recorded point, and between two points between which
+        the die may have changed direction.
         """
         after = bisect_left(self.t_us, t_us)
         if after == len(self.t_us):
@@ -95,8 +96,9 @@ class Pair:
         for rig in (first, second):
             if not rig.has_position:
                 raise RigError(
-                    f"camera {rig.file.camera}: the rig file has no `lens`, and a pair of cameras needs two;"
-                    " `tablectl camera calibrate` measures it from pictures of the board held in the air"
+                    f"camera {rig.file.camera}: the rig file has no `lens`, which each camera of a pair"
+                    " needs; `tablectl camera calibrate` measures it from pictures of the board held in the"
+                    " air"
                 )
         self._rigs = (first, second)
         self._device = first.file.camera

@@ -123,7 +123,7 @@ def _peaks(plane: Array, sign: float) -> Array:
 
 
 def _stands_out(plane: Array, sign: float, places: Array) -> Array:
-    """Return by how many grey levels each spot stands out, at least, in all but two of 12 directions."""
+    """Return the number of grey levels by which each spot stands out in at least ten of 12 directions."""
     angles = np.arange(12, dtype=np.float32) * np.float32(math.pi / 6)
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     reach = np.array([6.0, 8.0, 10.0, 12.0], np.float32)

@@ -86,7 +86,7 @@ class _Candidate:
 def read_picture(image: Array, die_px: float, dice: int | None = None) -> Reading:
     """Return the dice in a picture (height, width, 3) in which a die's edge is `die_px` pixels.
 
-    `dice` is the number of dice that there must be; None accepts any number.
+    `dice` is the number of dice that the picture must show; None accepts any number.
 
     Raises:
         ValueError: If `die_px` is not positive.

@@ -71,7 +71,8 @@ class EvidenceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """Days for which pictures are kept. The records of the controlling computer are kept for 90 days (NY
     5319.60(b)); by default, pictures, which show hands, are kept no longer."""
     max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
-    """Maximum total size of the files in megabytes (one has up to 12); the oldest are deleted first."""
+    """Maximum total size of the files in megabytes (a single file may have 12); the oldest are deleted first.
+    """
 
 
 class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -207,7 +208,8 @@ class Rig:
     def to_table(self, x: float, y: float, height_mm: float | None = None) -> tuple[float, float]:
         """Return the position on the table (mm) of the point seen at a pixel.
 
-        Its height over the felt is `height_mm`; None is the centre of a die on the felt.
+        The point's height over the felt is `height_mm`; None means the height of the centre of a die on the
+        felt.
         """
         height = self.die_mm / 2 if height_mm is None else height_mm
         there = self._plane @ np.array([*self._undistort(np.array([[x, y]], float))[0], 1.0])

@@ -27,7 +27,7 @@ MIN_FOLLOWED_PX = 15.0
 """Minimum edge of a die, in pixels, in the frames in which throws are followed; more pixels only cost
 time."""
 MIN_WIDTH_PX = 640
-"""Frames are not reduced below this width: a narrower view shows too little of a fault."""
+"""Frames are not reduced below this width: a narrower frame shows too little of a fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ MAX_EDGES_PER_US = 8.0 / 19_000
 PACE_FRAMES = 5
 """After a bounce, a die is no faster than it was within this many frames before the bounce."""
 CUT_MAX_EDGES = 2.5
-"""Maximum distance of a die from its predicted position just after it left the border, which cut off a part
-of it and of its blur."""
+"""Maximum distance of a die from its predicted position just after it came clear of the border, which had cut
+off a part of the die and of its blur."""
 MAX_AHEAD_US = 70_000
 """Maximum time for which a die's motion is extrapolated from its path."""
 

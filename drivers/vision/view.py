@@ -111,7 +111,7 @@ class View:
         if len(self._light) == RECENT_FRAMES and (swing := _swing(self._light)) > MAX_FLICKER:
             return "flickering", f"the light varies by {swing:.0%} from frame to frame"
         if (striped := _striped(self._light[-1] / self._bands)) > MAX_FLICKER:
-            return "flickering", f"bands across the view differ by {striped:.0%} from its mean light"
+            return "flickering", f"bands across the view differ by {striped:.0%} from the view's median"
         changed = cv2.countNonZero((cv2.absdiff(now, self._empty) > MIN_CHANGE).astype(np.uint8)) / now.size
         if changed > CHANGED_FRACTION:
             return "covered", f"{changed:.0%} of the view is not the table"

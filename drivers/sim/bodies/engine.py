@@ -327,7 +327,7 @@ def _fly_freely(data: mujoco.MjData) -> None:
 def _bears(frame: Floats, pressed: Floats) -> bool:
     """Return whether a wall's top supports a die: the force, friction included, is more upward than outward.
 
-    A die that flies against the top edge is thrown back; that counts as an impact on the wall itself.
+    A die that flies against the top edge is knocked back, which counts as an impact on the wall itself.
     """
     force = pressed @ frame.reshape(3, 3)
     return abs(float(force[2])) > math.hypot(float(force[0]), float(force[1]))

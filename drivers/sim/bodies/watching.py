@@ -158,7 +158,7 @@ class Watch:
         dice = (truth.faces[0], truth.faces[1]) if len(truth.faces) == 2 else None
         optional_causes = ["no_wall_hit"] if truth.undecidable and truth.reasons else []
         if "zone_edge" in truth.why:
-            # Whether a die that lies across a zone's edge is inside is open to judgement.
+            # Whether a die lies inside the zone is open to judgement if it lies across the zone's edge.
             allowed = ("valid", "void", "review") if verdict == "valid" else ("void", "review")
             optional_causes += ["on_bank", "in_cup"]
         reasons = truth.reasons
@@ -237,7 +237,7 @@ class Watch:
             yield "hidden"
 
     def _possible_verdicts(self) -> set[bool]:
-        """Return the possible answers to whether both dice struck, over all combinations of swapped names."""
+        """Return whether both dice seem to have struck, in any combination of swapped names."""
         moments = sorted(self._meetings)
         touches = self.flight.strikes()
         stories = {(False, False, 0)}

@@ -5,9 +5,9 @@ read; its outputs are printed on standard output. `PIN LEVEL AFTER_US` drives a 
 such line was read. The edge gets exactly that timestamp, even if the program handles the line late, as an
 interrupt would. `peak COUNTS AFTER_US` sets the level that the peak detector holds from then on. `say KIND
 STAMP_AFTER_US AFTER_US NAME=VALUE...` is a camera's reading, which a board of the kind `cam` sends at
-AFTER_US. Lines with AFTER_US come in order of time. After `hold` they are only stored; `ready` prints `ready`
-once all earlier lines are stored; `zero US` makes their times count from this time of the host's monotonic
-clock, which both Pythons share.
+AFTER_US. Lines with AFTER_US must be in order of time. After `hold` such lines are only stored. `ready`
+prints `ready` once all earlier lines are stored. `zero US` makes the stored lines' times count from US on the
+host's monotonic clock, which both Pythons share.
 
 The pins `LOOP_OUT` and `LOOP_IN` are joined by a wire. If `board.json` has `echo`, a list of pins and
 microseconds, a rising edge on the pin `PULSE` pulls each of these pins low after that time.

@@ -1,8 +1,9 @@
 """The signals of four piezo sensors along a wall for a die that hits it: comparator edges and a peak.
 
-A wave runs from the impact at constant speed; its front rises while the die presses and flattens on its way.
-It weakens with the distance, is reflected by the wall's ends and edges, and rings in the panel. Amplifier
-noise, mains hum, and now and then a spark are added. Everything is drawn from a seed.
+A wave runs from the impact at constant speed. Its front rises for as long as the die presses on the wall, and
+becomes flatter on its way. The wave weakens with the distance, is reflected by the wall's ends and edges, and
+rings in the panel. Amplifier noise, mains hum and an occasional spark are added. Everything is drawn from a
+seed.
 """
 
 import math

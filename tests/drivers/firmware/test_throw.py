@@ -36,7 +36,8 @@ SENSORS = (2, 3, 4, 5)
 PULSE = 19
 COLLECTED = 2
 SEED, DICE = 38, (3, 4)
-"""Of 120 seeds, the shortest certain seven whose dice strike the wall 41 ms apart."""
+"""The shortest throw of 120 seeds that is certainly called a seven and whose dice strike the wall 41 ms
+apart."""
 LEAD_US = 2_000_000
 """The time from sending the boards' input lines to the first event; the boards must have read them before."""
 PRESSED_US = 100_000

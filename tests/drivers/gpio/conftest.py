@@ -1,7 +1,7 @@
 """The GPIO lines on which these tests run.
 
-To run the tests on a real chip, replace the fixture `kernel`: one that provides gpio-sim's lines with the
-same three calls (`request`, `drive`, `chips`) runs them on the kernel's own edges.
+To run the tests on the kernel's own edges, replace the fixture `kernel` with one that provides the lines of
+gpio-sim or of a real chip through the same three calls (`request`, `drive`, `chips`).
 """
 
 import pytest

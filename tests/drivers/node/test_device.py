@@ -35,7 +35,7 @@ WALLS = {
 
 
 class Wired:
-    """A node device and its board, with a line that takes 200 us each way; both clocks are one."""
+    """A node device and its board, with a line that takes 200 us each way; both use the same clock."""
 
     def __init__(self, settings: NodeSettings | None = None, hello: Hello | None = None) -> None:
         self.now_us = 1_000_000
@@ -199,7 +199,7 @@ _VALUES = (
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Return whether a field can hold this; of `str | int` only text is returned unchanged."""
+    """Return whether a field can hold this; a field of type `str | int` returns only text unchanged."""
     parts = value if isinstance(value, tuple) else (value,)
     if "str" in str(hint) and any(type(part) is int for part in parts):
         return False

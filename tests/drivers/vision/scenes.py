@@ -7,7 +7,7 @@ from drivers.vision.arrays import Array
 
 GREEN = (60, 110, 30)
 ABOVE = Lens(place_mm=(0.0, 0.0, 190.0))
-EDGE_PX = 67.6  # size of a 19 mm die's top face under that camera: 640 px x 19 mm / (190 - 10) mm
+EDGE_PX = 67.6  # edge of a 19 mm die under that camera, at mid-height: 640 px x 19 mm / (190 - 10) mm
 
 
 def still(

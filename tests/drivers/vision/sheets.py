@@ -30,7 +30,7 @@ def printed() -> Array:
 
 
 def cut() -> Array:
-    """Return the sheet that remains once the page is cut along its line."""
+    """Return the board that remains once the page is cut along its line."""
     left, low = (PAGE_MM[0] - SHEET_MM[0]) / 2, (PAGE_MM[1] - SHEET_MM[1]) / 2
     x, y, w, h = (round(value * PX_PER_MM) for value in (left, low, *SHEET_MM))
     return printed()[y : y + h, x : x + w]

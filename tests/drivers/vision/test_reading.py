@@ -1,4 +1,4 @@
-"""What our camera reads in a picture of dice at rest, and what it refuses to read."""
+"""What the camera reads in a picture of dice at rest, and what it refuses to read."""
 
 import re
 

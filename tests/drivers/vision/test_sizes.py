@@ -1,4 +1,4 @@
-"""If a die's edge is configured wrongly, the camera reports this instead of reading a false face."""
+"""If the given length of a die's edge is wrong, the picture is refused instead of being misread."""
 
 import re
 from dataclasses import replace
@@ -13,7 +13,8 @@ from tests.drivers.vision.scenes import GREEN, GREY, pair, still
 
 NEAR = Lens(1280, 960, 1280.0, (0.0, 0.0, 190.0))
 NEAR_EDGE_PX = 135.2
-"""The size of a 19 mm die's top face under that camera."""
+"""The edge of a 19 mm die under that camera, measured at the die's mid-height; the top face's edge is 142 px.
+"""
 DARK, PALE = (30, 30, 30), (190, 190, 195)
 
 
