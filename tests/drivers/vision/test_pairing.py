@@ -1,5 +1,4 @@
-"""Two cameras over one end: a die in the air that both see is reported where it is, not where it seems to be.
-"""
+"""Two cameras over one end: a die in the air that both see is reported where it is, not where it seems to be."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
