@@ -119,7 +119,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     "no_sync": Cause(
         "most of the node's answers are lost, or its clock is far off",
         "try another cable; if that does not help, restart the board, then replace it",
-        "when the node's clock is known",
+        "when the node's clock has been measured",
     ),
     "silent": Cause(
         "the device hangs, or its USB adapter stopped working without an error",
@@ -139,7 +139,7 @@ DEVICE_FAULTS: dict[str, Cause] = {
     "clock_step": Cause(
         "the device's clock was set, or runs at a wrong speed",
         "restart the board; if it happens again, replace it: its crystal or its firmware is not good enough",
-        "when the clock is known again",
+        "when the clock has been measured again",
     ),
     "sentences_lost": Cause(
         "noise on the line, a full buffer in the device or its adapter, or a table that was busy",

@@ -25,7 +25,7 @@ GPIO_FAULTS: dict[str, Cause] = {
     "starting": Cause(
         "the table has just started, or its lines have just been opened",
         "wait two seconds; if that does not help, restart the controller: systemctl restart table",
-        "when every line's level is known",
+        "when every line's level has been read",
     ),
     "no_library": Cause(
         "the controller was installed without its hardware extra",
@@ -201,7 +201,7 @@ class GpioDevice(ABC):
             readings += self._report_changes(now_us, name, changes)
         self._mute_babbling(now_us)
         if self._is_open and self._any_down and not self._unreported:
-            readings += self._report_up(now_us, "every line's level is known")
+            readings += self._report_up(now_us, "every line's level has been read")
         return readings
 
     def tick(self, now_us: int) -> list[AnyReading]:

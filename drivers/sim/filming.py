@@ -6,7 +6,7 @@ pictures, so they are made as difficult as real ones: the dice's sides are visib
 lamp.
 
 Only the parts of a frame with dice and shadows are rendered; the rest is the same cloth with different noise.
-Stills show the area around one die at the same time with `zoom` times the resolution, like the full readout
+Stills show the area around one die at the same moment with `zoom` times the resolution, like the full readout
 of an image sensor.
 """
 

@@ -2,7 +2,7 @@
 
 People draw for the button, buy cards, roll, tie, decline rolls and leave, and games are voided. The ground
 truth is derived from the rules document alone, independently of the controller's rules. Each entry is an
-outcome that must be published, with its relevant keys.
+outcome that must be published, with those keys of its data that must match.
 """
 
 from collections.abc import Mapping

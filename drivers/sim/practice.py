@@ -234,7 +234,7 @@ index."""
 
 
 def without_pauses(play: Play, game: str) -> Play:
-    """Return a play without the pauses before and after an attempt, which a person's input begins."""
+    """Return a play without the pauses before and after an attempt: a person's input begins each attempt."""
 
     def one(seed: int, count: int, after_fault: bool) -> Act:
         act = play(seed, count, after_fault)

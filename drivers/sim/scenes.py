@@ -31,7 +31,7 @@ Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
 """Readings with their times of arrival in table time (us), in order of arrival."""
 Expected = dict[str, object]
-"""An outcome that must be published: its type, and the relevant keys of its data."""
+"""An outcome that must be published: its type, and those keys of its data that must match."""
 
 
 class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

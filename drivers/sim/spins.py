@@ -1,4 +1,4 @@
-"""Spins disturbed by a hand, a second ball or a foreign object, and sessions of spins of one kind.
+"""Spins disturbed by somebody's hand, a second ball or a foreign object, and sessions of spins of one kind.
 
 Each kind plays one scene at a wheel, and lists the correct outcomes if they do not follow from the number of
 turns.

@@ -122,8 +122,8 @@ def _time_of(since_ns: int, table_us: int, limit_us: int, speed: float) -> int:
 
 
 PID_FILE = "simulate.pid"
-"""The file with the process id of the virtual table in the folder, as information only; the lock on the
-folder is what prevents a second one."""
+"""The file in the folder that contains the virtual table's process id. It is for information only: the lock
+on the folder prevents a second virtual table."""
 
 
 class Claim:

@@ -42,8 +42,8 @@ class Act:
 
 
 Play = Callable[[int, int, bool], Act]
-"""Given a seed and a number of attempts, play them from time 0; the flag is True if people must first clear
-up after a fault."""
+"""Plays a number of attempts from time 0, given a seed, that number and a flag: True if people must first
+clear up after a fault."""
 
 
 class Show:

@@ -2,7 +2,7 @@
 
 There are deals of every kind, with people's actions and mistakes. The ground truth is derived from the rules
 document alone, independently of the controller's rules. Each entry is an outcome that must be published, with
-its relevant keys.
+those keys of its data that must match.
 """
 
 from collections.abc import Callable, Mapping, Sequence

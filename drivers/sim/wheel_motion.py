@@ -148,7 +148,7 @@ class Run:
         return [self.at(first + lap) for lap in range(laps) if first + lap < self.turns]
 
     def caught(self, turns: float) -> "Run":
-        """Return the same run, ended by a hand after at most this many turns."""
+        """Return the same run, stopped by somebody's hand after at most this many turns."""
         kept = self.clock_s[: math.ceil(turns * STEPS) + 2]
         return Run(self.launch_s, self.start, self.direction, kept, min(turns, self.turns), dropped=False)
 

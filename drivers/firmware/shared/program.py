@@ -24,7 +24,7 @@ class Board:
         self.settings = settings
 
     def reads(self) -> str:
-        """Return the kinds of reading that it can send, in the form of its hello."""
+        """Return the kinds of reading that the board can send, in the form used in its hello."""
         return self.READS
 
     def measured_errors(self) -> list[tuple[str, str]]:

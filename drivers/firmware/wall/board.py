@@ -207,8 +207,9 @@ class Wall(Board):
     ) -> list[tuple[str, list[tuple[str, str]], int]]:
         """Return an impact, or a fault if it can't be located.
 
-        A position computed without a missed arrival could be wrong. A signal that only one sensor detects is
-        not an impact: too weak for the next sensor 350 mm away, it is a knock on the felt or a spark.
+        A position computed without a missed arrival could be wrong. A signal that only one sensor detects
+        does not count as an impact: it is too weak to reach the next sensor, 350 mm away, and comes from a
+        knock on the felt or a spark.
         """
         peak = self.hardware.peak() if "peak" in self.settings else 0
         if len(arrivals) == 1:

@@ -81,8 +81,8 @@ CHIP_RADIUS_M, CHIP_M = 0.0195, 0.0033
 def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Cast:
     """Draw a throw of a kind; the same seed gives the same throw.
 
-    There are no measurements of felt on a rubber underlay, of boards or of pyramid rubber, so their friction
-    and restitution are drawn from ranges wide enough for new and worn material.
+    Felt on a rubber underlay, boards and pyramid rubber have not been measured, so their friction and
+    restitution are drawn from ranges wide enough for new and worn material.
     """
     rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
     relief = rng.choice(RELIEFS_MM) if relief_mm is None else relief_mm

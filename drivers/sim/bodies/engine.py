@@ -42,8 +42,8 @@ STILL_S = 0.08
 """A throw is over once both dice have been still for this long."""
 RAIL_WIDE_M = 0.06
 ENERGY_SLACK = 1.01
-"""Maximum ratio of the energies before and after an impact. It may exceed 1: a die pressed so deep into the
-rubber that it is pushed from both sides comes out faster.
+"""Maximum ratio of the dice's energy after an impact to that before. It exceeds 1, because a die pressed so
+deep into the rubber that it is pushed from both sides may come out faster.
 """
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
 """The axis and direction in which each wall pushes."""

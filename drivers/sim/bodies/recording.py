@@ -26,8 +26,8 @@ MIN_CLEAR_US = 4_000
 THUMP_HEARD_MM, THUMP_MNS = 90.0, 5.0
 """Impacts on the felt that are softer or farther from a wall than this do not reach the wall's sensor."""
 RIM_MM = 5.0
-"""A contact with a wall's top counts as one with the end wall if it is beyond the end or no farther from it
-than this."""
+"""A contact with a wall's top counts as one with the end wall if it is beyond the table's end, or at most
+this far inside it."""
 MIN_BEHIND_M, MIN_AHEAD_M = 0.1, 0.6
 """Minimum distances of the hand from the wall behind it and from the wall at which it throws."""
 ERROR_MM = 0.15
@@ -39,7 +39,7 @@ WALLS = ("left", "right", "front", "back")
 
 @dataclass(slots=True)
 class Contact:
-    """A die's continuous contact with a thing, with its hardest impact and the time at which that began."""
+    """A die's continuous contact with a thing: its hardest impact, and the time at which that impact began."""
 
     die: int
     thing: Thing
