@@ -124,7 +124,7 @@ class PanelInput:
     name: str
     """The input's name (no_roll, set_number...) or the switch's (door, tamper, key)."""
     by: str = ""
-    """For an input: the role of the person who presses it."""
+    """For an input: the role of the person who presses the button."""
     fields: Mapping[str, str | int | bool] = field(default_factory=dict)
     """For an input: its arguments."""
     open_when: Literal["active", "inactive"] | None = None

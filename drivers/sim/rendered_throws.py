@@ -1,4 +1,4 @@
-"""Rigid-body throws, rendered as a camera over the end of the table would see them and read by the product.
+"""Rigid-body throws, filmed by a rendered camera over the end of the table and read by the dice camera.
 
 Needs the extras `physics` and `vision`: an engine computes the dice's motion, frames are rendered from their
 poses, and `drivers.vision` converts the frames to readings. The wall sensors' readings are computed from the

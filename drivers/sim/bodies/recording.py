@@ -39,7 +39,7 @@ WALLS = ("left", "right", "front", "back")
 
 @dataclass(slots=True)
 class Contact:
-    """A die's continuous contact with a thing: its hardest impact, and the time at which that impact began."""
+    """A die's continuous contact with a thing: its hardest impact, and the time at which that one began."""
 
     die: int
     thing: Thing
