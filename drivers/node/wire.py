@@ -1,6 +1,6 @@
 """One end of the node link: lines, sentences, sequence numbers, session and seal.
 
-Both ends use it. The table's end sends `>` and receives `$`; the node's end does the reverse. Nothing else
+Both ends use this module. The table's end sends `>` and receives `$`; the node's end does the reverse. Nothing else
 differs.
 """
 
