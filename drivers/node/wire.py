@@ -1,7 +1,7 @@
 """One end of the node link: lines, sentences, sequence numbers, session and seal.
 
-Both ends use this module. The table's end sends `>` and receives `$`; the node's end does the reverse. Nothing else
-differs.
+Both ends use this module. The table's end sends `>` and receives `$`; the node's end does the reverse.
+Nothing else differs.
 """
 
 import hmac
