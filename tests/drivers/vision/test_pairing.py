@@ -1,4 +1,4 @@
-"""Two cameras over one end: a die in the air that both see is reported where it is, not where it seems to be."""
+"""Two cameras over one end: a die in the air is reported at its true position if both cameras see it."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
