@@ -75,7 +75,8 @@ class _Request:
 
 
 MAX_BETS = 50
-"""Maximum number of wagers per request: a player's whole layout, and about 30 ms of the engine's time."""
+"""Maximum number of wagers per request: enough for a player's whole layout, and about 30 ms of the engine's
+time."""
 
 
 class AccountRequests:
@@ -85,7 +86,7 @@ class AccountRequests:
         self._engine = engine
 
     def open_account(self, identity: RequestIdentity, player: str) -> Done:
-        """Open a player's account. Raises RequestRefused if there is one."""
+        """Open a player's account. Raises RequestRefused if the player already has one."""
 
         def do(work: Work) -> Done:
             if work.has_account(player):
@@ -116,7 +117,7 @@ class AccountRequests:
         return self._once(identity, {"do": "pay", "player": player, "cents": cents}, do)
 
     def seat(self, identity: RequestIdentity, table: str, seat: str, player: str) -> Done:
-        """Seat a player, so that what the table reports of this seat concerns the player's account."""
+        """Seat a player, so that what the table reports about this seat applies to the player's account."""
 
         def do(work: Work) -> Done:
             need_account(work, player)
@@ -126,7 +127,7 @@ class AccountRequests:
             previous = work.connection.execute(select(seats.c.player).where(this_seat)).scalar_one_or_none()
             if previous is not None and enrolled.book.stakes_of(previous):
                 raise RequestRefused(
-                    "SEATED", f"player {previous} of seat {seat} has bets up; wait until they are decided"
+                    "SEATED", f"player {previous} in seat {seat} has bets up; wait until they are decided"
                 )
             check_taking_seat(enrolled, seat, player)
             work.connection.execute(seats.delete().where(this_seat))
@@ -149,9 +150,9 @@ class AccountRequests:
     ) -> list[Done | RequestRefused]:
         """Make bets under one statement of the table, in one transaction; grant or refuse each individually.
 
-        Each is a separate request under the key `KEY/ID`, so a repeated request is carried out once. Raises
-        RequestRefused if two have the same id, if there are too many, or if one is `late`, which must be
-        confirmed individually.
+        Each is a separate request under the key `KEY/ID`, so repeating it has no further effect. Raises
+        RequestRefused if two have the same id, if there are too many, or if one is `late`, since late bets
+        must be confirmed individually.
         """
         if len({bet["id"] for bet in bets}) < len(bets):
             raise RequestRefused("BOOK-ID", "two wagers have the same id; give each its own id")
@@ -186,8 +187,8 @@ class AccountRequests:
     def change(self, identity: RequestIdentity, table: str, change: RawRequest) -> Done:
         """Change or remove a wager that is up. Raises RequestRefused with the rule that forbids it.
 
-        The change waits for the table's statement like a bet, since withdrawing a stake too late also wins
-        money.
+        The change waits for the table's statement as a bet does, since withdrawing a losing stake too late is
+        worth as much as betting too late.
         """
 
         def do(work: Work, answer: Admitted | NoStatement) -> Done:
@@ -269,7 +270,7 @@ class AccountRequests:
         return enrolled
 
     def _after_statement(self, request: "_Request", table: str) -> Done:
-        """Carry out a request once the table has stated that bets were open when it arrived."""
+        """Carry out a request once the table has stated that bets were open when the request arrived."""
         with self._engine.work() as work:
             request, waits = self._needs_statement(work, table, request)
             enrolled = self._engine.table(work, table)
@@ -350,10 +351,10 @@ def _answer(
 
 
 def admit(table: EnrolledTable, raw: RawRequest, answer: Admitted | NoStatement) -> Admitted:
-    """Return the statement that admits a request. Raises RequestRefused if it does not admit it.
+    """Return the statement if it admits a request. Raises RequestRefused if it does not.
 
-    The statement must include the last outcome that opened or closed bets here, and no outcome that is not
-    settled here, so that the request is booked between the same outcomes as at the table.
+    The statement must include the last outcome settled here that opened or closed bets, and no outcome that
+    is not settled yet, so that the request is booked between the same outcomes here as at the table.
     """
     must_be_open(table, raw)
     closed, late = table.betting == "closed", bool(raw.get("late"))
@@ -420,7 +421,7 @@ _TRIAL = NoStatement("TABLE-WORD", "this was only a trial")
 
 
 def _requested_play(table: EnrolledTable | None, requests: Sequence[_Request]) -> PlayAt | None:
-    """Return the positions for which these requests ask for Play; None if there are none."""
+    """Return the positions at which these requests make Play wagers; None if there are none."""
     if table is None:
         return None
     plays = [each.raw for each in requests if table.game.wagers.accepted_while_closed(each.raw)]
@@ -453,8 +454,9 @@ def was_refused(answer: str) -> bool:
 
 
 def _build_refusal(line: AnswerLine) -> RequestRefused:
-    """Return a game's refusal. In a refused line the rule is a separate field; in a rejected one the reason
-    begins with it.
+    """Return a game's refusal as an exception.
+
+    A refused line has the rule in a separate field; in a rejected line the reason begins with the rule.
     """
     rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
     if rule is None:

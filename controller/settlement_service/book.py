@@ -1,7 +1,7 @@
 """One table's wager book over time. It applies steps and returns lines and movements of money. No I/O.
 
 A step is one indivisible change, as stored in the database. An outcome's requests take effect immediately; a
-correction's requests replace those of the outcome that it corrects, and the steps are replayed. Outcomes that
+correction's requests replace those of the corrected outcome, and the steps are replayed. Outcomes that
 decide nothing (a review, a device's health) have no step. The steps since the last settled state (the anchor)
 are kept, so that a correction can be computed from there and a restart has little to replay.
 """
@@ -42,9 +42,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `requests` are those of the settle contract, with players' names instead of seats. `seq` is the outcome's
     number, `corrects` that of the outcome that a correction replaces. `result` marks the end of an attempt,
     after which the attempt before it can't be corrected. `refund`, if set, is the reason why all stakes are
-    returned first. `point_after` is the table's point after the step, if the table states it. `heard` is when
-    the table received a request that was granted because bets were open; `strikes` are the steps of such
-    requests that are withdrawn.
+    returned first. `point_after` is the table's point after the step, if reported. `heard` is when the table
+    received a request that was granted because bets were open; `strikes` are the steps of such requests that
+    are withdrawn.
     """
 
     n: int
@@ -63,7 +63,7 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A settled state: the book was empty after step `n`, and the requests `prelude` bring a fresh game to
     that state.
 
-    `carry` is the fraction of a cent of breakage not booked yet, in lowest terms.
+    `carry` is the fraction of a cent of breakage that is not booked yet, in lowest terms.
     """
 
     n: int = 0
@@ -103,7 +103,7 @@ class UnknownRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """The result of a step. The earlier results of step `supersedes_from` and of later ones are invalid."""
+    """The result of a step. It invalidates the earlier results of step `supersedes_from` and later steps."""
 
     lines: tuple[StepAnswer, ...]
     movement: Movement
@@ -240,7 +240,7 @@ class TableBook:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game accepts no bet with the dice out, even a confirmed one; None if it accepts them."""
+        """Why this game accepts no bet with the dice out, even if confirmed; None if it accepts such bets."""
         return self._state.tally.late_refusal
 
     @property
@@ -273,7 +273,7 @@ class TableBook:
         return sum(wager.stake for wager in self._state.tally.up if wager.player == player)
 
     def cost(self, raw: RawRequest) -> int:
-        """Return the cents that a request takes from its player. Raises UnknownRequest."""
+        """Return how many cents a request takes from its player. Raises UnknownRequest."""
         return self._state.tally.cost(self._game.decode(raw))
 
     def apply(self, step: Step) -> Booked:
@@ -364,7 +364,7 @@ class TableBook:
         first = next((i for i, kept in enumerate(self._history) if step.corrects in kept.seqs), None)
         if first is None:
             raise Contradiction(
-                f"a correction of outcome {step.corrects}", "one of the last attempt, before it is settled"
+                f"a correction of outcome {step.corrects}", "a correction of the latest attempt"
             )
         corrected = self._history[first]
 
@@ -400,11 +400,11 @@ class TableBook:
         *,
         shooters_after: bool = True,
     ) -> list[StepAnswer]:
-        """Replay all steps; bets that can no longer be granted are void. Return the lines from `first` on.
+        """Replay all steps, voiding bets that can no longer be granted; return the lines from `first` on.
 
         `current_step` returns a step as it is now, or None if it is withdrawn. No anchor is set before the
         next result, since another correction may need these steps. After a correction the table reports again
-        who gets the dice, so steps after `first` do not name the shooter (`shooters_after` False).
+        who gets the dice, so shooters named in steps after `first` are ignored (`shooters_after` False).
         """
         history, self._history = self._history, []
         self._candidate = None

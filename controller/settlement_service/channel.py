@@ -113,7 +113,9 @@ class WagerView(BaseModel):
 
 
 class Account(BaseModel):
-    """A player's balance and wagers. After a correction the balance may be negative: the player owes it."""
+    """A player's balance and wagers. After a correction the balance may be negative: the player then owes
+    that amount.
+    """
 
     player: str
     balance: int
@@ -144,7 +146,7 @@ class RoundView(BaseModel):
 
 
 class TableView(BaseModel):
-    """A table: the outcome it waits for, whether bets are open, and why it is halted, if it is."""
+    """A table: the number of its next outcome, whether bets are open, and why it is halted, if it is."""
 
     table: str
     rules: str
@@ -163,7 +165,7 @@ class Alarm(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the engine and its database respond, how many tables wait for a person, and the broker's state.
+    """Whether the engine and its database respond, how many tables are halted, and the broker's state.
 
     `broker` is `none` if no broker is used, and `away` until the broker has accepted the subscription.
     """
@@ -212,11 +214,11 @@ ACCESS: Mapping[Action, Mapping[Role, Reach]] = {
 
 
 MAX_REQUEST = 64 * 1024
-"""Maximum bytes of a request; its HTTP body has at most a quarter of that."""
+"""Maximum size of a request in bytes; its HTTP body may have at most a quarter of that."""
 MAX_ANSWER = 4 * 1024 * 1024
-"""Maximum bytes of an answer; 500 results take about 200 kB."""
+"""Maximum size of an answer in bytes; 500 results take about 200 kB."""
 BEAT = 0
-"""The number of a frame that only shows that the other end is running; requests count from 1."""
+"""The number of a frame that only shows that the other end is running; requests are numbered from 1."""
 _HEADER = struct.Struct("!IQ")
 
 

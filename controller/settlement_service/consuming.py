@@ -55,8 +55,8 @@ TransientMessage = OpenQuery | LateWagersQuery | PlayQuery | LineBet | PairPlus 
 REPORT_PROGRESS_US = 10_000_000
 """Minimum interval between progress reports to a table that has neither just connected nor just closed."""
 MAX_QUERIES = 1000
-"""Maximum number of messages queued for the broker's thread; another one displaces the oldest, whose bet is
-then refused."""
+"""Maximum number of messages queued for the broker's thread; one more displaces the oldest. If that was a
+query, the bet it was for is refused."""
 _BROKER_OFFLINE = NoStatement(
     "TABLE-WORD", "the broker is offline, so no table can be reached; the bet was not accepted"
 )
@@ -126,7 +126,7 @@ class BrokerClient:
         """Increases while the thread is running."""
 
     def ask(self, table: str, nonce: str) -> NoStatement | None:
-        """Ask a table whether bets are open; return None, or why it can't be asked.
+        """Ask a table whether bets are open; return None, or the reason why the table can't be asked.
 
         This and the other methods that send a message may be called from any thread.
         """
@@ -136,7 +136,7 @@ class BrokerClient:
         return refusal
 
     def ask_late(self, table: str, nonce: str, wager: LateWager) -> NoStatement | None:
-        """Ask a table whether a wager made with the dice out is confirmed, as `ask` does."""
+        """Ask a table whether a wager made with the dice out is confirmed; return what `ask` returns."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
         query = LateWagersQuery(
@@ -152,7 +152,7 @@ class BrokerClient:
         return None
 
     def ask_play(self, table: str, nonce: str, play: PlayAt) -> NoStatement | None:
-        """Ask a table whether it accepts Play at these positions, as `ask` does."""
+        """Ask a table whether it accepts Play at these positions; return what `ask` returns."""
         if (refusal := self._unreachable(table)) is not None:
             return refusal
         query = PlayQuery(table=table, round=play.round, nonce=nonce, seats=play.seats, by=self._name)
@@ -199,7 +199,7 @@ class BrokerClient:
                 continue
             try:
                 self.turn(TURN_S)
-            except Exception as error:  # noqa: BLE001 - a thread that ends would leave tables without answers
+            except Exception as error:  # noqa: BLE001 - if this thread ended, tables would get no answers
                 self._drop_connection(f"{type(error).__name__}: {error}")
                 stop.wait(1.0)
         self.close()
@@ -215,7 +215,7 @@ class BrokerClient:
         self._wake.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Receive, settle and answer what has arrived; wait for it for at most `timeout_s`."""
+        """Wait at most `timeout_s` for messages, and settle and answer what has arrived."""
         link = self._link
         if link is None or link.fileno() < 0:
             self._drop_connection("the connection is closed")
@@ -283,7 +283,7 @@ class BrokerClient:
 
     def _on_outcome(self, topic: str, payload: bytes) -> None:
         with suppress(ValueError):
-            # The broker's access list restricts who may write to a topic; the event must name that table.
+            # The broker's access list says who may write to a topic; the event must name the topic's table.
             event = deliveries.read(payload).event
             if topics_of(event.table, self._settings.prefix).outcome == topic:
                 self._waiting.append(payload)

@@ -20,7 +20,7 @@ class Delivery(NamedTuple):
 
     @property
     def table(self) -> str:
-        """The table that it claims to come from."""
+        """The table that the event claims to come from."""
         return self.event.table
 
     @property

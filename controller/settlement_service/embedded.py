@@ -55,7 +55,7 @@ _STARTING = NoStatement("TABLE-WORD", "the table has not started yet; try again 
 class EmbeddedEngine(Consumer):
     """Opens an engine for one table, enrols the table, and serves the HTTP API.
 
-    It does so in `begin`, or if that failed, at the next event.
+    It does so in `begin` or, if that fails, at the next event.
     """
 
     def __init__(self, setup: EngineSetup, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
@@ -143,8 +143,9 @@ class EmbeddedEngine(Consumer):
         return self._setup.settings.database or f"sqlite:///{here}/settlement.db"
 
     def _enrol(self, engine: Engine) -> None:
-        """Enrol the table with its key, unless outcomes were settled before: a database that then lacks the
-        table is the wrong one.
+        """Enrol the table with its key unless it is enrolled already.
+
+        If the table's outcomes were settled before, a database without the table is the wrong one.
         """
         table, rules, pinned = self._setup.table, self._setup.rules, self._setup.enrolment()
         with engine.work() as work:

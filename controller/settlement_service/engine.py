@@ -24,7 +24,8 @@ from controller.settlement_service.store import Store
 from controller.settlement_service.work import Numbers, Work
 
 Clock = Callable[[], int]
-"""Wall time in microseconds since 1970; it dates rows and ages stored answers, and decides no money."""
+"""Wall time in microseconds since 1970. It dates rows and limits how long answers are kept, but no payment
+depends on it."""
 
 
 class BookPosition(NamedTuple):
@@ -57,7 +58,7 @@ class Engine:
         games: Games | None = None,
         gate: Gate | None = None,
     ) -> None:
-        """Work on an open store; bets wait at `gate` for their table's statement."""
+        """Use an open store; bets wait at `gate` for their table's statement."""
         self.gate = gate or Gate()
         self.line_bet: Callable[[str, str, bool, BookPosition], None] = lambda _table, _seat, _has, _at: None
         """Reports to a table (its name) whether the shooter at a seat has the line bet. This and the next two
@@ -118,7 +119,7 @@ class Engine:
         """Return the number and chain hash of a table's newest settled outcome; None for a table that is not
         enrolled.
 
-        The chain is None if none of its outcomes was settled. Raises DatabaseUnavailable.
+        The hash is None if none of the table's outcomes has been settled. Raises DatabaseUnavailable.
         """
         with self.work() as work:
             enrolled = self.table(work, table)
@@ -130,16 +131,16 @@ class Engine:
     def enrol(
         self, table: str, rules: str, key: bytes, *, first_seq: int | None = None, anew: bool = False
     ) -> None:
-        """Pin a table's public key (32 bytes) and rule set; accept its outcomes from `first_seq` (default 1)
-        on.
+        """Pin a table's public key (32 bytes) and rule set; accept its outcomes, starting with `first_seq`
+        (default 1).
 
         `anew` pins a new key for an enrolled table and continues at its next outcome, or at a later
         `first_seq`: a person declares that the outcomes in between are lost, for example after an older
         journal was restored.
 
         Raises:
-            RequestRefused: it is already enrolled; with `anew`, it is not enrolled with these rules, or
-                outcome `first_seq` was settled.
+            RequestRefused: the table is already enrolled; with `anew`, it is not enrolled with these rules,
+                or outcome `first_seq` is already settled.
             SettingsError: there is no such rule set.
             ValueError: the bytes are not an Ed25519 public key.
         """
@@ -190,7 +191,7 @@ class Engine:
         With `refund`, all its stakes are returned, and the outcome at which it halted is accepted without
         effect.
 
-        Raises RequestRefused if the table is neither halted nor has an alarm, or (`refund`) is not halted.
+        Raises RequestRefused if the table is not halted and has no alarm, or (`refund`) is not halted.
         """
         with self.work() as work:
             enrolled = self.table(work, table)
@@ -208,7 +209,7 @@ class Engine:
 
     @property
     def write_fault(self) -> str | None:
-        """Why the database's last write failed; None if it did not."""
+        """Why the database's last write failed; None if it succeeded."""
         return self._store.write_fault
 
     def probe(self) -> None:
@@ -236,7 +237,10 @@ class Engine:
             self._inform(name, bets)
 
     def bets(self, table: str) -> Bets | None:
-        """Return the report on a table's bets; None if it receives none. Raises DatabaseUnavailable."""
+        """Return the report on a table's bets; None if the table gets no such reports.
+
+        Raises DatabaseUnavailable.
+        """
         with self.work() as work:
             self.table(work, table)
             return self._bets(work, table)

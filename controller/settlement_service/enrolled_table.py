@@ -43,15 +43,15 @@ class EnrolledTable:
     next_seq: int
     betting: Betting
     betting_seq: int
-    """The outcome that last opened or closed betting; 0 if none has."""
+    """The number of the outcome that last opened or closed betting; 0 if none has."""
     decided_seq: int
-    """The newest result; 0 if there is none."""
+    """The number of the newest result; 0 if there is none."""
     round: int | None
-    """The round of bets, once the table has reported one."""
+    """The round of bets; None until the table reports one."""
     anchor: Anchor
     halted: str | None
     skip_seq: int | None
-    """The outcome that, by a person's decision, is accepted without effect."""
+    """The number of the outcome that, by a person's decision, is accepted without effect."""
     book: TableBook
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
 
@@ -66,8 +66,8 @@ class EnrolledTable:
 
     @property
     def dice_out(self) -> bool:
-        """Whether bets with the dice out may be accepted: betting is closed and the throw, as far as outcomes
-        are settled, is undecided.
+        """Whether bets with the dice out may be accepted: betting is closed and, according to the outcomes
+        settled so far, the throw is undecided.
         """
         closed = self.game.wagers.accepts_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
@@ -151,7 +151,7 @@ def _betting_of(connection: Connection, table: str) -> tuple[int, int | None]:
 
 
 def _decided_of(connection: Connection, table: str) -> int:
-    """Return the number of a table's newest result; 0 if it had none."""
+    """Return the number of a table's newest result; 0 if there is none."""
     outcomes = schema.outcomes
     newest = select(func.max(outcomes.c.seq)).where(
         outcomes.c.table_name == table, outcomes.c.type.in_(list(RESULTS))

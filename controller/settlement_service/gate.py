@@ -1,8 +1,9 @@
 """The gate: no bet or change is accepted without the table's fresh statement (docs/betting-window.md).
 
-For a bet that has arrived, the gate sends the table a query with a number used once (nonce). The bet then
-waits, for at most `WAIT_S`, until a statement repeats the nonce and the outcomes that the statement includes
-are settled. Clocks are never compared: the nonce proves that the statement was made after the bet arrived.
+When a bet arrives, the gate sends the table a query with a number that is used only once (a nonce). The bet
+then waits, for at most `WAIT_S`, until a statement repeats the nonce and the outcomes that the statement
+includes are settled. Clocks are never compared: the nonce proves that the statement was made after the bet
+arrived.
 """
 
 from collections.abc import Callable
@@ -14,8 +15,8 @@ from controller.publish.betting import OpenStatement, read_statement, statement_
 from controller.publish.wire import Unreadable
 
 WAIT_S = 0.6
-"""Maximum time that a bet waits for the statement; it leaves room for the table's delay (120 ms), a turn of
-its core, and a slow network."""
+"""Maximum time that a bet waits for the statement; it allows for the table's delay (120 ms), a turn of the
+table's core, and a slow network."""
 LATE_WAIT_S = 9.0
 """How long a wager made with the dice out waits for confirmation: within 8 s the dice are at rest or the
 throw is under review.
@@ -96,7 +97,7 @@ class _Query:
 
 
 class Gate:
-    """Waits for tables' statements. Any thread may use it, and need not hold the engine's lock."""
+    """Waits for tables' statements. Any thread may use it, without holding the engine's lock."""
 
     def __init__(
         self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S, late_s: float = LATE_WAIT_S
@@ -166,7 +167,7 @@ class Gate:
     def receive(self, payload: bytes) -> None:
         """Handle a received statement.
 
-        Raises ValueError if it is not one, or not signed by its table's key.
+        Raises ValueError if the bytes are not a statement, or are not signed by its table's key.
         """
         try:
             statement = read_statement(payload)
@@ -233,7 +234,7 @@ class Gate:
     def expect(self, table: str, nonce: str, digest: str | None = None) -> bool:
         """Accept statements that repeat this nonce from now on; return False if too many bets are waiting.
 
-        With `digest` it is for a wager made with the dice out, and the statement must also repeat the digest.
+        `digest` is given for a wager made with the dice out; a statement must then repeat the digest too.
         """
         with self._changed:
             waiting = [
@@ -247,8 +248,8 @@ class Gate:
         return True
 
     def covered(self, nonce: str) -> Admitted | None:
-        """Return the statement that covers this nonce once all outcomes that it includes are settled, else
-        None.
+        """Return the statement that covers this nonce; None if there is none yet, or if outcomes that it
+        includes are not settled.
         """
         with self._changed:
             query = self._queries.get(nonce)

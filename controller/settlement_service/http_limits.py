@@ -1,7 +1,7 @@
 """Limits on HTTP requests: the token is checked before the body is read, and the body's length before it is
 parsed.
 
-A request that is refused here has cost at most some tens of kilobytes of memory and a few seconds.
+A request that is refused here takes at most some tens of kilobytes of memory and a few seconds.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from controller.settlement_service.channel import HttpAnswer, HttpRequest, Role,
 DIGEST: Final = "table.digest"
 """Key of the token's digest in a request's scope."""
 MAX_BODY = 16_384
-"""Maximum bytes of a body; fifty wagers take about 5,000, any other request less than 2,000."""
+"""Maximum size of a body in bytes; fifty wagers take about 5,000, any other request less than 2,000."""
 MAX_HEAD = 16_384
-"""Maximum bytes of a request's line and headers."""
+"""Maximum size of the request line and headers in bytes."""
 BODY_TIMEOUT_S = 5.0
 """A body that takes longer to arrive is refused."""
 LINGER_TIMEOUT_S = 1.0
@@ -32,14 +32,14 @@ MAX_LINGER = 256 * 1024
 sender receives the reason.
 """
 MAX_TOKEN = 200
-"""Maximum characters of a token; a valid one has 43."""
+"""Maximum length of a token in characters; a valid one has 43."""
 MAX_INVALID_TOKENS_PER_S = 20
 """Maximum number of invalid tokens per second looked up for one address; until a second has passed, further
 unknown tokens from that address are refused."""
 MAX_ADDRESSES = 256
 """Maximum number of addresses counted separately; any further ones share one count."""
 MAX_KNOWN = 1000
-"""Maximum number of valid tokens remembered; at one more, all are forgotten and looked up again."""
+"""Maximum number of valid tokens remembered; before one more is added, all are forgotten."""
 MAX_REQUESTS_PER_TOKEN = 4
 """Maximum number of simultaneous requests with one player's or reader's token, so that nobody can take all of
 the engine's time."""
@@ -102,7 +102,7 @@ class Bounds:
             raise _Refused(401, "there is no valid token; send the header `Authorization: Bearer TOKEN`")
         digest = sha256(secret).hexdigest()
         if digest in self._known:
-            return digest  # The engine checks again whether it is still valid.
+            return digest  # The engine checks again whether the token is still valid.
         address = self._counted_address(address)
         if len(self._invalid_tokens.get(address, ())) >= MAX_INVALID_TOKENS_PER_S:
             raise _Refused(429, "too many invalid tokens; try again in a second")

@@ -4,7 +4,7 @@ It decides nothing: each request is passed to the engine, and the engine's answe
 document at /openapi.json is generated from the types.
 
 The engine starts this process with two open files: the listening socket, and the channel to the engine
-(http_supervisor.py). It has no database, no key and no token, and ends when the engine is gone.
+(http_supervisor.py). This process has no database, no key and no token, and ends when the engine is gone.
 """
 
 import asyncio
@@ -166,7 +166,7 @@ async def account(engine: Engine, player: Player) -> Response:
 async def results(
     engine: Engine, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> Response:
-    """Read the valid results, table by table, the newest of each table first."""
+    """Read the valid results, table by table, with each table's newest first."""
     return await engine.ask("results", player=player, limit=limit)
 
 
@@ -184,7 +184,7 @@ async def withdraw(engine: Engine, key: Key, player: Player, amount: Amount) -> 
 
 @guarded.get("/tables", response_model=list[TableView])
 async def tables(engine: Engine) -> Response:
-    """List the tables, each with the outcome that it waits for."""
+    """List the tables, each with the number of its next outcome."""
     return await engine.ask("tables")
 
 
@@ -242,7 +242,7 @@ MAX_LINES = 20
 """Maximum number of log lines per minute."""
 MINUTE_S = 60.0
 MAX_CHARACTERS = 2000
-"""Maximum characters of a log line, or of a traceback."""
+"""Maximum length of a log record in characters, including its traceback."""
 
 
 class LimitedLog(logging.Handler):
@@ -275,14 +275,14 @@ HEALTH_TIMEOUT_S = 1.0
 """How long to wait for the engine's health report."""
 ANSWER_TIMEOUT_S = 10.0
 NICENESS = 5
-"""A lower priority than the controller's, for a busy machine."""
+"""How much lower this process's priority is than the controller's, for when the machine is busy."""
 _decode: Callable[[bytes], HttpAnswer] = msgspec.json.Decoder(HttpAnswer).decode
 
 
 _ENGINE_GONE = refusal(
     503,
     "ENGINE",
-    "the engine has ended, and it is unknown whether this was done; repeat the request with the same key",
+    "the engine has ended and may have carried out the request; repeat the request with the same key",
 )
 
 
@@ -379,7 +379,7 @@ async def serve(listener: socket.socket, channel: socket.socket, certificate: tu
 
 
 def main() -> None:
-    """Serve on the open files."""
+    """Serve on the open files named on the command line."""
     listener_fd, channel_fd, *certificate = sys.argv[1:]
     logging.basicConfig(
         handlers=[LimitedLog(sys.stderr.write)], level=logging.WARNING, format="HTTP API: %(message)s"

@@ -74,7 +74,7 @@ class Views:
         return Account(player=player, balance=cents, wagers=up)
 
     def wager(self, table: str, wager: str) -> tuple[str, WagerView] | None:
-        """Return a wager's player and its state; None if there is no such wager."""
+        """Return a wager's player and state; None if there is no such wager."""
         wagers = schema.wagers
         query = select(wagers).where(wagers.c.table_name == table, wagers.c.id == wager)
         with self._engine.work() as work:
@@ -85,7 +85,7 @@ class Views:
         return row.player, view
 
     def results(self, player: str, limit: int) -> list[Result]:
-        """Return a player's results that are not superseded, table by table, the newest of each first."""
+        """Return a player's valid results, table by table, with each table's newest first."""
         results, movements = schema.results, schema.movements
         query = (
             select(results, movements.c.booked_us)
@@ -111,7 +111,7 @@ class Views:
         ]
 
     def tables(self) -> list[TableView]:
-        """Return every table, each with the outcome that it waits for."""
+        """Return every table with the number of its next outcome."""
         query = select(schema.tables).order_by(schema.tables.c.name).limit(MAX_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
@@ -169,7 +169,8 @@ class Tokens:
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
         """Store the digest of a new secret.
 
-        Raises RequestRefused for a name in use, an unknown player, or a player and a role that do not fit.
+        Raises RequestRefused if the name is in use, the player is unknown, or a player is given for another
+        role than `player` or missing for that role.
         """
         if (role == "player") != (player is not None):
             reason = (

@@ -247,7 +247,8 @@ class HttpSupervisor:
             answer = self._requests.answer(ask)
         except Exception as error:  # noqa: BLE001 - the caller must learn that the result is unknown
             self._say(f"HTTP API: {ask.do} failed: {type(error).__name__}: {error}\n")
-            answer = refusal(503, "ENGINE", "the engine failed on this request; repeat it with the same key")
+            reason = "the engine failed during this request; repeat it with the same key"
+            answer = refusal(503, "ENGINE", reason)
         finally:
             with self._lock:
                 self._waiting -= 1

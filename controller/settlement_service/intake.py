@@ -96,7 +96,7 @@ class Intake:
         if known == delivery.chain:
             return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
         if known is None:
-            reason = f"outcome {outcome.id} is earlier than the first outcome that was set at enrolment"
+            reason = f"outcome {outcome.id} is earlier than the first outcome set at enrolment"
             return _rejected(delivery, "before_enrolment", reason)
         return self._conflict(work, table, delivery, outcome, known)
 
@@ -157,10 +157,10 @@ class Intake:
         work.step(table.name, step, booked)
 
     def _strike(self, work: Work, table: EnrolledTable, session: str, outcome: Outcome) -> None:
-        """Withdraw the requests that the table received after the close of bets that this outcome reports.
+        """If this outcome closes bets, withdraw the requests that the table received after the close.
 
-        If sensors report later than the table's statement allows for (a cable or a process was stalled), the
-        close may be earlier than a time that a statement already covers.
+        If sensors report later than the table's statement allows for (because a cable or a process stalled),
+        the close may be earlier than a time that a statement already covers.
         """
         if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
             return
@@ -177,7 +177,7 @@ class Intake:
         work.alarm(table.name, "bets_struck", reason)
 
     def _step_of(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step | None:
-        """Return an outcome's step of the wager book; None if it has none."""
+        """Return an outcome's step in the wager book; None if it has none."""
         n = table.book.last_n + 1
         wagers = table.game.wagers
         if outcome.seq == table.skip_seq:
@@ -240,7 +240,7 @@ def seat_of(work: Work, table: str, player: str) -> str:
 
 
 class _Seated(dict[str, str]):
-    """The players by seat; a seat without a player has one named after table and seat."""
+    """The players by seat; a seat without a player gives a name made of the table's and the seat's."""
 
     def __init__(self, table: str, taken: Mapping[str, str]) -> None:
         super().__init__(taken)

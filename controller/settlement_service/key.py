@@ -41,7 +41,7 @@ class EngineKey(NamedTuple):
 
     @property
     def public(self) -> str:
-        """The public key in hexadecimal digits, as a table's `engine_key` has it."""
+        """The public key in hexadecimal digits, as in a table's `engine_key`."""
         return self.key.public.raw.hex()
 
 
@@ -85,8 +85,8 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
 def rotate(path: Path) -> EngineKey:
     """Replace the key with a new one, signed by the old one, which is kept next to it as `.before`.
 
-    If it is interrupted, the next call continues where it stopped; an engine that starts in between uses one
-    of the two keys.
+    If a rotation is interrupted, the next call completes it; an engine that starts in between uses one of the
+    two keys.
 
     Raises:
         SettlementFault: there is no key, another command is rotating it, or the new one can't be written.
@@ -184,7 +184,10 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
 
 
 def _names_its_key(path: Path) -> bool:
-    """Return whether the endorsement file names the previous key; if not, it may be an earlier rotation's."""
+    """Return whether the endorsement file names the previous key.
+
+    If it does not, it can't be verified and may be from an earlier rotation.
+    """
     file = _endorsement_path(path)
     return file.exists() and b" " in file.read_bytes().strip()
 

@@ -1,6 +1,6 @@
-"""The ledger: accounts, movements between them that always sum to zero, and the movements of requests.
+"""The ledger: accounts, movements between them that always sum to zero, and the movement of each request.
 
-It does no I/O: the same requests give the same lines and movements, so a table is rebuilt, corrected and
+It does no I/O: the same requests give the same lines and movements, so a table can be rebuilt, corrected and
 verified by replaying its requests.
 """
 
@@ -131,7 +131,7 @@ class Tally:
     def __init__(
         self, table: str, game: Book, carry: Fraction = Fraction(), *, paid_at_table: bool = False
     ) -> None:
-        """Start with an empty book; `carry` is the fraction of a cent of breakage not booked yet.
+        """Start with an empty book; `carry` is the fraction of a cent of breakage that is not booked yet.
 
         `paid_at_table`: stakes come from the cage, since players pay for them in chips (H-BET-1).
         """
@@ -154,7 +154,7 @@ class Tally:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """Why this game accepts no bet with the dice out, even a confirmed one; None if it accepts them."""
+        """Why this game accepts no bet with the dice out, even if confirmed; None if it accepts such bets."""
         return self._game.late_refusal
 
     @property
@@ -178,7 +178,7 @@ class Tally:
         return self._game.remembers
 
     def cost(self, request: Request) -> int:
-        """Return the cents that a request would take from its player if granted."""
+        """Return how many cents a request would take from its player if granted."""
         if isinstance(request, Increase):
             wager = self.wagers.get(request.id)
             return max(0, request.to - wager.stake) if wager else 0

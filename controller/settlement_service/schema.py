@@ -183,7 +183,7 @@ def _rounds(connection: Connection) -> None:
 
 
 def _struck(_connection: Connection) -> None:
-    """Change no table; from this version on a book may contain `struck` steps, which older engines can't
+    """Change no table; from this version on, a book may contain `struck` steps, which older engines can't
     read.
     """
 
@@ -199,7 +199,7 @@ def migrate(connection: Connection, where: str) -> None:
     """Migrate the database to the newest version within the caller's transaction.
 
     Raises:
-        SettlementFault: it belongs to another program, or has a newer version.
+        SettlementFault: the database belongs to another program, or has a newer version.
     """
     version = version_of(connection, where)
     for number in range(version, len(MIGRATIONS)):

@@ -1,6 +1,6 @@
 """Run a settlement engine as a service: the HTTP API in a separate process, the broker in a thread."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
@@ -36,7 +36,7 @@ def serve(
     """Run until stopped, and report the state to systemd; `key` signs the answers to tables.
 
     Raises:
-        SettlementFault: another program has the API's port.
+        SettlementFault: the API's port can't be bound.
     """
     broker = None
     if serving.broker is not None:
@@ -65,8 +65,8 @@ def serve(
 def _supervise(
     engine: Engine, http: HttpSupervisor, broker: BrokerClient | None, stop: Event, notify: Notify
 ) -> None:
-    """Report READY once outcomes and requests are answered, then notify the watchdog while every part is
-    running.
+    """Report READY once outcomes are acknowledged and requests answered, then notify the watchdog while every
+    part is running.
 
     The parts are the process that serves HTTP, the broker's thread, and the database. While the database
     can't be written, the watchdog is not notified, and systemd restarts the service.
@@ -74,9 +74,10 @@ def _supervise(
     ready = False
     before = _turns(http, broker)
     while not stop.wait(TURN_S):
-        database = "written" if engine.write_fault is None else f"NOT WRITTEN ({engine.write_fault})"
+        database = "writable" if engine.write_fault is None else f"NOT WRITABLE ({engine.write_fault})"
         api = "responds" if http.ready else "is starting"
-        status = f"STATUS=HTTP API {api}, broker: {_broker_state(broker)}, database: {database}"
+        connection = _CONNECTIONS[_broker_state(broker)]
+        status = f"STATUS=HTTP API {api}, broker: {connection}, database: {database}"
         if not ready:
             ready = http.ready and _broker_state(broker) != "away"
             notify("READY=1" if ready else f"EXTEND_TIMEOUT_USEC={START_S}000000", status)
@@ -90,6 +91,13 @@ def _supervise(
 
 def _turns(http: HttpSupervisor, broker: BrokerClient | None) -> tuple[int, ...]:
     return (http.beats, http.probes, *(() if broker is None else (broker.turns,)))
+
+
+_CONNECTIONS: Mapping[BrokerState, str] = {
+    "none": "none",
+    "connected": "connected",
+    "away": "not connected",
+}
 
 
 def _broker_state(broker: BrokerClient | None) -> BrokerState:

@@ -25,8 +25,8 @@ log.
 
 
 class DatabaseFile:
-    """An engine's open database files, which may be deleted, or whose disk may become read-only, while it
-    runs.
+    """An engine's open database files: while the engine runs, they may be deleted, or their disk may become
+    read-only.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +37,7 @@ class DatabaseFile:
         self._log_identity: tuple[int, int] | None = None
 
     def forget_log(self) -> None:
-        """Forget the write-ahead log: the connection ended, and the next one has its own."""
+        """Forget the write-ahead log: the connection has ended, and the next one has its own log."""
         self._log_identity = None
 
     def loss(self) -> str | None:
@@ -109,10 +109,10 @@ class Store:
     def __init__(self, url: str, *, owner: bool = True) -> None:
         """Use the database at this URL: `sqlite:////var/lib/table/settlement.db`, `postgresql://...`.
 
-        With `owner` False it is only read, which PostgreSQL allows alongside a running engine.
+        With `owner` False the database is only read, which PostgreSQL allows alongside a running engine.
 
         Raises:
-            SettlementFault: it is not the URL of a supported database.
+            SettlementFault: this is not the URL of a supported database.
         """
         self._owner = owner
         self._opened = False
@@ -281,7 +281,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
 
 
 def _limit_waits(engine: Engine, timeout_s: Callable[[], float]) -> None:
-    """Limit the waits for a server that does not respond; its own limits do not help once it is stopped."""
+    """Limit the waits for a server that does not respond: a stopped server enforces no limits itself."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - installed only where PostgreSQL is used
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 

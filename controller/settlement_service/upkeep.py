@@ -4,11 +4,10 @@ The ledger must be balanced, complete, in order, signed and reproducible. Every 
 the database. The replay runs every table's steps from the first one, without any anchor, and must move the
 same money.
 
-An answer is kept so that a repeated request is carried out only once. It is dropped only if something else
-prevents the request from being granted again: a refusal was never granted, a bet's id can't be used again,
-and a change is for a wager that can no longer be corrected. That does not depend on the wall clock: if the
-clock is wrong, a client may lose an answer, but nobody loses money. Deposits and seats have no other
-safeguard, so their answers are kept.
+An answer is kept so that a repeated request is carried out only once. It is dropped only if the request can't
+take effect twice even so: it was refused, or its bet's id can't be used again, or it changed a wager that can
+no longer be changed. This does not depend on the wall clock: if the clock is wrong, a client may lose an
+answer, but nobody loses money. Deposits and seats have no other safeguard, so their answers are kept.
 """
 
 from collections.abc import Iterator, Mapping
@@ -179,7 +178,7 @@ KEEP_DAYS = 30
 """A client without an answer repeats its request within minutes; a month leaves time for an outage, or for
 investigating a complaint."""
 SLICE = 500
-"""Rows examined per transaction, which delays bets by a few milliseconds."""
+"""Rows examined per transaction; each transaction delays bets by a few milliseconds."""
 CALLS_PER_SLICE = 10
 """Calls to `prune_if_due` per slice: at two calls per second, 100 rows per second are examined, more than are
 added.
@@ -203,13 +202,13 @@ class Pruning:
     """Goes through an engine's answers in a continuous cycle; used by one thread."""
 
     def __init__(self, engine: Engine) -> None:
-        """Start with the first row; the position is not stored, so a restart starts again."""
+        """Start with the first row; the position is not stored, so after a restart the cycle begins again."""
         self._engine = engine
         self._after = ("", "")
         self._calls = 0
 
     def prune_if_due(self) -> None:
-        """At every `CALLS_PER_SLICE`-th call, drop old answers. Raises DatabaseUnavailable."""
+        """On every `CALLS_PER_SLICE`-th call, drop old answers. Raises DatabaseUnavailable."""
         self._calls += 1
         if self._calls % CALLS_PER_SLICE == 0:
             self.drop_slice()

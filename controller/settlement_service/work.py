@@ -89,7 +89,7 @@ class Work:
     """The writes of one transaction; nothing reaches the database before `flush`."""
 
     def __init__(self, connection: Connection, numbers: Numbers, now_us: int) -> None:
-        """Collect for this connection's transaction."""
+        """Collect the writes of this connection's transaction."""
         self.connection = connection
         self.now_us = now_us
         self._numbers = numbers
@@ -146,7 +146,7 @@ class Work:
         return self._players[player]
 
     def answered(self, caller: str, key: str) -> Answered | None:
-        """Return a caller's earlier request with this key and its answer; None if there is none."""
+        """Return a caller's earlier request with this key, and its answer; None if there is none."""
         if (caller, key) not in self._answers:
             self.read_answers(caller, (key,))
         return self._answers[caller, key]

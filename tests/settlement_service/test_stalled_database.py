@@ -91,7 +91,7 @@ def test_a_stopped_server_is_reported_at_the_next_health_request_until_it_resume
         assert (status, reported["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
         status, reported = deposit(service, "while-stopped")
         assert (status, reported["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
-        while "database: NOT WRITTEN" not in service.hear_any():
+        while "database: NOT WRITABLE" not in service.hear_any():
             pass
     until(lambda: is_well(service), "health to be well")
     assert deposit(service, "while-stopped")[0] == 200
@@ -111,7 +111,7 @@ def test_a_server_that_became_read_only_is_reported_without_any_bet(
         _, reported = service.ask("GET", "/health")
         assert "read-only" in reported["reason"]  # type: ignore[index]  # a refusal
         assert deposit(service, "read-only")[0] == 503
-        while "database: NOT WRITTEN" not in service.hear_any():
+        while "database: NOT WRITABLE" not in service.hear_any():
             pass
     finally:
         tell(
@@ -130,7 +130,7 @@ def test_the_watchdog_is_not_fed_while_the_database_accepts_no_writes(
 ) -> None:
     service.hear("WATCHDOG=1")
     with stopped(cluster):
-        while "database: NOT WRITTEN" not in service.hear_any():
+        while "database: NOT WRITABLE" not in service.hear_any():
             pass
         assert all("WATCHDOG=1" not in service.hear_any() for _ in range(4))
     service.hear("WATCHDOG=1")
