@@ -1,6 +1,6 @@
 """Publishing: outcomes go from the outbox to the settlement engine, at least once and in order per table.
 
-`events` is the message contract, and `players` the part of it that a player may see. `pump` drains the outbox
-into a sink: `embedded` (an engine in this process) or `mqtt`. `sink` decides when the pump offers which
-outcomes.
+`events` is the message contract, and `players` the part of it that players may see. `pump` drains the outbox
+into a sink: `embedded` (an engine in this process) or `mqtt`. `sink` decides which outcomes the pump offers,
+and when.
 """

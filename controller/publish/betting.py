@@ -1,7 +1,7 @@
 """The table's statement that bets are open: without it no money is accepted (docs/betting-window.md).
 
-A statement covers the time up to its `until`. To accept a bet, the engine requests a statement with a number
-used once (nonce), after the bet has arrived; the table records when it received the query, and answers once
+A statement covers the time up to its `until`. When a bet has arrived, the engine requests a statement with a
+number that is used only once (a nonce). The table records when it received this query, and answers once
 `until` has passed that time with bets still open. So a statement that repeats the nonce covers the bet,
 however long either message took.
 """
@@ -19,8 +19,8 @@ from controller.publish.wire import STATEMENT, Signature, Signer, Verifier, boun
 STATEMENT_PERIOD_US = 400_000
 """The statement is due at least twice per second while bets are open; 0.4 s leaves time for a busy core."""
 MAX_QUERIES = 256
-"""Maximum number of queries waiting for a statement; one more displaces the oldest, whose bet is then
-refused."""
+"""Maximum number of queries waiting for a statement; one more displaces the oldest, and the bet that it was
+for is refused."""
 MAX_STATEMENT_BYTES = 32_768
 Takes = Literal["wagers", "play"]
 """What the table accepts: any wager, or only Play (Three Card Poker with the cards out, T-DEAL-4)."""
@@ -32,13 +32,13 @@ Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class OpenStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """The table's statement that bets are open, published at least twice a second while they are.
+    """The table's statement that bets are open, published at least twice a second while they remain open.
 
     It is neither retained nor journaled. `until` is the time (microseconds of the table's monotonic clock in
     this session) up to which nothing has closed the bets: everything that sensors saw before it has been
     judged. `t` is when the statement was made, `round` is the round of bets, and `sequence` is the number of
-    the newest outcome. `heard` are the queries that the statement answers, by nonce, each with the time at
-    which the table received it; none is later than `until`.
+    the newest outcome. `heard` lists the queries that the statement answers, by nonce, each with the time at
+    which the table received it, which is never later than `until`.
 
     With `takes` "play", `folded` are the positions that have folded: Play is no longer accepted there.
 
@@ -69,7 +69,7 @@ class Betting(NamedTuple):
     sequence: int
     """The number of the newest outcome."""
     until_us: int
-    """The time up to which this is certain: no earlier reading can change it any more."""
+    """The time up to which this state is certain: no reading up to then can still change it."""
     dice_out: DiceOut | None = None
     """At a craps table in play, from the release to the call."""
     folded: tuple[str, ...] = ()
@@ -90,8 +90,8 @@ class Announcer:
     def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
         """Make statements for this table; `now_us` is its monotonic clock, which timestamps readings.
 
-        Without `now_us`, time advances with the readings, and a query counts as received at the time that
-        they have reached.
+        Without `now_us`, time advances with the readings, and a query counts as received at the latest
+        `until`.
         """
         self._table = table
         self._session = session

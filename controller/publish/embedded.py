@@ -26,7 +26,7 @@ SETTLEMENT_FAULTS = frozenset({"settlement_failed", "settlement_refused", "settl
 
 
 class Enrolment(NamedTuple):
-    """A table's data for enrolment: its public key, and whether none of its outcomes was ever settled."""
+    """A table's data for enrolment: its public key, and whether no outcome of it has ever been settled."""
 
     public_key: bytes
     never_settled: bool
@@ -61,7 +61,7 @@ class EngineSetup(NamedTuple):
 
 
 class Blocked(Exception):
-    """Raised by an engine if a person must correct something first; `code` is a code of FAULTS."""
+    """Raised by an engine if a person must correct something first; `code` is a key of FAULTS."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -125,7 +125,7 @@ class EmbeddedSink:
             for message in messages:
                 if message.id not in self._just_acknowledged:
                     self._waiting.setdefault(message.id, message.event)
-            # The pump handles answers before it offers again, so it knows these answers, or they are lost.
+            # The pump handles answers before it offers again: by now it has handled these, or lost them.
             self._just_acknowledged.clear()
         self._wakeup.set()
 
@@ -187,4 +187,4 @@ class EmbeddedSink:
 
 
 def _discard(_report: object) -> None:
-    """Discard a report; none is expected before the start."""
+    """Discard a report; none is expected before `start`."""

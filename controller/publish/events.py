@@ -1,7 +1,8 @@
 """The message contract: an outcome on the wire is a CloudEvents 1.0 event in JSON, signed by its table.
 
-A journal row gives the same bytes whenever it is sent. The engine sends answers: acknowledgements (an outcome
-has taken effect durably), requests to send outcomes again, queries, and reports on its progress and on bets.
+A journal row yields the same bytes each time it is sent. The engine sends answers: acknowledgements (an
+outcome has taken effect durably), requests to send outcomes again, queries, and reports on its progress and
+on bets.
 """
 
 from collections.abc import Callable
@@ -47,12 +48,11 @@ TimeQuality = Literal["synchronized", "unsynchronized"]
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for the settlement engine and the staff.
 
-    `id` is table/session/number and never used twice; `sequence` is that number with leading zeros, gap-free
-    per table. `time` is the wall time at which the journal recorded the outcome, for information only;
-    `timequality` tells whether that clock was synchronized. `tabletime` is the time of the decision, in
-    microseconds of the table's monotonic clock. `subject` is the
-    attempt, round or game, such as `roll/12`. `chain` is the hash of the outcome's journal row;
-    acknowledgements repeat it.
+    `id` is table/session/number and is never used twice; `sequence` is the number with leading zeros, without
+    gaps at each table. `time` is the wall time at which the journal recorded the outcome, for information
+    only; `timequality` tells whether the wall clock was synchronized. `tabletime` is the time of the
+    decision, in microseconds of the table's monotonic clock. `subject` is the attempt, round or game, such as
+    `roll/12`. `chain` is the hash of the outcome's journal row; acknowledgements repeat it.
     """
 
     specversion: Literal["1.0"] = "1.0"
@@ -120,8 +120,8 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
     """The settlement engine's request to send all outcomes from number `from_seq` on again, in order.
 
-    `table` is the table addressed. `told` is the newest of that table's outcomes that the engine knows of: a
-    request in which `told` is lower than the newest outcome acknowledged since is an old copy.
+    `table` is the table addressed. `told` is the newest of that table's outcomes that the engine knows of. A
+    request in which `told` is lower than the newest acknowledged outcome is an old copy.
     """
 
     table: Name | None = None
@@ -192,8 +192,8 @@ class ProgressReport(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", t
     if there is none). `key` is the engine's public key in hexadecimal digits, `endorsed` is the previous
     key's signature over it, and `earlier` are the rotations before that, newest first, so that a table that
     was off in the meantime can verify each of them. `told` is the newest outcome that the engine knows of,
-    settled or not: a report in which `told` is lower than the newest outcome acknowledged since is an old
-    copy, and is ignored.
+    settled or not. A report in which `told` is lower than the newest acknowledged outcome is an old copy, and
+    is ignored.
     """
 
     table: Name

@@ -42,8 +42,8 @@ class Alarm(Protocol):
 
 _START = (
     "start the engine (`systemctl start table-settlement`) or repair the network; for an engine in the"
-    " table's own process see the table's other active fault, or restart the controller; all outcomes wait in"
-    " the outbox"
+    " table's own process, see the table's other active fault, or restart the controller; all outcomes wait"
+    " in the outbox"
 )
 _ANSWERED = "automatically, once settlement acknowledges again"
 _CONNECTED = "automatically, once the broker accepts the connection"
@@ -64,7 +64,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "settlement_missing": PublishFaultKind(
         "no settlement engine is connected to this table",
-        "its file has no `publish:` section, and the controller is installed without a settlement engine",
+        "the table's file has no `publish:` section, and the controller is installed without a settlement"
+        " engine",
         "install it with the extra `settlement`, or set the outcomes' destination in `publish: to:`",
         "when the controller is started with a settlement engine configured",
     ),
@@ -85,8 +86,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "settlement_unfit": PublishFaultKind(
         "the settlement engine in this process can't start with its current settings",
         "its database is in use, or belongs to another table or a newer program; or its port is taken",
-        "change what was found to what was expected; the engine is opened again with the next outcome",
-        "automatically, once it opens",
+        "change what was found to what was expected; the controller tries again at the next outcome",
+        "automatically, once the engine starts",
     ),
     "settlement_absent": PublishFaultKind(
         "no subscriber receives this table's outcomes",
@@ -123,7 +124,7 @@ FAULTS: Mapping[str, PublishFaultKind] = {
         "a copy of this table's certificate is in use elsewhere, or two controllers serve one table",
         "find the other client and stop it; if it is not yours, have the authority revoke the certificate"
         " and issue the table a new one",
-        "automatically, after a minute in which no other client has used it",
+        "automatically, after a minute in which no other client has used the identity",
         locks=True,
     ),
     "answer_unreadable": PublishFaultKind(
@@ -143,8 +144,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "answer_forged": PublishFaultKind(
         "an answer arrived that the settlement engine's key did not sign; it was ignored",
         "another program writes to the table's topic, or the engine has another key",
-        "find what writes there; if the engine's key was replaced, enter what `tablectl settlement key`"
-        " prints under `publish: mqtt: engine_key:`",
+        "find out what writes there; if the engine's key was replaced, enter the key that"
+        " `tablectl settlement key` prints under `publish: mqtt: engine_key:`",
         "automatically, a minute after the last such answer",
     ),
     "settlement_ahead": PublishFaultKind(
@@ -169,15 +170,15 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     ),
     "answers_overflow": PublishFaultKind(
         "more answers arrived than could be processed",
-        "an engine or another program repeats answers without end",
+        "an engine or another program keeps repeating answers",
         "check what the engine sends; lost answers are requested again automatically",
         "automatically, once the backlog has been processed",
     ),
     "replay_impossible": PublishFaultKind(
         "settlement requested outcomes that are no longer in this journal",
         "the engine was restored from a backup older than the journal's retention",
-        "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let it"
-        " continue after the gap: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
+        "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let the"
+        " engine continue after the gap: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
         "automatically, with the next complete replay",
     ),
     "outbox_unreadable": PublishFaultKind(

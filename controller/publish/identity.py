@@ -1,8 +1,8 @@
 """Identities: which answers a table accepts, and whether another client uses the table's name.
 
-A table accepts answers signed by its settlement engine's key. That is the key in the table's file
-(`engine_key`), or else the first one that an engine reports, stored next to the journal with the table's
-signature. Another key is accepted if the previous one signed it (a rotation).
+A table accepts answers signed by its settlement engine's key: the key in the table's file (`engine_key`), or
+else the first one that an engine reports, which is stored next to the journal with the table's signature.
+Another key is accepted if the previous one signed it (a rotation).
 """
 
 import os
@@ -118,7 +118,7 @@ class AcknowledgementCheck(NamedTuple):
     keys: tuple[str, ...]
     """The engine's public keys in hex, in the order of their first signatures."""
     wrong: tuple[str, ...]
-    """A message for each invalid one: its row, what was found and what was expected."""
+    """A message for each invalid acknowledgement: its row, what was found and what was expected."""
 
 
 def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:

@@ -1,9 +1,9 @@
-"""The table's part in wagers made with the dice out: they are lodged, confirmed by two people, and attested.
+"""The table's part in wagers made with the dice out: it records them and states which were confirmed in time.
 
 C34-MK-1b: between the dice leaving the hand and coming to rest, a wager is valid if dealer and boxperson
-confirm it. The table states this for a wager only if its contents and both confirmations were on the disk
-while both dice were still in motion: then nobody who made or confirmed the wager can have known how the dice
-would come to rest.
+confirm it. The table states that a wager is confirmed only if its contents and both confirmations were on the
+disk while both dice were still in motion. Nobody who made or confirmed the wager can then have known how the
+dice would come to rest.
 """
 
 from collections.abc import Callable
@@ -36,12 +36,12 @@ class _Lodged:
     received_us: int
     rows: list[Receipt] = field(default_factory=list)
     durable_us: int | None = None
-    """A time by which all its rows were on the disk."""
+    """A time by which all the wager's rows were on the disk."""
     published: bool = False
 
     @property
     def is_complete(self) -> bool:
-        """Whether its contents and both confirmations are on the disk."""
+        """Whether the wager's contents and both confirmations are on the disk."""
         return len(self.rows) >= REQUIRED_ROWS and all(row.durable for row in self.rows)
 
 
@@ -63,8 +63,9 @@ class LateWagers:
     def lodge(self, ask: LateWagersQuery, keep: Callable[[], Receipt | None]) -> bool:
         """Accept a wager made during the throw in progress; any thread may call this.
 
-        `keep` journals its contents, and returns None if the journal accepts nothing more. Return False if
-        the wager belongs to another throw or is already lodged, or if there are too many or no journal row.
+        `keep` journals the wager's contents, and returns None if the journal accepts nothing more. Return
+        False if `keep` returns None, if the wager belongs to another throw or is already lodged, or if too
+        many are lodged.
         """
         with self._lock:
             fits = ask.round == self._round and ask.wager not in self._lodged

@@ -1,7 +1,8 @@
 """The sink for a settlement engine behind an MQTT 5 broker.
 
 One thread does everything: it connects, publishes, reads, and never waits without a time limit. The broker's
-acknowledgement of a message is never taken for the settlement engine's, nor its refusal for a success.
+acknowledgement of a message never counts as the settlement engine's, and a message that the broker refused
+never counts as sent.
 """
 
 import select
@@ -196,7 +197,7 @@ class MqttSink:
         self.leave()
 
     def turn(self, timeout_s: float) -> None:
-        """Wait at most `timeout_s` for something to arrive, and process it; connect if that is due."""
+        """Wait at most `timeout_s` for something to arrive, and process it; reconnect when it is time to."""
         if self._link is None:
             if self._now_us() >= self._phase_ends_us:
                 self._connect()
@@ -222,7 +223,7 @@ class MqttSink:
     def _await_answers(self, link: MqttLink) -> None:
         """Wait for the broker's answers.
 
-        Closing a link with unread answers resets the connection, and the broker would then publish the will,
+        Closing a link that has unread answers resets the connection. The broker would then publish the will
         after the message that the table has stopped.
         """
         until_us = self._now_us() + LEAVE_TIMEOUT_US
@@ -342,7 +343,7 @@ class MqttSink:
         self._board_is_new = True
         for code in _CONNECTION:
             self._alarm.clear(code)
-        self._offered.clear()  # The pump now offers everything again, from the oldest.
+        self._offered.clear()  # The pump now offers everything again, starting with the oldest.
         self._statements.clear()
         self._post(Ready())
 
@@ -495,4 +496,4 @@ class MqttSink:
 
 
 def _discard(_report: object) -> None:
-    """Discard a report; none is expected before the start."""
+    """Discard a report; none is expected before `start`."""

@@ -1,7 +1,7 @@
 """One connection to an MQTT 5 broker: the only module that uses paho.
 
 paho runs in the thread of the link's owner. Its callbacks only record the events. A link is used once and
-then discarded with everything that the library still holds: whatever must not be lost is in the outbox.
+then discarded, along with everything that the library still holds: what must not be lost is in the outbox.
 """
 
 import socket
@@ -81,9 +81,9 @@ class Outgoing(NamedTuple):
 
 
 def tls_context(files: TlsSettings) -> ssl.SSLContext:
-    """Return a context that trusts only this authority, presents this certificate, and needs TLS 1.3.
+    """Return a context that trusts only this authority, presents this certificate, and requires TLS 1.3.
 
-    Raises OSError (ssl.SSLError among them) if a file can't be used.
+    Raises OSError (which includes ssl.SSLError) if a file can't be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -148,7 +148,7 @@ class MqttLink:
 
     @property
     def wants_to_write(self) -> bool:
-        """Whether bytes wait for the socket."""
+        """Whether bytes are waiting to be written to the socket."""
         return self._client.want_write()
 
     def turn(self) -> list[LinkEvent]:

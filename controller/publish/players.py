@@ -1,10 +1,10 @@
-"""What players may see of outcomes, and the board from which a display or a console starts during a game.
+"""What players may see of outcomes, and the board that a display or a console starts with during a game.
 
 For each type of outcome, this module lists the keys that are kept; everything else is left out. Rotor and
-ball timing is never shown to players, even after bets have closed, since the rotor turns on into the next
-spin. Nor are sentences, notices, names, proofs, and the hand of a position that folded. The board is retained
-at the broker. It contains what players may see and which attempt waits for a person, but not what was seen or
-is proposed, so it reveals nothing early.
+ball timing is never shown to players, even after bets have closed, since the rotor keeps turning until the
+next spin. Nor are sentences, notices, staff names, proofs, or the hand of a position that folded. The board
+is retained at the broker. It contains what players may see and which attempt waits for a person, but neither
+the readings nor the proposed result, so it reveals nothing early.
 """
 
 from collections.abc import Iterable, Mapping
@@ -207,7 +207,7 @@ def board_after(board: TableBoard, row: Row) -> TableBoard:
 
 
 def board_awaiting(board: TableBoard, awaited: Awaited | None) -> TableBoard:
-    """Return the board with what waits for a person now; the same one if that has not changed."""
+    """Return the board with what waits for a person now; the same board if nothing has changed."""
     shown = None
     if awaited is not None:
         shown = BoardAwaited(

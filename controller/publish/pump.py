@@ -97,11 +97,11 @@ class Pump:
         """Prepare; nothing is read before `start`.
 
         `now_us` is a monotonic clock. `last_seq` is the number of the journal's newest outcome, and all
-        outcomes up to `acknowledged_seq` are acknowledged. `status` returns the table's status, in which the
-        pump fills in what it knows of outcomes. `ask` receives the engine's queries about whether bets are
+        outcomes up to `acknowledged_seq` are acknowledged. `status` returns the table's status, to which the
+        pump adds what it knows about outcomes. `ask` receives the engine's queries about whether bets are
         open, `ask_late` those about wagers made with the dice out, and `ask_play` those about Play.
-        `line_bet`, `pair_plus` and `played` receive its reports on bets; reports for another session than
-        `session` are ignored. `board` is the table's board before the journal's first outcome.
+        `line_bet`, `pair_plus` and `played` receive the engine's reports on bets; reports for any session
+        other than `session` are ignored. `board` is the table's board before the journal's first outcome.
         """
         self._table = table
         self._settings = settings
@@ -178,7 +178,7 @@ class Pump:
 
     @property
     def unacknowledged(self) -> int:
-        """The number of outcomes from the oldest that settlement has not acknowledged to the newest."""
+        """The number of outcomes from the oldest unacknowledged one to the newest."""
         return max(0, self._last_seq - self._acknowledged_seq)
 
     def start(self) -> None:
@@ -284,8 +284,8 @@ class Pump:
             self._played(*play)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
-        """Close a waiting outcome; an acknowledgement that matches none is counted, and journaled at
-        intervals.
+        """Close a waiting outcome. An acknowledgement that matches none is journaled or, if one was journaled
+        recently, only counted.
         """
         now_us = self._now_us()
         is_waiting = self._window.holds(ack.id, ack.chain)
@@ -453,7 +453,7 @@ class Pump:
         if self._replayed_us is not None and now_us - self._replayed_us < min_interval_us:
             return
         if self._after_n < self._replay_to_n:
-            return  # A replay is in progress; restarting it at each repeated request would never end.
+            return  # A replay is in progress; if each repeated request restarted it, it would never end.
         oldest = self._window.oldest
         if oldest is not None and oldest.seq <= request.from_seq:
             self._replayed_us = now_us

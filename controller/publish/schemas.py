@@ -104,7 +104,7 @@ def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
     made = documents()
     for file in changed:
         if check:
-            message = f"{file}: stale; run python -m controller.publish.schemas and commit it\n"
+            message = f"{file} is stale: run `python -m controller.publish.schemas` and commit the result\n"
             sys.stderr.write(message)
         elif (text := made.get(str(file.relative_to(folder)))) is None:
             file.unlink()
@@ -128,7 +128,8 @@ def asyncapi() -> Json:
             "version": f"{SCHEMA_VERSION}.0.0",
             "description": "Outcomes of dice, wheel and card tables over MQTT 5. Everything is sent with"
             " QoS 1, except what is useless if delayed: the statement that bets are open, and the settlement"
-            " engine's queries and reports. An outcome is sent again until the settlement engine itself"
+            " engine's queries and reports (for these, QoS 1 in the binding of `receiveAnswer` is only the"
+            " subscription's maximum). An outcome is sent again until the settlement engine itself"
             " acknowledges it.",
         },
         "defaultContentType": CONTENT_TYPE,
@@ -136,17 +137,17 @@ def asyncapi() -> Json:
             "outcome": _channel(topics.outcome, "Every outcome of a table, in order.", outcomes),
             "players": _channel(topics.players, "What players' displays may show.", players),
             "status": _channel(
-                topics.status, "A table's status: retained, and also the table's will.", status
+                topics.status, "A table's status; retained, and also sent as the table's will.", status
             ),
             "board": _channel(
                 topics.board,
-                "The state that a display needs when it starts during a game: retained.",
+                "The state that a display needs when it starts during a game; retained.",
                 {"board": _plain_message("board", TableBoard)},
             ),
             "open": _channel(
                 topics.open,
-                "The statement that bets are open, sent at least twice a second while they are: not retained,"
-                " QoS 0.",
+                "The statement that bets are open, sent at least twice a second while they remain open, with"
+                " QoS 0 and not retained.",
                 {"open": _plain_message("open", OpenStatement)},
             ),
             "answer": _channel(
@@ -159,11 +160,11 @@ def asyncapi() -> Json:
 
 def _operations() -> Iterator[tuple[str, Json]]:
     for name, action, summary in (
-        ("outcome", "send", "The table publishes an outcome, and repeats it until it is acknowledged."),
+        ("outcome", "send", "The table publishes an outcome again and again until it is acknowledged."),
         ("players", "send", "The table publishes what players may see of an outcome, once."),
-        ("status", "send", "The table publishes its status, whenever that changes."),
-        ("board", "send", "The table publishes its board, whenever that changes."),
-        ("open", "send", "The table states that bets are open, and answers queries about that."),
+        ("status", "send", "The table publishes its status whenever it changes."),
+        ("board", "send", "The table publishes its board whenever it changes."),
+        ("open", "send", "The table states that bets are open, also in answer to queries."),
         ("answer", "receive", "The table receives the settlement engine's answers, queries and reports."),
     ):
         operation: Json = {"action": action, "channel": {"$ref": f"#/channels/{name}"}, "summary": summary}
@@ -257,7 +258,7 @@ def _event_schema(
 
 
 def _with_constants_required(shape: Json) -> Json:
-    """Require the members that the types fill in by default, which are always sent."""
+    """Require the members that have a default value in the types, since they are always sent."""
     required = shape["required"]
     assert isinstance(required, list)
     return {**shape, "required": ["specversion", "datacontenttype", *required]}

@@ -78,7 +78,7 @@ class Backoff:
         return round(max_us * (0.5 + self._random_fraction() / 2))
 
     def shorten(self) -> None:
-        """Shorten the next delay step by step: frequent repetition does not help a slow receiver."""
+        """Shorten the next delay, but not to the first: frequent repetition does not help a slow receiver."""
         self._tries //= 2
 
     def reset(self) -> None:

@@ -22,9 +22,9 @@ from controller.model.tables import TABLE_NAME
 
 T = TypeVar("T")
 MAX_STATUS_BYTES = 32_768
-"""Maximum size of a status, which normally has a few hundred bytes."""
+"""Maximum size of a status in bytes; normally it has a few hundred."""
 MAX_EVENT_BYTES = 1_048_576
-"""Maximum size of an event; an outcome with all its reasons and notices has a few thousand bytes."""
+"""Maximum size of an event in bytes; an outcome with all its reasons and notices has a few thousand."""
 
 
 class Unreadable(msgspec.DecodeError):
@@ -32,7 +32,7 @@ class Unreadable(msgspec.DecodeError):
 
 
 def bounded(decode: Callable[[bytes], T], payload: bytes, max_bytes: int) -> T:
-    """Return the decoded message. Raises Unreadable, and nothing else, if it is not one."""
+    """Return the decoded message. Raises Unreadable, and nothing else, if the bytes are not one."""
     if len(payload) > max_bytes:
         raise Unreadable(f"found {len(payload)} bytes, expected at most {max_bytes}")
     try:
@@ -112,7 +112,7 @@ def topics_of(table: str, prefix: str = PREFIX) -> Topics:
 
 
 def check_name(name: str) -> None:
-    """Raise ValueError for a name that can't be a topic level, a client id and a common name."""
+    """Raise ValueError for a name that can't serve as a topic level, a client id and a common name."""
     if not TABLE_NAME.fullmatch(name):
         raise ValueError(
             f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', which are"
