@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 MAX_STAFF_STREAMS = 32
 MAX_DISPLAY_STREAMS = 24
-"""Maximum numbers of pages with a live stream; opening one more closes an existing one (`Streams`)."""
+"""Maximum numbers of staff pages and displays with a live stream; opening one more ends an existing stream
+(see `Streams`)."""
 HEARTBEAT_INTERVAL_S = 10.0
 """A stream with nothing new sends a heartbeat this often, so that a page notices a lost connection."""
 DECISION_TIMEOUT_S = 5.0
@@ -337,7 +338,7 @@ class Console:
     # --- people's inputs ---
 
     def _with_refusals(self, do: Handler) -> Handler:
-        """Wrap a handler so that a refusal that it raises is sent as JSON."""
+        """Wrap a handler so that any refusal it raises is sent as JSON."""
 
         async def answered(request: Request) -> Response:
             try:

@@ -44,7 +44,7 @@ class DeviceRow(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, object] = {}
     reads: tuple[str, ...] = ()
     calibrates: Literal["camera", "walls", "wheel"] | None = None
-    """Its kind of calibration; None if it has none, or if its own program calibrates it."""
+    """Its kind of calibration; None if it needs none, or if its own program calibrates it."""
 
     @property
     def found(self) -> str:
@@ -158,7 +158,7 @@ def duration_text(seconds: float) -> str:
 MAX_POINTS = 400
 """Maximum number of points drawn for a track: two seconds at 200 frames/s."""
 MAX_IMPACTS = 24
-"""Maximum number of impacts drawn: the newest ones on all walls together."""
+"""Maximum number of impacts drawn, counting all walls: the newest ones."""
 MAX_LAPS = 120
 """Maximum number of laps drawn."""
 MAX_LAP_S, MIN_LAP_S = 8.0, 0.15

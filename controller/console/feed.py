@@ -232,7 +232,7 @@ class Feed:
                 pass
 
     async def _load_pictures(self) -> None:
-        """Load pictures in a separate task, so that the keys are not delayed."""
+        """Load pictures in a separate task, so that the keys do not wait for them."""
         while True:
             review = await self._reviewed.get()
             await self._filmed.load(self._link, review)
@@ -268,7 +268,7 @@ class Feed:
 
 def different_release(error: msgspec.ValidationError) -> str:
     """Return the message for an answer that this release of the console can't decode."""
-    return f"the controller and the console are of different releases ({error}); restart the console"
+    return f"the controller and the console are from different releases ({error}); restart the console"
 
 
 @dataclass(slots=True, eq=False)

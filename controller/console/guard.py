@@ -2,8 +2,8 @@
 
 A page of another site can send requests from a browser that is signed in here. So a POST must have this
 console as its Origin, whatever its cookie. Requests for an unknown host name are refused, so that no other
-site can point its own name at this port (DNS rebinding). A cookie identifies the session of a browser. A
-token in each page proves that a request was sent by one of this console's pages.
+site can point its own name at this port (DNS rebinding). A cookie identifies a browser's session. A token in
+each page proves that a request was sent by one of this console's pages.
 """
 
 import asyncio

@@ -52,7 +52,7 @@ _PLAIN: Mapping[str, tuple[str, Look]] = {
     "start_roll": ("Start rolling", "go"),
     "pass_dice": ("Shooter passes the dice", "plain"),
 }
-"""Inputs without arguments that change no result: one touch."""
+"""Inputs without arguments that change no result; one touch enters them."""
 _OF_PLAY = frozenset({"no_more_bets", "open_bets", "start_roll"})
 """The inputs in `_PLAIN` that make no sense while the table is locked."""
 

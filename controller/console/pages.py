@@ -61,7 +61,7 @@ class Pages:
         return self._env.get_template("display.html").render(board=self.board(now))
 
     def board(self, now: Now) -> str:
-        """Return the contents of the players' page, which are built only from the board."""
+        """Return the contents of the players' page: the board, the counts, and the name of the game."""
         if now.board is None or now.floor is None:
             return self._env.get_template("no-board.html").render()
         counts = _in_order(now.floor.game, now.counts or {}, now.floor.pockets)

@@ -5,7 +5,7 @@ six-digit PIN can be found by trying every combination. So the file is private, 
 slow. Failed attempts are stored too, so that a restart does not reset their counts.
 
 Wrong PINs are counted separately for each screen at which the person has signed in before, so that attempts
-at other screens can't lock the person out there. A screen is a browser with a secret that it received at a
+at other screens can't lock the person out of these. A screen is a browser with a secret that it received at a
 successful sign-in. It has a separate count only for the people who signed in there, so that nobody gains
 additional tries at another person's PIN.
 """
@@ -221,7 +221,7 @@ class TriesFile:
             write_private(self._file, msgspec.json.encode(tries))
         except OSError as error:
             self._log(
-                f"{self._file}: cannot be written to ({error}); a restart will lose the counts of wrong PINs"
+                f"{self._file}: can't be written to ({error}); a restart will lose the counts of wrong PINs"
             )
 
 
@@ -270,7 +270,7 @@ _decode_known = msgspec.json.Decoder(Known).decode
 
 
 def digest_of(screen: str | None) -> str:
-    """Return the digest of a screen's secret, which is stored instead of it; empty if there is no secret."""
+    """Return the digest of a screen's secret, for storage in its place; empty if there is no secret."""
     return "" if not screen else hashlib.sha256(screen.encode()).hexdigest()[:32]
 
 
@@ -280,7 +280,10 @@ class Screens:
     def __init__(
         self, known: Mapping[str, list[str]] | None = None, save: Callable[[Known], None] = lambda _: None
     ) -> None:
-        """Start with the screens known before a restart; `save` is called with all of them at each change."""
+        """Start with the screens known before a restart.
+
+        `save` is called with all known screens after each change.
+        """
         self._known: Known = {digest: list(people) for digest, people in (known or {}).items()}
         self._save = save
 
@@ -334,4 +337,4 @@ class ScreensFile:
         try:
             write_private(self._file, msgspec.json.encode(known))
         except OSError as error:
-            self._log(f"{self._file}: cannot be written to ({error}); a restart will lose the known screens")
+            self._log(f"{self._file}: can't be written to ({error}); a restart will lose the known screens")

@@ -237,7 +237,7 @@ class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
 
 
 class SessionRequest(_Request, frozen=True, kw_only=True, tag="session"):
-    """Requests whether this session is still valid."""
+    """Asks whether this session is still valid."""
 
     session: Short
 

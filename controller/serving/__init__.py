@@ -1,1 +1,1 @@
-"""An HTTP server with limits on connections and their times."""
+"""An HTTP server with limits on the number and duration of connections."""

@@ -57,10 +57,10 @@ class Slots:
         self._max_open = max_open
         self._connections: dict[_Connection, None] = {}
         self.counts: Counter[str] = Counter()
-        """The numbers of connections that were refused or ended by the server, by reason."""
+        """How many connections the server refused or ended, by reason."""
 
     def take(self, connection: _Connection) -> bool:
-        """Admit a connection, ending another if needed; return False if all requests are in progress."""
+        """Admit a connection, ending another if needed; return False if every connection is busy."""
         if len(self._connections) >= self._max_open:
             waiting = [known for known in self._connections if not known.busy]
             waiting = waiting or [known for known in self._connections if known.stuck]
@@ -181,7 +181,7 @@ class Server(uvicorn.Server):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept connections on these sockets."""
+        """Start accepting connections on these sockets."""
         assert sockets is not None
         await self.lifespan.startup()
         self.servers = []

@@ -79,8 +79,8 @@ def read_advisories(path: Path) -> list[Advisory]:
     An export is a JSON object, a JSON array, JSON lines, or a zip archive or folder of such files.
 
     Raises:
-        AdvisoryFault: a part of it is not an advisory, or it contains none for Python packages, which could
-            be mistaken for an audit without findings.
+        AdvisoryFault: a part of the export is not an advisory, or no part is for Python packages: an audit
+            would then have no findings, as if all releases were sound.
         OSError: the file can't be read.
     """
     read = [
@@ -183,7 +183,10 @@ class Finding(NamedTuple):
 
 
 def audit(advisories: Sequence[Advisory], locks: Sequence[Path]) -> Iterator[Finding]:
-    """Yield a finding for each pinned release and advisory that affects it; raises as `read_lock` does."""
+    """Yield a finding for each pinned release and advisory that affects it.
+
+    Raises what `read_lock` raises.
+    """
     for lock in locks:
         for pinned in read_lock(lock):
             for advisory in advisories:

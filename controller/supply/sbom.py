@@ -50,7 +50,7 @@ def read_lock(path: Path) -> list[Pinned]:
     pinned = [_pinned(path, entry) for entry in _entries(text)]
     if not pinned:
         raise LockFault(
-            f"{path}: pins no release; it must contain lines as pip-compile writes them: NAME==VERSION"
+            f"{path}: pins no release; it must contain lines of the form NAME==VERSION, as from pip-compile"
         )
     return pinned
 

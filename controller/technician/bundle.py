@@ -31,7 +31,7 @@ _NAMED_SECRET = re.compile(
     r"""(?i)\b([\w-]*(?:key|pass|pwd|psk|hmac|secret|token|credential|cookie|session|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
     r"""("[^"\\\n]*"|'[^'\n]*'|[^\n]+)"""
 )
-"""Without quotes, everything up to the end of the line is removed: a value may contain blanks."""
+"""Without quotes, everything up to the end of the line is removed: a value may contain spaces."""
 
 
 def without_secrets(document: object, name: str = "") -> object:
@@ -67,7 +67,7 @@ def redact(text: str) -> str:
 
 
 class SettingsKeys(NamedTuple):
-    """The keys that a settings file may have, and those keys (`of_names`) below which any name is a key."""
+    """The keys that a settings file may have, and those (`of_names`) under which any name may be a key."""
 
     keys: frozenset[str]
     of_names: frozenset[str]
@@ -103,7 +103,7 @@ def _keys_holding_shapes(shape: object) -> Iterator[str]:
 
 
 def settings_without_secrets(text: str, known_keys: SettingsKeys, mistaken: Collection[str] = ()) -> str:
-    """Return a YAML file without comments and secrets, or only a note if it is not valid YAML.
+    """Return a YAML file without comments or secrets, or only a note if it is not valid YAML.
 
     Values under unknown keys, such as misspelt ones, are left out. So are those at the `mistaken` keys
     (`publish.mqtt.port`): a value that is not a port may be a password.
@@ -286,7 +286,7 @@ _OWN_FILE = re.compile(
 
 
 def _is_own_file(path: str) -> bool:
-    """Return whether a path is a file of the standard installation, whose name is no secret."""
+    """Return whether a path is a file of the standard installation, whose name is not secret."""
     return _OWN_FILE.fullmatch(path) is not None
 
 

@@ -34,7 +34,8 @@ class Calibrated:
 
 MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
-"""With fewer points, a wrong one can't be identified: without any one of five, the other four fit exactly."""
+"""With fewer points, a wrong one can't be identified: leave out any one of five, and the other four fit
+exactly."""
 RMS_LIMIT_MM = 4.0
 """Twice the error of one track point: if exceeded, at least one die was not at its named place."""
 MIN_TRIANGLE_FRACTION = 0.02
@@ -44,7 +45,7 @@ _OUTLIER_FACTOR = 3.0
 RESTING_S = 1.0
 """A die that has not moved for this long counts as placed."""
 MOVED_MM = 50.0
-"""In a log, a die at rest this far from its last place counts as the next die laid."""
+"""In a log, a die at rest this far from the last place counts as the next die laid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def _misfit_message(laid: Sequence[DiePlacement], misses: Sequence[float], rms: 
     worst = max(range(len(laid)), key=lambda number: misses[number])
     found = f"{message}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm)"
     if len(laid) >= NAMES_OUTLIER_FROM:
-        found += ", but the others do not agree without it"
+        found += ", but the others do not agree even without it"
     return f"{found}: lay six dice or more, each exactly at its place"
 
 
@@ -193,7 +194,8 @@ class LayDieAt:
         """What the technician is asked to do."""
         x, y = self.place
         return (
-            f"{self.name}: lay one die at x {x:g}, y {y:g} mm, with no other on the table and your hands away"
+            f"{self.name}: lay one die at x {x:g}, y {y:g} mm, with no other die on the table, and take your"
+            " hands away"
         )
 
     def receive(self, reading: AnyReading) -> None:
@@ -229,7 +231,7 @@ LISTEN_S = 3.0
 AWAY_FROM_WALL_MM = 300.0
 """With every die farther from the wall than this, an impact counts as noise."""
 MAX_THRESHOLD_FRACTION = 0.5
-"""Maximum threshold as a fraction of the softest die's peak: in play, dice may strike the wall softer."""
+"""Maximum threshold as a fraction of the softest die's peak: dice in play may strike the wall more softly."""
 _QUIET_ROOM_FRACTION = 0.25
 """The threshold as a fraction of the softest die's peak if no noise was heard."""
 

@@ -1,4 +1,4 @@
-"""The doctor's checks of the machine: Python, disk, clock, power, units, screens, a camera's pictures."""
+"""The doctor's checks of the machine: Python, disk, clock, power, units, screens and a camera's pictures."""
 
 import errno
 import grp
@@ -275,7 +275,7 @@ def units(machine: Machine) -> Iterator[Finding]:
             )
             continue
         state, restarts = properties.get("ActiveState"), properties.get("NRestarts", "0")
-        message = f"{state} ({properties.get('SubState')}), restarted {restarts} times"
+        message = f"{state} ({properties.get('SubState')}), restarts: {restarts}"
         remedy = f"systemctl status {unit}; journalctl -u {unit}"
         if state in {"failed", "activating"}:
             yield Finding("fault", unit, f"{message}, {properties.get('Result')}", remedy)
@@ -317,7 +317,8 @@ def caller(user: str, uid: int, active: Collection[int], known: Sequence[grp.str
     if lacks:
         message += f"; not in {', '.join(lacks)}"
     if added:
-        return Finding("warning", about, message, f"log in again: {', '.join(sorted(added))} was added since")
+        remedy = f"log in again: {', '.join(sorted(added))} added since the last login"
+        return Finding("warning", about, message, remedy)
     if CONSOLE not in own_groups:
         return Finding("unchecked", about, message, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
     return Finding("ok", about, message)

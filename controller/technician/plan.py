@@ -28,7 +28,7 @@ REMEDIES: Mapping[str, str] = {
     **dict.fromkeys(
         ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact"), _CAMERA
     ),
-    "wall_impact": "push the sensor and its cable fully home; then tablectl calibrate walls {device}",
+    "wall_impact": "press the sensor and its plug firmly into place; then tablectl calibrate walls {device}",
     "ball_beam": "clean both ends of the beam, check its cable; then tablectl calibrate wheel {device}",
     "ball_drop": _WINDOW,
     "rotor_index": "clean the rotor's mark, move the sensor closer; then tablectl calibrate wheel {device}",

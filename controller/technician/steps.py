@@ -307,7 +307,8 @@ class ThrowAtWall:
         closest = self._closest_die(hit)
         if closest is None:
             fault = (
-                f"found no die within {AT_WALL_MM:g} mm of the wall then, expected a track that turns there"
+                f"found no die within {AT_WALL_MM:g} mm of the wall at the time, expected a track that turns"
+                " there"
             )
             return [finding("wall_impact", impact_text, fault, peak=hit.peak, pos_mm=hit.pos_mm)]
         off = hit.pos_mm - position_along_mm(self.wall, closest.x, closest.y)
@@ -384,7 +385,7 @@ class RollBoth:
     """Whether this camera reports when a die leaves the hand."""
     sensor: str = "die_at"
     lamp_text: str = "roll_both"
-    request: str = "throw both dice, as a shooter does"
+    request: str = "throw both dice, as a shooter would"
     times_us: dict[int, list[int]] = field(default_factory=dict)
     released: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)

@@ -45,7 +45,9 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A die's encounter with a wall, with the positions (mm) of its centre, its nearest face and the wall."""
+    """A die's encounter with a wall, with the positions (mm) of the die's centre and nearest face, and of the
+    wall.
+    """
 
     encounter: Encounter
     seconds: float
@@ -77,7 +79,7 @@ class DrawnImpact:
     seconds: float
     dice: tuple[int, ...]
     rings: str
-    """The letter of the impact whose ringing it is, or an empty string."""
+    """The letter of the impact whose ringing this is; empty if it is not ringing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def _shown(scene: Scene, met: WallEncounters, label: int) -> DieShown:
 
 
 def _touch(scene: Scene, path: Path, encounter: Encounter) -> Touch:
-    """Return an encounter with positions: along the wall from the track, across it from the gap."""
+    """Return an encounter with positions: along the wall by the track, away from the wall by the gap."""
     table, half = scene.table, scene.table.die_mm / 2.0
     gap = max(encounter.gap_mm, 0.0) if encounter.hit is not Hit.UNCLEAR else 0.0
     x = _at(path.times, path.xs, encounter.t)
@@ -250,7 +252,7 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield the throw's stories, best first, with the excess of each one's squared error over the best's."""
+    """Yield the throw's stories, best first, each with its squared error in excess of the best story's."""
     for story in seen.stories:
         if not story.worse:
             yield f"best: {story.words}"

@@ -1,8 +1,8 @@
 """Calibration of a wheel's beams, index and drop speed, from a ball and a rotor that slow down smoothly.
 
-Over four consecutive passes of one beam the ball's position is a smooth curve of time. The passes of every
-other beam lie on this curve, so each lap measures each beam's angle again. Only angles between sensors can be
-measured: beam 0 keeps its angle from the table's file, and the others are measured from it.
+Over four consecutive passes of one beam, the ball's position follows a smooth curve in time. The passes of
+every other beam lie on the same curve, so each lap measures each beam's angle again. Only angles between
+sensors can be measured: beam 0 keeps its angle from the table's file, and the others are measured from it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ from controller.technician.wheel_steps import DOUBLED_US
 MIN_PASSES = 12
 """Minimum number of passes from which a beam's angle is measured."""
 SPREAD_LIMIT_DEG = 2.5
-"""Maximum scatter of one beam's angle; more means that the ball did not slow down smoothly."""
+"""Maximum scatter of one beam's angle; more scatter means that the ball did not slow down smoothly."""
 MIN_READS = 3
 NEW_SPIN_US = 5_000_000
-"""After this long without a pulse, which is longer than the slowest lap, the next spin starts."""
+"""A pause longer than this, in which even the slowest lap would have ended, separates two spins."""
 _LAP_RATIOS = (0.97, 1.4)
 """The limits of a lap's time relative to the lap before; beyond them, a pulse was missed or doubled."""
 _MIN_DROPS = 1
@@ -39,7 +39,7 @@ class Window(NamedTuple):
     t_us: tuple[int, int, int, int]
 
     def turns_at(self, t_us: float) -> float:
-        """Return the turns since the first pass, by the cubic through the four passes."""
+        """Return the turns since the first pass, according to the cubic through the four passes."""
         turns = 0.0
         for number, own in enumerate(self.t_us):
             fraction = float(number)
@@ -139,14 +139,14 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     """Measure each beam's angle from beam 0.
 
     Raises:
-        UnfitError: a silent beam, too few passes of one, passes that scatter, or no index pulse of the rotor.
+        UnfitError: a silent beam, too few passes of a beam, passes that scatter, or no pulse of the index.
     """
     seen = {beam: sum(len(spin.pulses.get(beam, ())) for spin in spins) for beam in range(beams)}
     silent = [str(beam) for beam, count in seen.items() if not count]
     if silent:
         raise UnfitError(
-            f"beam {', '.join(silent)} sent no pulse, but every beam must see the ball:"
-            " repair it first (`tablectl test` shows more)"
+            f"found no pulses from {'beam' if len(silent) == 1 else 'beams'} {', '.join(silent)}, expected"
+            " pulses from every beam: clean and check the silent ones (`tablectl test` shows more)"
         )
     anchor = max(seen, key=lambda beam: sum(len(_windows(spin.pulses.get(beam, []))) for spin in spins))
     from_anchor = _angles_from_anchor(spins, anchor)
@@ -157,8 +157,8 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
         found = from_anchor.get(beam, [])
         if len(found) < MIN_PASSES:
             raise UnfitError(
-                f"found {len(found)} usable passes of beam {beam}, expected {MIN_PASSES}:"
-                " spin the ball again, harder, against the rotor"
+                f"found {len(found)} usable passes of beam {beam}, expected at least {MIN_PASSES}: spin the"
+                " ball again, harder and against the rotor"
             )
         middle = _middle_deg(found)
         spread = _spread_deg(found, middle)
@@ -187,8 +187,8 @@ def _angles_from_anchor(spins: Sequence[Spin], anchor: int) -> dict[int, list[fl
             found.setdefault(beam, []).extend(sense * 360.0 * turn % 360.0 for turn in turns)
     if not rotor_seen:
         raise UnfitError(
-            "the rotor sent no index pulse, so the ball's direction, which is against the rotor's, is"
-            " unknown: turn the rotor before spinning the ball"
+            "found no pulse of the rotor's index, which shows the direction of the rotor and so of the ball:"
+            " turn the rotor, then spin the ball against it"
         )
     return found
 
@@ -208,7 +208,7 @@ def drop_speeds(spins: Sequence[Spin], angles: Mapping[int, Beam]) -> list[float
 
 
 def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -> float:
-    """Return the speed (rev/s) at the drop, by a quadratic fitted to the passes of the last two laps."""
+    """Return the speed (rev/s) at the drop, from a quadratic fitted to the passes of the last two laps."""
     assert spin.drop_us is not None
     sense = 1.0 if spin.rotor == "cw" else -1.0
     rows, turns = [], []
@@ -225,7 +225,7 @@ def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -
 def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tuple[float, float, int]:
     """Measure the angle of the rotor's mark when the index fires, from a ball lying in a known pocket.
 
-    Return that angle (degrees), its scatter (degrees) and the number of readings. Only the angle between
+    Return the mark's angle and its scatter (degrees), and the number of readings. Only the angle between
     index and reader can be measured, so the reader's angle is assumed to be right.
 
     Raises:
@@ -247,8 +247,8 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
             waiting = [read for read in waiting if rotor.place(read.t) is None and rotor.waits(read.t)]
     if len(found) < MIN_READS:
         raise UnfitError(
-            f"found {len(found)} pocket readings while the rotor turned steadily, expected {MIN_READS}: turn"
-            " the rotor slowly, eight turns or more, with the ball in that pocket"
+            f"found {len(found)} pocket readings while the rotor turned steadily, expected at least"
+            f" {MIN_READS}: put the ball in pocket {number}, and turn the rotor slowly, eight turns or more"
         )
     middle = _middle_deg(found)
     worst = max(abs(angle_difference_deg(angle, middle)) for angle in found)
@@ -282,7 +282,9 @@ def calibrate_wheel(
         f" (limit {SPREAD_LIMIT_DEG:g}), {angles[beam].passes} passes"
         for beam, before in enumerate(wheel.beams_deg)
     ]
-    report.append(f"{len(spins)} spins; beam 0 keeps its angle, the others are measured from it")
+    report.append(
+        f"{_counted(len(spins), 'spin')}: beam 0 keeps its angle; the other beams are measured from beam 0"
+    )
     values: dict[KeyPath, Setting] = {("wheel", "beams_deg"): beams}
     figures: dict[str, object] = {
         "beams_deg": beams,
@@ -295,12 +297,12 @@ def calibrate_wheel(
         values["wheel", "drop_rev_per_s"] = speed
         scatter = 1.4826 * median(abs(s - speed) for s in speeds) / speed
         report.append(
-            f"drop: {wheel.drop_rev_per_s:g} -> {speed:g} rev/s from {len(speeds)} drops,"
+            f"drop: {wheel.drop_rev_per_s:g} -> {speed:g} rev/s from {_counted(len(speeds), 'drop')},"
             f" scatter {100 * scatter:.1f} %"
         )
         figures["drop_rev_per_s"] = speed
     else:
-        report.append("drop: not seen, its speed is unchanged")
+        report.append("drop: not seen; the drop speed is unchanged")
     if number is not None:
         index, spread, reads = index_angle(resting or spinning, wheel, number)
         values["wheel", "rotor_index_deg"] = round(index, 1)
@@ -311,5 +313,9 @@ def calibrate_wheel(
         )
         figures |= {"rotor_index_deg": round(index, 2), "index_spread_deg": round(spread, 3), "reads": reads}
     else:
-        report.append("index: no pocket named, its angle is unchanged")
+        report.append("index: no pocket named; the index angle is unchanged")
     return Calibrated(values=values, report=tuple(report), figures=figures)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

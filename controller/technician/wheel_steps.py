@@ -61,7 +61,7 @@ class SpinBall:
             message = f"pulses from beam {', '.join(map(str, unknown_beams))}, expected 0 to {self.beams - 1}"
             found.append(SensorFinding(sensor="ball_beam", status="fail", says=message))
         if self.drop:
-            message = f"the ball left the track {self.drops} times"
+            message = f"drops of the ball: {self.drops}"
             faults = () if self.drops == 1 else ("expected one drop",)
             found.append(finding("ball_drop", message, *faults, drops=self.drops))
         return found
@@ -123,7 +123,7 @@ class TurnRotor:
     dev: str
     sensor: str = "rotor_index"
     lamp_text: str = "rotor_turn"
-    request: str = "turn the rotor by hand, a full turn in two to four seconds, and let it run"
+    request: str = "turn the rotor by hand, at two to four seconds for a full turn, and let it run"
     passes: list[RotorIndex] = field(default_factory=list)
 
     def receive(self, reading: AnyReading) -> None:

@@ -446,9 +446,9 @@ def test_an_inconclusive_recording_changes_nothing(
     before = roulette.read_text()
     words = ["calibrate", "wheel", "wheel", "--table", str(roulette), "--write", "--log"]
     assert cli.main([*words, str(log)]) == 1
-    assert "nothing was written: the rotor sent no index pulse" in capsys.readouterr().err
+    assert "nothing was written: found no pulse of the rotor's index" in capsys.readouterr().err
     assert cli.main([*words, str(recorded(tmp_path / "b", roulette, (RotorIndex,)))]) == 1
-    assert "beam 0, 1, 2 sent no pulse" in capsys.readouterr().err
+    assert "no pulses from beams 0, 1, 2" in capsys.readouterr().err
     assert cli.main([*words[:3], "--log", str(log)]) == 2
     assert cli.main([*words, str(tmp_path / "none")]) == 2
     assert roulette.read_text() == before

@@ -143,7 +143,7 @@ def test_an_impact_without_a_die_at_the_wall_fails_the_test() -> None:
     knock = WallImpact(t=1, dev="wall-left", wall="left", pos_mm=300, peak=400)
     found = heard("wall_impact", "wall-left", knock)
     assert found.status == "fail"
-    assert "impact of peak 400 at 300 mm; found no die within 80 mm of the wall then" in found.says
+    assert "impact of peak 400 at 300 mm; found no die within 80 mm of the wall at the time" in found.says
 
 
 def test_readings_of_an_earlier_throw_and_a_knock_do_not_end_a_walls_test() -> None:

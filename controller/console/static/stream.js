@@ -7,7 +7,7 @@
   const shown = new Map([...document.querySelectorAll("[data-panel]")].map((one) => [one.dataset.panel, one.innerHTML]));
   let source = null;
 
-  // Return HTML as the browser serializes it, so that it can be compared with that of the page.
+  // Return HTML as the browser serializes it, so that it can be compared with the page's HTML.
   function serialized(html) {
     const template = document.createElement("template");
     template.innerHTML = html;
