@@ -154,7 +154,7 @@ def technician(album: Album) -> None:
 
 
 def confirm(album: Album) -> None:
-    """Craps Version 1: a call that waits to be confirmed."""
+    """Craps Version 1: a call that is waiting for confirmation."""
     bob = album.person("bob", LARGE)
     album.screens.play(throw(0, (5, 4)))
     bob.reads("waits to be confirmed")
@@ -181,7 +181,7 @@ def roulette(album: Album) -> None:
 
 
 def three_card(album: Album) -> None:
-    """Three Card Poker: positions, acts, and a card that was not read."""
+    """Three Card Poker: positions, Play and Fold, and a card that was not read."""
     bob = album.person("bob", LARGE)
     album.take(bob.page, "three-card-open")
     for seat in ("1", "2"):

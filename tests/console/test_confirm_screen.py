@@ -1,4 +1,4 @@
-"""A table on which people confirm each call: a proposal waits, and one touch accepts it."""
+"""A table at which people confirm each call: a proposal waits, and one touch accepts it."""
 
 from playwright.sync_api import Browser, expect
 

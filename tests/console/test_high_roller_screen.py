@@ -1,4 +1,4 @@
-"""A High Roller table's screens: cards are sold by touch, and a roll under review is ruled."""
+"""A High Roller table's screens: cards are sold by touch, and a roll under review is ruled on."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A roulette table's screens: a spin ruled by touching its number on the wheel."""
+"""A roulette table's screens: a spin is ruled on by touching its number on the wheel."""
 
 from playwright.sync_api import Browser, expect
 

@@ -1,4 +1,4 @@
-"""Certificates, access lists and signatures: a table publishes only as itself, and nobody else as it."""
+"""Certificates, access lists and signatures: each table publishes in its own name and in no other's."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

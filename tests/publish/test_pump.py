@@ -356,7 +356,7 @@ def test_a_progress_report_that_agrees_raises_no_fault(house: House, slate: Slat
 
 
 def test_a_repeated_old_progress_report_neither_raises_nor_clears_a_fault(house: House, slate: Slate) -> None:
-    """It could wrongly report that the engine lost its books, or clear the fault of one that differs."""
+    """It could wrongly report that the engine lost its books, or clear a fault that is still present."""
     count = house.play(5)
     house.turn()
     first = slate.offered[0]

@@ -1,4 +1,4 @@
-"""Histories of a wheel, its broker, its engine and a cheat, with delays everywhere; and a check of them.
+"""Histories of a wheel, its broker, its engine and a cheat, with delays everywhere, and a check of each one.
 
 True time is the simulation's, in microseconds; the table's clock drifts, and jumps when the table restarts.
 Queries, statements, outcomes, writes to the journal's disk and the engine's database may stall; messages may
@@ -55,7 +55,7 @@ class Granted:
 
 
 class _Shim(Gate):
-    """A stand-in for the engine's gate, to which the world has already given the answer to the request."""
+    """A stand-in for the engine's gate that already has the answer to the request from the simulation."""
 
     def __init__(self, real: Gate) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ class World(Timeline):
         self._sensed: list[tuple[int, Callable[[], None]]] = []
         self._cable_clear_us = 0
         self.shown: str | None = None
-        """Returns the number in the wheel, or the last one, which everyone can see."""
+        """The number in the wheel, or the last one, which everyone can see."""
         self._takes_round: int | None = 1
         self._true_round = 1
         self._start_engine()
@@ -196,7 +196,7 @@ class World(Timeline):
         self.send("outcome", 30_000, lambda: self._deliver(event), sure=True)
 
     def _spin_on(self, *, after_us: int) -> None:
-        """Close, show a number, and open again, as it happens at the wheel itself in true time."""
+        """Close, show a number, and open again, as happens at the wheel itself in true time."""
 
         def closes() -> None:
             self.closes[self._true_round] = self.now_us
@@ -330,7 +330,7 @@ class World(Timeline):
     # --- the check ---
 
     def past_posted(self) -> list[Granted]:
-        """Return accepted wagers, still up, for spins whose number could be known when requested."""
+        """Return accepted wagers, still up, for spins whose number could be known when they were made."""
         struck = self.struck()
         return [
             one

@@ -72,7 +72,7 @@ class _Waiting:
 
 
 class _Shim(Gate):
-    """A stand-in for the engine's gate, to which the world has already given the answer to the request."""
+    """A stand-in for the engine's gate that already has the answer to the request from the simulation."""
 
     def __init__(self, world: "DiceWorld", real: Gate) -> None:
         super().__init__()

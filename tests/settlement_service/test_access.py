@@ -34,7 +34,7 @@ class Row:
     cells: tuple[int, ...]
     body: dict[str, object] | None = None
     says: str = ""
-    """What the strongest role's refusal names."""
+    """What the refusal of the strongest role must name."""
 
 
 TABLE = (

@@ -1,4 +1,4 @@
-"""The HTTP API: who may do what, idempotency keys, and requests that never break it."""
+"""The HTTP API: who may do what, idempotency keys, and requests of any form, none of which breaks it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -238,5 +238,5 @@ def test_no_request_breaks_the_api(fuzzed: TestClient, mode: GenerationMode) -> 
         def check(case: schemathesis.Case[Any]) -> None:
             case.call_and_validate(headers={"Authorization": f"Bearer {STAFF}"}, checks=CHECKS)
 
-        with contextlib.suppress(Unsatisfiable):  # Nothing about an operation without input can be wrong.
+        with contextlib.suppress(Unsatisfiable):  # An operation without input has nothing that can be wrong.
             check()

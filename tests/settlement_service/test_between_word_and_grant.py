@@ -89,7 +89,7 @@ def test_a_bet_waiting_while_its_seat_is_given_to_another_player_is_refused(race
 
 
 def test_a_seat_on_which_another_player_bets_first_is_not_shared(race: Race) -> None:
-    """Staff give the seat to bob, he bets, and they give it back to ann: his wager is up there."""
+    """Staff give the seat to bob, he bets, and they give it back to ann: bob's wager is still up there."""
     house = race.house
 
     def happens() -> None:

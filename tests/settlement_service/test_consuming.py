@@ -144,7 +144,7 @@ STRANGE = (
     b"",
     b" " * 2_000_000,
 )
-"""Payloads that are no messages: too deep, invalid UTF-8, half a character, a huge number, empty, long."""
+"""Payloads that are not messages: too deep, invalid UTF-8, half a character, a huge number, empty, long."""
 
 
 @needs_mosquitto

@@ -16,7 +16,7 @@ from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.statements import gate
 
 AT_ONCE_S = 0.0
-"""All expected messages have arrived before a test waits for them; one that expects none need not wait."""
+"""Expected messages have arrived before a test waits for them, and a test that expects none need not wait."""
 ANN = Caller(name="ann's", role="player", player="ann")
 
 
@@ -218,7 +218,7 @@ def test_a_repeated_request_is_answered_as_before_without_a_query(wheel: Wheel) 
 
 
 def test_a_request_refused_without_a_statement_stays_refused_when_repeated(wheel: Wheel) -> None:
-    """Otherwise it could be repeated until the number is known."""
+    """Otherwise the request could be repeated until the number is known."""
     bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 100}
     identity = wheel.house.new_identity()
     wheel.said = lambda _nonce: []

@@ -65,7 +65,7 @@ def kept_margins(world: World) -> int:
 
 
 def test_on_a_good_day_requests_in_time_are_accepted(key: Key) -> None:
-    """Requests are refused only if they arrive within the watermark's delay before the close, or after it."""
+    """Requests are refused only if they arrive after the close or within the watermark's delay before it."""
     world = play(key, 7, CALM)
     assert len(world.granted) > 20
     assert world.past_posted() == []
@@ -81,7 +81,7 @@ def test_on_a_rough_day_some_requests_are_still_accepted(key: Key) -> None:
 
 
 def without_asking(patch: pytest.MonkeyPatch) -> None:
-    """Break the gate: any statement from the table covers any bet, as if on arrival it must be fresh."""
+    """Break the gate: any statement covers any bet, as if a statement that has just arrived must be fresh."""
 
     def accept(gate: Gate, word: object) -> None:
         for nonce, query in gate._queries.items():

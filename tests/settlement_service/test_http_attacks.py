@@ -63,7 +63,7 @@ def house_in(folder: Path) -> str:
 
 
 def request(method: str, path: str, *headers: bytes, token: str = "", body: bytes | None = None) -> bytes:
-    """Encode a request; it states the body's length if there is a body."""
+    """Encode a request, with the body's length if there is a body."""
     lines = [f"{method} {path} HTTP/1.1\r\nHost: x\r\n".encode(), *headers]
     if token:
         lines.append(f"Authorization: Bearer {token}\r\n".encode())
@@ -286,7 +286,7 @@ def half(kind: str) -> bytes:
     ["nothing", "half a head", "half a body of a stranger", "half a body with a token", "100-continue"],
 )
 def test_partial_requests_do_not_block_other_clients(unharmed: Service, kind: str) -> None:
-    """There are three times as many as connection slots, under a limit of 256 open files."""
+    """There are three times as many partial requests as connection slots, and at most 256 open files."""
     with ExitStack() as held:
         for _ in range(3 * MAX_OPEN):
             connection = held.enter_context(connect(unharmed))

@@ -139,7 +139,7 @@ def test_a_known_token_is_admitted_while_unknown_ones_are_refused() -> None:
 
 
 def test_guessing_tokens_does_not_block_a_new_token_of_another_address() -> None:
-    """Without this, twenty a second would block every token not yet seen by this process."""
+    """Otherwise twenty guesses a second would block every token that this process has not yet seen."""
 
     async def tried() -> tuple[int, int]:
         application = Application()

@@ -1,4 +1,4 @@
-"""Old and new releases together: a pair that cannot guarantee the betting window reports it."""
+"""Old and new releases together: a pair that cannot guarantee the betting window reports a fault."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,7 +51,7 @@ Sink = Callable[[Pin], Heard]
 
 @pytest.fixture
 def sink() -> Iterator[Sink]:
-    """Return a maker of a table's connection to a broker, with its alarms and what it receives."""
+    """Yield a function that makes a table's sink, and returns it with its alarms and what it receives."""
     made: list[MqttSink] = []
 
     def make(pin: Pin) -> Heard:
@@ -98,7 +98,7 @@ def test_a_message_that_the_engine_did_not_sign_as_an_answer_closes_nothing(
 
 
 def test_a_new_table_with_an_old_engine_closes_nothing_and_stops_play(sink: Sink) -> None:
-    """Such an engine would accept bets according to the order of messages."""
+    """Such an engine would accept bets by the order in which messages arrive."""
     table, alarms, heard = sink(Pin())
     table._handle_answer(_unsigned(ACK))
     assert heard == []

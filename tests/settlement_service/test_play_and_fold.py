@@ -154,7 +154,7 @@ def test_T_DEAL_4_the_table_receives_the_positions_with_play_and_the_round(
 def test_T_DEAL_4_play_still_up_is_reported_again_in_the_next_round_of_bets(
     house: House, table: SealedTable, cards_out: CardTable
 ) -> None:
-    """The dealer reopens bets before a card is out: Play placed there stays up."""
+    """Bets are opened again after the first card closed them: a Play wager made in between stays up."""
     reports: list[PlayAt] = []
     assert refused(house, table, "ann", "3") == ""
     house.engine.played = lambda _table, play, _at: reports.append(play)
@@ -163,7 +163,7 @@ def test_T_DEAL_4_play_still_up_is_reported_again_in_the_next_round_of_bets(
 
 
 def player_asks(house: House, table: SealedTable, player: str, **bet: object) -> str:
-    """Request it with the player's own token; return the rule that refuses it, or nothing."""
+    """Request Play with the player's own token; return the rule that refuses it, or nothing."""
     caller = Caller(name=f"{player}'s phone", role="player", player=player)
     wager = {"id": "p1", "player": player, "wager": "play", "amount": 200, **bet}
     try:

@@ -104,7 +104,7 @@ def test_a_stopped_process_of_the_server_is_reported_and_nothing_is_booked_twice
 
 @pytest.fixture
 def engine(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    """Return an engine on it, in the test's own process, which waits as long as a busy machine may need."""
+    """Yield an engine on this database, in the test's own process, with time limits for a busy machine."""
     monkeypatch.setattr(store_module, "STATEMENT_TIMEOUT_S", 60.0)
     house = House(url)
     yield house

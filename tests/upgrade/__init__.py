@@ -1,1 +1,1 @@
-"""Tests of how this release treats what 0.1.0 left behind, alone and together with it."""
+"""Tests of this release with files that 0.1.0 left behind, and with 0.1.0 itself as table or engine."""

@@ -66,7 +66,7 @@ def run(release: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 class Pair:
-    """A table and an engine on one broker, each of the release with which it is started."""
+    """A table and an engine on one broker, each of which can be started with either release."""
 
     def __init__(self, folder: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> None:
         self._folder = folder
@@ -99,7 +99,7 @@ class Pair:
             self.engine.start()
 
     def enrol(self, release: Path) -> None:
-        """Enrol the table's key in the engine and open an account for ann, with that release's commands."""
+        """Enrol the table's key in the engine and make a staff token, with that release's commands."""
         key = load_key(self.table.journal / "table.key").public.raw.hex()
         enrolled = ("enrol", "craps", "--rules", "craps-12-034", "--key", key)
         for words in (enrolled, ("token", "make", "till", "--role", "staff")):
@@ -108,7 +108,7 @@ class Pair:
         self.token = done.stdout.strip().splitlines()[-1]
 
     def plays(self) -> None:
-        """Unlock the table, so that it publishes outcomes."""
+        """Unlock the table and feed it two ticks, so that it publishes outcomes."""
         self.table.unlock()
         self.table.feed([tick(1_000_000), tick(2_000_000)])
 
@@ -124,7 +124,7 @@ class Pair:
         return {str(fault["code"]) for fault in reported}
 
     def bets(self, key: str) -> tuple[int, str]:
-        """Bet on the field as staff; return the status and the answer's text."""
+        """As staff, open ann's account and bet on the field for her; return the answer's status and text."""
         for path, body in (("/players", {"player": "ann"}), ("/players/ann/deposits", {"cents": 1_000})):
             self.engine.ask("POST", path, body, token=self.token, key=f"{key}{len(path)}")
         bet = {"id": key, "player": "ann", "wager": "field", "amount": 100}
@@ -140,7 +140,7 @@ class Pair:
 @pytest.fixture
 def pair(tmp_path: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
     for module in ("tests.app.rig", "tests.settlement_service.service"):
-        # A journal is verified at idle priority, which takes long beside other work.
+        # A journal is verified at idle priority, so this takes long while the machine is busy.
         monkeypatch.setattr(f"{module}.PATIENCE_S", 300.0)
     one = Pair(tmp_path, broker, monkeypatch)
     yield one
@@ -189,7 +189,7 @@ def test_this_table_stops_with_an_engine_of_0_1_0_and_continues_once_that_is_upd
     old: Path, pair: Pair
 ) -> None:
     pair.start_table(THIS)
-    pair.plays()  # first: the old engine's first message locks a table
+    pair.plays()  # before the old engine starts, since its first message locks this table
     pair.enrol(old)
     pair.start_engine(old)
     until(lambda: "answer_unsigned" in pair.faults(), "the old engine to be recognized")
