@@ -191,7 +191,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     bets: Bets = Bets()
     awaited: Awaited | None = None
     acted: dict[str, Literal["play", "fold"]] = {}
-    """The decision of each position in the current deal so far."""
+    """What each position has decided in the current deal so far."""
     may: dict[str, tuple[str, ...]] = {}
     late: tuple[LateWager, ...] = ()
     results: tuple[Result, ...] = ()

@@ -141,7 +141,7 @@ def read_register(file: Path) -> Register:
         return _register_of(file.read_bytes())
     except msgspec.MsgspecError as error:
         raise RegisterError(
-            f"{file} is not a register ({error}); use the file that `tablectl people add` has written"
+            f"{file} is not a register ({error}); use the file that `tablectl people add` wrote"
         ) from error
 
 

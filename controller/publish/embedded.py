@@ -26,7 +26,7 @@ SETTLEMENT_FAULTS = frozenset({"settlement_failed", "settlement_refused", "settl
 
 
 class Enrolment(NamedTuple):
-    """A table's data for enrolment: its public key, and whether no outcome of it has ever been settled."""
+    """A table's data for enrolment: its public key, and whether none of its outcomes was settled before."""
 
     public_key: bytes
     never_settled: bool

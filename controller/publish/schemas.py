@@ -160,7 +160,7 @@ def asyncapi() -> Json:
 
 def _operations() -> Iterator[tuple[str, Json]]:
     for name, action, summary in (
-        ("outcome", "send", "The table publishes an outcome again and again until it is acknowledged."),
+        ("outcome", "send", "The table publishes an outcome, and repeats the message until acknowledged."),
         ("players", "send", "The table publishes what players may see of an outcome, once."),
         ("status", "send", "The table publishes its status whenever it changes."),
         ("board", "send", "The table publishes its board whenever it changes."),

@@ -30,8 +30,8 @@ from controller.settlement_service.enrolled_table import EnrolledTable
 from controller.settlement_service.work import Work
 
 MAX_HELD_BYTES = 4_000_000
-"""Maximum bytes of one table's outcomes that wait for a missing one; a thousand outcomes take about a third
-of that. The limit keeps the holder of one table's key from using the memory that other tables need."""
+"""Maximum size in bytes of one table's outcomes that wait for a missing one; a thousand outcomes take about a
+third of it. The limit keeps the holder of one table's key from using the memory that other tables need."""
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
 """Reasons for a No Roll or No Spin that count as a malfunction of the equipment."""
 

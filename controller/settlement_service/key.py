@@ -186,7 +186,7 @@ def _handovers(path: Path, held: Key) -> list[_Handover]:
 def _names_its_key(path: Path) -> bool:
     """Return whether the endorsement file names the previous key.
 
-    If it does not, it can't be verified and may be from an earlier rotation.
+    A file that does not can't be verified, and may be from an earlier rotation.
     """
     file = _endorsement_path(path)
     return file.exists() and b" " in file.read_bytes().strip()

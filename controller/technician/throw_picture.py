@@ -164,7 +164,7 @@ def _shown(scene: Scene, met: WallEncounters, label: int) -> DieShown:
 
 
 def _touch(scene: Scene, path: Path, encounter: Encounter) -> Touch:
-    """Return an encounter with positions: along the wall by the track, away from the wall by the gap."""
+    """Return an encounter with positions: along the wall from the track, away from the wall from the gap."""
     table, half = scene.table, scene.table.die_mm / 2.0
     gap = max(encounter.gap_mm, 0.0) if encounter.hit is not Hit.UNCLEAR else 0.0
     x = _at(path.times, path.xs, encounter.t)
@@ -252,7 +252,7 @@ def impact_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Yield the throw's stories, best first, each with its squared error in excess of the best story's."""
+    """Yield the throw's stories, best first, and by how much each squared error exceeds the best story's."""
     for story in seen.stories:
         if not story.worse:
             yield f"best: {story.words}"

@@ -428,7 +428,7 @@ def test_the_second_half_of_a_double_tap_enters_nothing(browser: Browser) -> Non
 
 
 def said_by(page: Page) -> list[str]:
-    """Return a list to which each request that the page sends to the table is added from now on."""
+    """Return a list that from now on collects every request that the page sends to the table."""
     said: list[str] = []
 
     def note(request: Request) -> None:
