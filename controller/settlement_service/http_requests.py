@@ -169,8 +169,8 @@ class Tokens:
     def make(self, name: str, role: Role, secret: str, player: str | None = None) -> None:
         """Store the digest of a new secret.
 
-        Raises RequestRefused if the name is in use, the player is unknown, or a player is missing for the role
-        `player` or given for any other role.
+        Raises RequestRefused if the name is in use, the player is unknown, or a player is missing for the
+        role `player` or given for any other role.
         """
         if (role == "player") != (player is not None):
             reason = (
