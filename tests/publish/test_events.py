@@ -234,7 +234,7 @@ def test_a_stale_document_fails_the_check_and_is_written_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--check"], tmp_path) == 1
-    assert "asyncapi.json: stale" in capsys.readouterr().err
+    assert "asyncapi.json is stale" in capsys.readouterr().err
     assert main([], tmp_path) == 0
     (tmp_path / "outcomes" / "roll.guessed.schema.json").write_text("{}", encoding="utf-8")
     assert main(["--check"], tmp_path) == 1
