@@ -46,12 +46,14 @@ class AttemptRows(NamedTuple):
 
 
 def find_attempt(reader: Rows, number: int | None = None, member: Row | None = None) -> AttemptRows:
-    """Return the rows of an attempt: that of outcome row `member`, or the one with this number, or the last.
+    """Return the rows of one attempt: that of the outcome in row `member`, or of this number, or the last.
 
     Raises:
         JournalFault: there is no such attempt, or its outcomes were pruned.
     """
     if member is not None:
+        if member.body is None:
+            raise _pruned(reader, member)
         number = _attempt(member)
         if number is None:
             raise _no_such_outcome(
@@ -93,11 +95,18 @@ def _newest_first(reader: Rows, last_n: int) -> Iterator[Row]:
 
 
 def _no_such_outcome(reader: Rows, found: str) -> JournalFault:
-    return JournalFault("journal_no_such_outcome", reader.path, found, "an attempt that was called or voided")
+    return JournalFault("journal_no_such_outcome", reader.path, found, "an attempt with an outcome")
+
+
+def _pruned(reader: Rows, row: Row) -> JournalFault:
+    found = "only a digest, because the contents were pruned"
+    return JournalFault(
+        "journal_no_such_outcome", f"{reader.path}, row {row.n}", found, "an outcome's contents"
+    )
 
 
 class Judgement(NamedTuple):
-    """The verdict of judging again, and its differences from the original verdict."""
+    """The verdict when the evidence is judged again, and its differences from the original verdict."""
 
     verdict: Verdict
     differences: tuple[str, ...]
@@ -193,10 +202,7 @@ def recall(reader: Rows, outcome_id: str) -> Recalled:
     """
     row = reader.find(outcome_id)
     if row.body is None:
-        found = "only a digest, because the contents were pruned"
-        raise JournalFault(
-            "journal_no_such_outcome", f"{reader.path}, row {row.n}", found, "an outcome's contents"
-        )
+        raise _pruned(reader, row)
     check_contents(row, reader.path)
     outcome = decode_outcome(row.body)
     identity = reader.identity_at(row.n)

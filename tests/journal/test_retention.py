@@ -8,7 +8,7 @@ from controller.journal.contents import Pruned
 from controller.journal.faults import JournalFault
 from controller.journal.opening import recover
 from controller.journal.reading import Reader
-from controller.journal.recall import recall
+from controller.journal.recall import find_attempt, recall
 from controller.journal.writer import Limits
 from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, evening
 from tests.journal.tamper import sql, tamper
@@ -70,7 +70,9 @@ def test_bodies_are_removed_and_the_chain_stays_whole(rig: Rig) -> None:
         assert reader.verify_all().outcomes == len(rig.published)
         with pytest.raises(JournalFault, match="pruned") as refused:
             recall(reader, f"{NAME}/1/1")
-    assert refused.value.code == "journal_no_such_outcome"
+        with pytest.raises(JournalFault, match="pruned") as not_found:
+            find_attempt(reader, member=reader.find(f"{NAME}/1/1"))
+    assert refused.value.code == not_found.value.code == "journal_no_such_outcome"
     assert recover(rig.place, rig.key.public, NAME).first.seq == len(rig.published) + 1
 
 
