@@ -1,12 +1,13 @@
 """The picture files that a camera keeps, and the folder that stores them, with a quota and a maximum age.
 
-A file is a ZIP archive without compression, which any archive tool can open, named by its SHA-256. The digest
-is computed while the file is built in memory, so nothing is read again when a die has come to rest. A file in
-the folder is always complete.
+A file is an uncompressed ZIP archive, which any archive tool can open, and is named after its SHA-256. The
+digest is computed while the file is built in memory, so the file need not be read again once the dice are at
+rest. A file in the folder is always complete.
 
-The pictures show people's hands. So the oldest files are deleted automatically, and each deletion is recorded
-with the person and the reason: the journal still contains the digest, and `tablectl explain` says that the
-file was deleted. A thread writes the files, so that the camera never waits for the disk.
+The pictures show people's hands, so the oldest files are deleted automatically. Each deletion is recorded
+with its reason and with who made it: a person, or `retention` if it was automatic. The journal still contains
+the digest, and `tablectl explain` says that the file was deleted. A thread writes the files, so that the
+camera never waits for the disk.
 """
 
 import hashlib
@@ -141,7 +142,7 @@ def read(sha256: str, data: bytes) -> Pictures:
             entries = {info.filename: archive.read(info) for info in infos}
         about = _decode_about(entries.pop(ABOUT))
     except (zipfile.BadZipFile, LookupError, EOFError, OSError, RuntimeError, ValueError) as error:
-        raise UnsoundError(f"is not a file of a dice camera ({error})") from error
+        raise UnsoundError(f"is not a dice camera's picture file ({error})") from error
     return Pictures(sha256, about, {name: jpeg for name, jpeg in entries.items() if _NAME.fullmatch(name)})
 
 
@@ -150,13 +151,13 @@ FOLDER = "/var/lib/table-camera"
 DELETED = "deleted.jsonl"
 HELD = "held.jsonl"
 MAX_DELETED_LINES = 20_000
-"""The approximate limit of deletions on record: once their file exceeds 4 MB (200 bytes for each), only the
-newest half of this number is kept."""
+"""The approximate maximum number of recorded deletions: once their file exceeds 4 MB (200 bytes each), only
+the newest half of this number is kept."""
 ENDING = ".zip"
 _PART = ".part"
 _SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
 _MODE = 0o640
-"""The mode of files: members of the folder's group may read them, such as the console and added users."""
+"""The files' mode: members of the folder's group, such as the console and added users, may read them."""
 DAY_S = 86_400
 MB = 1_000_000
 
@@ -196,7 +197,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldError(Exception):
-    """A file that may not be deleted; the message names who holds it and why."""
+    """A file that may not be deleted; the message says who placed the hold, and why."""
 
 
 _decode_deleted = msgspec.json.Decoder(Deleted).decode
@@ -215,13 +216,13 @@ class Folder:
         self.path = path
 
     def begin(self) -> None:
-        """Create the folder if needed, and delete incomplete files of a killed process; raises OSError."""
+        """Create the folder if needed, and delete a killed process's incomplete files; raises OSError."""
         self.path.mkdir(mode=0o750, parents=True, exist_ok=True)
         for part in self.path.glob(f".*{_PART}"):
             part.unlink(missing_ok=True)
 
     def keep(self, closed: Closed, wall_s: float) -> None:
-        """Write a file, and give it its name once it is on the disk; raises OSError."""
+        """Write a file, and name it once it is on the disk; raises OSError."""
         descriptor, name = tempfile.mkstemp(_PART, ".", self.path)
         part = Path(name)
         try:
@@ -263,7 +264,8 @@ class Folder:
             full = total > limits.max_mb * MB
             if not old and not full:
                 break
-            why = f"older than {limits.days} days" if old else f"all files exceeded {limits.max_mb} MB"
+            too_much = f"the files together exceeded {limits.max_mb} MB"
+            why = f"older than {limits.days} days" if old else too_much
             deleted += self.delete(one.sha256, now_s, by=by, why=why)
             total -= one.size
         return deleted
@@ -368,13 +370,13 @@ class Folder:
             os.close(descriptor)
 
 
-_READ_ADVICE = "run as root, or as a member of its group (table-camera on an installed table)"
+_READ_ADVICE = "run as root, or as a member of the folder's group (table-camera on an installed table)"
 
 
 MAX_WAITING = 6
 """Maximum number of files waiting for the disk, of at most 12 MB each."""
 PRUNE_INTERVAL_S = 3600.0
-"""How often old files are deleted, if no new file causes it sooner."""
+"""How often old files are deleted, unless a new file causes it sooner."""
 PRUNED_BY = "retention"
 
 
@@ -430,7 +432,7 @@ class Keeper:
                 self._say(f"{self._folder.path}: pictures {closed.sha256} were not kept ({error.strerror})")
 
     def _file_time_s(self) -> float:
-        """Return a file's time; with a clock that may be behind, no earlier than the newest file's."""
+        """Return a new file's time; if the clock is not synchronized, no earlier than the newest file's."""
         wall = self._wall()
         if wall.synced:
             return wall.s

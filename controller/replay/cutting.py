@@ -20,7 +20,7 @@ _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
 """The readings that can begin an attempt."""
 _END_US = 2**62
 _MAX_NEIGHBOURS = 2
-"""Maximum number of neighbouring attempts on each side that a piece includes to replay by itself."""
+"""Maximum number of neighbouring attempts on each side that a piece may need in order to replay by itself."""
 
 
 class UncuttableError(LogError):
@@ -54,7 +54,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
         if arrived >= to_us:
             break
         if not readings:
-            # As on a live table, time has advanced to here, and earlier timers have fired.
+            # Advance the time to the cut, as on a live table, so that earlier timers fire.
             session.advance(from_us)
             header = msgspec.structs.replace(
                 header,
@@ -92,7 +92,7 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 
 @dataclass(slots=True)
 class _Replayed:
-    """The outcomes of each attempt of a log, and when its first reading arrived (us)."""
+    """The outcomes of each attempt in a log, and the time (us) at which its first reading arrived."""
 
     lateness_us: int
     outcomes: dict[int, list[Outcome]] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class _Replayed:
         self.launched_us.setdefault(number, first_us)
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield arrival times (us) to cut between, the shortest piece first, then with neighbours."""
+        """Yield pairs of arrival times (us) to cut between: the shortest piece first, then longer ones."""
         for neighbours in range(_MAX_NEIGHBOURS + 1):
             begin_number = first - neighbours
             launched = self.launched_us.get(begin_number, 0)
@@ -129,10 +129,10 @@ class _Replayed:
 
 
 def cut_attempt(path: str, number: int | None, rules: FindRules) -> Piece:
-    """Cut one attempt out of a log, from the call of the one before it to the launch of the next.
+    """Cut one attempt out of a log, from the call of the previous attempt to the launch of the next.
 
-    `number` is the attempt's, None for the last one; `rules` returns the rule set for the log. Attempts that
-    can't be separated, such as a review and the launch that closes it, are cut out together.
+    `number` is the attempt's number, or None for the last attempt; `rules` returns the log's rule set.
+    Attempts that can't be separated, such as a review and the launch that closes it, are cut out together.
 
     Raises LogError if the log is bad or has no such attempt, or if the attempt does not replay by itself as
     within the whole log.
@@ -173,7 +173,7 @@ def _shortest(path: str, rules: FindRules, replayed: _Replayed, wanted: range) -
         if piece is not None and _by_number(piece.outcomes, wanted) == expected:
             return piece
     found = f"{expected[-1].type} #{wanted[-1]}, which depends on readings before or after it"
-    raise LogError(path, found, "an attempt that replays by itself", "keep the whole log as the case")
+    raise LogError(path, found, "an attempt that replays by itself", "use the whole log as the case")
 
 
 def _by_number(outcomes: Sequence[Outcome], wanted: Iterable[int]) -> list[Outcome]:

@@ -49,7 +49,7 @@ class Header(
     """A log's header.
 
     `epoch` is the ISO time of t = 0. A live recording adds `session`, `first` (the next numbers) and `state`
-    (the game's state and learned values), each as of its start. It also adds settings from the table's file:
+    (the game's state and learned values), as of its start. It also adds settings from the table's file:
     `rules` (the rule set with the table's own thresholds), `sources` (the kinds of readings that each device
     sends) and `locking_switches`.
     """
@@ -271,7 +271,7 @@ def _is_json(text: bytes) -> bool:
 class LogWriter:
     """Writes a log to an open binary stream, which the caller closes.
 
-    Use it as a context manager: its exit completes a gzip stream. Equal readings always give equal bytes.
+    Use it as a context manager: its exit completes a gzip stream. Equal readings always produce equal bytes.
     """
 
     def __init__(self, stream: BinaryIO, header: Header, *, compress: bool = False) -> None:

@@ -35,9 +35,9 @@ DEFAULT_SESSION = "replay"
 def build_setup(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
     """Return a session's setup from a log's header.
 
-    `name` is the log's, for messages; `calls` overrides the header's setting of who makes the calls. Raises
-    LogError if the header's geometry is not exactly the one that the rule set's game needs, or if its wheel
-    is impossible.
+    `name` is the log's name, for messages. `calls` overrides who makes the calls according to the header.
+    Raises LogError if the header's geometry is not exactly the one that the rule set's game needs, or if its
+    wheel is impossible.
     """
     needed = game_of(ruleset.game).geometry
     given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]

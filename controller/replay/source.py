@@ -1,6 +1,6 @@
 """Recorded logs and serial captures, plain or gzip, as bytes, lines and decoded readings.
 
-A recorder that loses its power leaves an incomplete file: it ends within a line, within a gzip stream, or in
+A recorder that loses power leaves an incomplete file: it ends within a line, within a gzip stream, or in
 NUL bytes where the file system had extended the file but not yet written it. Such a file is read to its end.
 Messages about lines that can't be decoded use the terms of the log's format. A serial capture contains the
 lines of a device as received, each as `milliseconds TAB line`.
@@ -117,7 +117,7 @@ class Source:
         self.cut = self._held_nuls > 0 or not member.eof
 
     def _complete_with_nuls(self, member: "zlib._Decompress") -> tuple["zlib._Decompress", bytes]:
-        """Complete a gzip stream with NUL bytes, if they are its real last bytes and not lost blocks."""
+        """Complete a gzip stream with the NUL bytes held back, unless they stand for lost blocks."""
         tail = bytes(min(self._held_nuls, _GZIP_END))
         ended = member.copy()
         try:
@@ -178,7 +178,7 @@ _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r"^(?P<complaint>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
 _STEP = re.compile(r"[^.\[\]]+|(?<=\[)\.\.\.(?=\])")
 _DECODER_MESSAGE = re.compile(r"(?:Expected|Invalid|Integer|Number|Object) ")
-"""The start of the decoder's own messages about a type; other messages come from our types."""
+"""The start of the decoder's own messages about a type; other messages come from the reading types."""
 
 
 class LineError(Exception):
@@ -263,7 +263,7 @@ def build_line_error(
 
 
 def _json_at(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, KeyPath]:
-    """Return the JSON at a path, as far as it exists; decoders don't name the keys of mappings."""
+    """Return the JSON at a path, as far as the path exists; decoders don't name the keys of mappings."""
     value = msgspec.json.encode(fields)
     for at, step in enumerate(path):
         inside = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw] | None)

@@ -50,14 +50,14 @@ class BareDevice:
     """A device without a type: another device sends its readings, or they come from a script or a log."""
 
     reads: tuple[DeviceReading, ...] = ()
-    """The kinds of reading that it sends. While it is down, they count as missing, not as proof that nothing
-    happened."""
+    """The kinds of reading that it sends. While the device is down, these readings count as missing, not as
+    proof that nothing happened."""
     wall: Wall | None = None
     """The wall on which a wall sensor is mounted."""
 
 
 def shape_of(name: str, kind: DeviceKind) -> type:
-    """Return the dataclass of a device of this kind: its settings and `type`, `reads` and `wall`."""
+    """Return the dataclass for a device of this kind: its settings, plus `type`, `reads` and `wall`."""
     assert is_dataclass(kind.settings)
     return make_dataclass(
         f"{kind.settings.__name__}OfTable",

@@ -160,7 +160,7 @@ def _marks(marks: Sequence[object]) -> Iterator[object]:
 
 
 def _limit(mark: object, parts: str) -> str:
-    """Return a limit in words; `parts` states what a length counts: characters or items."""
+    """Return a limit in words; `parts` names what a length counts: characters or items."""
     match mark:
         case bounds.Gt(gt=minimum):
             return f" greater than {minimum}"
@@ -218,7 +218,7 @@ def read_document(path: Path, shape: type[T]) -> T:
 
 
 def validate(document: Document, shape: type[T]) -> T:
-    """Return a parsed document as its type; raises SettingsError, which lists every mistake in it."""
+    """Convert a parsed document to `shape`; raises SettingsError, which lists every mistake in it."""
     from pydantic import ValidationError  # noqa: PLC0415 - see `_validator`
 
     mistakes = list(document.mistakes)
@@ -265,7 +265,7 @@ def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> 
 def _locate(value: Value, location: KeyPath) -> tuple[KeyPath, str | int | None]:
     """Return the part of an error's location that the document contains, and the key that it lacks, if any.
 
-    A location also contains the alternatives of a union, which no document contains.
+    A location also names the alternatives of a union, which do not appear in a document.
     """
     path: KeyPath = ()
     missing: str | int | None = None

@@ -31,7 +31,7 @@ class Mistake:
 
 
 class SettingsError(Exception):
-    """The configuration can't be used. The text lists every mistake, one per line."""
+    """An unusable configuration. The message lists every mistake, one per line."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
         each_once = dict.fromkeys(mistakes)
@@ -51,7 +51,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def did_you_mean(found: object, known: Iterable[str]) -> str:
-    """Return the nearest known word as a hint; empty if none is near."""
+    """Return a hint that names the closest known word; empty if none is close."""
     nearest = get_close_matches(str(found), list(known), n=1)
     return f"did you mean '{nearest[0]}'?" if nearest else ""
 

@@ -94,7 +94,7 @@ _decode = msgspec.json.Decoder(tuple[AcceptedFinding, ...]).decode
 
 
 INSTALLED = Path("/etc/table")
-"""The folder with an installed table's own file."""
+"""The folder that contains an installed table's own file."""
 
 
 def accepted_file(ruleset: str) -> Path:

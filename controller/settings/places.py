@@ -1,4 +1,4 @@
-"""Where configuration files are found."""
+"""The locations of configuration files."""
 
 import os
 from pathlib import Path
@@ -9,11 +9,11 @@ from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, o
 Folder = Literal["rulesets", "paytables", "tables"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_SHIPPED = (_PACKAGE / "_config", _PACKAGE.parent / "config")  # an installed wheel's, a checkout's
+_SHIPPED = (_PACKAGE / "_config", _PACKAGE.parent / "config")  # in an installed wheel, in a checkout
 
 
 def config_home(directory: Path | None = None) -> Path:
-    """Return the configuration directory: `directory`, or else that of TABLE_CONFIG, or else the shipped one.
+    """Return the configuration directory: `directory` if given, else TABLE_CONFIG, else the shipped one.
 
     Raises SettingsError if `directory` or TABLE_CONFIG does not name a directory.
     """

@@ -54,9 +54,9 @@ def read_ruleset(path: Path) -> RuleSet:
 
 
 def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
-    """Return a document as a rule set; raises SettingsError, which lists every mistake and contradiction.
+    """Convert a document to a rule set; raises SettingsError, which lists every mistake and contradiction.
 
-    A contradiction is reported at the key in the file `changed_in`, if one of its keys is there.
+    If one of the contradicting keys is in the file `changed_in`, the contradiction is reported there.
     """
     rules = validate(document, RuleSet)
     mistakes = []
@@ -80,7 +80,7 @@ def _contradictions(rules: RuleSet) -> Iterator[_Contradiction]:
             hint = f"add it, or correct the game ({rules.game})"
             yield _Contradiction(((section,),), "nothing", f"a section '{section}'", hint)
         elif section not in wanted and present:
-            expected = f"no such section in a rule set of {rules.game}"
+            expected = f"no such section in a rule set for {rules.game}"
             yield _Contradiction(((section,),), f"a section '{section}'", expected, "delete it")
     if rules.throw:
         yield from _throw_contradictions(rules.throw)
@@ -140,9 +140,7 @@ def _cause_contradictions(
     for cause in causes:
         if cause not in known:
             hint = f"add the key '{cause}'"
-            yield _Contradiction(
-                ((section, "causes", cause),), "nothing", "the id of the rule behind it", hint
-            )
+            yield _Contradiction(((section, "causes", cause),), "nothing", "the id of its rule", hint)
     for cause in known:
         if cause not in causes:
             hint = did_you_mean(cause, [word for word in causes if word not in known]) or "delete it"

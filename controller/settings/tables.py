@@ -32,7 +32,7 @@ from controller.settings.yaml_text import Document, parse_document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneSection:
-    """A polygon that states what a die inside it rests on, whatever the camera reports."""
+    """A polygon with the surface on which a die inside it rests, regardless of what the camera reports."""
 
     kind: Surface
     polygon: Annotated[tuple[tuple[float, float], ...], MinLen(3)]
@@ -51,13 +51,13 @@ class DiceTableSection:
     die_mm: Positive
     """The edge length of a die."""
     wall_relief_mm: Annotated[float, Ge(0), Le(50)] = 12.0
-    """How far the base of the walls' pyramids lies behind their tips; the table is measured from the tips."""
+    """How far the bases of the walls' pyramids lie behind the tips; the table is measured from tip to tip."""
     zones: tuple[ZoneSection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelSection:
-    """A wheel. Bowl angles are in degrees, counter-clockwise positive seen from above."""
+    """A wheel. Bowl angles are in degrees, positive counter-clockwise as seen from above."""
 
     pockets: Literal["american", "european"]
     pockets_clockwise: tuple[str, ...] | None = None
@@ -100,7 +100,7 @@ class TableFile:
     devices: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     """The devices by name: which readings each one sends, and how it is connected."""
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
-    """What a switch does when it opens; by default `door` and `tamper` lock the table."""
+    """What each switch does when it opens; by default, `door` and `tamper` lock the table."""
     publish: PublishSettings = field(default_factory=PublishSettings)
     """Where outcomes are sent, and how long play continues without acknowledgement."""
     retention: RetentionSettings = field(default_factory=RetentionSettings)
@@ -131,10 +131,10 @@ def _geometry(document: Document, written: TableFile, rules: RuleSet) -> Iterato
     wanted = game_of(rules.game).geometry
     for section, written_section in (("dice_table", written.dice_table), ("wheel", written.wheel)):
         if section == wanted and written_section is None:
-            hint = f"'{rules.name}' is a rule set of {rules.game}"
+            hint = f"'{rules.name}' is a rule set for {rules.game}"
             yield document.mistake((section,), "nothing", f"a section '{section}'", hint)
         elif section != wanted and written_section is not None:
-            expected = f"no such section with '{rules.name}', a rule set of {rules.game}"
+            expected = f"no such section with '{rules.name}', a rule set for {rules.game}"
             yield document.mistake((section,), f"a section '{section}'", expected, "delete it")
 
 
@@ -143,8 +143,9 @@ _SIZES_MM: Mapping[str, tuple[float, float]] = {
     "width_mm": (500, 3000),
     "die_mm": (8, 40),
 }
-"""Accepted sizes. Dice tables are 6 to 16 feet long, and dice a third of an inch to an inch and a half. Other
-values are mistakes, such as feet or inches instead of millimetres, or a missing digit."""
+"""The accepted sizes, which include all real ones: dice tables are 6 to 16 feet long, and dice measure a
+third of an inch to an inch and a half. Other values are mistakes, such as feet or inches instead of
+millimetres, or a missing digit."""
 
 
 def _dice_table_mistakes(document: Document, table: DiceTableSection) -> Iterator[Mistake]:
@@ -238,8 +239,10 @@ def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
 def _blind_spots(
     document: Document, devices: Mapping[str, DeclaredDevice], rules: RuleSet
 ) -> Iterator[Mistake]:
-    """Yield the readings that the rules need but no device sends; without them every attempt would go to
-    review."""
+    """Yield a mistake for each kind of reading and each wall that the rules need but no device covers.
+
+    Without them, every attempt would go to review.
+    """
     read = {kind for device in devices.values() for kind in device.reads}
     hint = "add the device"
     for kind in _needed_kinds(rules):
@@ -279,7 +282,7 @@ def load_table(
 ) -> TableSettings:
     """Load a table by its name or its file's path, with its rule set and its own thresholds applied.
 
-    `kinds` are the kinds of hardware by name; without them, no device has the settings of its kind.
+    `kinds` maps names to kinds of hardware; without it, the devices' hardware settings are not read.
 
     Raises SettingsError, which lists every mistake in the table file and every contradiction with its rule
     set.
@@ -326,7 +329,7 @@ def _in_valid_sections(
 
 
 def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet | None:
-    """Return the table's rule set with the table's changes; None if the table names no rule set."""
+    """Return the table's rule set with the table's own changes; None if the table names no rule set."""
     name = table.value.get("ruleset") if isinstance(table.value, dict) else None
     if not isinstance(name, str) or not name:
         return None
@@ -346,7 +349,7 @@ def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet |
 
 def _refuse_foreign_sections(table: Document, rules: RuleSet) -> None:
     foreign = [section for section in table.only(SECTIONS) if section not in game_of(rules.game).sections]
-    expected = f"thresholds of {rules.game} ({rules.name})"
+    expected = f"only sections for {rules.game} ({rules.name})"
     hint = "delete it, or correct the ruleset"
     if foreign:
         raise SettingsError(

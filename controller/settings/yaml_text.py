@@ -143,7 +143,7 @@ def parse_text(text: str, file: str) -> Document:
     except (ValueError, OverflowError) as error:
         # PyYAML lets chr() raise on an escape beyond Unicode, and the error has no mark.
         found = r"an escape such as \UFFFFFFFF that names no character"
-        raise _unusable(file, _WHOLE_FILE, found, "characters of Unicode", "correct or delete it") from error
+        raise _unusable(file, _WHOLE_FILE, found, "Unicode characters", "correct or delete it") from error
 
 
 def _unusable(file: str, at: tuple[int, int], found: str, expected: str, hint: str) -> SettingsError:
@@ -296,15 +296,13 @@ def _with(text: str, path: KeyPath, value: Setting) -> str:
     for depth, key in enumerate(path):
         if not isinstance(node, yaml.MappingNode) or not node.value:
             raise EditError(
-                f"{dotted(path[:depth])}: is not a section; a value can be set only in a section with keys"
+                f"{dotted(path[:depth])}: not a section; a value can be set only in a section with keys"
             )
         following = next((inner for name, inner in node.value if name.value == str(key)), None)
         if following is None and depth == len(path) - 1:
             return _added(text, node, str(key), value)
         if following is None:
-            raise EditError(
-                f"{dotted(path[: depth + 1])}: there is no such section; add it to the file first"
-            )
+            raise EditError(f"{dotted(path[: depth + 1])}: no such section; add it to the file first")
         node = following
     return _replaced(text, node, value)
 
@@ -332,7 +330,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
     end = max(last_key.end_mark.index, _end(last))
     if section.flow_style:
         return f"{text[:end]}, {key}: {_flow(value)}{text[end:]}"
-    # The line is added after a comment at the end of the last line.
+    # A comment at the end of the last line stays on that line.
     line_end = text.find("\n", end)
     line_end = len(text) if line_end < 0 else line_end
     column = section.value[0][0].start_mark.column
@@ -342,7 +340,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
 
 
 def _end(node: yaml.Node) -> int:
-    """Return where a value's own text ends; the end mark of a block comes after the comments below it."""
+    """Return where a value's own text ends; a block's end mark is only after the comments below the block."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return max(map(_end, last)) if isinstance(last, tuple) else _end(last)
@@ -375,7 +373,7 @@ def replace_file(
 ) -> ReplacedFile:
     """Replace a file atomically and durably, keeping the old file next to it as `NAME.STAMP`.
 
-    `check` reads the new file before it replaces the old one. If `check` raises, the old file is kept.
+    `check` is called with the new file before it replaces the old one. If `check` raises, the old file stays.
 
     Raises EditError if the file has changed since `before` was read, and OSError if it can't be written.
     """

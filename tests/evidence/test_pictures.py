@@ -69,7 +69,7 @@ def test_a_flipped_byte_is_named_and_nothing_is_shown(folder: Folder) -> None:
 def test_a_file_under_its_own_digest_that_no_camera_wrote_is_refused(folder: Folder, data: bytes) -> None:
     closed = Closed(hashlib.sha256(data).hexdigest(), data)
     folder.keep(closed, NOW_S)
-    with pytest.raises(MissingError, match="not a file of a dice camera"):
+    with pytest.raises(MissingError, match="not a dice camera's picture file"):
         folder.pictures(closed.sha256)
 
 
@@ -92,7 +92,7 @@ def test_the_oldest_files_are_removed_when_all_take_too_much_space(folder: Folde
         folder.keep(closed, NOW_S + age)
     assert folder.prune(Limits(days=3650, max_mb=20), NOW_S + 9, by="retention") == 2
     assert [one.sha256 for one in folder.kept()] == [closed.sha256 for closed in files[2:]]
-    assert {one.why for one in folder.deleted()} == {"all files exceeded 20 MB"}
+    assert {one.why for one in folder.deleted()} == {"the files together exceeded 20 MB"}
 
 
 def test_old_files_are_removed_but_not_by_a_clock_that_may_be_wrong(folder: Folder) -> None:

@@ -74,7 +74,7 @@ def test_rows_are_added_as_rows() -> None:
         (FILE.replace("wheel:", "wheels:"), "wheel: there is no such section"),
         ("table: [", "found text that is not YAML"),
         ("", "found an empty file"),
-        ("wheel: 3", "wheel: is not a section"),
+        ("wheel: 3", "wheel: not a section"),
     ],
 )
 def test_a_file_without_the_section_is_refused(text: str, message: str) -> None:

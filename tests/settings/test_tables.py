@@ -158,7 +158,7 @@ def test_a_threshold_that_contradicts_the_rule_set_is_reported_in_the_tables_fil
 def test_thresholds_of_another_game_are_refused(tmp_path: Path) -> None:
     mistake = only_mistake(tmp_path, CRAPS + "spin:\n  pocket_reads: 4\n")
     assert (mistake.line, mistake.found) == (7, "a section 'spin'")
-    assert mistake.expected == "thresholds of craps (craps-12-034)"
+    assert mistake.expected == "only sections for craps (craps-12-034)"
 
 
 def test_an_unknown_rule_set_is_reported_at_its_line(tmp_path: Path) -> None:
