@@ -155,7 +155,7 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
     """The signing key was replaced: who replaced it, and why. The new key signs from the next row on.
 
     Both public keys are in hex. The row is signed with the old key. `proof` is the new key's signature (hex)
-    of the old public key, which shows that the person who replaced the key has the new one. If the old key
+    over the old public key, which shows that the person who replaced the key has the new one. If the old key
     was `lost`, the new key signs the row, and only the statement of the named person links the two keys.
     """
 
@@ -221,7 +221,7 @@ _decode_envelope = msgspec.json.Decoder(_Envelope).decode
 
 
 ZLIB_LEVEL = 3
-"""For the readings of a throw, this takes half the time of level 6 and produces an eighth more bytes."""
+"""On the readings of a throw, this level takes half as long as level 6; the result is an eighth larger."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -317,7 +317,7 @@ class Drafter:
     """Drafts rows in order, and tracks the attempts whose beginning is recorded."""
 
     def __init__(self, first: First) -> None:
-        """Continue with these next numbers."""
+        """Start with these next numbers."""
         self._first = first
         self._state = State()
 
@@ -358,7 +358,7 @@ class Drafter:
         return drafts
 
     def begin_attempt(self, attempt: AttemptKind, number: int, t: int, wall: WallTime) -> list[Draft]:
-        """Draft the row for the beginning of an attempt; nothing if it was recorded already."""
+        """Draft the row for the beginning of an attempt; nothing if it is already recorded."""
         first = msgspec.structs.replace(self._first, **{attempt: number + 1})
         begun = self._new_attempts(first)
         if begun:

@@ -24,7 +24,7 @@ _ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacin
 _REPORT = "restart the controller and send the message with `tablectl doctor --bundle FILE`"
 
 CROWDED = "journal_crowded"
-"""The only fault of queueing that affects a single entry; other entries are still accepted."""
+"""The only queueing fault that affects a single entry; other entries are still accepted."""
 FAULTS: Mapping[str, JournalFaultKind] = {
     "journal_in_use": JournalFaultKind(
         "another controller uses this journal",
@@ -149,7 +149,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_head_forged": JournalFaultKind(
         "somebody without the table's key wrote the head file, or the file is older than the key",
-        f"{_KEEP}; restore the true head file; if it is lost, call your contact at the regulator,"
+        f"{_KEEP}; restore the original head file; if it is lost, call your contact at the regulator,"
         f" then {_ACCEPT}",
         _AFTER_REOPENING,
     ),
@@ -203,7 +203,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     CROWDED: JournalFaultKind(
         "acknowledgements or requests arrive faster than the disk writes them",
-        "nothing: they are counted or sent again; if this continues, find out who sends them",
+        "nothing, because they are counted or sent again; if this continues, find out who sends them",
         "as soon as fewer rows wait for the disk",
     ),
     "journal_overflow": JournalFaultKind(
@@ -234,8 +234,8 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     "journal_taken_away": JournalFaultKind(
         "a person or program deleted, renamed or replaced the file while the controller had it open",
-        "rename the same file back; a deleted file can be copied from /proc/PID/fd while the controller runs,"
-        f" which must then be restarted. If the file is lost: {_ACCEPT}",
+        "rename the same file back, or copy a deleted file from /proc/PID/fd while the controller still runs,"
+        f" and then restart the controller. If the file is lost: {_ACCEPT}",
         "automatically, once the opened file is back under its name",
     ),
     "journal_teller_failed": JournalFaultKind(
@@ -289,7 +289,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "journal_downgraded": "the journal's header allows unsigned rows, but a signed checkpoint does not",
     "journal_empty": "the journal's file contains no rows",
     "journal_end_unsigned": "the journal's last rows are not signed by the table's key",
-    "journal_forked": "the row with the head file's number is not the one that the head file records",
+    "journal_forked": "the journal's row at the number in the head file is not the row recorded there",
     "journal_head_damaged": "the head file can't be read",
     "journal_head_forged": "the head file is not signed by the table's key",
     "journal_head_missing": "the journal has rows, but its head file is missing",
@@ -348,7 +348,7 @@ class Alarms:
 
     @property
     def current(self) -> JournalFault | None:
-        """The first active fault that began, except those of `ACKNOWLEDGEMENTS` and `WAL`."""
+        """The active fault that began first, except those of `ACKNOWLEDGEMENTS` and `WAL`."""
         with self._lock:
             return next(
                 (fault for duty, fault in self._active.items() if duty not in (ACKNOWLEDGEMENTS, WAL)), None

@@ -2,8 +2,8 @@
 
 Two slots, each in its own sector, are written alternately, so that a torn write can't damage both records.
 The file is written after the commit: it may be behind the journal but never ahead of it. Each record is
-signed with the table's key, so nobody else can write one for a truncated journal. If an old record is
-restored together with the journal of that time, this is not detected.
+signed with the table's key, so nobody else can write one for a truncated journal. An old record that is
+restored together with the journal of that time is not detected.
 """
 
 import os
@@ -208,7 +208,7 @@ def check_head(
     row = next(rows_where(connection, place.journal, "WHERE n = ?", (head.n,)), None)
     if head.n and (row is None or row.link.hex() != head.link):
         raise JournalFault(
-            "journal_forked", f"{place.journal}, row {head.n}", "a different row", "the row in the head file"
+            "journal_forked", f"{place.journal}, row {head.n}", "a different row", "the head file's row"
         )
     if not head.signature:
         found = "an unsigned record"

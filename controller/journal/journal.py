@@ -70,7 +70,7 @@ class Journal:
         that becomes durable. `alarm` is called for each fault as it begins, and with None when the last one
         is over. Both must return immediately. `vfs` names SQLite's file system layer. With `accept`, a
         journal with a fault in `ACCEPTABLE` is continued, and the acceptance is journaled. `progress` is
-        called with the number of rows verified: after an upgrade all rows are, which can take minutes.
+        called with the number of rows verified; after an upgrade, verifying all rows can take minutes.
 
         Raises:
             JournalFault: any fault that forbids publishing results.
@@ -128,14 +128,14 @@ class Journal:
         return ticket
 
     def attempt_begun(self, attempt: AttemptKind, number: int, t: int) -> Ticket:
-        """Record that an attempt began without any effect yet, so that a restart finds it was cut off."""
+        """Record that an attempt began without an effect so far; after a restart, it counts as cut off."""
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begin_attempt(attempt, number, t, wall)))
 
     def note(self, name: str, data: Mapping[str, object], *, outside: bool = False) -> Ticket:
         """Queue an event that is not an outcome, such as a change of the clock or the use of a console.
 
-        Use `outside` for events that an outside party can cause in any number. Part of the queue is reserved
+        Use `outside` for events that an outside party can cause without limit. Part of the queue is reserved
         for play, and such an event raises `journal_crowded` when the rest of the queue is full.
         """
         draft = event_draft(name, data, self._wall())

@@ -26,7 +26,7 @@ CREDENTIAL = "table-key"
 """The name of the credential in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
 KeyKind = Literal["table", "engine", "console", "release"]
-"""Who uses a key. The first line of a key file states it, before the PEM; PEM readers skip that line."""
+"""Who uses a key. The first line of a key file names the kind, before the PEM; PEM readers skip that line."""
 _KEY_OF: Mapping[KeyKind, str] = {
     "table": "a table's key",
     "engine": "a settlement engine's key",
@@ -240,5 +240,5 @@ def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
 if __name__ == "__main__":
     import sys
 
-    # This is for sealing the key: unencrypted, it exists only in the pipe.
+    # Used when a key is sealed: the unencrypted key exists only in the pipe.
     sys.stdout.buffer.write(new_pem())

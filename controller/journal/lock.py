@@ -91,7 +91,7 @@ PROC_LOCKS = Path("/proc/locks")
 
 
 def list_readers(journal: Path) -> list[str]:
-    """Return each process that reads this journal, as `PROGRAM (process N)`; empty if that is unknown.
+    """Return the processes that read this journal, each as `PROGRAM (process N)`; empty if unknown.
 
     The controller's own process is included, because a reader that it never closed would be a bug.
     """

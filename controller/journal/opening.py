@@ -1,7 +1,7 @@
 """Opening a journal for writing: lock it, verify it from its last checkpoint, compare it with its head file.
 
-The rows then give the state from which the table continues, however it stopped. Keys are replaced here too: a
-row records the replacement, and the new key signs from the next row on.
+The rows then determine the state from which the table continues, no matter how it stopped. Keys are also
+replaced here: a row records the replacement, and the new key signs from the next row on.
 """
 
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ class Recovered(NamedTuple):
 
 
 MIN_VERIFIED_ROWS = 5000
-"""Minimum number of last rows that a start verifies: hours of play, verified in a fraction of a second."""
+"""Minimum number of rows at the end that a start verifies: hours of play, in a fraction of a second."""
 
 
 def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
@@ -252,7 +252,7 @@ def _migrate(connection: apsw.Connection, place: JournalLocation) -> None:
 
 
 class _Acceptances:
-    """Keeps the first fault that a person accepted, and raises faults that nobody accepted or may accept."""
+    """Keeps the first fault that a person accepted, and raises any that was not or may not be accepted."""
 
     def __init__(self, accept: Acceptance | None) -> None:
         self.accept = accept

@@ -1,4 +1,4 @@
-"""Reading a journal. Any process may do so at any time without disturbing the writer."""
+"""Reading a journal. Any process may read it at any time without disturbing the writer."""
 
 from collections.abc import Collection, Iterator
 from hashlib import sha256
@@ -281,7 +281,9 @@ def outcome_at(outbox: Outbox, seq: int) -> Row | None:
 
 
 def find_row_number(outbox: Outbox, seq: int) -> int | None:
-    """Return the row of the first outcome from this number on; None if there is none. Raises JournalFault.
+    """Return the row number of the first outcome from number `seq` on; None if there is none.
+
+    Raises JournalFault.
 
     This is an exponential search and then a binary search: the numbers of outcomes increase with those of
     rows.

@@ -119,7 +119,7 @@ def check_schema(connection: apsw.Connection, where: str) -> None:
     query finds.
 
     Raises:
-        JournalFault: a part is missing, differs, or is additional.
+        JournalFault: a part is missing, different or additional.
     """
     version = version_of(connection, where)
     found, expected = _parts(connection), _expected(MIGRATIONS[:version])

@@ -1,4 +1,4 @@
-"""Summaries of shifts, from opening the table to closing it, and the comparison of a shadow's calls.
+"""Summaries of shifts, each from the table's opening to its closing, and the comparison of a shadow's calls.
 
 A corrected result counts as the result to which it was corrected. A shadow is a controller that makes its own
 calls alongside a table run by hand; its calls are compared with what the dealers entered.
@@ -318,7 +318,7 @@ Agreement = Literal["agrees", "differs", "review", "not_entered", "entered_first
 """How the dealers' result compares with the controller's; with `review`, the controller had none."""
 VOID = "void"
 _UNCHANGED_CAUSES = frozenset({"no_change", "already_void"})
-"""The causes with which an input that repeats the current result is refused."""
+"""The causes given when an input that repeats the current result is refused."""
 _RULINGS = frozenset(
     {"set_dice", "no_roll", "set_number", "no_spin", "set_card", "misdeal", "void", "accept"}
 )

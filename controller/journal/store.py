@@ -107,7 +107,7 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
 
 
 class OpenFiles:
-    """The files of a journal open for writing, to detect that one is deleted, renamed or replaced."""
+    """The files of a journal open for writing; detects when one of them is deleted, renamed or replaced."""
 
     def __init__(self, journal: Path, head: Path) -> None:
         """Record which files have these names now; raises OSError if one is missing."""
@@ -151,7 +151,7 @@ def open_reader(path: Path) -> apsw.Connection:
         except apsw.CantOpenError:
             if path.with_name(path.name + "-wal").exists():
                 raise
-            # On a read-only disk the WAL index can't be created; nothing can write there, so it is immutable.
+            # On a read-only disk, the WAL index can't be created; nothing can change the file there.
             connection, version = _open_for_reading(path, "mode=ro&immutable=1")
     except apsw.Error as error:
         raise sqlite_fault(error, path) from error
@@ -173,7 +173,7 @@ def last_row_number(path: Path) -> int:
     """Return the number of a journal's last row (0 if there is none) without creating any file.
 
     If there is no WAL file, SQLite would create one for reading, so the database is then opened as immutable.
-    Call this only while nobody writes. Raises JournalFault if the file can't be read.
+    Call this only while nothing writes to the journal. Raises JournalFault if the file can't be read.
     """
     wal = path.with_name(path.name + "-wal")
     has_wal = wal.exists() and wal.stat().st_size > 0
@@ -227,7 +227,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _inaccessible_file(path: Path) -> Path | None:
-    """Return the first file of a journal that this user may not write; None if the disk is read-only."""
+    """Return the first file that this user may not write to; None if the whole disk is read-only."""
     try:
         if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
             return None

@@ -129,7 +129,7 @@ class Verified(NamedTuple):
     last_n: int
     last_link: bytes
     unauthenticated: tuple[str, ...] = ()
-    """Sentences about what appears to be in order but is not authenticated by a signature."""
+    """Sentences about parts that appear to be in order but are not authenticated by a signature."""
 
 
 class Walk:
@@ -328,8 +328,8 @@ class Walk:
     def _outbox_matches(self, waiting: Ranges) -> bool:
         """Return whether exactly these outcomes are in the outbox, using only the index of their numbers.
 
-        With it, a start need not read all rows at a table whose outcomes are never settled. A verification of
-        the whole journal reads the rows instead, and detects a wrong index.
+        Thanks to the index, a start need not read all rows of a table whose outcomes are never settled. A
+        verification of the whole journal reads the rows instead, and detects a wrong index.
         """
         if self._fetch("SELECT count(*) FROM outbox WHERE n <= ?", self.n) != [
             (sum(last + 1 - first for first, last in waiting),)

@@ -74,7 +74,7 @@ class Entry:
     pruned: Pruned | None = None
     last: bool = False
     outside: bool = False
-    """Whether outside parties can cause any number of such entries; they can't use the part kept for play."""
+    """Whether outside parties can cause such entries without limit, so that they may not fill the queue."""
 
     @property
     def can_wait(self) -> bool:
@@ -85,7 +85,7 @@ class Entry:
 OnDurable = Callable[[Ticket], None]
 """Called in the writer's thread, in order, when a ticket's rows are durable; it must return immediately."""
 WallClock = Callable[[], WallTime]
-"""Returns the wall time and whether it is synchronized; it is for people and never used for durations."""
+"""Returns the wall time and whether it is synchronized: for people to read, never to measure durations."""
 
 
 PAGE_BYTES = 4096
@@ -108,11 +108,11 @@ class Limits:
     """Maximum number of late readings that wait to be written with another row."""
     rows_between_checkpoints: int = 256
     wal_pages: int = 1000
-    """The WAL is written back from this size if nothing waits, and from eight times this size regardless."""
+    """The WAL is written back at this size if nothing is waiting, and at eight times this size regardless."""
     wal_fault_pages: int = 16384
-    """From this size (64 MB), a reader that prevents the WAL from being written back is a fault."""
+    """At this size (64 MB) and above, a reader that prevents the WAL from being written back is a fault."""
     retry_s: float = 0.1
-    """The first pause after a failed write; it doubles up to 50 times this length."""
+    """The first pause after a failed write; it doubles with each attempt, up to 50 times this length."""
     file_check_s: float = 1.0
     """How often an idle writer checks that the journal's files have not been replaced."""
 
@@ -431,7 +431,7 @@ class Writer:
         wal = self._path.with_name(self._path.name + "-wal")
         size_mb = self._wal_pages * PAGE_BYTES / 1e6
         readers = ", ".join(list_readers(self._path)) or "an unknown process"
-        found = f"{size_mb:.0f} MB that can't be written back while {readers} reads it"
+        found = f"{size_mb:.0f} MB that can't be written back while being read by {readers}"
         expected = f"less than {self._limits.wal_fault_pages * PAGE_BYTES / 1e6:.0f} MB"
         self._alarms.begin(WAL, JournalFault("journal_wal_grows", wal, found, expected))
 

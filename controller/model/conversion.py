@@ -98,9 +98,9 @@ def nests_too_deep(raw: bytes) -> bool:
 
 
 def _is_surely_unambiguous(value: object, raw: bytes) -> bool:
-    """Return whether a look at the bytes rules out every ambiguity of a decoded text.
+    """Return whether the bytes alone rule out every ambiguity of a decoded text.
 
-    It has no `\\u` escape and no long integer, and at most one object: it has a colon for each key, no more.
+    They do if there is no `\\u` escape, no long integer and at most one object, with one colon for each key.
     """
     if b"\\u" in raw or (len(raw) > _MAX_DIGITS and _LONG_INTEGER.search(raw)):
         return False

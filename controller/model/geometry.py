@@ -1,7 +1,7 @@
 """The geometry of a table, as it appears in a log's header and in a table's configuration.
 
 On dice tables, x runs from the left end wall (0) to the right one (`length_mm`), and y from the stickperson's
-rail (0) to the boxperson's (`width_mm`). On wheels, bowl angles are in degrees, counter-clockwise positive
+rail (0) to the boxperson's (`width_mm`). On wheels, bowl angles are in degrees, positive counter-clockwise as
 seen from above.
 """
 
@@ -20,7 +20,7 @@ Point = tuple[Millimetres, Millimetres]
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A polygon (corners in mm). A die inside it rests on `kind`, whatever the camera reports."""
+    """A polygon (corners in mm). A die inside it rests on `kind`, regardless of what the camera reports."""
 
     kind: Surface
     polygon: Annotated[tuple[Point, ...], Meta(min_length=3)]
@@ -82,8 +82,8 @@ STANDARD_POCKETS: Mapping[str, tuple[str, ...]] = {
 }
 """The pockets of the two standard wheels, clockwise seen from above, starting at the zero.
 
-They apply to a table whose configuration says only `american` or `european`. A recorded log lists its own
-pockets.
+They apply to a table whose configuration specifies only `american` or `european`. A recorded log lists its
+own pockets.
 """
 
 

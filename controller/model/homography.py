@@ -88,8 +88,8 @@ def fit_rows(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
     """Return the homography for a table file's calibration rows (image x and y, table x and y).
 
     Raises:
-        ValueError: a row does not have four values, the points fix no homography (CalibrationError), or the
-            error of the fit is larger than `error_mm`.
+        ValueError: a row does not have four values, the points determine no homography (CalibrationError), or
+            the error of the fit is larger than `error_mm`.
     """
     for row in rows:
         if len(row) != _VALUES_PER_ROW:

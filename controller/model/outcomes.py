@@ -17,7 +17,7 @@ Seat = str | int
 Phase = Literal["come_out", "point"]
 CrapsCall = Literal["natural", "craps", "point_set", "point_made", "seven_out", "no_decision"]
 HighRollerCall = Literal["elimination", "no_match", "roll_off", "tie"]
-"""Elimination: with a match (elimination) or without (no_match). Roll-off: won (roll_off) or tied (tie)."""
+"""An elimination throw is `elimination` with a match, else `no_match`; a roll-off is `roll_off` or `tie`."""
 Grade = Literal["sensors", "wheel", "person"]
 Colour = Literal["red", "black", "green"]
 
@@ -224,7 +224,7 @@ class CardsBought(Data, frozen=True, kw_only=True):
 
 
 class CardPitched(Data, frozen=True, kw_only=True):
-    """A card lies face up before its player; `card` is the total that matches it, 2 to 12 (H-MATCH-1).
+    """A card lies face up in front of its player; `card` is the total that matches it, 2 to 12 (H-MATCH-1).
 
     `replaces` is the card that was read or entered wrongly. `by` is `shoe`, or the role that entered the
     card.
@@ -298,9 +298,9 @@ class GameWon(Data, frozen=True, kw_only=True):
 
 
 class BonusPaid(Data, frozen=True, kw_only=True):
-    """The Bonus Pot is paid to the winner of the game just published; the cents equal its `bonus_paid`.
+    """The Bonus Pot is paid to the winner of the game just published, whose `bonus_paid` is this `amount`.
 
-    If it is recorded as rake (H-CLOSE-2), no player gets it.
+    If the pot is recorded as rake (H-CLOSE-2), no player gets it.
     """
 
     player: Seat | None

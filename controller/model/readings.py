@@ -1,8 +1,8 @@
 """Readings: one flat record for each observation by a sensor and each input by a person.
 
 `t` is in integer microseconds on the table's monotonic clock. Lengths are in millimetres and angles in
-degrees (counter-clockwise positive seen from above). x runs from the left end wall to the right one, y from
-the stickperson's rail to the boxperson's. On the wire, `kind` names the type.
+degrees (positive counter-clockwise as seen from above). x runs from the left end wall to the right one, y
+from the stickperson's rail to the boxperson's. On the wire, `kind` names the type.
 """
 
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 Microseconds = Annotated[int, Meta(ge=0, le=2**53)]
-"""At most 2**53 (285 years), the largest value that every JSON reader keeps exactly."""
+"""At most 2**53 (285 years), the largest value that every JSON reader represents exactly."""
 Millimetres = Annotated[float, Meta(ge=-1e6, le=1e6)]
 """A length; no table is larger than a kilometre."""
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]

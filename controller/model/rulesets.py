@@ -130,7 +130,8 @@ class ThrowRules:
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held, so that a spoken No Roll still counts."""
     unwatched_ms: Positive = 500.0
-    """A die out of sight for longer may have left the table or been turned; a hand needs about this long."""
+    """A die out of sight for longer may have left the table or been turned, which takes a hand about this
+    long."""
     min_confidence: Share = 0.6
     """A face with a confidence below this does not count."""
     faces_by: Literal["boxperson", "dealer"] = "dealer"
@@ -160,7 +161,7 @@ class HighRollerRules:
     """A High Roller table's rules for cards, money, the button and the rolls. Amounts are in cents."""
 
     card_cents: Count = 100
-    """The price of a card, the same for every card of a game (H-BET-1, !H-18)."""
+    """The price of a card, the same for every card in a game (H-BET-1, !H-18)."""
     cards_per_player: Count = 150
     """Maximum number of cards that a player may buy per game (H-CAP-1)."""
     decks: Annotated[int, Ge(4), Le(10)] = 10

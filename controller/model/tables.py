@@ -35,7 +35,7 @@ PublishRoute = Literal["embedded", "mqtt", "socket"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """The three PEM files of TLS 1.3 with a certificate on both sides."""
+    """The three PEM files for TLS 1.3 with a certificate on each side."""
 
     ca: NonEmpty
     """The certificate of the authority that signed the broker's certificate."""
@@ -94,7 +94,7 @@ class PublishSettings:
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
     """Maximum number of outcomes that may be sent but not yet acknowledged."""
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
-    """More unacknowledged outcomes than this lock the table; if left out, no number does."""
+    """The table locks at more unacknowledged outcomes than this; if left out, there is no limit."""
     max_silence_s: Seconds = 120.0
     """An outcome that waits this long while nothing is acknowledged raises a fault."""
     retry_s: Seconds = 5.0
@@ -106,7 +106,7 @@ class PublishSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionSettings:
-    """How long the journal keeps contents that its chain does not need; if a value is left out, forever."""
+    """How long the journal keeps contents that its chain does not need: forever if a value is left out."""
 
     evidence_days: Annotated[int, Ge(90)] | None = None
     """Days to keep the readings behind each outcome. Records of the controlling computer must be kept for 90
