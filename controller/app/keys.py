@@ -1,8 +1,9 @@
 """Key files: creating, rotating and revoking keys, and their public history.
 
 The history of a table's key is in the journal's rows, and that of a settlement engine's key is shown by the
-engine. The history of any other key is in the file `.history.jsonl` beside it. It contains public keys only,
-and each step is signed by the key that it replaces or revokes.
+engine. The history of any other key is in a file beside it, whose name ends in `.history.jsonl`. That file
+contains only public keys and, for sensor nodes, fingerprints of keys. The key that a step replaces or revokes
+signs the step, unless that key was lost or is a node's key.
 """
 
 import errno
@@ -46,7 +47,7 @@ _NODE = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
 class KeyFault(Exception):
-    """A key file can't be used as requested: what was found, what was expected, what to do.
+    """An operation on a key file failed: what was found, what was expected, and what to do.
 
     The message never shows a secret key.
     """
@@ -55,8 +56,9 @@ class KeyFault(Exception):
 class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a key's history: the key `old` was replaced by `new`, or revoked if `new` is empty.
 
-    Keys are public keys in hex; for a node's key, which has none, the first 32 digits of its SHA-256.
-    `signature` is the old key's (none for a node's key); `proof` is the new key's signature over the old key.
+    `old` and `new` are public keys in hex; for a node's key, which has no public key, the first 32 digits of
+    its SHA-256. `signature` is the old key's signature over the step, and `proof` is the new key's signature
+    over the old key. A node's step has neither, and a step with `lost` has no `signature`.
     """
 
     kind: str
@@ -196,7 +198,7 @@ def locked_folder_of(path: Path) -> Iterator[None]:
 
 
 def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
-    """Delete a key without a successor and return the step, which the key itself signs in its history."""
+    """Delete a key without replacing it; return the step, which the key itself signs (unless a node's)."""
     with locked_folder_of(path):
         step = KeyStep(kind=kind, old=public_of(kind, path), who=who, reason=reason)
         steps = history(kind, path)
@@ -215,7 +217,7 @@ def history(kind: Kind, path: Path) -> list[KeyStep]:
     """Return a key's history, verified.
 
     Raises:
-        KeyFault: it is for another kind of key, or a step does not follow from the one before or is unsigned.
+        KeyFault: it is for another kind of key, or a step does not continue the previous one or is unsigned.
     """
     steps: list[KeyStep] = []
     for number, step in enumerate(_read(path), 1):
@@ -264,9 +266,14 @@ def seal_key(pem: bytes, sealed: Path, name: str) -> None:
         _creds(["systemd-creds", "encrypt", f"--name={name}", "-", str(draft)], pem, sealed)
         written = draft.read_bytes() if draft.exists() else b""
         opened = _creds(["systemd-creds", "decrypt", f"--name={name}", str(draft), "-"], b"", sealed)
-        if pem in written or opened != pem:
+        if pem in written:
             raise KeyFault(
                 f"{sealed}: systemd-creds did not seal the key, so any machine could open it;"
+                " nothing was changed"
+            )
+        if opened != pem:
+            raise KeyFault(
+                f"{sealed}: the key that systemd-creds sealed does not decrypt to the original key;"
                 " nothing was changed"
             )
         draft.chmod(0o600)
@@ -357,7 +364,7 @@ def _read(path: Path) -> Iterator[KeyStep]:
 
 
 def _complete_lines(path: Path) -> bytes:
-    """Return a history without an incomplete last line, which a power cut left and which has no effect."""
+    """Return a history's complete lines; an incomplete last line, left by a power cut, is ignored."""
     file = _history_of(path)
     written = file.read_bytes() if file.exists() else b""
     return written[: written.rfind(b"\n") + 1]
@@ -396,8 +403,8 @@ def replace_table_key(
 ) -> tuple[KeyReplacement, str]:
     """Replace a table's key; return the row that records it, and the new public key in hex.
 
-    If this was interrupted, repeating it completes it: the new key is written to `FILE.new`, then the journal
-    records it, then it replaces the old file.
+    Repeat an interrupted replacement to complete it: the new key is written to `FILE.new`, then the journal
+    records the key, then the new file replaces the old one.
 
     Raises JournalFault if a controller is running, the journal can't be continued, or the old key is not the
     journal's; KeyFault if systemd-creds refuses, or if the key exists although it is declared lost.

@@ -116,17 +116,21 @@ def test_a_sealed_key_is_rotated_without_a_plain_one_on_the_disk(
 
 
 NO_SEALS = (
-    '[ "$1" = encrypt ] && cat >"$4" || cat "$3"',
-    '[ "$1" = encrypt ] && : >"$4"',
-    '[ "$1" = decrypt ] && tr A-Za-z N-ZA-Mn-za-m <"$3"; exit 0',
-    'tr A-Za-z N-ZA-Mn-za-m <"$3"; [ "$1" = decrypt ]',
+    ('[ "$1" = encrypt ] && cat >"$4" || cat "$3"', "did not seal the key"),
+    ('[ "$1" = encrypt ] && : >"$4"', "refused the key"),
+    ('[ "$1" = decrypt ] && tr A-Za-z N-ZA-Mn-za-m <"$3"; exit 0', "does not decrypt to the original key"),
+    ('tr A-Za-z N-ZA-Mn-za-m <"$3"; [ "$1" = decrypt ]', "refused the key"),
 )
-"""It seals nothing, writes an empty file or none, or fails."""
+"""Programs that seal nothing, write an empty file or none, or fail, each with the message about it."""
 
 
-@pytest.mark.parametrize("creds", NO_SEALS, ids=["clear", "empty", "no file", "refused"])
+@pytest.mark.parametrize(("creds", "message"), NO_SEALS, ids=["clear", "empty", "no file", "refused"])
 def test_a_key_that_cannot_be_sealed_is_not_rotated(
-    creds: str, rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    creds: str,
+    message: str,
+    rig: Rig,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     programs = rig.folder / "bin"
     programs.mkdir()
@@ -138,8 +142,10 @@ def test_a_key_that_cannot_be_sealed_is_not_rotated(
     sealed.write_bytes(turned if "cat" in creds else turned.translate(ROT13))
     (rig.folder / "key").unlink()
     before = everything_in(rig.folder)
-    code, out, _ = printed(capsys, "rotate", "table", str(sealed), "--sealed", *of(rig), "--reason", "yearly")
+    words = ("rotate", "table", str(sealed), "--sealed", *of(rig), "--reason", "yearly")
+    code, out, err = printed(capsys, *words)
     assert (code, out) == (1, "")
+    assert message in err
     assert not list(rig.folder.glob("sealed.*"))
     assert sealed.read_bytes() == before["sealed"]
 
