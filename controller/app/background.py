@@ -29,7 +29,7 @@ from controller.model.tables import RetentionSettings
 RESTART_S = 10.0
 """The wait before a process that ended without a result is started again; it was probably killed."""
 OVERDUE_TIMEOUT_S = 600.0
-"""A process that returns no result for this long is reported as a fault; it may continue."""
+"""A process that returns no result for this long is reported as a fault, but not stopped."""
 
 
 def lower_priority() -> None:
@@ -162,7 +162,7 @@ class Verifier:
     """One verification of the whole journal in the background."""
 
     def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """Prepare it; `done` is called if the journal is valid; otherwise its fault locks play."""
+        """Prepare the verification; `done` is called if the journal is valid, else its fault locks play."""
         self._journal = journal
         self._faults = faults
         self._done = done

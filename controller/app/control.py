@@ -150,7 +150,7 @@ class Control:
             return slot
         processes = ", ".join(map(str, slot))
         message = (
-            f"all {SLOTS} connections open to this user are in use; stop one of the processes {processes}"
+            f"all {SLOTS} connections are in use; stop one of the processes {processes}, which hold them"
         )
         self._refuse(connection, message)
         return None
@@ -309,7 +309,7 @@ def _bind(path: Path, group: int | None) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket that a killed controller left.
+    """Remove the socket that a killed controller left behind.
 
     Raises:
         InUseError: another controller is listening on it.
@@ -341,7 +341,7 @@ def _is_disconnected(connection: socket.socket) -> bool:
 
 
 FIRST_LINE_TIMEOUT_S = 60.0
-"""How long a client may stay silent after it connects; it occupies one of a few slots."""
+"""How long a client may stay silent after it connects, because it occupies one of a few slots."""
 LINE_TIMEOUT_S = 5.0
 """Maximum time from a line's first byte to its end."""
 

@@ -40,19 +40,19 @@ from drivers.health import Causes
 BUSY_TICK_S = 0.02
 """Maximum time step while an attempt is in progress or readings arrive.
 
-A reading, a fault and a query about bets end the step at once; a timer, a waiting reading and a due statement
-end it in time. The step limits only how old the view, the lamps and the allowed inputs can be.
+A reading, a fault or a query about bets ends the step at once; a timer, a waiting reading or a statement to
+settlement ends it when due. The step limits only how old the view, the lamps and the allowed inputs can be.
 """
 MIN_TICK_S = 0.0001
 """Minimum time step, used when something is due."""
 IDLE_TICK_S = 0.25
-"""The time step when idle, and while the time of the data does not advance: nothing can become due then."""
+"""The time step when idle, and while the data's time stands still, so that nothing can become due."""
 BUSY_US = 600_000
 """A call may be held for up to this long after the last reading."""
 ALLOWED_US = 20_000
-"""How often to update the allowed inputs, which also change with time, for example when the dice rest."""
+"""How often to update the allowed inputs, which also change with time, as when the dice come to rest."""
 ALLOWED_IDLE_US = 200_000
-"""The same when idle; the allowed inputs then rarely change with time."""
+"""The same interval when idle; the allowed inputs then rarely change with time."""
 _WITHOUT_OUTCOME = (Input, Card)
 """Readings that may change the state without an outcome: a seat taken or left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'
@@ -368,7 +368,7 @@ class Core:
     def _check_unlock(self, entered: Input) -> Input:
         """Return the input; a person's `unlock` before the self-test has passed is changed to NOT_READY.
 
-        The session then refuses it. It is recorded in that form, because a replay has no self-test.
+        The session then refuses the input, which is recorded as changed, because a replay has no self-test.
         """
         by_person = entered.name == "unlock" and entered.dev != CONTROLLER
         if not by_person or self._state.lock == "unlocked" or self._testing:
@@ -425,7 +425,7 @@ class Core:
             self._awaiting(None if self._testing else awaited)
 
     def _note_allowed(self) -> None:
-        """Update the allowed inputs, and notify the screens if these or anything else changed."""
+        """Update the allowed inputs, and notify the screens if they or anything else has changed."""
         hold_ends_us = self._segment.session.hold_ends_us
         if hold_ends_us != self._hold_ends_us:
             self._hold_ends_us = hold_ends_us
@@ -447,7 +447,7 @@ class Core:
             self._halt(fault)
 
     def _note_begun(self, first: First) -> None:
-        """Journal an attempt that began without an outcome, so that a restart knows that it was cut off."""
+        """Journal an attempt that began without an outcome, so that it counts as cut off after a restart."""
         before, self._first = self._first, first
         for kind, number in begun_between(before, first):
             try:

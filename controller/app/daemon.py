@@ -71,12 +71,12 @@ STEP_US = 60_000_000
 """If the wall clock is set by this much or more, the table is locked until a person approves the new time;
 the clock's first synchronization is exempt."""
 MAX_DECISION_WAIT_S = 10.0
-"""Maximum wait after the end of standard input: longer than a roll of the dice plus the hold of a call."""
+"""Maximum wait after the end of standard input: longer than a throw of the dice plus the hold of a call."""
 MIN_DECISION_WAIT_S = 1.0
 """Minimum such wait: until then, queued readings may still begin an attempt."""
 OVERFLOW_CLEARS_S = 30.0
 PROGRESS_S = 2.0
-"""How often a long verification reports its progress during the start."""
+"""How often a long verification reports its progress during startup."""
 _encode = msgspec.json.Encoder().encode
 
 Draw = Callable[[Path, int], Drawn]
@@ -256,7 +256,7 @@ class Daemon:
         self._input_ended_us = self.monotonic.now_us()
 
     def stop(self, code: int = service.STOPPED) -> None:
-        """Request the daemon to end with this exit code; for any thread or signal handler."""
+        """Request that the daemon end with this exit code; for any thread or signal handler."""
         if code != service.STOPPED:
             self.exit_code = code
         self._stop.set()
@@ -312,7 +312,7 @@ class Daemon:
         self.faults.clear("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Accept an older journal on a person's decision; it is opened when the duties run next."""
+        """Accept an older journal on a person's decision; it is opened the next time the duties run."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 
@@ -342,7 +342,7 @@ class Daemon:
         self.begin()
 
     def _report_progress(self, rows: int, of: int) -> None:
-        """Extend systemd's start timeout during the start."""
+        """Extend systemd's start timeout while the journal is being verified."""
         now_us = self.monotonic.now_us()
         if now_us >= self._progress_due_us:
             self._progress_due_us = now_us + round(PROGRESS_S * 1e6)

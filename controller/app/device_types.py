@@ -1,7 +1,7 @@
 """The types of hardware that a table's file may name, and the devices created from the file.
 
-`controller.settings` must not import drivers. This module provides what it needs to know about each type,
-from the registry of `drivers` and the type's port.
+`controller.settings` must not import drivers, so this module passes it what it needs to know about each type,
+from the registry of `drivers` and from the type's port.
 """
 
 import os
@@ -58,7 +58,7 @@ class Kind(DeviceKind):
         yield from self.family.claims(settings)
 
     def mistakes(self, settings: object, folder: Path) -> Iterator[DeviceMistake]:
-        """Yield a mistake for each port name that could change its meaning, missing library or wrong key."""
+        """Yield the mistakes: a port name that may come to mean another port, no library, or a wrong key."""
         address = self.family.address(settings)
         if isinstance(address, StreamAddress):
             yield from _port_mistakes(address.name)
@@ -165,7 +165,7 @@ def hardware_of(
 
 
 def _reads_of(settings: TableSettings, types: Mapping[str, DeviceType]) -> Mapping[str, frozenset[str]]:
-    """Return the kinds of readings that each device is set up to send, by the file and by its settings."""
+    """Return the kinds of readings that each device may send, by the file and by the hardware's settings."""
     reads = {name: frozenset[str](device.reads) for name, device in settings.devices.items()}
     for name, type_ in types.items():
         for reported in type_.reported_devices(name, settings.devices[name].settings):

@@ -34,7 +34,7 @@ STARTING = "starting"
 
 
 SWITCHES_WITHIN_US = 10_000_000
-"""A board reports each switch once its clock is synchronized, about a second after it is up (NODE-LINK)."""
+"""A board reports each switch once its clock is synchronized, about 1 s after it comes up (NODE-LINK)."""
 
 
 class DeviceActivity(NamedTuple):
@@ -45,7 +45,7 @@ class DeviceActivity(NamedTuple):
     readings: int = 0
     last_us: int = 0
     trouble: str = ""
-    """The code of its last fault, which may be over."""
+    """The code of its last fault, which may have ended."""
     per_s: float = 0.0
     """Readings per second, over the last window in which it sent any."""
     counted_us: int = 0
@@ -116,7 +116,7 @@ class Devices:
             self._faults.report(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
     def expire(self, now_us: int) -> None:
-        """End the faults of late readings and stuck buttons that have not recurred for a while."""
+        """End the faults for late readings and stuck buttons that have not recurred for a while."""
         self._buttons.expire(now_us)
         for dev, (_, last_us) in tuple(self._late.items()):
             if now_us - last_us > LATE_CLEARS_US:
@@ -154,8 +154,8 @@ class Devices:
     ) -> dict[str, str]:
         """Return the devices that have not reported all of these switches yet, each with the missing ones.
 
-        For a device whose switches are not known by name (None), one reported switch is enough, and so is
-        having been up long enough to report every switch.
+        For a device whose switches are not known by name (None), one reported switch is enough, or having
+        been up for long enough to report every switch.
         """
         reported, seen = self._open.copy(), self.seen
         found: dict[str, str] = {}
@@ -189,7 +189,7 @@ AMOUNTS_TO = {
     "configuration": "device_configuration",
     "rotor_speed": "device_doubtful",
 }
-"""Faults more serious than a missing device, by the reported code; `self_test` also matches `self_test_N`."""
+"""The faults more serious than a missing device, by reported code; `self_test` also matches `self_test_N`."""
 _NUMBERED = re.compile(r"(?<=^self_test)_[0-9]+$")
 
 

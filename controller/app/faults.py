@@ -305,7 +305,7 @@ class ActiveFaults:
         self._lock = Lock()
 
     def report(self, fault: Fault, duty: str = "") -> None:
-        """Add a fault; if its code is active for this duty, only update its text, at the same `where`."""
+        """Add a fault; if its code is active for this duty, only update its text, if `where` is the same."""
         with self._lock:
             active = self._active.get((fault.code, duty))
             if active is not None:

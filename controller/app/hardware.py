@@ -53,7 +53,7 @@ class Keyed(Protocol):
 
 
 class KeyFileError(Exception):
-    """A key can't be used: what was found, what was expected, what to do. The message never shows the key."""
+    """An unusable key: what was found, what was expected, and what to do. The key itself is never shown."""
 
     def __init__(self, found: str, expected: str, hint: str) -> None:
         super().__init__(f"found {found}, expected {expected}; {hint}")
@@ -76,7 +76,7 @@ def key_in(path: Path) -> str:
         raise KeyFileError("bytes that are not text", "32 to 128 hexadecimal digits", CREATE_KEY) from error
     if mode & stat.S_IRWXO:
         raise KeyFileError(
-            f"mode {stat.S_IMODE(mode):04o}", "a file closed to other users", f"chmod 0600 {path}"
+            f"mode {stat.S_IMODE(mode):04o}", "no access for other users", f"chmod 0600 {path}"
         )
     if not KEY.fullmatch(text):
         raise KeyFileError("text that is not a key", "32 to 128 hexadecimal digits", CREATE_KEY)
@@ -123,7 +123,7 @@ class KeyFiles:
             try:
                 found = key_in(path)
             except KeyFileError as error:
-                self._states[name] = None  # It is read at every call until it can be used.
+                self._states[name] = None  # so that the file is read at every call until it can be used
                 if self._flaws.get(name) != str(error):
                     self._flaws[name] = str(error)
                     self._keys[name] = path, b""
@@ -147,7 +147,7 @@ NO_READS: Mapping[str, Collection[str]] = MappingProxyType({})
 BUZZ_MS = 400
 BUZZER = "buzzer"
 STATUS_S = 1.0
-"""Maximum wait for the values of the devices."""
+"""Maximum wait for the devices' values."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
 """The states of a smart wheel in which a void game is acknowledged; in other states the next game has
 begun."""
@@ -293,8 +293,8 @@ class Hardware:
             )
             return
         if isinstance(reading, Input) and reading.name == "confirm_late":
-            # Two people must confirm a late wager (C34-MK-1b). Two names from one board do not prove that,
-            # so each board counts as one person.
+            # Two people must confirm a late wager (C34-MK-1b). One person can enter two names on a board, so
+            # each board counts as one person.
             reading = msgspec.structs.replace(reading, who=None)
         if isinstance(reading, DeviceUp):
             self._faults.clear("reading_not_its_own", f"not its own {reading.dev}")
@@ -392,7 +392,7 @@ class Hardware:
     # --- smart wheels ---
 
     def _void(self, outcome: Outcome) -> None:
-        """Acknowledge to smart wheels that the current game is void; they don't know earlier games."""
+        """Acknowledge a void game to the smart wheels if it is the current one; they know no earlier ones."""
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return

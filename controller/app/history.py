@@ -29,7 +29,7 @@ from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, board_aft
 
 
 class HistoryLimit(NamedTuple):
-    """The limit of the history that may be shown: the last row, and the last arrival of a reading."""
+    """How much of the past may be shown: up to this row, and readings that arrived up to this time."""
 
     n: int
     arrived_us: int

@@ -1,4 +1,4 @@
-"""The hub for watchers: each has its own bounded queue, so that a slow watcher delays no other."""
+"""The hub for watchers. Each watcher has its own bounded queue, so that a slow one delays no other."""
 
 from collections import deque
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from controller.model.rulesets import RuleSet
 
 Topic = Literal["outcomes", "readings", "lamps", "faults", "table"]
 Channel = Topic | Literal["timing"]
-"""A topic, or `timing`: ball and rotor readings, which a technician's watcher gets with `readings`."""
+"""A topic, or `timing`: the ball and rotor readings that `readings` includes for a technician's watcher."""
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
 """The topics of a watcher that names none. `table` is not among them: it only prompts screens to refresh."""
 BACKLOG = 1024

@@ -81,7 +81,7 @@ class Inlet:
         is lost; its device then counts as down for that moment, so that its readings count as missing.
         `placed` is called with the reading in its final form before the core can take it. With `spare` (0 to
         1), the reading is refused, without counting as lost, unless that fraction of the capacity is free.
-        This is for readings that outsiders can send in any number.
+        Use `spare` for readings that outsiders can send without limit.
         """
         with self._changed:
             if len(self._waiting) > (1 - spare) * self._capacity:
@@ -277,7 +277,7 @@ _STDIN = 0
 _ROOM_TIMEOUT_S = 0.2
 _BAD_LINE_CLEARS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""If a sender's first reading seems at most this old on arrival, the sender uses the table's clock."""
+"""If a sender's first reading seems at most this old on arrival, the sender must be using the table's clock."""
 
 
 class Source(Protocol):

@@ -17,7 +17,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
 Row = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Token = Annotated[str, Meta(max_length=1024)]
-"""A token of the sign-in process; it determines the role and the person, whatever the request says."""
+"""A token from the sign-in process; it determines the role and person, whatever the other fields contain."""
 
 
 class Request(
@@ -91,7 +91,7 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
 
 
 class HoldPictures(Request, frozen=True, kw_only=True, tag="hold_pictures"):
-    """Journals that a person protected one of a camera's picture files from deletion, or released it.
+    """Journals that a person protected one of a camera's picture files from deletion, or ended that hold.
 
     The controller does not touch the camera's folder; the client has recorded the hold there.
     """
@@ -117,7 +117,7 @@ class Settled(Request, frozen=True, kw_only=True, tag="settled"):
 
 
 class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
-    """Starts test mode until this connection ends; it then accepts only `ask`, `try` and `tested`."""
+    """Starts test mode until this connection ends, which then accepts only `ask`, `try` and `tested`."""
 
     who: Words | None = None
     token: Token | None = None

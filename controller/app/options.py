@@ -214,7 +214,7 @@ def _virtual_file_system(folder: Path) -> str | None:
 
 
 def _shadow(options: Options) -> Iterator[Mistake]:
-    """Yield a mistake for a shadow with a table's journal or the reverse: its calls must not be settled."""
+    """Yield a mistake if a shadow uses a table's journal or the reverse; a shadow's calls never settle."""
     marked, begun = options.shadow_mark.exists(), options.place.journal.exists()
     if options.shadow and begun and not marked:
         yield Mistake(
@@ -275,7 +275,7 @@ def _socket(path: Path) -> Iterator[Mistake]:
             file=f"--socket {path}",
             found=found,
             expected=f"at most {MAX_SOCKET_PATH} bytes",
-            hint="choose a shorter folder",
+            hint="choose a folder with a shorter path",
         )
         return
     yield from _folder("--socket", path.parent)

@@ -173,11 +173,11 @@ class ConnectionSlots:
     _lock: Lock = field(default_factory=Lock)
 
     def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> ConnectionSlot | tuple[int, ...]:
-        """Assign a slot to a connection; if none is available, return the processes that occupy them.
+        """Assign a slot to a connection; if none is available, return the processes that occupy the slots.
 
-        If all are occupied, the connection takes the slot of the client that has been silent the longest. The
-        candidates are the idle clients of the same user, and the clients of users with at least two slots
-        more; a busy one is chosen only if none is idle.
+        If all slots are occupied, the connection takes that of the client that has been silent the longest.
+        The candidates are the idle clients of the same user, and the clients of users with at least two more
+        slots; a busy one is chosen only if none is idle.
         """
         kind = kind_of(peer)
         with self._lock:
@@ -217,7 +217,7 @@ class ConnectionSlots:
         return usable
 
     def _choose_slot(self, kind: Kind, uid: int) -> ConnectionSlot | None:
-        """Return the slot that a new connection of this kind and user takes, if any."""
+        """Return the slot that a new connection of this kind and user takes over, if any."""
         count = Counter(slot.peer.uid for slot in self._slots)
         candidates = [
             slot
@@ -288,7 +288,7 @@ class Bucket:
         self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s)
 
     def full(self, now_us: int) -> bool:
-        """Return whether the bucket is full again, and so the same as a new one."""
+        """Return whether the bucket is full again, and therefore equivalent to a new one."""
         passed_s = (now_us - self._last_us) / 1e6
         return self._tokens + passed_s * self._rate.per_s >= self._rate.burst
 
@@ -368,7 +368,7 @@ class RefusalTally:
             self._pending[refused] = self._pending.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal a sum for each kind whose window is over, or for all; keep a sum that finds no room."""
+        """Journal a sum for each kind whose window is over, or for all; keep a sum if there is no room."""
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US

@@ -123,7 +123,7 @@ class Publishing:
         now_us: Callable[[], int],
         status: Callable[[], TableStatus],
     ) -> None:
-        """Create the sink; nothing is opened yet. `folder` is the journal's, `now_us` is monotonic.
+        """Create the sink; nothing is opened yet. `folder` is the journal's, `now_us` a monotonic clock.
 
         Raises:
             UnfitSettings: the table's `publish:` section can't be applied here.

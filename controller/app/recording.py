@@ -180,7 +180,7 @@ class RecordingFile:
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether something added is not yet known to be on the disk."""
+        """Whether something that was added may not be on the disk yet."""
         return self._added or bool(self._unwritten) or self._unsynced_turns > 0
 
     def write_out(self, faults: ActiveFaults, *, packed: bool = False) -> None:
@@ -200,7 +200,7 @@ class RecordingFile:
             faults.clear("recording_failed", "recorder")
 
     def end(self, faults: ActiveFaults, *, whole: bool) -> None:
-        """Close the file; one that is not `whole` ends as after a power cut."""
+        """Close the file; unless it is `whole`, it ends as after a power cut."""
         if whole:
             self._log.close()
         self.write_out(faults, packed=whole)
@@ -306,12 +306,12 @@ class Segment:
         )
 
     def end(self) -> Sequence[Effect]:
-        """End it between two attempts; return the effects of the readings still queued, as in a replay."""
+        """End the recording between attempts; return the effects of readings still queued, as in a replay."""
         self._recorder.put(RecordingEnd(whole=True))
         return self.session.finish()
 
     def cut(self) -> None:
-        """End it in the middle of an attempt, as after a power cut."""
+        """End the recording in the middle of an attempt, as after a power cut."""
         self._recorder.put(RecordingEnd(whole=False))
 
 

@@ -65,7 +65,7 @@ _input_of = converter_of(Input)
 _ADVICE = {
     "not_allowed": "ask someone in a group that may do this",
     "nothing_to_approve": "no active fault needs this approval; `tablectl faults` lists the active ones",
-    "overflow": "the controller's queue is full; enter it again",
+    "overflow": "the controller's queue is full; enter the input again",
 }
 
 
@@ -339,7 +339,7 @@ class Requests:
         live.core.note(CONTROL, used if details is None else {**used, "said": details})
 
     def sum_up(self, *, all_of_it: bool = False) -> None:
-        """Journal the sums of the refusals that were too frequent to get a row each."""
+        """Journal the sums of the refusals that were too frequent to get their own rows."""
         live = self._daemon.live
         if live is not None:
             now_us = self._daemon.monotonic.now_us()
@@ -369,8 +369,7 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 def history_limit(view: View, game: str, last_n: int, opened: HistoryLimit) -> HistoryLimit:
     """Return how much of the past may be shown now; the caller must read `last_n` before `view`.
 
-    While an attempt's readings must be hidden, the past may be shown only up to `opened`, when bets last
-    opened.
+    While an attempt's readings must be hidden, that is only what precedes `opened`, when bets last opened.
     """
     hidden = view.must_hide_readings(game) or (game_of(game).dealt_face_down and view.attempt_open)
     return opened if hidden else HistoryLimit(last_n, view.now_us)

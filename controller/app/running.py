@@ -52,7 +52,7 @@ from controller.publish.players import first_board
 from drivers.registry import DEVICE_MODULES, device_type
 
 DEVICES_WITHIN_US = 20_000_000
-"""A device that is not up by then is a fault; wheels and cameras take seconds to start after power-on."""
+"""A device still down this long after the start is a fault; wheels and cameras take seconds to start."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class SelfTest:
         *,
         switches: Mapping[str, frozenset[str] | None],
     ) -> None:
-        """Test these parts.
+        """Set up the self-test of these parts.
 
         `started` is the session's first row, `required` are the devices that must be up. `switches` are the
         locking switches that must have been reported, by device; None for a device whose switches are not
@@ -159,9 +159,9 @@ def passed(checks: tuple[Check, ...]) -> bool:
 
 
 OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
-"""Faults that only a person can clear, and that a start does not detect again."""
+"""Faults that stay active across a restart, which does not detect them again, until a person clears them."""
 LOOK_BACK = 5000
-"""Maximum number of rows searched for the lock; a lock with an older row counts as a person's."""
+"""Maximum number of rows searched for the lock; a lock recorded in an older row counts as a person's."""
 STOP_S = 5.0
 """How long each thread may take to stop."""
 _encode = msgspec.json.Encoder().encode
@@ -308,11 +308,11 @@ class RunningTable:
         self.verifier.start()
 
     def publish(self, watchdog: Watchdog) -> None:
-        """Start publishing once the outbox is verified; for the main thread."""
+        """Start publishing once the outbox is verified; call this only from the main thread."""
         self._publishing.start(watchdog, journal_verified=self.is_verified)
 
     def drop_expired(self, now_us: int) -> None:
-        """Drop the journal's expired contents once the whole journal is verified; for the main thread."""
+        """Drop expired contents once the whole journal is verified; call this only from the main thread."""
         if self.is_verified:
             self._retention.drop_expired(now_us)
 
@@ -387,7 +387,7 @@ class RunningTable:
             )
 
     def _lasting_faults(self) -> Iterator[Fault]:
-        """Yield the faults that only a person can clear, and that were active when the table stopped."""
+        """Yield the faults in `OUTLIVES_RESTARTS` that were active when the table stopped."""
         for fault in self.journal.recovered.faults:
             if fault.code in OUTLIVES_RESTARTS:
                 yield Fault(fault.code, fault.where, fault.found)
@@ -411,19 +411,19 @@ class RunningTable:
     # --- called by other threads ---
 
     def _enter_line_bet(self, seat: str, has: bool) -> None:
-        """Enter the engine's answer about the shooter's line bet, journaled like a person's input."""
+        """Enter the settlement engine's answer about the shooter's line bet, journaled like an input."""
         self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
         entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
         self._inlet.post(entered, has_time=False)
 
     def _enter_without_pair_plus(self, without: tuple[str, ...]) -> None:
-        """Enter the engine's answer about the positions without Pair Plus, journaled like an input."""
+        """Enter settlement's answer about the positions without Pair Plus, journaled like an input."""
         self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, has_time=False)
 
     def _enter_played(self, round_: int, seats: tuple[str, ...]) -> None:
-        """Enter the engine's answer about the positions with Play in a round, journaled like an input."""
+        """Enter settlement's answer about the positions with Play in a round, journaled like an input."""
         self.core.note("settlement.said", {"input": "played", "round": round_, "seats": seats})
         entered = Input(t=0, dev=SETTLEMENT, name="played", by=SETTLEMENT, seats=seats)
         self._inlet.post(msgspec.structs.replace(entered, what=str(round_)), has_time=False)
@@ -446,8 +446,8 @@ class RunningTable:
     def _query_play(self, query: PlayQuery) -> bool:
         """Enter a request for Play at some positions as an input; return False if that is impossible.
 
-        As an input, it keeps its order among the folds; it is answered once the core has taken it
-        (`play_requested`).
+        As an input, the request keeps its place among the folds; it is answered once the core has processed
+        it (`play_requested`).
         """
         if query.round != self.core.view.first.round:
             return False  # A copy of an earlier request, or bets have opened since.
@@ -516,7 +516,7 @@ def build_setup(settings: TableSettings, resumed: Resumed, session: int) -> Setu
 
 
 def _ignore_lamp(lamp: str, shows: str) -> None:
-    """Do nothing: a table without its own hardware has no lamps except those of its watchers."""
+    """Do nothing: a table without its own hardware has no lamps except those that watchers show."""
 
 
 def _boot_id() -> str:

@@ -30,7 +30,7 @@ from drivers.framing import LineSplitter
 POLL_S = 0.05
 """The interval at which the client's requests are polled."""
 BEGIN_TIMEOUT_US = 10_000_000
-"""Test mode starts once earlier readings have been judged; if it is off after this time, it was refused."""
+"""Test mode starts once earlier readings have been judged; if still off after this time, it was refused."""
 LOCK_TIMEOUT_S = 1.0
 """Maximum time to detect that the previous client is gone: one poll, or longer on a busy machine."""
 END_TIMEOUT_S = 10.0
