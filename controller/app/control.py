@@ -34,7 +34,6 @@ from controller.app.peers import (
     LINE_BYTES,
     LINES_PER_CONNECTION,
     LINES_PER_USER,
-    SLOTS,
     STATUS_COST,
     Bucket,
     ConnectionSlot,
@@ -58,9 +57,7 @@ BACKLOG = 256
 """Maximum number of connections waiting to be accepted; the operating system refuses any more."""
 ACCEPT_POLL_S = 0.5
 """The timeout of each wait for a connection; the accepting thread counts a turn after each."""
-_TOO_MANY_A_SECOND = (
-    "this user opens connections too quickly; send all requests over one connection, or try again later"
-)
+_TOO_MANY_A_SECOND = "this user opens connections too quickly; send all requests over one connection"
 SEND_TIMEOUT_S = 2.0
 """A client that takes longer than this to read a line is dropped."""
 
@@ -149,9 +146,7 @@ class Control:
         if isinstance(slot, ConnectionSlot):
             return slot
         processes = ", ".join(map(str, slot))
-        message = (
-            f"all {SLOTS} connections are in use; stop one of the processes {processes}, which hold them"
-        )
+        message = f"all connections available to this user are in use; stop one of the processes {processes}"
         self._refuse(connection, message)
         return None
 

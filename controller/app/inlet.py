@@ -277,7 +277,7 @@ _STDIN = 0
 _ROOM_TIMEOUT_S = 0.2
 _BAD_LINE_CLEARS_S = 30.0
 _SAME_CLOCK_US = 250_000
-"""If a sender's first reading seems at most this old on arrival, the sender must be using the table's clock."""
+"""A sender whose first reading seems at most this old on arrival is taken to use the table's clock."""
 
 
 class Source(Protocol):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from controller.app import control as control_module
 from controller.app.control import Control, _is_disconnected
 from controller.app.messages import MAX_LINE
-from controller.app.peers import RESERVED_SLOTS, SHARED_SLOTS, SLOTS, Groups
+from controller.app.peers import RESERVED_SLOTS, SHARED_SLOTS, Groups
 from controller.cli.link import OutOfReachError, ask
 from controller.cli.main import main
 from tests.app.house import HouseMaker
@@ -101,7 +101,7 @@ def test_a_client_without_a_place_is_answered_with_the_clients_that_hold_the_pla
             assert main([*words, "--socket", path]) == 3
             said = capsys.readouterr().err
             assert said.startswith(
-                f"tablectl: {path}: the controller is running, but all {SLOTS} connections"
+                f"tablectl: {path}: the controller is running, but all connections available to this user"
             )
             assert f"processes {os.getpid()}" in said
     until(lambda: is_answered(path), "a free connection once the others are gone")
