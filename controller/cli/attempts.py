@@ -35,7 +35,7 @@ class AttemptRef(NamedTuple):
     id: str | None = None
 
     def __str__(self) -> str:
-        """Return the attempt as messages name it."""
+        """Return the attempt's name for messages."""
         return (
             self.log or self.id or ("the journal's last" if self.number is None else f"number {self.number}")
         )
@@ -68,7 +68,7 @@ def parse_attempt(text: str | None) -> AttemptRef:
 
 
 def load_log_exhibit(which: AttemptRef, rules: str | None) -> Exhibit:
-    """Replay a log and return one attempt of it.
+    """Replay a log and return one of its attempts.
 
     Raises:
         LogError: the log is bad, or has no such attempt.
@@ -83,7 +83,7 @@ def load_log_exhibit(which: AttemptRef, rules: str | None) -> Exhibit:
 
 
 def find_exhibit(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> Exhibit:
-    """Return one attempt of a replay; raises LogError if the replay does not contain it."""
+    """Return one attempt from a replay; raises LogError if the replay does not contain it."""
     found: Exhibit | None = None
     closed: Outcome | None = None
     numbers: list[int] = []
@@ -110,7 +110,7 @@ def find_exhibit(effects: Iterable[Effect], setup: Setup, which: AttemptRef) -> 
 
 
 def decided_at(exhibit: Exhibit) -> str:
-    """Return when the attempt was decided: wall time if it is known, else the log's own time."""
+    """Return when the attempt was decided: the wall time if it is known, else the log's own time."""
     return f"at {log_clock(exhibit.last.t) if exhibit.wall_us is None else wall_date(exhibit.wall_us)}"
 
 

@@ -46,7 +46,7 @@ from drivers.node.device import NodeSettings
 from drivers.registry import DEVICE_MODULES, device_type
 
 ROUGH_MM = 400.0
-"""A die seen farther than this from its place was laid elsewhere, however rough the calibration is."""
+"""A die seen farther than this from its place was laid elsewhere, even if the calibration is only rough."""
 
 
 class RequestError(ValueError):
@@ -191,7 +191,7 @@ def walls(job: Job) -> Calibrated:
     device, table = job.device(), job.felt()
     if device.wall is None:
         raise RequestError(
-            f"{job.name}: has no `wall` in the table's file; name a device that reads wall_impact"
+            f"{job.name}: has no `wall` in the table's file; choose a device that reads wall_impact"
         )
     at, before = _threshold(job.name, job.settings)
     throw = job.settings.rules.throw
@@ -234,7 +234,7 @@ def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
         if speaker == name and not board.channels:
             return ("devices", name, "least_peak"), board.least_peak
     raise RequestError(
-        f"{name}: is read by no sensor node; name a node's sensor, because only nodes have thresholds to set"
+        f"{name}: no sensor node reads this sensor; choose one on a node, because only nodes have thresholds"
     )
 
 
@@ -246,7 +246,7 @@ def wheel(job: Job) -> Calibrated:
     device, wheel_ = job.device(), job.settings.wheel
     if wheel_ is None or "ball_beam" not in device.reads:
         raise RequestError(
-            f"{job.name}: has no `ball_beam` in its `reads`; name a wheel with its own sensors"
+            f"{job.name}: has no `ball_beam` in its `reads`; choose a wheel with its own sensors"
         )
     number = job.arguments.pocket
     if number is not None and number not in wheel_.pockets_clockwise:

@@ -48,8 +48,8 @@ QUIET_FFMPEG = "-8"
 """FFmpeg's log level that suppresses even fatal errors."""
 SOURCE_LOST = "pulled"
 OTHER_SIZES = (0.55, 0.65, 0.75, 0.85, 1.15, 1.3, 1.5, 1.8)
-"""If too few dice are found, the given length of a die's edge is multiplied by each of these factors; dice
-can be read with a length that is a tenth too small or too large."""
+"""If too few dice are found, the given length of a die's edge is multiplied by each of these factors. A
+length that is wrong by a tenth still works, so the factors can be that far apart."""
 MAX_OFFSET_MS = 60_000
 """Maximum offset between two videos; videos that begin farther apart are unlikely to show the same throw."""
 
@@ -64,7 +64,7 @@ def encode_reading(reading: Reading) -> bytes:
 def serve(cameras: Cameras, path: str, keep: Keep | None, *, reconnect: bool) -> None:
     """Send readings to the daemon's socket; with `reconnect`, reconnect and reopen a source that ended.
 
-    `keep` receives the pictures that the readings name, and must not block. If `reconnect` is false, raises
+    `keep` receives the pictures that the readings name, and must not block. Without `reconnect`, raises
     ConnectionError or FileNotFoundError if the socket can't be reached, and CameraInputError if a source
     can't be used.
     """

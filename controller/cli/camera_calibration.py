@@ -37,7 +37,7 @@ SETTLING_FRAMES = 10
 """How many frames are skipped before a picture is taken, because a device's first frames may be dark."""
 PICTURE_NAMES = (".png", ".jpg", ".jpeg")
 ERROR_SCALE = 20
-"""The magnification of the errors drawn, so that 1 mm can be seen."""
+"""The magnification of the drawn errors, so that 1 mm can be seen."""
 
 EXAMPLES = (
     "tablectl camera board board.pdf              # print it without scaling, cut along the line",
@@ -205,7 +205,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 
 
 def _distance_mm(first: Rig, second: Rig) -> float:
-    """Return two cameras' horizontal distance in mm; raises CameraInputError if they can't be one device."""
+    """Return two cameras' horizontal distance (mm); raises CameraInputError if they can't form one device."""
     pair_of([first, second])
     return float(np.hypot(*(first.eye - second.eye)[:2]))
 
@@ -306,7 +306,7 @@ def _in_words(found: Calibration, corners: int) -> str:
     if found.apart_mm is not None:
         too_near = found.apart_mm < MIN_CAMERA_DISTANCE_MM
         advice = (
-            f", expected at least {MIN_CAMERA_DISTANCE_MM:g} mm for an accurate height of a die"
+            f", expected at least {MIN_CAMERA_DISTANCE_MM:g} mm to measure a die's height accurately"
             if too_near
             else ""
         )

@@ -189,7 +189,7 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 
 def _hold(arguments: argparse.Namespace) -> int:
-    """Hold or release files; return 1 if a file is missing or the controller refused, 3 without one."""
+    """Hold or release files; return 1 if one is missing or the controller refuses, 3 without a controller."""
     folder = Folder(arguments.folder)
     files = _stored(folder)
     chosen = [_chosen(name, files) for name in arguments.names]
@@ -213,10 +213,10 @@ def _hold(arguments: argparse.Namespace) -> int:
             request = {"sha256": one.sha256, "held": arguments.held, "who": arguments.who}
             ask(arguments.socket, {"do": "hold_pictures", **request, "reason": arguments.reason})
     except OutOfReachError as error:
-        say("not in the journal yet; repeat the command when the controller is running")
+        say("this is not in the journal yet; repeat the command when the controller is running")
         return report_out_of_reach(error)
     except RefusedError as error:
-        say(f"not in the journal: {error}")
+        say(f"this is not in the journal: {error}")
         return FAILED
     return OK
 

@@ -21,14 +21,14 @@ from drivers.vision.stills import Reduction
 MEDIAN_FRAMES = 41
 """The number of frames whose median is the empty table: in most of them, a given pixel shows no die."""
 MAX_UNSTAMPED = 30
-"""The camera is rejected after this many consecutive frames without a usable time."""
+"""The camera is rejected after this many consecutive frames without a usable timestamp."""
 
 MAX_OUTSIDE = 0.1
-"""Calibrated points lie outside the picture by at most this fraction of its size; if they lie farther
-outside, the picture has the wrong size."""
+"""How far a calibrated point may lie outside the picture, as a fraction of the picture's size; if it lies
+farther outside, the picture has the wrong size."""
 MAX_MISSING = 0.05
-"""A video that lacks more than this fraction of its stated frames is cut off. It may lack fewer, because a
-container without a frame count gets one estimated from its duration."""
+"""A video counts as cut off if it lacks more than this fraction of the frames that its header states. A
+complete video may lack a few, because a missing count is estimated from the duration."""
 
 _rig_file_of = converter_of(RigFile)
 
@@ -53,7 +53,7 @@ def load_rig_file(path: Path) -> RigFile:
 
 
 def load_rig(path: Path) -> Rig:
-    """Return the solved rig of a file; raises CameraInputError."""
+    """Load a rig's file and solve the rig's geometry; raises CameraInputError."""
     try:
         return Rig(load_rig_file(path))
     except RigError as error:
@@ -69,7 +69,7 @@ def load_picture(path: Path) -> Array:
         raise CameraInputError(f"{path}: cannot read this picture ({error.strerror})") from error
     if picture is None:
         raise CameraInputError(
-            f"{path}: found no picture in this file, expected JPEG, PNG or another format that OpenCV reads"
+            f"{path}: found no picture in this file, expected JPEG, PNG or a format that OpenCV can read"
         )
     return picture
 
@@ -81,7 +81,7 @@ def _check_file(path: Path, expected: str) -> None:
 
 
 def no_frame_message(source: str) -> str:
-    """Return a message that a source ended before its first frame, with what to do about it."""
+    """Return the message that a source ended before its first frame, and what to do about that."""
     return f"{source}: no frame arrived; check the video, or plug the camera in again"
 
 
@@ -143,7 +143,8 @@ class Video:
             raise CameraInputError(f"{self.path}: this video does not exist; check the path")
         video = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
         if video is None or not video.isOpened():
-            raise CameraInputError(f"{self.path}: found no video that OpenCV reads, expected MP4, AVI or MKV")
+            found = "found no video that OpenCV can read"
+            raise CameraInputError(f"{self.path}: {found}, expected MP4, AVI or MKV")
         return video
 
     def frames(self) -> Iterator[tuple[int, Array]]:
@@ -197,7 +198,7 @@ class Video:
 
 
 class Live:
-    """A live source with monotonic timestamps: a device such as /dev/video0, or a video in real time."""
+    """A live source with monotonic timestamps: a device such as /dev/video0, or a video at its own speed."""
 
     def __init__(
         self, source: str, capture: CaptureSettings | None = None, points: Sequence[Sequence[float]] = ()
@@ -232,8 +233,8 @@ class Live:
         device = cv2.VideoCapture(self.source, cv2.CAP_V4L2) if Path(self.source).exists() else None
         if device is None or not device.isOpened():
             raise CameraInputError(
-                f"{self.source}: can't open this camera: it does not exist, is in use,"
-                " or is closed to this user; `v4l2-ctl --list-devices` lists the V4L2 devices"
+                f"{self.source}: can't open this camera: it does not exist, it is in use,"
+                " or this user may not use it; `v4l2-ctl --list-devices` lists the V4L2 devices"
             )
         device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
         if self._capture is not None:
@@ -267,7 +268,7 @@ class Live:
 
 
 def decoded(data: bytes) -> Array | None:
-    """Decode a picture file's contents into rows of blue, green and red; None if they are no picture."""
+    """Decode a file's contents into rows of blue, green and red values; None if they are not a picture."""
     if not data:
         return None
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)

@@ -56,7 +56,7 @@ class Album:
         self._cut = False
 
     def forget(self) -> None:
-        """Drop the clip being recorded: with the view in doubt, no die could be tracked to its rest."""
+        """Drop the clip being recorded: with the view in doubt, no die can be tracked until it rests."""
         self._open = None
         self._moving.clear()
 
@@ -224,7 +224,7 @@ class CameraWatch:
 
     @property
     def tracks(self) -> tuple[Track, ...]:
-        """Return the present tracks of the dice, in pixels of the camera's pictures."""
+        """Return the current tracks of the dice, in pixels of the camera's pictures."""
         if self._follower is None or self._reduction is None:
             return ()
         return tuple(
@@ -368,7 +368,7 @@ class DeviceWatch:
         return readings + self._merge(camera, t_us, self._watches[camera].frame(t_us, picture))
 
     def tracks(self, camera: int) -> tuple[Track, ...]:
-        """Return the present tracks of the dice in one camera's view."""
+        """Return the current tracks of the dice in one camera's view."""
         return self._watches[camera].tracks
 
     def status(self, camera: int) -> str:

@@ -51,7 +51,7 @@ _SILENT_REFUSALS = frozenset(("unknown_input", "no_change"))
 _SILENT_CLOSINGS = frozenset(("dice_released",))
 """The causes of closed bets that get no line: in some games, bets close with every throw."""
 _RESULT_WIDTH = 8
-"""The columns of the result shown: two dice, a number and its colour, or three cards."""
+"""The width in columns of the result shown: two dice, a number and its colour, or three cards."""
 _TEXT_COLUMN = 7 + _RESULT_WIDTH + 2
 """The column where the text begins."""
 _PUCK_WIDTH = 14

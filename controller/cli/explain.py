@@ -44,9 +44,9 @@ EXAMPLES = (
     "tablectl explain                              # the journal's last throw, spin or deal",
     "tablectl explain 12                           # the attempt with this number",
     "tablectl explain craps/1/18                   # the attempt of this outcome",
-    "tablectl explain LOG#12                       # the 12th of a recorded log",
+    "tablectl explain LOG#12                       # the 12th attempt in a recorded log",
     "tablectl explain LOG#12 --picture roll-12.svg",
-    "tablectl explain 12 --extract roll-12         # the pictures that a camera kept of it",
+    "tablectl explain 12 --extract roll-12         # the pictures of it that a camera stored",
 )
 _INDENT = " " * 13
 _WRAP_INDENT = len(_INDENT) + 7
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--picture",
         type=Path,
         metavar="FILE",
-        help="draw the attempt in this .svg or .png file (1200 x 700)",
+        help="save a drawing of the attempt as this .svg or .png file (1200 x 700)",
     )
     add_pictures(parser)
     parser.add_argument("--no-plot", action="store_true", help="draw nothing on the terminal")
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain it; return 1 if there is no such attempt, 2 for bad input, 3 without a controller."""
+    """Explain an attempt; return 1 if the journal lacks it or fails, 2 for bad input, 3 if unreachable."""
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
@@ -213,7 +213,7 @@ def _painted(drawing: Drawing, picture: Path) -> bytes:
 
 
 def threshold(code: str, ruleset: RuleSet) -> str | None:
-    """Return the requirement behind a cause; None if the requirement has no value."""
+    """Return in words what the rules require to avoid a cause; None if that involves no threshold."""
     required: Mapping[str, str] = {}
     if ruleset.throw is not None:
         required = _of_throw(ruleset.throw)

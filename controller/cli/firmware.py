@@ -224,7 +224,7 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
     fs_bytes = chip.fs_bytes if arguments.fs_kib is None else arguments.fs_kib * 1024
     if fs_bytes is None:
         raise ValueError(
-            f"--fs-kib: is required, because the size of the file system is unknown for the {arguments.chip};"
+            f"--fs-kib: missing, but the size of the file system is not known for the {arguments.chip};"
             " to print it, enter at the board's prompt:"
             " import rp2; f = rp2.Flash(); print(f.ioctl(4, 0) * f.ioctl(5, 0) // 1024)"
         )
@@ -300,7 +300,7 @@ def _verify(board: str, device: str, socket: str) -> dict[str, object]:
     runs, expected = figures.get("firmware"), firmware_id(board)
     if not runs:
         raise FirmwareMismatchError(
-            f"{device}: has sent no hello since the controller started, expected {expected};"
+            f"{device}: has sent no hello since the controller started, so it is not known to run {expected};"
             f" see tablectl devices {device}, and power-cycle the board"
         )
     if runs != expected:

@@ -149,7 +149,7 @@ def _other_key(key: PublicKey, keyring: Keyring) -> str:
     if replaced_at is None:
         return "this is another table's journal"
     # A replaced key authenticates nothing: anybody who has it could have written such a journal.
-    return f"the expected key was replaced in row {replaced_at}; ask who replaced it for the newest key"
+    return f"the expected key was replaced in row {replaced_at}; ask the person who did that for the new key"
 
 
 def _verify(arguments: argparse.Namespace) -> int:
@@ -347,8 +347,10 @@ def _show_recalled(recalled: Recalled) -> None:
     print(f"row {row.n}, {wall_date(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
     if recalled.identity is not None:
         print(f"by {recalled.identity.software}")
-    if rejudged is None:
-        print("nothing to judge again: it has no evidence of a throw, spin or deal")
+    if recalled.evidence is None:
+        print("not judged again: it has no evidence of a throw, spin or deal")
+    elif rejudged is None:
+        print("not judged again: this version has no judge for its evidence")
     elif rejudged.differences:
         print("judged again, DIFFERENT:", *rejudged.differences, sep="\n  ")
     else:

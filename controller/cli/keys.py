@@ -103,7 +103,7 @@ def _of_table(arguments: argparse.Namespace) -> int:
         wall=system_wall,
     )
     print(public)
-    say(f"{replaced.table}: the new key signs from row {replaced.row + 1} on; keep a copy of it in a safe")
+    say(f"{replaced.table}: the new key signs from row {replaced.row + 1} on; store a copy of it in a safe")
     say(
         "enrol it with the settlement engine:"
         f" tablectl settlement enrol {replaced.table} --rules NAME --key {public} --anew"

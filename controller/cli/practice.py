@@ -316,7 +316,7 @@ class Practice:
         self._commentary.event("Rule on it if needed; then press Enter to continue.", "dim")
 
     def run(self, stage: Stage, table: VirtualTable, folder: Path, table_file: Path) -> int:
-        """Play until the attempts are over, the person ends it or a signal arrives; print the score.
+        """Play until the attempts are over, the person ends this or a signal arrives; print the score.
 
         Return the exit code.
         """
@@ -341,7 +341,7 @@ class Practice:
         return DEFECT if self._failed else OK
 
     def _guarded(self, run: Callable[[], None]) -> None:
-        """Run a thread's function; an exception ends the practice with a message, its traceback in a file."""
+        """Run a thread's function; if it fails, end the practice with a message, and save the traceback."""
         try:
             run()
         except Exception as error:  # noqa: BLE001 - a thread that died would leave the practice waiting

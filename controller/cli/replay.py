@@ -70,7 +70,7 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """The remaining time at the present speed, in seconds; None before the first log is done."""
+        """The remaining time at the current speed, in seconds; None before the first log is done."""
         return self.elapsed_s / self.fraction * (1 - self.fraction) if self.fraction else None
 
 
@@ -95,9 +95,9 @@ def replay_in_parallel(
 ) -> Iterator[Result]:
     """Replay logs in parallel processes; yield the results in the order of the logs.
 
-    Results must be picklable. `progress` is called at least twice a second. An exception of `play` is raised
-    here when its log's turn comes; BrokenProcessPool is raised if a worker is killed. All workers are stopped
-    at the end.
+    Results must be picklable. `progress` is called at least twice a second. An exception raised by `play` is
+    raised here when its log's turn comes; BrokenProcessPool is raised if a worker is killed. All workers are
+    stopped at the end.
     """
     context = get_context("fork")
     lines = context.Value("q", 0)
@@ -478,7 +478,7 @@ def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:
     yield f"{name}: {counts}; revolutions are as the wheel reports them"
     if capture.restarts:
         times = counted(capture.restarts, "time")
-        yield f"{name}: the recorder's clock went back {times}, each time after a long pause"
+        yield f"{name}: the recorder's clock went back {times}; a long pause is assumed each time"
     if capture.truncated:
         yield f"{name}: truncated after line {capture.lines}; replayed up to there"
     if capture.skipped:

@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the number of the table's next outcome (default: 1 for a new table, else as recorded)",
     )
     enrol.add_argument(
-        "--anew", action="store_true", help="pin another key for a table that is already enrolled"
+        "--anew", action="store_true", help="pin a different key for a table that is already enrolled"
     )
     rounds = add_subcommand(
         actions,

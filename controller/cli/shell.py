@@ -115,7 +115,7 @@ def own_name() -> str:
 class Parser(argparse.ArgumentParser):
     """A parser that refuses abbreviated options; its subcommands' parsers are of this class too.
 
-    An abbreviation in a script would be refused, or change its meaning, once another option matches it too.
+    An abbreviation in a script would be refused, or change its meaning, once another option also matches it.
     """
 
     def __init__(
@@ -411,7 +411,7 @@ def unwritable_message(path: Path, error: OSError) -> str:
 
 
 def inaccessible_message(path: object, error: OSError) -> str:
-    """Return a message that a file can't be read or written, with what was expected."""
+    """Return the message that a file can't be read or written, with what was expected."""
     why = error.strerror or str(error)
     return f"{path}: cannot be accessed ({why}); name a file that this user can read or write"
 

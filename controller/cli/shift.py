@@ -106,7 +106,7 @@ def shift_lines(shift: Shift) -> Iterator[str]:
     """Yield the shift as lines of text."""
     yield f"{shift.table}: {_when(shift)}"
     if not shift.synced:
-        yield "  times may be wrong: the clock was not synchronized throughout"
+        yield "  times may be wrong: the clock was not always synchronized"
     for title, lines in _sections(shift):
         yield ""
         yield title
@@ -207,7 +207,7 @@ def page_of(shift: Shift) -> str:
         f"<p>{escape(_when(shift))}</p>",
     ]
     if not shift.synced:
-        parts.append("<p>Times may be wrong: the clock was not synchronized throughout.</p>")
+        parts.append("<p>Times may be wrong: the clock was not always synchronized.</p>")
     for title, lines in _sections(shift):
         parts.append(f"<h2>{escape(title.capitalize())}</h2>")
         parts.extend(f"<p>{escape(printable(line))}</p>" for line in lines)

@@ -115,7 +115,7 @@ def _ready(public: Path) -> None:
 
 _PEOPLE_EXAMPLES = (
     "tablectl people add ann --role boxperson --role dealer        # asks for the PIN, twice",
-    "tablectl people add bob --role dealer --card                  # and for the card, read once",
+    "tablectl people add bob --role dealer --card                  # and for the card, also twice",
     "tablectl people list",
     "tablectl people unlock ann",
 )

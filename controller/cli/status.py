@@ -264,7 +264,7 @@ def _rate(device: Mapping[str, object]) -> str:
 
 
 HELD_BACK = "counts are withheld until bets are closed"
-"""Shown instead of the reading rate, which is withheld while bets are open: it could time a ball."""
+"""Shown instead of the reading rate, which is withheld while bets are open because it could time a ball."""
 
 
 def _mapping(value: object) -> dict[str, object]:

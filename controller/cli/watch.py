@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Print what happens at the running table as it happens, until Ctrl-C: calls and their\n"
         "reasons, reviews, locks, faults; lamps and readings on request.\n\n"
         "Cards dealt face down are shown without their faces (masked). Ball and rotor readings\n"
-        "are shown to technicians only; those taken while bets are open, once bets are closed (delayed)."
+        "are shown only to technicians, and those taken while bets are open only after bets close\n"
+        "(delayed)."
     )
     parser.add_argument(
         "topics",
@@ -116,7 +117,7 @@ class Watcher:
             case {"awaited": awaited}:
                 self._awaited(None if awaited is None else _awaited_of(awaited))
             case {"proposed": _}:
-                pass  # `awaited` contains the same, and the rulings that are allowed
+                pass  # the `awaited` line contains the proposal too, and the rulings that are allowed
             case {"late_wager": {"wager": wager, "says": says}}:
                 self._commentary.event(
                     f"late wager {wager}: {says}; enter confirm_late if it is valid", "yellow"
