@@ -87,7 +87,7 @@ def _reported_devices(name: str, _settings: DoorBoxSettings) -> Iterator[Reporte
 
 TYPE = DeviceType(
     name="door-box",
-    title="a box that tells of doors",
+    title="a box that reports its doors",
     settings=DoorBoxSettings,
     make=DoorBox,
     address=_address,

@@ -115,7 +115,7 @@ def drain(daemon: Daemon) -> None:
 
 
 def play(daemon: Daemon, readings: list[AnyReading]) -> None:
-    """Post readings at their own times, then let time run on by a second after the last."""
+    """Post readings at their own times, then let a second pass after the last."""
     for reading in readings:
         arrived = reading.t if reading.arrived is None else reading.arrived
         assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=arrived))

@@ -58,7 +58,7 @@ class KilledTable:
 
     @property
     def name(self) -> str:
-        """Return the table's name, where its file may be given as a path."""
+        """Return the table's name, even if its file is given as a path."""
         return Path(self.table.name).stem
 
     def run_until_killed(self) -> None:
@@ -159,7 +159,7 @@ class KilledTable:
         self._check_state(rows, recovered)
 
     def _read(self) -> tuple[list[Row], Recovered]:
-        """Read the rows, and the state that they recover to.
+        """Read the rows, and the state that is recovered from them.
 
         While a helper process of the killed daemon is still reading, a commit that was cut off before it
         appeared in the WAL's index stays invisible; it may become visible between the two reads.
@@ -278,7 +278,7 @@ class _Model:
     def up_to(self, published: list[Outcome]) -> list[tuple[State, First]]:
         """Return the state after these outcomes, and the states that follow it without a further outcome.
 
-        The outcomes must be those of the engine.
+        The outcomes must be the engine's own.
         """
         said: list[Outcome] = []
         states = [(self._session.state(), self._session.first())]

@@ -271,7 +271,7 @@ class Evening:
         )
 
     def _played_apart(self) -> Iterator[Part]:
-        """Split the session into parts: each ends where bets close, or at a rest after one of `breaks`."""
+        """Split the session into parts: each ends where bets close, or at rest after one of `breaks`."""
         progress = OpenAttempts(First())
         part, due = Part([], []), False
         for arrived_us, reading in with_rests(self.feed):
@@ -295,7 +295,7 @@ class Evening:
     # --- what goes wrong ---
 
     def kill_table(self) -> None:
-        """Kill the daemon at a rest and restart it: calls made before can no longer be corrected."""
+        """Kill and restart the daemon while the table is at rest: earlier calls can't be corrected then."""
         self._session = self._session_from(self._session.first(), self._session.state())
         self._kill()
 
@@ -304,10 +304,11 @@ class Evening:
         self.start()
 
     def cut_off(self) -> None:
-        """Kill the daemon in the attempt that the coming part begins, and have that attempt ruled void.
+        """Kill the daemon during the attempt that the next part begins, and have that attempt ruled void.
 
-        Play continues where the journal ends: inputs entered before the last rest are known, and the attempt
-        is made again. If the end of a void attempt opens bets again, its first reading closes them again.
+        Play continues where the journal ends: it contains the inputs entered before the table was last at
+        rest, and the attempt is repeated. If bets reopen when a void attempt ends, the first reading of its
+        repetition closes them.
         """
         part = self._next_part()
         assert part is not None

@@ -66,7 +66,7 @@ def _way_into(fifo: Path) -> Iterator[int]:
     """Open a FIFO for one writer: no other code can close this descriptor while it writes.
 
     Raises:
-        BrokenPipeError: Nothing has the FIFO open for reading.
+        BrokenPipeError: no process has the FIFO open for reading.
     """
     try:
         descriptor = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)

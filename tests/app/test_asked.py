@@ -1,4 +1,4 @@
-"""An input that a client waits on is answered with its result, once that is on the disk."""
+"""A client that waits for the answer to an input receives the result once it is on the disk."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Card tables that lose power at each state of a deal and of a game: all is as journaled, or void."""
+"""Card tables that lose power in each state of a deal and of a game: everything is as journaled, or void."""
 
 import shutil
 from collections.abc import Callable

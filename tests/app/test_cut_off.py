@@ -26,9 +26,9 @@ from controller.cli import input, link, main
 input.WAIT_S, link.TIMEOUT_S = {MAX_WAIT_S}, {PATIENCE_S}
 sys.exit(main.main())
 """
-"""A command line that waits as long for an answer as a command may."""
+"""A program that runs a command, which then waits for an answer for as long as any command may."""
 MANY = 30_000
-"""More lines than pipe, socket and the daemon's own backlog hold together."""
+"""More lines than the pipe, the socket and the daemon's own backlog hold together."""
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ WHAT_TO_DO = tuple(DEVICE_FAULTS[code].do for code in ("unplugged", "no_port"))
 LAST_WORD_US = 12_000_000
 """An attempt's call or review is published within this time after its end."""
 OWN = "max_lateness_ms: 150\n"
-"""The changes this table makes to its rule set: a recording must carry them."""
+"""The changes that this table makes to its rule set, which a recording must contain."""
 
 
 def unwrapped(text: str) -> str:

@@ -126,7 +126,7 @@ class InterruptedTable:
         play(self.daemon, from_now(step, self.now_us))
 
     def begins(self, step: Step, place: int) -> None:
-        """Feed the first `place` readings of the step, and advance no time past the last."""
+        """Feed the first `place` readings of the step, without advancing time past the last."""
         for reading in from_now(step[:place], self.now_us):
             assert self.daemon.inlet.post(reading)
         drain(self.daemon)

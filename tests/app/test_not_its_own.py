@@ -1,4 +1,4 @@
-"""A device's readings count only if they are its own: no sensor rules or reports for another device."""
+"""A device's readings count only if they are its own: no sensor enters rulings or reports for another."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -147,7 +147,7 @@ def test_the_fault_clears_when_the_device_starts_again(wired: Wired) -> None:
 
 
 def test_a_panel_button_enters_a_persons_input_whatever_reads_leaves_out(tmp_path: Path) -> None:
-    """The file lists the panel's inputs by line; `reads` only states what is missing without the panel."""
+    """The file lists the panel's inputs by line; `reads` only lists what is missing without the panel."""
     text = config_file("tables", "roulette-gpio").read_text("utf-8")
     file = tmp_path / "table.yaml"
     file.write_text(text.replace("reads: [input, switch]", "reads: [switch]"), "utf-8")

@@ -141,7 +141,7 @@ def table(house: HouseMaker) -> Table:
 
 
 def test_T_DEAL_4_play_that_the_table_hears_first_stands_and_the_fold_is_refused(table: Table) -> None:
-    """The table answers only after the fold: it has waited for anything that may still be on its way."""
+    """The table answers only after the fold: it has waited for anything that may still arrive."""
     table.asks("play")
     table.acts("fold", "1", 30)
     assert table.answers.empty(), "nothing must be answered before the fold comes"

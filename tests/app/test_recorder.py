@@ -77,7 +77,7 @@ def test_readings_are_in_the_file_before_the_recording_ends(tmp_path: Path) -> N
 def test_readings_are_written_together_unless_the_recording_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each write would otherwise be compressed, and each eighth synchronized, on its own."""
+    """Otherwise each write would be compressed on its own, and every eighth one synchronized."""
     monkeypatch.setattr(module, "_BATCH_S", 10 * PATIENCE_S)
     written: list[bytes] = []
     real = os.write

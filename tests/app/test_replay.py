@@ -18,8 +18,8 @@ from tests.app.rig import PATIENCE_S, until
 from tests.scenes import SECOND_US, throw
 
 FASTER = 10
-"""The table's clock runs this many times faster than real time, so delays between threads seem longer by as
-much."""
+"""The table's clock runs this many times faster than real time, which magnifies delays between threads by the
+same factor."""
 
 
 class FastClock:

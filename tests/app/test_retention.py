@@ -1,4 +1,4 @@
-"""Expired contents are dropped from a table's journal automatically, but never by a doubtful clock."""
+"""Expired contents are dropped from a table's journal automatically, but not while the clock is in doubt."""
 
 from pathlib import Path
 

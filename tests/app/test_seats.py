@@ -1,4 +1,4 @@
-"""Connections to the control socket: a user who holds as many as he can takes none from the others."""
+"""Connections to the control socket: a user who holds as many as possible takes none from other users."""
 
 import socket
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The whole journal is verified while the table runs, by a process of the lowest priority."""
+"""The whole journal is verified while the table runs, by a process with the lowest priority."""
 
 import os
 import signal

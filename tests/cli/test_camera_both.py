@@ -73,7 +73,7 @@ LENSES = (LENS, replace(LENS, place_mm=(180.0, 100.0, 250.0)))
 
 
 def two_cameras(folder: Path) -> list[Path]:
-    """Film one throw with two cameras; return their rig files, whose sources are the films."""
+    """Record one throw with two cameras; return their rig files, whose sources are the videos."""
     paths = []
     for number, lens in enumerate(LENSES):
         camera = Filming(replace(FILM_RIG, lens=lens), number)

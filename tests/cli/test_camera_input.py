@@ -51,7 +51,7 @@ def test_a_pipe_is_refused_at_once(tmp_path: Path, rig: Path, capsys: pytest.Cap
 def test_a_truncated_film_is_followed_to_its_end_and_is_exit_1(
     tmp_path: Path, rig: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Half a film must not silently become half a log."""
+    """Half a video must not silently become half a log."""
     whole = film(tmp_path / "a.avi").read_bytes()
     (tmp_path / "cut.avi").write_bytes(whole[: len(whole) // 2])
     assert main(["camera", "track", str(tmp_path / "cut.avi"), "--rig", str(rig)]) == 1

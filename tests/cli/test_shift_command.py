@@ -23,7 +23,7 @@ def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
 
 
 def shift_played() -> list[AnyReading]:
-    """Return a roll, one called back, one ruled on by Bo, a seven-out, a table closed and reopened by Cy."""
+    """Return a roll, one that Ann voids, one that Bo rules on, a seven-out, and Cy closing and reopening."""
     at = [number * 10 * SECOND_US for number in range(1, 8)]
     return [
         *throw(at[0], (4, 4)),
