@@ -197,7 +197,7 @@ class Publishing:
         - `pair_plus`: the positions without Pair Plus;
         - `played`: the positions with Play, in a round of bets;
         - `query_late`: a wager made with the dice out; it returns False if the wager can't be confirmed;
-        - `query_play`: a request for Play at some positions; it returns False if that is not answered;
+        - `query_play`: a request for Play at some positions; it returns False if no answer will be given;
         - `wake`: a query about bets needs a turn of the core.
         """
         path = journal.place.journal

@@ -9,7 +9,7 @@ Python runs a compiled copy without reading the source if the copy's header matc
 do not prove what runs. Therefore each source is compiled again and compared with its copy, part by part.
 
 The controller verifies its sources when it starts. Compiling them takes a second or more, and a controller
-that runs a planted copy could not detect it. A background process does that instead: `python -X
+that runs a planted copy could not detect it, so a background process verifies the copies: `python -X
 pycache_prefix=NOWHERE -m controller.app.release KEYS` uses no compiled copies itself, and writes the
 differences as one line of JSON.
 """

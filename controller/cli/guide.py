@@ -195,7 +195,7 @@ class Guide:
         print(f"{last} ", end="", file=self.stream, flush=True)
 
     def perform(self, step: Step, dev: str) -> Ending:
-        """Ask for a step and pass it the readings; Enter ends it, `s` and Enter skip it."""
+        """Request a step and pass the readings to it; Enter ends the step, `s` and Enter skip it."""
         self.request(step.request)
         self.link.fresh()
         self.link.show_request(step.lamp_text)

@@ -172,7 +172,7 @@ def aligned(rows: Iterable[Row], indent: str = "  ") -> Iterator[str]:
 
 
 def rows_of(value: Mapping[str, Value], path: str = "") -> Iterator[Row]:
-    """Yield every value of a nested document with its dotted key; a figure includes its rule."""
+    """Yield every value of a nested document with its dotted key; a figure is shown with its rule."""
     for name, part in value.items():
         key = f"{path}.{name}" if path else name
         if isinstance(part, Mapping) and not _is_figure(part):

@@ -64,7 +64,7 @@ class Closed(NamedTuple):
 
 
 class _HashedStream(io.RawIOBase):
-    """A stream that keeps the bytes written and their digest; it can't seek, so a ZIP is written in order."""
+    """A stream that keeps the written bytes and their digest; it can't seek, so ZIPs are written in order."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -250,7 +250,7 @@ class Folder:
         return sorted(found, key=lambda one: (one.wall_s, one.sha256))
 
     def prune(self, limits: Limits, now_s: float, *, by: str, aged: bool = True, room: int = 0) -> int:
-        """Delete files that are too old, and the oldest ones until the rest fit the quota; return how many.
+        """Delete files that are too old, and the oldest until the rest fit the quota; return the number.
 
         Pass `aged` as False if the clock is not synchronized: then only the quota counts. `room` is the size
         in bytes to reserve for a new file. Held files are neither deleted nor counted. Raises OSError.
@@ -374,7 +374,7 @@ _READ_ADVICE = "run as root, or as a member of the folder's group (table-camera 
 
 
 MAX_WAITING = 6
-"""Maximum number of files waiting for the disk, of at most 12 MB each."""
+"""Maximum number of files, each of at most 12 MB, that wait for the disk."""
 PRUNE_INTERVAL_S = 3600.0
 """How often old files are deleted, unless a new file causes it sooner."""
 PRUNED_BY = "retention"

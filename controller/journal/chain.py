@@ -85,7 +85,7 @@ def compute_link(previous_link: bytes, row: Row) -> bytes:
 def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
     """Return the rows of one commit, which follows row `last_n`.
 
-    The drafts marked `signed` and the last row get a signature, so a signature covers every row on the disk.
+    The drafts marked `signed` and the last row are signed, so that a signature covers every row on the disk.
     """
     rows: list[Row] = []
     link = last_link

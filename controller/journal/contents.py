@@ -326,7 +326,7 @@ class Drafter:
         self._first, self._state = setup.first, setup.state
 
     def draft_effects(self, effects: Sequence[Effect], after: After, wall: WallTime) -> list[Draft]:
-        """Draft the rows of one reading's effects; the last one contains the state after them.
+        """Draft the rows of one reading's effects; the last row contains the state after these effects.
 
         A change of state without any effect gets its own row.
         """

@@ -203,7 +203,7 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     ),
     CROWDED: JournalFaultKind(
         "acknowledgements or requests arrive faster than the disk writes them",
-        "nothing, because they are counted or sent again; if this continues, find out who sends them",
+        "nothing, because refused ones are counted or sent again; if this continues, find out who sends them",
         "as soon as fewer rows wait for the disk",
     ),
     "journal_overflow": JournalFaultKind(
@@ -257,7 +257,8 @@ FAULTS: Mapping[str, JournalFaultKind] = {
     "journal_ack_differs": JournalFaultKind(
         "the settlement engine received a different outcome with this id, from a forged message or a restored"
         " journal",
-        "compare the chain hash in `tablectl recall` with the engine's, and find out who sent the other one",
+        "compare the chain hash in `tablectl recall` with the engine's, and find out who sent the other"
+        " outcome",
         "at the next acknowledgement that matches",
     ),
 }

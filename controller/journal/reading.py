@@ -181,7 +181,7 @@ class Reader:
         Raises:
             JournalFault: the first fault.
         """
-        # Read the head first: a controller that writes during the walk could put it ahead of the walk.
+        # Read the head first: a controller that is writing could otherwise move it past the walk's end.
         recorded = None if head is None else read_head(head)
         found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
         unauthenticated = found.unauthenticated
@@ -285,8 +285,8 @@ def find_row_number(outbox: Outbox, seq: int) -> int | None:
 
     Raises JournalFault.
 
-    This is an exponential search and then a binary search: the numbers of outcomes increase with those of
-    rows.
+    This is an exponential search followed by a binary search, because outcome numbers increase with row
+    numbers.
     """
     low, high = 1, 1
     while (outcome := _first_outcome(outbox, high)) is not None and outcome[1] < seq:

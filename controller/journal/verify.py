@@ -155,8 +155,8 @@ class Walk:
         self.keyring: Keyring = read_keyring(connection, path, PublicKey(origin.public_key))
         self.verified_from = 1
         self._partial = False
-        """Whether the totals are incomplete, because the walk began later and has not reached a
-        checkpoint."""
+        """Whether the totals are incomplete, because the walk began after the first row and has not reached a
+        checkpoint yet."""
         self._unchecked: Row | None = None
         """The last signed row whose signature has not been checked."""
         self._counts = {"outcomes": 0, "signatures": 0, "evidence": 0, "dropped": 0}

@@ -36,7 +36,7 @@ class Ticket:
         self.rows: tuple[Row, ...] = ()
         """The entry's rows, once they are durable."""
         self.fault: JournalFault | None = None
-        """The reason why an acknowledgement was refused, once that is durable."""
+        """The reason why an acknowledgement was refused, once the refusal is durable."""
         self._durable = Event()
 
     @property
@@ -101,7 +101,7 @@ class Limits:
     max_waiting: int = 4096
     """Maximum number of entries that may wait for the disk; one more is a fault."""
     max_waiting_outside: int = 1024
-    """With this many entries waiting, `outside` entries are refused; the rest is reserved for play."""
+    """With this many entries waiting, `outside` entries are refused: the rest of the queue is for play."""
     max_per_commit: int = 64
     """Maximum number of entries in one commit."""
     max_late: int = 64

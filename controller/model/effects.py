@@ -16,11 +16,11 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's input besides the attempt's readings. The same readings and basis produce the same verdict.
 
     `decided_at_us` is when the attempt was judged. `called` is a person's reason for declaring it void.
-    `warnings` is how many warnings the shooter had had. `sources` are the kinds of reading that each device
-    was known to send. `learned` are the learned properties of the wheel or the walls. `late_close` tells
-    whether bets were still open at the drop. `relaunched` tells whether the next ball was launched before
-    this spin was decided. `late` are the attempt's readings that came too late to count. `doubt` says why its
-    times can't be trusted. `objection` is why a result that would count went to a person.
+    `warnings` is how many warnings the shooter had been given. `sources` are the kinds of reading that each
+    device was known to send. `learned` are the learned properties of the wheel or the walls. `late_close`
+    tells whether bets were still open at the drop. `relaunched` tells whether the next ball was launched
+    before this spin was decided. `late` are the attempt's readings that came too late to count. `doubt` says
+    why its times can't be trusted. `objection` is why a result that would count went to a person.
     """
 
     decided_at_us: int

@@ -124,7 +124,7 @@ class Log:
     `lines` counts the lines read so far, `unknown` the ignored keys and kinds by name, and `skipped` the bad
     lines that a lenient reader skipped; `first_skipped` is the first of these. `truncated` is set at the end
     of a log that was cut off, for example by a power loss. The constructor raises LogError if the header is
-    bad, and iteration does if the file is damaged or, unless the reader is lenient, if a line is bad.
+    bad; iteration raises it if the file is damaged or, unless the reader is lenient, if a line is bad.
     """
 
     def __init__(self, stream: BinaryIO, name: str, *, lenient: bool = False) -> None:

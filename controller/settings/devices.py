@@ -102,7 +102,7 @@ class Devices:
 
     @property
     def complete(self) -> bool:
-        """Whether all readings that the devices supply are known: every device could be read, and lists its
+        """Whether it is known which readings the devices supply: every device could be read, and it lists its
         readings or is of a known kind."""
         known = all(device.reads or not device.type for device in self._read.values())
         return self._complete and (known or self._kinds is not None)

@@ -203,8 +203,8 @@ def _plain(limit: float) -> float:
 T = TypeVar("T")
 
 _OWN_MISTAKE = re.compile(r"(?P<key>[^\s:]+): (?:found (?P<found>.+?), )?expected (?P<expected>.+)")
-"""A mistake found by a section's own check, one per line, such as `inputs.door.line: found 30, expected
-...`."""
+"""The format in which a section's own check reports a mistake, one per line, such as
+`inputs.door.line: found 30, expected ...`."""
 _KEEP_MESSAGE = ("assertion_error", "string_pattern_mismatch", "multiple_of")
 
 
@@ -223,7 +223,7 @@ def validate(document: Document, shape: type[T]) -> T:
 
     mistakes = list(document.mistakes)
     try:
-        # JSON, because strict mode then still accepts a list as a tuple and a whole number as a float.
+        # In strict mode, only JSON input may supply a list for a tuple, and a whole number for a float.
         found = _validator(cast("Hashable", shape)).validate_json(
             json.dumps(document.value), strict=True, extra="forbid"
         )

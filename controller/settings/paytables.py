@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def load_paytable(name: str, shape: type[T], directory: Path | None = None) -> T:
-    """Read a rule set's pay table, by the rule set's name or the file's path, as `shape`.
+    """Read a pay table as `shape`, by its rule set's name or its file's path.
 
     Raises SettingsError, which lists every mistake in the file, or the known names if there is no such file.
     """

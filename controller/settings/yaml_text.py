@@ -77,7 +77,7 @@ class Document:
         )
 
     def only(self, sections: Iterable[str]) -> tuple[str, ...]:
-        """Return the given top-level keys that have a value here."""
+        """Return those of the given top-level keys that have a value in this document."""
         present = self.value if isinstance(self.value, dict) else {}
         return tuple(section for section in sections if present.get(section) is not None)
 
