@@ -120,7 +120,7 @@ _OWN_FAULTS: Mapping[str, FaultKind] = {
     ),
     TEST_FAILED: FaultKind(
         "a guided test of a sensor or lamp failed and has not been repeated successfully",
-        "the test's finding, which the fault states after the device and its sensor",
+        "the test's finding, which this fault shows after the device and its sensor",
         "fix the sensor or lamp, then repeat the test: `tablectl test DEVICE`",
         "when the test passes; a restart does not clear it",
         locks=False,

@@ -117,7 +117,7 @@ class Settled(Request, frozen=True, kw_only=True, tag="settled"):
 
 
 class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
-    """Starts test mode until this connection ends, which then accepts only `ask`, `try` and `tested`."""
+    """Starts test mode until this connection ends; it accepts only `ask`, `try` and `tested` until then."""
 
     who: Words | None = None
     token: Token | None = None

@@ -303,5 +303,5 @@ def find_row_number(outbox: Outbox, seq: int) -> int | None:
 
 
 def _first_outcome(outbox: Outbox, from_n: int) -> tuple[int, int] | None:
-    """Return the row and the number of the first outcome from this row on."""
+    """Return the row number and the outcome number of the first outcome from this row on."""
     return next(((row.n, row.seq) for row in outbox.rows(from_n) if row.seq is not None), None)
