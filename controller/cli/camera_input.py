@@ -81,7 +81,7 @@ def _check_file(path: Path, expected: str) -> None:
 
 
 def no_frame_message(source: str) -> str:
-    """Return the message that a source ended before its first frame, and what to do about that."""
+    """Return the message about a source that ended before its first frame, with what to do."""
     return f"{source}: no frame arrived; check the video, or plug the camera in again"
 
 

@@ -230,7 +230,7 @@ _ALL_OF: Mapping[str, str] = {
     "sign_in": "web",
     "people": "web",
 }
-"""All the extras that a command needs: if only the missing one were installed, the next would be missing."""
+"""All the extras that a command needs, so that the missing ones are not reported one at a time."""
 
 
 def advice(error: ImportError, command: str) -> str | None:

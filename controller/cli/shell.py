@@ -411,7 +411,7 @@ def unwritable_message(path: Path, error: OSError) -> str:
 
 
 def inaccessible_message(path: object, error: OSError) -> str:
-    """Return the message that a file can't be read or written, with what was expected."""
+    """Return the message about a file that can't be read or written, with what was expected."""
     why = error.strerror or str(error)
     return f"{path}: cannot be accessed ({why}); name a file that this user can read or write"
 

@@ -55,7 +55,7 @@ _SIDE_WINS = {
     "Pair Plus": (" pair", " flush", " straight", " three of a kind"),
     "Ante Bonus": (" straight", " straight flush", " three of a kind"),
 }
-"""The hands that win these bets, whatever the dealer's hand is (T-PP-1, T-AB-1)."""
+"""The hands that win these bets, regardless of the dealer's hand (T-PP-1, T-AB-1)."""
 _PLURAL = {"six": "sixes"}
 
 
