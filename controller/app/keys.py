@@ -1,9 +1,9 @@
 """Key files: creating, rotating and revoking keys, and their public history.
 
 The history of a table's key is in the journal's rows, and that of a settlement engine's key is shown by the
-engine. The history of any other key is in a file beside it, whose name ends in `.history.jsonl`. That file
-contains only public keys and, for sensor nodes, fingerprints of keys. The key that a step replaces or revokes
-signs the step, unless that key was lost or is a node's key.
+engine. The history of any other key is in `FILE.history.jsonl` beside the key's file. It contains only public
+keys and, for sensor nodes, fingerprints of keys. The key that a step replaces or revokes signs the step,
+unless that key was lost or is a node's key.
 """
 
 import errno

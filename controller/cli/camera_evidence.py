@@ -213,10 +213,10 @@ def _hold(arguments: argparse.Namespace) -> int:
             request = {"sha256": one.sha256, "held": arguments.held, "who": arguments.who}
             ask(arguments.socket, {"do": "hold_pictures", **request, "reason": arguments.reason})
     except OutOfReachError as error:
-        say("this is not in the journal yet; repeat the command when the controller is running")
+        say("the change is not in the journal yet; repeat the command when the controller is running")
         return report_out_of_reach(error)
     except RefusedError as error:
-        say(f"this is not in the journal: {error}")
+        say(f"the change is not in the journal: {error}")
         return FAILED
     return OK
 

@@ -224,7 +224,7 @@ def _build(arguments: argparse.Namespace) -> dict[str, object]:
     fs_bytes = chip.fs_bytes if arguments.fs_kib is None else arguments.fs_kib * 1024
     if fs_bytes is None:
         raise ValueError(
-            f"--fs-kib: missing, but the size of the file system is not known for the {arguments.chip};"
+            f"--fs-kib: missing, and the size of the {arguments.chip}'s file system is not known;"
             " to print it, enter at the board's prompt:"
             " import rp2; f = rp2.Flash(); print(f.ioctl(4, 0) * f.ioctl(5, 0) // 1024)"
         )

@@ -316,7 +316,7 @@ class Practice:
         self._commentary.event("Rule on it if needed; then press Enter to continue.", "dim")
 
     def run(self, stage: Stage, table: VirtualTable, folder: Path, table_file: Path) -> int:
-        """Play until the attempts are over, the person ends this or a signal arrives; print the score.
+        """Play until the attempts are over, the person quits or a signal arrives; print the score.
 
         Return the exit code.
         """

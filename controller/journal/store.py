@@ -227,7 +227,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def _inaccessible_file(path: Path) -> Path | None:
-    """Return the first file that this user may not write to; None if the whole disk is read-only."""
+    """Return the first file that this user may not write to, if any; None if the disk is read-only."""
     try:
         if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
             return None

@@ -94,7 +94,7 @@ class PublishSettings:
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
     """Maximum number of outcomes that may be sent but not yet acknowledged."""
     max_unacknowledged: Annotated[int, Ge(1)] | None = None
-    """The table locks at more unacknowledged outcomes than this; if left out, there is no limit."""
+    """With more unacknowledged outcomes than this, the table locks; if left out, there is no limit."""
     max_silence_s: Seconds = 120.0
     """An outcome that waits this long while nothing is acknowledged raises a fault."""
     retry_s: Seconds = 5.0

@@ -340,7 +340,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
 
 
 def _end(node: yaml.Node) -> int:
-    """Return where a value's own text ends; a block's end mark is only after the comments below the block."""
+    """Return where a value's own text ends; a block's end mark follows any comments below the block."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return max(map(_end, last)) if isinstance(last, tuple) else _end(last)
