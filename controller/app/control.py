@@ -54,7 +54,7 @@ from controller.journal.faults import JournalFault
 from drivers.framing import LineSplitter
 
 BACKLOG = 256
-"""Maximum number of connections waiting to be accepted; the operating system refuses any more."""
+"""Maximum number of connections waiting to be accepted; beyond that, a client's `connect` waits or fails."""
 ACCEPT_POLL_S = 0.5
 """The timeout of each wait for a connection; the accepting thread counts a turn after each."""
 _TOO_MANY_A_SECOND = "this user opens connections too quickly; send all requests over one connection"
