@@ -71,7 +71,7 @@ def test_rows_are_added_as_rows() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (FILE.replace("wheel:", "wheels:"), "wheel: there is no such section"),
+        (FILE.replace("wheel:", "wheels:"), "wheel: no such section"),
         ("table: [", "found text that is not YAML"),
         ("", "found an empty file"),
         ("wheel: 3", "wheel: not a section"),
