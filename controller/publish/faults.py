@@ -86,8 +86,8 @@ FAULTS: Mapping[str, PublishFaultKind] = {
     "settlement_unfit": PublishFaultKind(
         "the settlement engine in this process can't start with its current settings",
         "its database is in use, or belongs to another table or a newer program; or its port is taken",
-        "correct the setting, or free the database or port, that the fault names; the controller tries again at"
-        " the next outcome",
+        "correct the setting, or free the database or port, that the fault names; the controller tries again"
+        " at the next outcome",
         "automatically, once the engine starts",
     ),
     "settlement_absent": PublishFaultKind(
