@@ -319,7 +319,7 @@ class RunningTable:
     def end(self, *, begun: bool = True) -> bool:
         """Stop verifier, core, recorder, pump and journal; return whether everything is on the disk."""
         self.verifier.stop(1.0)
-        clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
+        clean = not begun or all([self.core.stop(STOP_S), self.recorder.stop(STOP_S)])
         if not self._publishing.stop(STOP_S):
             log(ERROR, "publishing did not end in time; outcomes that were not sent stay in the outbox")
         try:

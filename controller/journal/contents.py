@@ -236,6 +236,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warnings: int = 0
     learned: dict[str, float] = {}
     late_close: bool = False
+    relaunched: bool = False
     late: tuple[AnyReading, ...] = ()
     doubt: str = ""
     objection: Reason | None = None
@@ -263,6 +264,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             sources=self.sources,
             learned=self.learned,
             late_close=self.late_close,
+            relaunched=self.relaunched,
             late=self.late,
             doubt=self.doubt,
             objection=self.objection,
@@ -291,6 +293,7 @@ def build_evidence(judged: Judged) -> Evidence:
         warnings=basis.warnings,
         learned=dict(basis.learned),
         late_close=basis.late_close,
+        relaunched=basis.relaunched,
         late=basis.late,
         doubt=basis.doubt,
         objection=basis.objection,

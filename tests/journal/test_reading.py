@@ -3,7 +3,7 @@
 import io
 import json
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 import pytest
@@ -15,7 +15,7 @@ from controller.journal.reading import Reader
 from controller.journal.recall import Recalled, judge_again, recall
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Judged
-from controller.model.readings import AnyReading, DeviceDown
+from controller.model.readings import AnyReading, DeviceDown, RotorIndex
 from controller.model.rulesets import Calls
 from controller.model.verdicts import Ruling, SpinVerdict
 from controller.settings.rulesets import load_ruleset
@@ -33,6 +33,8 @@ from tests.journal.rig import (
     throws,
 )
 from tests.journal.tamper import sql, tamper
+from tests.rules.wheel.simulator import Scene, spin
+from tests.rules.wheel.simulator import wheel as simulated_wheel
 from tests.scenes import SECOND_US, says, throw
 
 
@@ -351,3 +353,15 @@ def test_a_no_spin_called_while_the_ball_runs_gives_the_same_verdict_again(rig: 
     assert all(
         recalled(rig, outcome_id).ruled_by == "boxperson ann" for outcome_id in ids(rig, "spin.no_spin")
     )
+
+
+def test_a_spin_ended_by_the_next_launch_is_judged_the_same_from_its_evidence(rig: Rig) -> None:
+    bowl = simulated_wheel()
+    first = spin(Scene(wheel=bowl, revolutions=14.0, pocket=9, bounces=0))
+    blind = [r for r in first.readings if not isinstance(r, RotorIndex)]
+    soon = spin(Scene(wheel=bowl, pocket=20, bounces=0, seed=2, begins_us=first.end_us + 3 * SECOND_US))
+    after = [r for r in soon.readings if r.t > first.end_us + SECOND_US]
+    setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=bowl)
+    readings = cast("list[AnyReading]", sorted([*blind, *after], key=lambda reading: reading.t))
+    assert judged_again_everywhere(rig, readings, setup) >= 2
+    assert any(b"unruled" in (row.body or b"") for row in rig.published)

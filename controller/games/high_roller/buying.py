@@ -113,11 +113,12 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
         )
     held = len(state.cards.get(name, ())) + state.owed.get(name, 0)
     if held + count > rules.cards_per_player:
-        left = rules.cards_per_player - held
-        raise InputRefused("over_limit", f"seat {name} may buy at most {left} more cards this game (H-CAP-1)")
+        most = rules.cards_per_player
+        message = f"cards of seat {name} in this game: {held} so far, at most {most} (H-CAP-1)"
+        raise InputRefused("over_limit", message)
     if state.sold + count > rules.decks * CARDS_PER_DECK:
         left = rules.decks * CARDS_PER_DECK - state.sold
-        raise InputRefused("sold_out", f"only {left} cards are left in {rules.decks} decks (!H-8)")
+        raise InputRefused("sold_out", f"cards left: {left}, of all decks (!H-8)")
     if not count:
         return state
     final = state.final if state.sold else state.closing
