@@ -18,7 +18,16 @@ import msgspec
 from controller.games.registry import game_of
 from controller.model.conversion import converter_of
 from controller.model.outcomes import Outcome
-from controller.settlement.book import AnswerLine, Book, Decided, RawRequest, Reduced, Refusal, Request
+from controller.settlement.book import (
+    AnswerLine,
+    Book,
+    Decided,
+    RawRequest,
+    Reduced,
+    Refusal,
+    RefusedLine,
+    Request,
+)
 from controller.settlement.wagers import Ended, Wagers
 from controller.settlement_service.ledger import Movement, Tally, Wager
 
@@ -161,8 +170,10 @@ class _State:
             moved.add(applied.movement)
             if applied.refused:
                 if step.kind != "asked":
-                    reason = getattr(applied.lines[0], "reason", "")
-                    raise Contradiction(f"a refused `{raw['do']}` ({reason})", "one that the game accepts")
+                    reasons = "; ".join(
+                        line.reason for line in applied.lines if isinstance(line, RefusedLine)
+                    )
+                    raise Contradiction(f"a refused `{raw['do']}` ({reasons})", "one that the game accepts")
                 return lines, moved, True
             self.play_state.follow(request)
         self._check_point(step)

@@ -354,7 +354,7 @@ class GpioDevice(ABC):
         return readings
 
     def _mute_babbling(self, now_us: int) -> None:
-        """Have babbling lines ignored for a while, so that they do not crowd out the others."""
+        """Mute babbling lines for a while, so that they do not crowd out the others."""
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._muted_until_us[name]:
                 self._muted_until_us[name] = now_us + MUTE_US

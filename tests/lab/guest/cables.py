@@ -36,7 +36,7 @@ class Gadget:
         self.port = f"/dev/ttyGS{(function / 'port_num').read_text().strip()}"
 
     def name(self, serial: str) -> None:
-        """Give the device a different serial number, as a different board would have."""
+        """Set the device's serial number, which identifies the board."""
         self.serial = serial
         (self.folder / "strings/0x409/serialnumber").write_text(serial)
 
