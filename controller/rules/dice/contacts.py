@@ -1,7 +1,7 @@
-"""What each die did near a wall, moment by moment, and the prices of a touch and of no touch.
+"""What each die did near a wall, moment by moment, and the costs of a touch and of no touch.
 
 In a touch the die's centre is within the contact band when the die turns, and an impact is heard at that
-place and time. Each contact holds the prices of all explanations of that contact alone; `stories` combines
+place and time. Each contact holds the costs of all explanations of that contact alone; `stories` combines
 the explanations of both dice.
 """
 
@@ -29,7 +29,7 @@ from controller.rules.dice.paths import (
     speed_unknown,
 )
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.turns import heard_turn, out_of_band, place_errors, place_price, turn_after
+from controller.rules.dice.turns import heard_turn, out_of_band, place_cost, place_errors, turn_after
 
 AT_REST_M_PER_S = 0.2
 """A track that ends below this speed ended because the die stopped."""
@@ -59,9 +59,9 @@ estimated."""
 class Contact:
     """One moment at which a die may have touched a wall.
 
-    `touch` is the price of a touch that no sensor heard, `miss` the price of no touch, and `landed` the price
+    `touch` is the cost of a touch that no sensor heard, `miss` the cost of no touch, and `landed` the cost
     of no touch if the die's landing on the felt turned it. `heard` maps each impact that may be this
-    contact's sound, by its number, to the price of that explanation, and `knock` is the price of explaining
+    contact's sound, by its number, to the cost of that explanation, and `knock` is the cost of explaining
     such an impact as a knock.
     """
 
@@ -75,7 +75,7 @@ class Contact:
     heard: dict[int, float] = field(default_factory=dict)
     knock: float = bands.KNOCK
     placed: dict[int, float] = field(default_factory=dict)
-    """The amount added to the price of a knock, by the number of the impact; it depends on the impact's
+    """The amount added to the cost of a knock, by the number of the impact; it depends on the impact's
     distance from the die."""
     misfit: float = inf
     code: str = ""
@@ -87,14 +87,14 @@ class Contact:
     min_change: float = 0.0
     """`change` reduced by the errors of both speeds."""
     cause: float = 0.0
-    """The part of `miss` and `landed` that is the price of the turn's cause."""
+    """The part of `miss` and `landed` that is the cost of the turn's cause."""
     sd: float = 0.0
     """The standard error of the position at which the die turned, in mm."""
     reach: float = 0.0
-    """The price of an orientation in which the die did not reach the wall from the position where it
+    """The cost of an orientation in which the die did not reach the wall from the position where it
     turned."""
     proof: float = 0.0
-    """The minimum price of no touch if an impact at this moment can only have been a knock."""
+    """The minimum cost of no touch if an impact at this moment can only have been a knock."""
     clear: bool = False
     """Whether the turn exceeds the noise of the track."""
     hidden: bool = False
@@ -112,8 +112,8 @@ class Contact:
 class _Heard(NamedTuple):
     """An impact that a die may have made.
 
-    `impact` is its number, `errors` its distance from the die in squared errors, and `interrupted` the price
-    from `_interrupted_price`.
+    `impact` is its number, `errors` its distance from the die in squared errors, and `interrupted` the cost
+    from `_interrupted_cost`.
     """
 
     impact: int
@@ -217,8 +217,8 @@ def _heard_contacts(approach: Approach, span: Span) -> Iterator[Contact]:
         if errors is None:
             continue
         turn = heard_turn(approach, k, t - spare_ms, t + spare_ms)
-        contact = _price_turn(
-            approach, turn, k, _Heard(i, errors, _interrupted_price(approach, k, t + spare_ms))
+        contact = _weigh_turn(
+            approach, turn, k, _Heard(i, errors, _interrupted_cost(approach, k, t + spare_ms))
         )
         if contact is None:
             continue
@@ -239,8 +239,8 @@ def _repeats_turn(approach: Approach, k: int, earlier: Contact, later: Contact) 
     return earlier.misfit <= bands.MARGIN < later.misfit and first < earlier.t
 
 
-def _interrupted_price(approach: Approach, k: int, latest: float) -> float:
-    """Return the price of a touch shown by the incoming path alone, right before something turned the die.
+def _interrupted_cost(approach: Approach, k: int, latest: float) -> float:
+    """Return the cost of a touch shown by the incoming path alone, right before something turned the die.
 
     The die met the other die, an obstacle or the wall again before it was next seen, so its outgoing path is
     no evidence of the touch.
@@ -253,8 +253,8 @@ def _interrupted_price(approach: Approach, k: int, latest: float) -> float:
     return bands.BROKEN + gap * gap / before.variance_at(latest)
 
 
-def _price_turn(approach: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
-    """Price a turn that may have made an impact; return None if the die made no such turn."""
+def _weigh_turn(approach: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
+    """Weigh a turn that may have made an impact; return None if the die made no such turn."""
     turned = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
     still = abs(turn.speed_in) < 0.05 and abs(turn.speed_out) < 0.05
     if still or (turn.speed_in > 0.1 and not turned):
@@ -268,39 +268,39 @@ def _price_turn(approach: Approach, turn: Turn, k: int, heard: _Heard) -> Contac
         ],
     )
     room = _room_errors(approach, turn)
-    price = turn.misfit + outside
-    if heard.interrupted < price:
+    cost = turn.misfit + outside
+    if heard.interrupted < cost:
         # Here the intersection of the two paths does not show how near the wall the die was.
-        price, inside, room = heard.interrupted, 0.0, 0.0
-    price += place_price(heard.errors)
-    if price > bands.KNOCK + 4.0 * bands.MARGIN:
+        cost, inside, room = heard.interrupted, 0.0, 0.0
+    cost += place_cost(heard.errors)
+    if cost > bands.KNOCK + 4.0 * bands.MARGIN:
         return None
     step = approach.path.times[k + 1] - approach.path.times[k]
     hidden = step > approach.scene.hidden_ms
     contact = _contact(approach, turn, k)
     contact.clear = turned
     contact.heard[heard.impact] = (
-        price if turned else price + _unseen_turn_price(approach.scene, heard.impact, turn)
+        cost if turned else cost + _unseen_turn_cost(approach.scene, heard.impact, turn)
     )
     contact.placed[heard.impact] = 0.0 if hidden else max(bands.KNOCK_AT_DIE - heard.errors, 0.0)
-    contact.misfit = price
+    contact.misfit = cost
     contact.cause_certainty = _cause_certainty(turn) if turned else 0.0
     contact.cause = contact.cause_certainty * bands.CAUSELESS
     contact.miss = contact.cause + contact.cause_certainty * inside
     contact.landed = contact.cause + contact.cause_certainty * room * room
-    contact.touch = _unheard_price(approach, turn) + outside
+    contact.touch = _unheard_cost(approach, turn) + outside
     if hidden:
         contact.knock = max(bands.KNOCK - 2.0 * log(step / approach.scene.hidden_ms), 0.0)
         contact.hidden = True
     return contact
 
 
-def _unseen_turn_price(scene: Scene, impact: int, turn: Turn) -> float:
-    """Return the price of a sound at a turn within the track's noise: a soft impact needs no larger turn."""
+def _unseen_turn_cost(scene: Scene, impact: int, turn: Turn) -> float:
+    """Return the cost of a sound at a turn within the track's noise: a soft impact needs no larger turn."""
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
     heard = Heard(wall, peak, turn.change, turn.change_sd)
-    price = scene.loudness.quiet_turn_price(heard, scene.errors.hit_counts_per_m_s)
-    return min(price, bands.CAUSELESS)
+    cost = scene.loudness.quiet_turn_cost(heard, scene.errors.hit_counts_per_m_s)
+    return min(cost, bands.CAUSELESS)
 
 
 def _merge(first: Contact, later: Contact) -> None:
@@ -348,7 +348,7 @@ def _contact(approach: Approach, turn: Turn, k: int) -> Contact:
         gap_mm=turn.place - 0.5 * approach.scene.table.die_mm,
         did="turned back",
         sd=turn.sd,
-        reach=bands.reach_price(turn.place / approach.scene.table.die_mm),
+        reach=bands.reach_cost(turn.place / approach.scene.table.die_mm),
         touch=inf,
         miss=0.0,
         change=turn.change,
@@ -385,10 +385,10 @@ def _silent_turns(approach: Approach, span: Span) -> list[Contact | None]:
 
 
 def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
-    """Price a turn without a matching impact: near the wall it may be a touch, but never a certain one."""
+    """Weigh a turn without a matching impact: near the wall it may be a touch, but never a certain one."""
     contact = _contact(approach, turn, k)
     outside, inside = _band_errors(approach, turn)
-    unheard = _unheard_price(approach, turn)
+    unheard = _unheard_cost(approach, turn)
     contact.touch = unheard + outside
     contact.cause_certainty = _cause_certainty(turn)
     contact.cause = contact.cause_certainty * bands.CAUSELESS
@@ -405,14 +405,14 @@ def _silent_turn(approach: Approach, turn: Turn, k: int) -> Contact:
     return contact
 
 
-def _unheard_price(approach: Approach, turn: Turn) -> float:
-    """Return the price of a touch that caused this turn and that no sensor heard."""
+def _unheard_cost(approach: Approach, turn: Turn) -> float:
+    """Return the cost of a touch that caused this turn and that no sensor heard."""
     if not approach.scene.hears(approach.wall, approach.scene.start_us + int(turn.t * 1000.0)):
         return bands.UNHEARD
-    price = approach.scene.loudness.unheard_price(
+    cost = approach.scene.loudness.unheard_cost(
         approach.wall, turn.change, turn.change_sd, approach.scene.errors.hit_counts_per_m_s
     )
-    return max(price, bands.UNHEARD)
+    return max(cost, bands.UNHEARD)
 
 
 def _silence(approach: Approach, t: float) -> tuple[str, str]:
@@ -423,7 +423,7 @@ def _silence(approach: Approach, t: float) -> tuple[str, str]:
 
 
 def _rested(approach: Approach, span: Span) -> Contact | None:
-    """Price a die that came to rest near the wall without a turn.
+    """Weigh a die that came to rest near the wall without a turn.
 
     It may have touched with an edge or a corner, too softly to be heard, before it fell flat where it lies.
     """
@@ -449,7 +449,7 @@ def _rested(approach: Approach, span: Span) -> Contact | None:
         gap_mm=short,
         did="stopped",
         rests=True,
-        touch=bands.UNHEARD + bands.fell_flat_price(approach.scene.table, place, sd),
+        touch=bands.UNHEARD + bands.fell_flat_cost(approach.scene.table, place, sd),
         miss=deep * deep,
         points=points_around(approach, end - 8, end),
     )
@@ -461,7 +461,7 @@ def _rested(approach: Approach, span: Span) -> Contact | None:
 
 
 def _fell_back(approach: Approach, span: Span) -> Contact | None:
-    """Price a die that came nearest to the wall on an edge or a corner, and fell back from it as it stopped.
+    """Weigh a die that came nearest to the wall on an edge or a corner, and fell back from it as it stopped.
 
     Such a die tips over so slowly that only its position shows the touch.
     """
@@ -482,7 +482,7 @@ def _fell_back(approach: Approach, span: Span) -> Contact | None:
         t=path.times[m],
         gap_mm=nearest - bands.MIN_CONTACT_EDGES * approach.scene.table.die_mm,
         did="turned back",
-        touch=bands.UNHEARD + bands.reaching_price(approach.scene.table, nearest, sd),
+        touch=bands.UNHEARD + bands.reaching_cost(approach.scene.table, nearest, sd),
         miss=0.0,
         points=points_around(approach, m, m),
     )
@@ -502,7 +502,7 @@ def _hidden_contact(approach: Approach, k: int) -> Contact:
 
 
 def _seen_at_wall(approach: Approach, m: int) -> Contact:
-    """Price a die that was seen at the wall without a turn or a rest there: it may have slid along it."""
+    """Weigh a die that was seen at the wall without a turn or a rest there: it may have slid along it."""
     contact = _no_touch(approach, m)
     outside = max(approach.gaps[m] - bands.max_contact_mm(approach.scene.table), 0.0) / approach.noise(m, m)
     contact.touch = bands.UNHEARD + outside * outside

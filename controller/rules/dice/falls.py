@@ -13,7 +13,7 @@ from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
 from controller.rules.dice.paths import MIN_NOISE_MM, Path, approach_to, spans_near
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.turns import heard_place_price, turn_after
+from controller.rules.dice.turns import heard_place_cost, turn_after
 
 FALL_MS = 620.0
 """How long a die must fall for its landing to be as loud as a hit that changes a die's speed by 1 m/s. Felt
@@ -42,7 +42,7 @@ def may_have_fallen(scene: Scene, paths: tuple[Path, Path], impact: int, hit_m_p
         if len(path.times) < 2:
             return True
         near = _gap_mm(scene, path, impact, t) <= LANDING_HEARD_MM
-        heard_near = near and heard_place_price(scene, path, impact, t) is not None
+        heard_near = near and heard_place_cost(scene, path, impact, t) is not None
         if not heard_near:
             continue
         if _turned_in_corner(scene, path, impact, t):
@@ -76,8 +76,8 @@ def _gap_mm(scene: Scene, path: Path, impact: int, t: float) -> float:
     return min(gaps[max(k - 1, 0) : k + 1])
 
 
-def thump_price(scene: Scene, turned: Contact, hit_m_per_s: float) -> float:
-    """Return the price of a landing that caused a turn and sounded as loud as a hit at this speed."""
+def thump_cost(scene: Scene, turned: Contact, hit_m_per_s: float) -> float:
+    """Return the cost of a landing that caused a turn and sounded as loud as a hit at this speed."""
     certainty = _far_certainty(scene, turned)
     fraction = bands.SOFT_FRACTION + certainty * (bands.SOFT_FRACTION_FAR - bands.SOFT_FRACTION)
     softer = max(turned.change, bands.MAX_CAUSELESS_M_PER_S) * fraction

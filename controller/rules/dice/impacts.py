@@ -1,4 +1,4 @@
-"""What may have made each impact, given two paths and their names: the stories and their prices.
+"""What may have made each impact, given two paths and their names: the stories and their costs.
 
 An impact was made by one die, by both, or by neither (a knock, a landing or the ringing of an earlier one).
 """
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import SAME_TURN_MS, Contact
-from controller.rules.dice.falls import may_have_fallen, thump_price
+from controller.rules.dice.falls import may_have_fallen, thump_cost
 from controller.rules.dice.loudness import Heard
 from controller.rules.dice.paths import Path
-from controller.rules.dice.pushes import back_price, last_seen_before, may_be_thrown_back, push_price
+from controller.rules.dice.pushes import back_cost, last_seen_before, may_be_thrown_back, push_cost
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.turns import heard_place_price
+from controller.rules.dice.turns import heard_place_cost
 
 Touched = tuple[bool, bool]
 """The outcome of a story: whether die 1 and die 2, named as they are at rest, touched a wall that counts."""
@@ -29,18 +29,18 @@ NEXT_CORNER_MS = 40.0
 
 
 class Story(NamedTuple):
-    """One explanation of a throw: its price, each die's impacts, and the times (ms) of name swaps."""
+    """One explanation of a throw: its cost, each die's impacts, and the times (ms) of name swaps."""
 
-    price: float
+    cost: float
     made: tuple[frozenset[int], frozenset[int]]
     swaps: tuple[float, ...] = ()
 
 
 class ThrownBack(NamedTuple):
-    """The outcome and price of a story in which a die knocked back into the wall made both impacts."""
+    """The outcome and cost of a story in which a die knocked back into the wall made both impacts."""
 
     touched: Touched
-    price: float
+    cost: float
     impacts: tuple[int, int]
 
 
@@ -58,35 +58,35 @@ def find_stories(
             by_impact.setdefault(i, []).append(match)
     _add_shoved_matches(scene, paths, contacts, by_impact)
     impacts = sorted(sorted(by_impact, key=lambda i: (may_ring(scene, i), i))[:MAX_IMPACTS])
-    foreign_price = sum(
+    foreign_cost = sum(
         bands.RINGING if may_ring(scene, i) else bands.KNOCK
         for i, impact in enumerate(scene.impacts)
         if impact.wall in walls and i not in by_impact
     )
     soft_impacts = _find_soft_impacts(scene, paths, contacts, by_impact)
     best: dict[Touched, Story] = {}
-    back_prices: dict[tuple[Touched, tuple[int, int]], float] = {}
+    back_costs: dict[tuple[Touched, tuple[int, int]], float] = {}
     thrown_back = [
         pair
         for pair in combinations(impacts, 2)
         if not may_be_ringing(scene, *pair) and may_be_thrown_back(scene, paths, pair)
     ]
     for choice in product(*(_makers(scene, i, by_impact[i], soft_impacts.get(i)) for i in impacts)):
-        price = foreign_price
+        cost = foreign_cost
         heard: tuple[set[int], set[int]] = (set(), set())
         made: tuple[set[int], set[int]] = (set(), set())
-        for i, (makers, maker_price) in zip(impacts, choice, strict=True):
-            price += maker_price
+        for i, (makers, maker_cost) in zip(impacts, choice, strict=True):
+            cost += maker_cost
             for match in makers:
                 heard[match.die].add(match.contact)
                 made[match.die].add(i)
-        repeat_price, struck = _repeat_price(scene, impacts, choice, contacts, heard)
-        price += repeat_price + _loudness_price(scene, impacts, choice, contacts)
+        repeat_cost, struck = _repeat_cost(scene, impacts, choice, contacts, heard)
+        cost += repeat_cost + _loudness_cost(scene, impacts, choice, contacts)
         thumps = [
             i for i, (makers, _) in zip(impacts, choice, strict=True) if i in soft_impacts and not makers
         ]
         landed = {
-            (match.die, match.contact) for i in thumps for match in by_impact[i] if match.price < bands.BROKEN
+            (match.die, match.contact) for i in thumps for match in by_impact[i] if match.cost < bands.BROKEN
         }
         knocks = {
             i
@@ -94,7 +94,7 @@ def find_stories(
             if not makers and i not in soft_impacts and not may_ring(scene, i)
         }
         outcomes = [
-            _outcome_prices(
+            _outcome_costs(
                 contacts[die], heard[die], {c for of, c in landed if of == die}, struck[die], knocks
             )
             for die in (0, 1)
@@ -103,58 +103,58 @@ def find_stories(
         for one in (False, True):
             for two in (False, True):
                 story = Story(
-                    price + outcomes[0][one] + outcomes[1][two], (frozenset(made[0]), frozenset(made[1]))
+                    cost + outcomes[0][one] + outcomes[1][two], (frozenset(made[0]), frozenset(made[1]))
                 )
-                if (one, two) not in best or story.price < best[one, two].price:
+                if (one, two) not in best or story.cost < best[one, two].cost:
                     best[one, two] = story
                 for pair in thrown_back_here:
                     key = (one, two), pair
-                    back_prices[key] = min(back_prices.get(key, inf), story.price)
-    return best, [ThrownBack(touched, price, pair) for (touched, pair), price in back_prices.items()]
+                    back_costs[key] = min(back_costs.get(key, inf), story.cost)
+    return best, [ThrownBack(touched, cost, pair) for (touched, pair), cost in back_costs.items()]
 
 
 class _Match(NamedTuple):
     """A contact that may have made an impact.
 
-    `die` and `contact` are the numbers of the die and its contact, `price` is the price of this match, and
-    `knock` the price of a knock instead.
+    `die` and `contact` are the numbers of the die and its contact, `cost` is the cost of this match, and
+    `knock` the cost of a knock instead.
     """
 
     die: int
     contact: int
-    price: float
+    cost: float
     knock: float
     shove: float = inf
-    """The price of the assumption that the other die knocked this one back into the wall at that place."""
+    """The cost of the assumption that the other die knocked this one back into the wall at that place."""
     struck: tuple[int, ...] = ()
     """The contacts of the other die that the same collision may have turned."""
     loudness: float = 0.0
-    """How much worse the impact's loudness fits the contact's turn than a knock (`Loudness.hit_price`)."""
+    """How much worse the impact's loudness fits the contact's turn than a knock (`Loudness.hit_cost`)."""
     only: bool = False
     """Whether being knocked back is the only way in which the die can have made this impact."""
 
 
 Maker = tuple[tuple[_Match, ...], float]
-"""The contacts that made an impact (none for a knock, a landing or ringing), and the explanation's price."""
+"""The contacts that made an impact (none for a knock, a landing or ringing), and the explanation's cost."""
 
 
 def _matches(scene: Scene, die: int, contacts: list[Contact]) -> dict[int, _Match]:
     """Return, for each impact, the contact of a die that fits it best."""
     best: dict[int, _Match] = {}
     for c, contact in enumerate(contacts):
-        for i, price in contact.heard.items():
-            if i not in best or price < best[i].price:
+        for i, cost in contact.heard.items():
+            if i not in best or cost < best[i].cost:
                 # Few knocks are as loud as a hit that causes the turn at which they are heard.
-                loudness = _hit_price(scene, contact, i)
+                loudness = _hit_cost(scene, contact, i)
                 knock = contact.knock + contact.placed[i] + max(-loudness, 0.0)
-                best[i] = _Match(die, c, price, knock, loudness=loudness)
+                best[i] = _Match(die, c, cost, knock, loudness=loudness)
     return best
 
 
 def _find_soft_impacts(
     scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
 ) -> dict[int, float]:
-    """Return the price of a landing for each impact that is softer than hits on its wall."""
+    """Return the cost of a landing for each impact that is softer than hits on its wall."""
     soft: dict[int, float] = {}
     for i, matches in by_impact.items():
         turned = max(
@@ -164,10 +164,10 @@ def _find_soft_impacts(
         peak = scene.impacts[i].peak
         if turned.change <= 0.0 or peak >= bands.LANDING_M_PER_S * hits or may_ring(scene, i):
             continue
-        price = min(thump_price(scene, turned, peak / hits), bands.STEEP_LANDING)
-        plausible = price <= bands.THUMP or any(_may_have_landed(contacts, match) for match in matches)
+        cost = min(thump_cost(scene, turned, peak / hits), bands.STEEP_LANDING)
+        plausible = cost <= bands.THUMP or any(_may_have_landed(contacts, match) for match in matches)
         if plausible and may_have_fallen(scene, paths, i, peak / hits):
-            soft[i] = price
+            soft[i] = cost
     return soft
 
 
@@ -180,9 +180,9 @@ def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | Non
     """Return the possible sources of an impact: no touch, one die, or both dice together."""
     knock = min(match.knock for match in matches) if thump is None else thump
     makers: list[Maker] = [((), bands.RINGING if may_ring(scene, impact) else knock)]
-    makers += [((match,), match.price) for match in matches]
+    makers += [((match,), match.cost) for match in matches]
     if len(matches) == 2:
-        makers.append((tuple(matches), matches[0].price + matches[1].price + bands.SHARED_IMPACT))
+        makers.append((tuple(matches), matches[0].cost + matches[1].cost + bands.SHARED_IMPACT))
     return makers
 
 
@@ -201,12 +201,12 @@ def _add_shoved_matches(
                 if contact.wall == wall and -bands.CLOCK_MARGIN_MS < t - contact.t < bands.SHOVE_MS
                 if any(j < i for j in contact.heard)
             ]
-            price = heard_place_price(scene, paths[die], i, t) if earlier_contacts else None
-            if price is None:
+            cost = heard_place_cost(scene, paths[die], i, t) if earlier_contacts else None
+            if cost is None:
                 continue
             pair = (paths[1 - die], contacts[1 - die]), (paths[die], die_contacts)
-            push = min(push_price(scene, pair, wall, at) for at in (t, last_seen_before(paths[1 - die], t)))
-            push += back_price(scene, paths[die], wall, t, max(path.fastest for path in paths))
+            push = min(push_cost(scene, pair, wall, at) for at in (t, last_seen_before(paths[1 - die], t)))
+            push += back_cost(scene, paths[die], wall, t, max(path.fastest for path in paths))
             if push > bands.MARGIN:
                 continue
             struck = tuple(
@@ -216,28 +216,28 @@ def _add_shoved_matches(
             )
             c = min(
                 earlier_contacts,
-                key=lambda c: min(price for j, price in die_contacts[c].heard.items() if j < i),
+                key=lambda c: min(cost for j, cost in die_contacts[c].heard.items() if j < i),
             )
             later_turns = [
                 b for b, later in enumerate(die_contacts) if b != c and abs(later.t - t) <= SAME_TURN_MS
             ]
             turned_at = later_turns[0] if later_turns else c
-            loudness = _hit_price(scene, die_contacts[turned_at], i)
+            loudness = _hit_cost(scene, die_contacts[turned_at], i)
             forced = _Match(
-                die, turned_at, price, die_contacts[c].knock, bands.SHOVE + push, struck, loudness, True
+                die, turned_at, cost, die_contacts[c].knock, bands.SHOVE + push, struck, loudness, True
             )
             direct = next((match for match in matches if match.die == die), None)
-            if direct is None or direct.price > forced.price + forced.shove:
+            if direct is None or direct.cost > forced.cost + forced.shove:
                 matches[:] = [match for match in matches if match.die != die]
                 matches.append(forced)
             else:
                 matches[matches.index(direct)] = direct._replace(shove=forced.shove, struck=struck)
 
 
-def _loudness_price(
+def _loudness_cost(
     scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], contacts: Contacts
 ) -> float:
-    """Return the price of the loudness of these touches: each touch's loudest impact is compared with its
+    """Return the cost of the loudness of these touches: each touch's loudest impact is compared with its
     turn.
 
     An impact that both dice made together is compared with the larger of the two turns.
@@ -250,32 +250,32 @@ def _loudness_price(
         key, peak = (hardest.die, hardest.contact), scene.impacts[i].peak
         if key not in loudest or peak > loudest[key][0]:
             loudest[key] = peak, max(hardest.loudness, 0.0)
-    return sum(price for _, price in loudest.values())
+    return sum(cost for _, cost in loudest.values())
 
 
-def _hit_price(scene: Scene, turned: Contact, impact: int) -> float:
+def _hit_cost(scene: Scene, turned: Contact, impact: int) -> float:
     """Return how much worse an impact's loudness fits a turn than a knock; 0 for a turn within the noise."""
     if not turned.clear or turned.hidden or turned.misfit > bands.MARGIN:
         return 0.0
     wall, peak = scene.impacts[impact].wall, scene.impacts[impact].peak
     heard = Heard(wall, peak, turned.change, turned.change - turned.min_change)
     peaks = [other.peak for other in scene.impacts if other.wall == wall]
-    return scene.loudness.hit_price(heard, scene.errors.hit_counts_per_m_s, max(peaks))
+    return scene.loudness.hit_cost(heard, scene.errors.hit_counts_per_m_s, max(peaks))
 
 
-def _repeat_price(
+def _repeat_cost(
     scene: Scene,
     impacts: Sequence[int],
     choice: Sequence[Maker],
     contacts: Contacts,
     heard: tuple[set[int], set[int]],
 ) -> tuple[float, tuple[set[int], set[int]]]:
-    """Return the price of touches that made several impacts, and the contacts that one collision explains.
+    """Return the cost of touches that made several impacts, and the contacts that one collision explains.
 
     A second impact is ringing, a second strike of the same die, or comes from a die that the other knocked
-    back into the wall. In the last case the collision turned both dice, and its price is counted once.
+    back into the wall. In the last case the collision turned both dice, and its cost is counted once.
     """
-    price = 0.0
+    cost = 0.0
     first: dict[tuple[int, int], int] = {}
     struck: tuple[set[int], set[int]] = (set(), set())
     for i, (makers, _) in zip(impacts, choice, strict=True):
@@ -286,17 +286,17 @@ def _repeat_price(
             other = 1 - match.die
             turned = [c for c in match.struck if c not in heard[other] and c not in struck[other]]
             shared_cause = max((contacts[other][c].cause for c in turned), default=0.0)
-            rattles = inf if match.only else _rattle_price(scene, earlier, i)
+            rattles = inf if match.only else _rattle_cost(scene, earlier, i)
             if match.shove - shared_cause < rattles and not _are_simultaneous(scene, earlier, i):
-                price += match.shove
+                cost += match.shove
                 struck[other].update(turned)
             else:
-                price += rattles
-    return price, struck
+                cost += rattles
+    return cost, struck
 
 
-def _rattle_price(scene: Scene, first: int, later: int) -> float:
-    """Return the price of one touch making both impacts without the other die's help."""
+def _rattle_cost(scene: Scene, first: int, later: int) -> float:
+    """Return the cost of one touch making both impacts without the other die's help."""
     if may_be_ringing(scene, first, later):
         return bands.RINGING
     return bands.SIMULTANEOUS if _are_simultaneous(scene, first, later) else bands.RATTLE
@@ -314,13 +314,13 @@ def _is_next_corner(contact: Contact, contacts: Sequence[Contact], landed: Colle
 
 
 Quiet = tuple[float, float]
-"""The prices of a touch that no sensor heard, and of no touch."""
+"""The costs of a touch that no sensor heard, and of no touch."""
 
 
-def _outcome_prices(
+def _outcome_costs(
     contacts: list[Contact], heard: set[int], landed: set[int], struck: set[int], knocks: set[int]
 ) -> tuple[float, float]:
-    """Return the prices of no touch and of a touch by one die, given its contacts that made a sound
+    """Return the costs of no touch and of a touch by one die, given its contacts that made a sound
     (`heard`).
 
     A track alone never proves a touch: without a sound, the outcome of no touch always remains possible. With
@@ -347,15 +347,15 @@ def _outcome_prices(
         else:
             doubtful.append((contact.touch, miss))
     if heard:
-        return inf, sum(min(prices) for prices in quiet)
-    missed = min(sum(miss for _, miss in doubtful), _touch_price(doubtful) + bands.MARGIN - 1.0)
-    return proven + missed, _touch_price(quiet)
+        return inf, sum(min(costs) for costs in quiet)
+    missed = min(sum(miss for _, miss in doubtful), _touch_cost(doubtful) + bands.MARGIN - 1.0)
+    return proven + missed, _touch_cost(quiet)
 
 
-def _touch_price(quiet: list[Quiet]) -> float:
-    """Return the price of at least one touch among these contacts, none of which was heard."""
+def _touch_cost(quiet: list[Quiet]) -> float:
+    """Return the cost of at least one touch among these contacts, none of which was heard."""
     extra = min((touch - min(touch, miss) for touch, miss in quiet), default=inf)
-    return sum(min(prices) for prices in quiet) + extra
+    return sum(min(costs) for costs in quiet) + extra
 
 
 def may_ring(scene: Scene, impact: int) -> bool:

@@ -98,7 +98,7 @@ class Loudness:
         """Return the counts per m/s of a wall; if unknown, the loudest other wall's or the setting."""
         return self.counts_per_m_s.get(wall, max(self.counts_per_m_s.values(), default=setting))
 
-    def hit_price(self, heard: Heard, setting: float, loudest: float = 0.0) -> float:
+    def hit_cost(self, heard: Heard, setting: float, loudest: float = 0.0) -> float:
         """Return how much worse the loudness of an impact fits a hit with this turn than it fits a knock.
 
         The result is negative if the impact is as loud as such hits usually are, because few knocks are.
@@ -112,24 +112,24 @@ class Loudness:
         spread = estimate.spread_of_next(change, change_sd)
         deviation = (log(peak / change) - estimate.mean) / spread
         density = exp(-0.5 * deviation * deviation) / (spread * sqrt(2.0 * pi))
-        price = -2.0 * log(((1.0 - ODD_FRACTION) * density + ODD_FRACTION / ODD_RANGE) * KNOCK_RANGE)
+        cost = -2.0 * log(((1.0 - ODD_FRACTION) * density + ODD_FRACTION / ODD_RANGE) * KNOCK_RANGE)
         if peak >= TOP_FRACTION * max(self.top_counts.get(wall, 0.0), loudest):
             if wall not in self.top_counts:
                 return 0.0
             # A peak at the top of the range is only a lower limit of the hit's loudness.
             probability = (1.0 - ODD_FRACTION) * 0.5 * erfc(deviation / sqrt(2.0)) + 0.5 * ODD_FRACTION
-            price = -2.0 * log(probability * KNOCK_RANGE / TOP_RANGE)
-        return price
+            cost = -2.0 * log(probability * KNOCK_RANGE / TOP_RANGE)
+        return cost
 
-    def quiet_turn_price(self, heard: Heard, setting: float) -> float:
+    def quiet_turn_cost(self, heard: Heard, setting: float) -> float:
         """Return the difference, in squared errors, between a turn and the turn that makes this peak."""
         estimate = self.hits.get(heard.wall) or self._prior(setting)
         expected_change = heard.peak / exp(estimate.mean)
         error = hypot(expected_change * estimate.spread * sqrt(1.0 + 1.0 / estimate.hits), heard.change_sd)
         return ((expected_change - heard.change) / error) ** 2
 
-    def unheard_price(self, wall: str, change: float, change_sd: float, setting: float) -> float:
-        """Return the price of a touch, with this change of speed in m/s, that a working sensor did not hear.
+    def unheard_cost(self, wall: str, change: float, change_sd: float, setting: float) -> float:
+        """Return the cost of a touch, with this change of speed in m/s, that a working sensor did not hear.
 
         It is 0 until an impact of the wall has shown how soft a sound its sensor reports.
         """

@@ -31,8 +31,8 @@ SIDEWAYS_M_PER_S = 0.75
 """Distance, in mm, by which a die may deviate from its line for each millisecond in which it is hidden."""
 MAX_MEETINGS = 4
 """Maximum number of meetings considered: one more would make 32 combinations. Later ones are ignored."""
-MAX_KEPT_PRICE = bands.MARGIN - 3.0
-"""Maximum price of keeping the camera's own names: the flight of the dice alone never rules them out, since
+MAX_KEPT_COST = bands.MARGIN - 3.0
+"""Maximum cost of keeping the camera's own names: the flight of the dice alone never rules them out, since
 the camera saw more than the judge."""
 
 
@@ -52,7 +52,7 @@ SAME_JUMP_FRAMES = 2.5
 
 
 class Meeting(NamedTuple):
-    """A time at which the names may have been swapped, and the prices of names kept and swapped."""
+    """A time at which the names may have been swapped, and the costs of names kept and swapped."""
 
     t: float
     kept: float
@@ -150,25 +150,25 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
     if distance > max_distance:
         return None
     error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
-    prices = [_prices(scene, one, two, error), _prices_beside_a_wall(scene, (one, two), error)]
-    if all(swapped > kept + bands.MARGIN for kept, swapped in prices):
+    costs = [_costs(scene, one, two, error), _costs_beside_a_wall(scene, (one, two), error)]
+    if all(swapped > kept + bands.MARGIN for kept, swapped in costs):
         # A wall hit right before or after the step must not affect the speeds beside it.
-        prices.append(_prices_from_near_steps(scene, paths, t, error))
-    kept, swapped = min(prices, key=lambda both: both[1] - both[0])
+        costs.append(_costs_from_near_steps(scene, paths, t, error))
+    kept, swapped = min(costs, key=lambda both: both[1] - both[0])
     cheapest = min(kept, swapped)
-    return Meeting(t, min(kept - cheapest, MAX_KEPT_PRICE), swapped - cheapest)
+    return Meeting(t, min(kept - cheapest, MAX_KEPT_COST), swapped - cheapest)
 
 
-def _prices_from_near_steps(
+def _costs_from_near_steps(
     scene: Scene, paths: tuple[Path, Path], t: float, error: float
 ) -> tuple[float, float]:
-    """Return the prices of names kept and swapped, using only the speeds right beside a step."""
+    """Return the costs of names kept and swapped, using only the speeds right beside a step."""
     one, two = (_step(scene, path, t, points=1) for path in paths)
-    return _prices(scene, one, two, error) if one is not None and two is not None else (0.0, inf)
+    return _costs(scene, one, two, error) if one is not None and two is not None else (0.0, inf)
 
 
-def _prices_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float) -> tuple[float, float]:
-    """Return the prices of names kept and swapped if a die struck a wall in the step right beside this one.
+def _costs_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float) -> tuple[float, float]:
+    """Return the costs of names kept and swapped if a die struck a wall in the step right beside this one.
 
     No point shows the speed between the wall and this step. It is at most the speed on the other side of the
     wall contact, reversed; that speed is used.
@@ -180,7 +180,7 @@ def _prices_beside_a_wall(scene: Scene, steps: tuple[_Step, _Step], error: float
         )
         for step in steps
     )
-    return _prices(scene, one, two, error)
+    return _costs(scene, one, two, error)
 
 
 def _reversed(
@@ -198,12 +198,12 @@ def _reversed(
     return beside
 
 
-def _prices(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
-    """Return the price of the names kept in a step, and the price of the names swapped."""
+def _costs(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
+    """Return the cost of the names kept in a step, and the cost of the names swapped."""
     kept = _jump(one, one, error) + _jump(two, two, error)
     swapped = _jump(one, two, error) + _jump(two, one, error)
     if not one.hidden and not two.hidden and not _at_wall(scene, one, two):
-        swapped += _no_room_price(scene, one, two, error)
+        swapped += _no_room_cost(scene, one, two, error)
     return kept, swapped
 
 
@@ -241,8 +241,8 @@ def _at_wall(scene: Scene, one: _Step, two: _Step) -> bool:
     )
 
 
-def _no_room_price(scene: Scene, one: _Step, two: _Step, error: float) -> float:
-    """Return the price of a collision that swapped speeds and names without enough room for it.
+def _no_room_cost(scene: Scene, one: _Step, two: _Step, error: float) -> float:
+    """Return the cost of a collision that swapped speeds and names without enough room for it.
 
     Dice collide with their centres at least an edge apart; if each then takes the other's speed and name, its
     track jumps by that distance. A swap of dice that flew on unchanged needs no collision.
@@ -253,15 +253,15 @@ def _no_room_price(scene: Scene, one: _Step, two: _Step, error: float) -> float:
     )
     if turned < KNOCKED_M_PER_S:
         return 0.0
-    prices = []
+    costs = []
     for fraction in COLLISION_FRACTIONS:
         a, a_end = _collide(one, two, fraction)
         b, b_end = _collide(two, one, fraction)
         overlap = max(scene.table.die_mm - hypot(a[0] - b[0], a[1] - b[1]), 0.0)
         off_one = hypot(a_end[0] - two.x_after, a_end[1] - two.y_after)
         off_two = hypot(b_end[0] - one.x_after, b_end[1] - one.y_after)
-        prices.append(off_one * off_one + off_two * off_two + overlap * overlap)
-    return min(prices) / (error * error)
+        costs.append(off_one * off_one + off_two * off_two + overlap * overlap)
+    return min(costs) / (error * error)
 
 
 def _collide(start: _Step, end: _Step, fraction: float) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -42,11 +42,11 @@ class Place(NamedTuple):
     along_mm: float
 
 
-def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
-    """Return the price of the assumption that at this moment the second die pushed the first away from a
+def push_cost(scene: Scene, pair: Pair, wall: str, t: float) -> float:
+    """Return the cost of the assumption that at this moment the second die pushed the first away from a
     wall.
 
-    The price is infinite if the second die was out of reach, or either die was not in sight.
+    The cost is infinite if the second die was out of reach, or either die was not in sight.
     """
     one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
     if one is None or two is None:
@@ -87,8 +87,8 @@ def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence
     )
 
 
-def back_price(scene: Scene, path: Path, wall: str, t: float, fastest: float) -> float:
-    """Return the price of the assumption that a die was at a wall at this moment, given its points before and
+def back_cost(scene: Scene, path: Path, wall: str, t: float, fastest: float) -> float:
+    """Return the cost of the assumption that a die was at a wall at this moment, given its points before and
     after.
 
     A wall or a collision can only slow the dice, so neither is faster than `fastest`, the highest speed of

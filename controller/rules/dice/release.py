@@ -140,7 +140,7 @@ def _unexplained_impacts(scene: Scene, dice: Iterable[DieSeen], walls: Iterable[
         path = build_path(scene, die)
         for wall in sorted(heard_walls):
             for contact in find_contacts(scene, path, wall):
-                explained |= {i for i, price in contact.heard.items() if price < contact.miss + contact.knock}
+                explained |= {i for i, cost in contact.heard.items() if cost < contact.miss + contact.knock}
     explained |= {i for hit in explained for i in range(len(scene.impacts)) if may_be_ringing(scene, hit, i)}
     return [
         impact

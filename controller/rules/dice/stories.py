@@ -1,4 +1,4 @@
-"""The possible stories of both dice with their prices, and which of their outcomes are ruled out.
+"""The possible stories of both dice with their costs, and which of their outcomes are ruled out.
 
 A story is one explanation of a throw: the source of each impact (one die, both dice, the ringing of an
 earlier impact, a landing, or a knock), whether the camera swapped the dice's names at each meeting, and
@@ -15,7 +15,7 @@ from controller.rules.dice.contacts import Contact, find_contacts
 from controller.rules.dice.impacts import Contacts, Story, ThrownBack, Touched, find_stories, may_ring
 from controller.rules.dice.meetings import Meeting, meetings, swap_names_after
 from controller.rules.dice.paths import Path
-from controller.rules.dice.pushes import Pair, last_seen_before, overlap, push_price
+from controller.rules.dice.pushes import Pair, last_seen_before, overlap, push_cost
 from controller.rules.dice.scene import Scene
 
 CERTAIN_MARGIN = 2.0 * bands.MARGIN
@@ -36,7 +36,7 @@ class Account:
     stories: dict[Touched, Story]
     own_thrown_back: Mapping[Touched, float] = field(default_factory=dict)
     thrown_back: Mapping[Touched, float] = field(default_factory=dict)
-    """Prices of outcomes in which one die knocked the other back into a wall although, in the best story,
+    """Costs of outcomes in which one die knocked the other back into a wall although, in the best story,
     both dice struck that wall. They are ruled out only by a margin that is larger by
     `THROWN_BACK_MARGIN`."""
 
@@ -53,73 +53,71 @@ class Account:
     def certainly_hit(self, label: int) -> bool:
         """Return whether a die's miss is ruled out by a much larger margin (`CERTAIN_MARGIN`) than
         required."""
-        prices = [
-            (touched, story.price)
+        costs = [
+            (touched, story.cost)
             for stories in (self.own_stories, self.stories)
             for touched, story in stories.items()
         ]
-        missed = min(price for touched, price in prices if not touched[label])
-        return missed - min(price for _, price in prices) > CERTAIN_MARGIN
+        missed = min(cost for touched, cost in costs if not touched[label])
+        return missed - min(cost for _, cost in costs) > CERTAIN_MARGIN
 
     def _not_ruled_out(
         self, stories: dict[Touched, Story], thrown_back: Mapping[Touched, float]
     ) -> frozenset[Touched]:
-        limit = min(story.price for story in stories.values()) + bands.MARGIN
+        limit = min(story.cost for story in stories.values()) + bands.MARGIN
         return frozenset(
             touched
             for touched, story in stories.items()
-            if story.price <= limit or thrown_back.get(touched, inf) <= limit + bands.THROWN_BACK_MARGIN
+            if story.cost <= limit or thrown_back.get(touched, inf) <= limit + bands.THROWN_BACK_MARGIN
         )
 
 
 def build_account(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
-    """Return the prices of every story of a throw at these walls."""
+    """Return the costs of every story of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
     own_stories, own_thrown_back = find_stories(scene, paths, contacts, walls)
     best_stories, thrown_back = dict(own_stories), list(own_thrown_back)
     found = meetings(scene, paths, _wall_times(scene, contacts))
-    for price, times, swapped in _name_swaps(paths, found):
+    for cost, times, swapped in _name_swaps(paths, found):
         other_stories, other_thrown_back = own_stories, own_thrown_back
         if times:
             other_stories, other_thrown_back = find_stories(
                 scene, swapped, _contacts(scene, swapped, walls), walls
             )
-        thrown_back += [
-            story_back._replace(price=story_back.price + price) for story_back in other_thrown_back
-        ]
+        thrown_back += [story_back._replace(cost=story_back.cost + cost) for story_back in other_thrown_back]
         for touched, story in other_stories.items():
-            dearer = story._replace(price=story.price + price, swaps=times)
-            if times and dearer.price >= best_stories[touched].price:
+            dearer = story._replace(cost=story.cost + cost, swaps=times)
+            if times and dearer.cost >= best_stories[touched].cost:
                 continue
             best_stories[touched] = dearer
     for touched, story in _struck_twice(scene, own_stories, found):
-        if story.price < best_stories[touched].price:
+        if story.cost < best_stories[touched].cost:
             best_stories[touched] = story
-    best = min(best_stories.items(), key=lambda item: item[1].price)
+    best = min(best_stories.items(), key=lambda item: item[1].cost)
     return Account(
         contacts,
         own_stories,
         best_stories,
-        _price_thrown_back(scene, own_thrown_back, *best),
-        _price_thrown_back(scene, thrown_back, *best),
+        _weigh_knocked_back(scene, own_thrown_back, *best),
+        _weigh_knocked_back(scene, thrown_back, *best),
     )
 
 
-def _price_thrown_back(
+def _weigh_knocked_back(
     scene: Scene, thrown_back: Sequence[ThrownBack], touched: Touched, best: Story
 ) -> dict[Touched, float]:
-    """Return the prices of outcomes in which a die was knocked back although, in the best story, both dice
+    """Return the costs of outcomes in which a die was knocked back although, in the best story, both dice
     struck the wall."""
     if touched != (True, True):
         return {}
     struck = [[scene.impacts[i].t / 1000.0 for i in made] for made in best.made]
-    prices: dict[Touched, float] = {}
-    for other, price, pair in thrown_back:
+    costs: dict[Touched, float] = {}
+    for other, cost, pair in thrown_back:
         first, last = (scene.impacts[i].t / 1000.0 for i in pair)
         first_allowed, last_allowed = last - bands.SHOVE_MS, first + bands.SHOVE_MS
         if all(not times or any(first_allowed <= t <= last_allowed for t in times) for times in struck):
-            prices[other] = min(prices.get(other, inf), price)
-    return prices
+            costs[other] = min(costs.get(other, inf), cost)
+    return costs
 
 
 def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Contacts:
@@ -139,11 +137,11 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
 
 
 def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
-    """Adjust a contact's prices for other causes of its turn: the other die, or something not seen."""
-    push = push_price(scene, pair, contact.wall, contact.t)
+    """Adjust a contact's costs for other causes of its turn: the other die, or something not seen."""
+    push = push_cost(scene, pair, contact.wall, contact.t)
     if contact.misfit > bands.MARGIN or overlap(scene, pair, contact.wall, contact.t):
         earlier = last_seen_before(pair[0][0], contact.t)
-        push = min(push, push_price(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
+        push = min(push, push_cost(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
     reduction = contact.cause_certainty * max(bands.CAUSELESS - push, 0.0)
     contact.miss, contact.landed = contact.miss - reduction, contact.landed - reduction
     contact.cause -= reduction
@@ -151,12 +149,12 @@ def _weigh_causes(scene: Scene, pair: Pair, contact: Contact) -> None:
         # Chips need not be considered where the felt alone may have caused a silent turn.
         return
     max_gap_mm = bands.max_contact_mm(scene.table) - bands.MIN_CONTACT_EDGES * scene.table.die_mm
-    chips_price = bands.LONE_DIE
+    chips_cost = bands.LONE_DIE
     if contact.min_change > bands.MAX_LANDING_M_PER_S:
         max_gap_mm += bands.LONE_DIE_ERRORS * contact.sd
-        chips_price = bands.LONE_DIE_HARD
+        chips_cost = bands.LONE_DIE_HARD
     if contact.gap_mm <= max_gap_mm:
-        contact.miss += contact.cause_certainty * chips_price
+        contact.miss += contact.cause_certainty * chips_cost
         if contact.cause_certainty == 1.0:
             contact.proof = min(contact.miss, contact.landed + bands.LONE_DIE + contact.reach)
 
@@ -183,27 +181,27 @@ def _struck_twice(
             between = max(struck[first]) < meeting.t < min(struck[last])
             # Shorter times are left to `_add_shoved_matches`: in these, no die leaves the wall and returns.
             if between and min(struck[last]) - max(struck[first]) > bands.SHOVE_MS:
-                price = own.price + max(meeting.swapped - meeting.kept, 0.0)
+                cost = own.cost + max(meeting.swapped - meeting.kept, 0.0)
                 both, none = frozenset(own.made[0] | own.made[1]), frozenset[int]()
                 made = (both, none) if last == 0 else (none, both)
-                yield (last == 0, last == 1), Story(price, made, (meeting.t,))
+                yield (last == 0, last == 1), Story(cost, made, (meeting.t,))
 
 
 def _name_swaps(
     paths: tuple[Path, Path], found: Sequence[Meeting]
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[Path, Path]]]:
-    """Yield each combination of swapped names: its price, its times, and the resulting paths."""
+    """Yield each combination of swapped names: its cost, its times, and the resulting paths."""
     if not found:
         return
     for choice in product((False, True), repeat=len(found)):
-        price, swapped_paths = 0.0, paths
+        cost, swapped_paths = 0.0, paths
         times: list[float] = []
         for meeting, swapped in zip(found, choice, strict=True):
-            price += meeting.swapped if swapped else meeting.kept
+            cost += meeting.swapped if swapped else meeting.kept
             if swapped:
                 swapped_paths = swap_names_after(swapped_paths, meeting.t)
                 times.append(meeting.t)
-        yield price, tuple(times), swapped_paths
+        yield cost, tuple(times), swapped_paths
 
 
 def _wall_times(scene: Scene, contacts: Contacts) -> list[float]:

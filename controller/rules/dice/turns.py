@@ -143,14 +143,14 @@ def place_errors(approach: Approach, impact: WallImpact, t: float, k: int) -> fl
     return distance * distance
 
 
-def place_price(errors: float) -> float:
-    """Return the price of an impact at this distance, in squared errors, from the die that made it."""
+def place_cost(errors: float) -> float:
+    """Return the cost of an impact at this distance, in squared errors, from the die that made it."""
     return max(errors - bands.PLACE_TOLERANCE * bands.PLACE_TOLERANCE, 0.0)
 
 
-def heard_place_price(scene: Scene, path: Path, impact: int, t: float) -> float | None:
-    """Return the price of an impact's position if this die made it; None if it was too far away."""
+def heard_place_cost(scene: Scene, path: Path, impact: int, t: float) -> float | None:
+    """Return the cost of an impact's position if this die made it; None if it was too far away."""
     heard = scene.impacts[impact]
     k = min(max(bisect_right(path.times, t) - 1, 0), len(path.times) - 2)
     errors = place_errors(approach_to(scene, path, heard.wall), heard, t, k)
-    return None if errors is None else place_price(errors)
+    return None if errors is None else place_cost(errors)

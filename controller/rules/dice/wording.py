@@ -48,7 +48,7 @@ def _walls(walls: Sequence[str]) -> str:
 
 
 class RankedStory(NamedTuple):
-    """A story in words, and how far its price exceeds the best story's, in squared standard deviations."""
+    """A story in words, and how far its cost exceeds the best story's, in squared standard deviations."""
 
     words: str
     worse: float
@@ -57,16 +57,16 @@ class RankedStory(NamedTuple):
 
 
 def rank_stories(scene: Scene, account: Account) -> tuple[RankedStory, ...]:
-    """Return the stories that are not ruled out and the cheapest that is, in order of price."""
+    """Return the stories that are not ruled out and the cheapest that is, in order of cost."""
     ranked = sorted(account.stories.items(), key=lambda item: item[1])
-    least = ranked[0][1].price
-    priced = [
-        RankedStory(_in_words(scene, touched, story), story.price - least, touched in account.possible)
+    least = ranked[0][1].cost
+    by_cost = [
+        RankedStory(_in_words(scene, touched, story), story.cost - least, touched in account.possible)
         for touched, story in ranked
-        if story.price < float("inf")
+        if story.cost < float("inf")
     ]
-    last = max(i for i, story in enumerate(priced) if story.possible)
-    return tuple(priced[: last + 2])
+    last = max(i for i, story in enumerate(by_cost) if story.possible)
+    return tuple(by_cost[: last + 2])
 
 
 def _in_words(scene: Scene, touched: Touched, story: Story) -> str:

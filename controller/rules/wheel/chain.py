@@ -444,25 +444,25 @@ class Chain:
             silent = SILENT_COST if last.turns < _SILENT_TURNS else 0.0
             key = sense, t, since_us
             for whole, speed, deviation_cost in self._steps(last, (t - since_us) / 1e6, ahead):
-                price = (
+                step_cost = (
                     deviation_cost + _missed_cost(passed, whole, detecting, silent)
                     if passed or whole
                     else deviation_cost
                 )
-                if price >= _DROP_MARGIN:
+                if step_cost >= _DROP_MARGIN:
                     continue
-                if last.speed and price % MISSED_COST < _PLAIN_COST:
+                if last.speed and step_cost % MISSED_COST < _PLAIN_COST:
                     fits = True
-                if price < cheapest + CLEAR_MARGIN:
-                    options.append((cost + price, key, story, ahead + whole, speed, whole, fewer, more))
-                cheapest = min(cheapest, price)
+                if step_cost < cheapest + CLEAR_MARGIN:
+                    options.append((cost + step_cost, key, story, ahead + whole, speed, whole, fewer, more))
+                cheapest = min(cheapest, step_cost)
         if cheapest < _PLAIN_COST and last.number >= MIN_PULSES:
             return True
-        price = FITTING_COST if fits else STRAY_COST
+        step_cost = FITTING_COST if fits else STRAY_COST
         if last.beam == beam and (t - since_us) / 1e6 * (last.speed or FASTEST) < _SAME_PASS_TURNS:
-            price = DOUBLE_COST
+            step_cost = DOUBLE_COST
         key = sense, since_us, last.before.t if last.before is not None else 0
-        options.append((cost + price, key, story, 0.0, 0.0, _STRAY_OPTION, fewer, more))
+        options.append((cost + step_cost, key, story, 0.0, 0.0, _STRAY_OPTION, fewer, more))
         return False
 
     def _steps(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
@@ -558,12 +558,12 @@ def _missed_cost(passed: Sequence[int], whole: int, detecting: Sequence[int], si
 
     `silent` is the cost of a pass at a beam that does not detect the ball.
     """
-    price = 0.0
+    step_cost = 0.0
     for beam in passed:
-        price += MISSED_COST if detecting[beam] else silent
+        step_cost += MISSED_COST if detecting[beam] else silent
     if whole:
-        price += whole * sum([MISSED_COST if pulses else silent for pulses in detecting])
-    return price
+        step_cost += whole * sum([MISSED_COST if pulses else silent for pulses in detecting])
+    return step_cost
 
 
 def _select_options(options: list[_Option]) -> list[_Option]:

@@ -102,37 +102,37 @@ for counts in (240.0, 310.0, 270.0, 330.0, 290.0, 255.0, 300.0, 280.0):
 """A wall whose hits make 240 to 330 counts per m/s."""
 
 
-def price(peak: float, change: float, learned: Loudness = KNOWN, wall: str = "right") -> float:
-    return learned.hit_price(Heard(wall, peak, change, 0.15), USUAL)
+def cost(peak: float, change: float, learned: Loudness = KNOWN, wall: str = "right") -> float:
+    return learned.hit_cost(Heard(wall, peak, change, 0.15), USUAL)
 
 
 @pytest.mark.parametrize(("peak", "change"), [(570.0, 2.0), (300.0, 1.0), (700.0, 2.2), (1000.0, 6.0)])
 def test_a_sound_as_loud_as_its_turn_fits_a_hit_better_than_a_knock(peak: float, change: float) -> None:
-    assert price(peak, change) < -1.5
+    assert cost(peak, change) < -1.5
 
 
 @pytest.mark.parametrize(("peak", "change"), [(70.0, 3.0), (110.0, 5.0), (900.0, 0.7)])
 def test_a_sound_far_softer_or_louder_than_its_turn_fits_a_knock_better(peak: float, change: float) -> None:
-    assert price(peak, change) > 3.0
+    assert cost(peak, change) > 3.0
 
 
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
 def test_loudness_alone_neither_proves_a_hit_nor_excludes_one(peak: float, change: float) -> None:
     """Even a turn and a sound that never occur together weigh less than what excludes a story."""
-    assert -bands.MARGIN / 2.0 < price(peak, change) < bands.MARGIN
+    assert -bands.MARGIN / 2.0 < cost(peak, change) < bands.MARGIN
 
 
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
 def test_the_first_impact_of_a_wall_does_not_show_how_loud_it_is(peak: float, change: float) -> None:
     """It may be at the top of the sensor's range."""
-    assert price(peak, change, Loudness()) == 0.0
+    assert cost(peak, change, Loudness()) == 0.0
 
 
 def test_before_a_wall_is_learned_only_a_sound_far_from_the_setting_is_doubted() -> None:
     """The setting is 300 counts per m/s, and the throw's other impact made 1,000."""
     new = Loudness()
     as_set, softer, far_softer = (
-        new.hit_price(Heard("right", peak, 2.0, 0.15), USUAL, 1000.0) for peak in (600.0, 300.0, 90.0)
+        new.hit_cost(Heard("right", peak, 2.0, 0.15), USUAL, 1000.0) for peak in (600.0, 300.0, 90.0)
     )
     assert as_set < softer < far_softer
     assert softer < 1.0 < 2.0 < far_softer
@@ -144,18 +144,18 @@ def test_a_sensor_with_random_loudness_soon_counts_less() -> None:
     for _ in range(30):
         peak = math.exp(rng.uniform(math.log(60.0), math.log(940.0)))
         wild = wild.after([SureHit("right", peak, rng.uniform(1.0, 4.0))], USUAL)
-    assert price(120.0, 3.0, wild) < price(120.0, 3.0) - 2.0
-    assert abs(price(120.0, 3.0, wild)) < 2.5
+    assert cost(120.0, 3.0, wild) < cost(120.0, 3.0) - 2.0
+    assert abs(cost(120.0, 3.0, wild)) < 2.5
 
 
 def test_the_harder_a_turn_the_less_likely_that_a_sensor_missed_it() -> None:
-    prices = [KNOWN.unheard_price("right", change, 0.1, USUAL) for change in (0.15, 0.3, 0.6, 1.5, 4.0)]
-    assert prices == sorted(prices)
-    assert prices[0] < 1.0 < 8.0 < prices[-1]
+    costs = [KNOWN.unheard_cost("right", change, 0.1, USUAL) for change in (0.15, 0.3, 0.6, 1.5, 4.0)]
+    assert costs == sorted(costs)
+    assert costs[0] < 1.0 < 8.0 < costs[-1]
 
 
 def test_the_quietest_sound_of_a_wall_that_was_never_heard_is_unknown() -> None:
-    assert KNOWN.unheard_price("left", 4.0, 0.1, USUAL) == 0.0
+    assert KNOWN.unheard_cost("left", 4.0, 0.1, USUAL) == 0.0
 
 
 def test_a_peak_of_zero_is_not_the_quietest_sound_of_a_sensor() -> None:
@@ -175,5 +175,5 @@ def test_a_hard_turn_short_of_a_learned_wall_without_a_sound_is_void_without_rev
 def test_a_sound_requires_no_harder_turn_than_the_one_that_makes_it() -> None:
     """A turn of 0.3 m/s makes 80 counts and may be seen as 0.2 +- 0.15; 600 counts need a turn of 2."""
     soft, hard = Heard("right", 80.0, 0.2, 0.15), Heard("right", 600.0, 0.2, 0.15)
-    assert KNOWN.quiet_turn_price(soft, USUAL) < 1.0
-    assert KNOWN.quiet_turn_price(hard, USUAL) > bands.CAUSELESS
+    assert KNOWN.quiet_turn_cost(soft, USUAL) < 1.0
+    assert KNOWN.quiet_turn_cost(hard, USUAL) > bands.CAUSELESS

@@ -80,18 +80,18 @@ class ExhaustiveChain(Chain):
             passed = self._between[story.sense][last.beam][beam]
             young = last.turns < SILENT_TURNS
             for whole, speed, off in self._steps_of(last, seconds, ahead):
-                price = off
+                step_cost = off
                 if passed or whole:
-                    price += _missed(passed, whole, detects, SILENT_COST if young else 0.0)
-                if price >= DROPPED_STORY:
+                    step_cost += _missed(passed, whole, detects, SILENT_COST if young else 0.0)
+                if step_cost >= DROPPED_STORY:
                     continue
-                fits = fits or (bool(last.speed) and price % MISSED_COST < PLAIN)
-                if price < cheapest + CLEAR_MARGIN:
-                    child = _stepped(story, _then(last, t, beam, ahead + whole, speed), price)
+                fits = fits or (bool(last.speed) and step_cost % MISSED_COST < PLAIN)
+                if step_cost < cheapest + CLEAR_MARGIN:
+                    child = _stepped(story, _then(last, t, beam, ahead + whole, speed), step_cost)
                     if young and 0 in self.pulse_counts:
                         child.silent = self._silent_passes(story, last.beam, beam, whole)
                     children.append(child)
-                cheapest = min(cheapest, price)
+                cheapest = min(cheapest, step_cost)
         if cheapest < PLAIN and last.number >= MIN_PULSES:
             return True
         doubles = last.beam == beam and (t - last.t) / 1e6 * (last.speed or FASTEST) < SAME_PASS
@@ -158,8 +158,8 @@ def _then(last: Pass, t: int, beam: int, turns: float, speed: float) -> Pass:
     return after
 
 
-def _stepped(story: Story, last: Pass, price: float) -> Story:
-    child = Story(story.sense, last, story.cost + price, story.before)
+def _stepped(story: Story, last: Pass, step_cost: float) -> Story:
+    child = Story(story.sense, last, story.cost + step_cost, story.before)
     child.stray, child.silent, child.fewer_turns, child.more_turns = (
         story.stray,
         story.silent,
@@ -170,12 +170,12 @@ def _stepped(story: Story, last: Pass, price: float) -> Story:
 
 
 def _missed(passed: Sequence[int], whole: int, detects: Sequence[int], silent: float) -> float:
-    price = 0.0
+    step_cost = 0.0
     for beam in passed:
-        price += MISSED_COST if detects[beam] else silent
+        step_cost += MISSED_COST if detects[beam] else silent
     if whole:
-        price += whole * sum([MISSED_COST if pulses else silent for pulses in detects])
-    return price
+        step_cost += whole * sum([MISSED_COST if pulses else silent for pulses in detects])
+    return step_cost
 
 
 def _select_options(children: Sequence[Story]) -> list[Story]:
