@@ -1,4 +1,4 @@
-"""Small logs that the tests of this package write and damage."""
+"""Build small logs in memory."""
 
 import io
 import json
@@ -22,7 +22,7 @@ DROP: Fields = {"t": 4000, "dev": "wheel", "kind": "ball_drop"}
 
 
 def text_of(*lines: Fields | str) -> bytes:
-    """Return the lines as a log file's bytes."""
+    """Return the bytes of a log file with these lines."""
     texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
     return "".join(text + "\n" for text in texts).encode()
 

@@ -1,11 +1,12 @@
 """Score a replay of spins against their ground truth, scene by scene.
 
-`python -m tests.replay.score_spins LOG...` reads each log's `LOG.truth.json` beside it and prints the
+`python -m tests.replay.score_spins LOG...` reads the truth of each log from `LOG.truth.json`. It prints the
 outcomes of every scene whose score is not `right`, then a line of totals. A truth file lists the scenes in
-order: `kind`, `t0` (microseconds), `number`, `verdict`, `reasons`, and optionally `accept`, the kinds of
-ruling that are right: `call`, `void`, `review`. Outcomes belong to the scene in which they were published.
+order: `kind`, `t0` (microseconds), `number`, `verdict`, `reasons`, and optionally `accept`, the acceptable
+rulings (`call`, `void`, `review`). An outcome belongs to the scene that was running when the outcome was
+published.
 
-Exits with 1 if any scene was called falsely, wrongly declared void, or lost.
+The exit status is 1 if a scene has the score `false`, `wrong void` or `swallowed`.
 """
 
 import argparse
@@ -33,11 +34,11 @@ SCORES: tuple[Score, ...] = (
     "swallowed",
 )
 _MAY_BE_REVIEWED = frozenset({"ball_out", "edge_short", "edge_long"})
-"""Scripted kinds for which the logs' own page accepts a review as well as the verdict."""
+"""Kinds of scene in which a review is also correct."""
 
 
 class Truth(msgspec.Struct, frozen=True):
-    """What happened in one scene."""
+    """The ground truth of one scene."""
 
     kind: str
     t0: int
@@ -50,7 +51,7 @@ class Truth(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> frozenset[str]:
-        """Return the kinds of ruling that are right."""
+        """Return the acceptable rulings."""
         if self.accept:
             return frozenset(self.accept)
         word = {"valid": "call", "no_spin": "void", "review": "review"}[self.verdict]
@@ -61,7 +62,7 @@ _decode = msgspec.json.Decoder(list[Truth]).decode
 
 
 class Scored(msgspec.Struct, frozen=True):
-    """One scene's score, and its outcomes."""
+    """The score of one scene, and a summary of its outcomes."""
 
     truth: Truth
     score: Score
@@ -69,7 +70,7 @@ class Scored(msgspec.Struct, frozen=True):
 
 
 def outcomes_of(path: Path) -> list[Outcome]:
-    """Replay a log; return its outcomes in order."""
+    """Replay a log and return its outcomes in order."""
     with open_log(str(path)) as log:
         setup = build_setup(log.header, load_ruleset(log.header.ruleset), log.name)
         return [effect for effect in replay(log, setup) if isinstance(effect, Outcome)]
@@ -85,7 +86,7 @@ def read_truth(path: Path) -> list[Truth]:
 
 
 def score(truths: Sequence[Truth], outcomes: Iterable[Outcome]) -> list[Scored]:
-    """Score each scene by the outcomes from its start to the next one's."""
+    """Score each scene by the outcomes published between its start and the start of the next scene."""
     spins = [o for o in outcomes if isinstance(o.data, SpinCalled | SpinNoSpin | SpinReview)]
     starts = [truth.t0 for truth in truths]
     ends = [*starts[1:], 1 << 62]
@@ -132,10 +133,10 @@ def _words(outcome: Outcome) -> str:
 def bets_closed(
     truths: Sequence[Truth], outcomes: Sequence[Outcome], lead_s: float = 3.0
 ) -> list[float | None]:
-    """Return, for each valid scene, how many seconds too late No More Bets was; negative is too early.
+    """Return the delay of No More Bets in each valid spin, in seconds; a negative delay is early.
 
-    It is due `lead_s` before the drop. The value is None if something other than the ball's speed closed
-    bets, such as its drop. Spins before which bets were already closed are left out.
+    No More Bets is due `lead_s` before the drop. The delay is None if the ball's speed did not close the
+    bets. Spins without a close of bets are left out.
     """
     ends = [*(truth.t0 for truth in truths[1:]), 1 << 62]
     errors: list[float | None] = []
@@ -152,7 +153,7 @@ def bets_closed(
 
 
 def main() -> int:
-    """Score the logs and print."""
+    """Print the scores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logs", nargs="+", type=Path)
     parser.add_argument("--json", action="store_true", help="one object for each log instead of lines")

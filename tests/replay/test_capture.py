@@ -1,4 +1,4 @@
-"""Raw serial captures: which lines they hold, when each was received, and what is wrong with a bad one."""
+"""Reading raw serial captures, and the errors in damaged captures."""
 
 import gzip
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""Finding recorded logs and the outcomes beside them."""
+"""Finding recorded logs and their stored outcomes."""
 
 from pathlib import Path
 

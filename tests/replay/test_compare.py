@@ -1,4 +1,4 @@
-"""Comparison of outcomes with the expected ones: which match, and how the first difference is named."""
+"""Comparing outcomes with the expected outcomes."""
 
 import gzip
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Cutting an attempt out of a recording: the piece gives the same outcomes by itself, or is refused."""
+"""Cutting an attempt out of a recording. The extract replays to the same outcomes, or the cut is refused."""
 
 import io
 

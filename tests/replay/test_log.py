@@ -1,4 +1,4 @@
-"""Reading recorded logs: what is used, what is ignored and reported, and what ends the reading."""
+"""Reading recorded logs, and the reports on lines that can't be used."""
 
 import gzip
 from contextlib import suppress
@@ -337,7 +337,7 @@ def test_a_damaged_gzip_stream_is_an_error_that_says_how_far_it_is_good() -> Non
 
 @pytest.mark.parametrize("lenient", [False, True])
 def test_a_bad_line_of_a_damaged_gzip_stream_is_reported_as_damage(lenient: bool) -> None:
-    """In a stored block, a changed byte changes the text, and only the checksum at the end reveals it."""
+    """Change a byte of a stored block: the text changes, and only the checksum reveals the damage."""
     packed = bytearray(gzip.compress(WHOLE, compresslevel=0, mtime=0))
     packed[packed.index(b"wall_impact")] ^= 0xFF
     with pytest.raises(LogError, match="damaged gzip data") as error:

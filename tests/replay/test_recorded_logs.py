@@ -1,4 +1,4 @@
-"""Every log in tests/logs gives the outcomes stored beside it: a log added there is tested."""
+"""Every log in tests/logs replays to its stored outcomes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Replaying: a cut-off log gives the whole log's outcomes up to the cut, and a review of what was open."""
+"""Replaying whole logs and truncated logs."""
 
 import io
 import os
@@ -77,7 +77,7 @@ def test_a_cut_within_a_line_changes_no_earlier_outcome(recording: bytes) -> Non
     reviewed = 0
     for at in range(start, len(recording), len(recording) // 61):
         if recording[:at].endswith((b"}", b"\n")):
-            continue  # a complete line: such a cut cannot be distinguished from the end of a log
+            continue  # a truncation after a complete line looks like the end of a log
         published = outcomes_of(recording[:at])
         if published and isinstance(published[-1].data, RollReview):
             review = published.pop()

@@ -1,4 +1,4 @@
-"""A log's wheel is checked as in a table file: an impossible wheel is refused."""
+"""Checking the wheel in a log's header."""
 
 import msgspec
 import pytest

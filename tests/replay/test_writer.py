@@ -1,4 +1,4 @@
-"""Writing logs: what was written reads back, with the same bytes each time."""
+"""Writing logs and reading them back."""
 
 import gzip
 import io

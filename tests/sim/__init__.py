@@ -1,1 +1,1 @@
-"""Tests of the simulation, and of whole simulated sessions against their ground truth."""
+"""Tests of the simulators, and simulated sessions compared with their ground truth."""

@@ -1,7 +1,7 @@
-"""Checks the outcomes of a card game: none may be wrong, and none may be missing if nothing went wrong.
+"""Check the outcomes of a card game against its ground truth.
 
 The deals of Three Card Poker are compared with the cards that left the shoe. High Roller is replayed from the
-published outcomes, card by card and roll by roll, with rules that are independent of the controller's.
+published cards and rolls, by rules that are independent of the controller's.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,14 +34,13 @@ TOLD = frozenset(
         *("roll.called", "roll.no_roll", "roll.review", "roll.corrected"),
     }
 )
-"""Types of outcome that a scene's truth lists completely and in order."""
+"""Types of outcome that the truth of a scene lists completely and in order."""
 _NOT_OF = {"high_roller": frozenset({"bets.closed", "input.refused"}), "three_card": frozenset[str]()}
 _SEATS = frozenset({"button", "player", "players", "next_player"})
 
 
 def throws_of(played: Iterable[Played]) -> list[Played]:
-    """Return the rolls of games, each as a separate attempt, and the people's inputs in between, without
-    deals."""
+    """Return the rolls of the games, and the inputs between them, each as a separate attempt without deals."""
     found: list[Played] = []
     for game in played:
         throws = game.scene.throws
@@ -83,7 +82,7 @@ def undue(played: Sequence[Played], effects: Sequence[Effect], game: str) -> lis
 
 
 def _seats_named(published: dict[str, Any]) -> dict[str, Any]:
-    """Return an outcome with its seats as text, as in a sensor node's sentences."""
+    """Return the outcome with its seats as text, the form that the truth uses."""
     named = {
         key: value
         if value is None or isinstance(value, str)
@@ -121,9 +120,10 @@ def false_deals(played: Sequence[Played], effects: Iterable[Effect]) -> list[str
 
 
 def _were_dealt(hands: dict[str, list[str]], story: Played) -> bool:
-    """Return whether these are a scene's hands, apart from cards that a person entered."""
+    """Return whether the scene dealt these hands, or a person entered them."""
     if story.scene.kind == "card_too_many" and any("dead_sensor" in by for by in story.disturbed_by):
-        # With one card missed and another one extra the number is right; a shoe without positions can't tell.
+        # One missed card and one extra card leave the count unchanged. A shoe without positions can't detect
+        # this.
         return True
     out = story.scene.truth.cards
     named = [each["data"] for each in story.scene.truth.told if "hands" in each["data"]]  # type: ignore[operator]  # its data
@@ -147,7 +147,7 @@ class _Along:
         self.due: list[tuple[str, object]] = []
 
     def take(self, outcome: Outcome) -> Iterator[str]:
-        """Apply an outcome; yield whatever in it does not follow from the outcomes before it."""
+        """Apply an outcome, and yield every part of it that contradicts the earlier outcomes."""
         data = outcome.data
         match data:
             case CardPitched():
@@ -214,7 +214,7 @@ class _Along:
 
 
 def false_games(effects: Iterable[Effect]) -> list[str]:
-    """Return whatever does not follow from the cards and rolls that were published before it."""
+    """Return every result that does not follow from the cards and rolls published before it."""
     along = _Along()
     return [
         f"{effect.type} at {effect.t}: {wrong}"

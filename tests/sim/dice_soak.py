@@ -1,11 +1,11 @@
-"""Throw dice as rigid bodies and compare the product's outcomes with the truth.
+"""Simulate rigid-body throws and compare the controller's outcomes with the ground truth.
 
-`python -m tests.sim.dice_soak --throws 10000` prints a table by kind of throw: right, review that the truth
-allows, needless review, wrong void, wrong reason, unreported, false. Exits with 1 if there is any wrong void,
-wrong reason, unreported throw or false outcome.
+`python -m tests.sim.dice_soak --throws 10000` prints a table with these columns for each kind of throw:
+right, review that the truth allows, needless review, wrong void, wrong reason, unreported, false. The exit
+status is 1 if any of the last four counts is not zero.
 
-Throwing takes longer than judging: `--save FILE` keeps the flights, and `--flights FILE` (or `shipped` for
-the product's own flights) plays them again under other conditions.
+Simulation takes longer than judging. `--save FILE` stores the flights, and `--flights FILE` (or `shipped` for
+the shipped flights) judges stored flights under other conditions.
 """
 
 import argparse
@@ -42,7 +42,7 @@ BAD = ("wrong void", "wrong reason", "unreported", "false")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The throws of one log, to be observed under each of the conditions."""
+    """The throws of one log, observed under each of the conditions."""
 
     kind: Kind
     seed: str
@@ -52,12 +52,12 @@ class Job:
     conditions: tuple[Conditions, ...]
     fails: str | None
     flights: bytes = b""
-    """The packed flights; empty if they are still to be simulated."""
+    """The packed flights; empty before the simulation."""
 
 
 @dataclass(slots=True)
 class Score:
-    """The results of a job's throws, by condition and column."""
+    """The results of a job, by condition and column."""
 
     kind: Kind
     seconds: float = 0.0
@@ -70,7 +70,7 @@ class Score:
 
 
 def outcomes_of(played: ThrowLog) -> list[Outcome]:
-    """Replay a session's log as `tablectl replay` does."""
+    """Replay a log in the same way as `tablectl replay`."""
     log = Log(BytesIO(played.log()), played.name)
     ruleset = load_ruleset(log.header.ruleset)
     return [
@@ -81,7 +81,7 @@ def outcomes_of(played: ThrowLog) -> list[Outcome]:
 
 
 def flights_of(job: Job, score: Score) -> list[Flight]:
-    """Simulate the throws of a job; a throw that does not settle is drawn again."""
+    """Return the job's flights. Replace a throw that does not settle by another draw."""
     if job.flights:
         return list(unpack(job.flights))
     thrown = thrower(job.physics)
@@ -97,7 +97,7 @@ def flights_of(job: Job, score: Score) -> list[Flight]:
 
 
 def thrower(physics: str) -> Callable[..., Flight]:
-    """Return the function that simulates throws: the engine's, or that of the second physics model."""
+    """Return the function that simulates throws in this physics model."""
     if physics == "own":
         return own_physics.thrown
     from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only for the engine
@@ -106,7 +106,7 @@ def thrower(physics: str) -> Callable[..., Flight]:
 
 
 def play(job: Job) -> Score:
-    """Simulate or load a job's throws, observe and replay them, and compare the outcomes with the truth."""
+    """Observe and replay the throws of a job, and compare the outcomes with the truth."""
     score = Score(job.kind, throws=job.throws)
     begun = time.process_time()
     flights = flights_of(job, score)
@@ -198,7 +198,7 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
 
 
 def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> Iterator[Job]:
-    """Yield jobs with flights that were simulated earlier, up to ten of one kind and relief in each."""
+    """Yield jobs with stored flights, up to ten of one kind and relief in each."""
     if arguments.flights == "shipped":
         flights = [flight for kept in shipped().values() for flight in kept]
     else:
@@ -222,7 +222,7 @@ def say(line: str) -> None:
 
 
 def table_of(totals: Counter[tuple[str, Kind, str]], label: str) -> Iterator[str]:
-    """Return the lines of one condition's table."""
+    """Return the lines of the table for one condition."""
     yield f"{label:<20} {'throws':>7} " + " ".join(f"{column:>15}" for column in COLUMNS)
     kinds = [kind for kind in KINDS if any(totals[label, kind, column] for column in COLUMNS)]
     for kind in [*kinds, None]:

@@ -1,8 +1,7 @@
-"""Checks the outcomes of a session with faults: none may be wrong, and none may be missing without a fault.
+"""Check the outcomes of a session with injected faults.
 
-The referee of `drivers.sim` compares a session without faults with its truth, attempt by attempt. Here a
-table may have seen only a part of an attempt, or nothing of it; then a review or no outcome is as correct as
-a call.
+No outcome may be wrong, and an undisturbed attempt must have all its outcomes. In a disturbed attempt the
+table may have detected only a part of the events. A review or a missing outcome is then as correct as a call.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,17 +34,16 @@ from tests.sim.card_fairness import false_cards, false_deals, false_games, throw
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
 _CLOCKS_US = 5_000
-"""A node's timestamp may be early by this; a scene begins with the release itself."""
+"""Maximum error of a node's timestamp, in microseconds, by which a reading may precede its scene."""
 _BEFORE_US = 300_000
-"""A loss is reported with the time of the last good sentence."""
+"""Maximum time from a device's last valid message to the report of its loss, in microseconds."""
 _AFTER_US = 10_000_000
 _HIDDEN: Mapping[str, tuple[str, ...]] = {
     "hidden_die": ("one_die_thrown", "not_simultaneous"),
 }
-"""Outcomes that are allowed if the table saw nothing of a die and no device reported a fault."""
+"""Acceptable reasons if a fault hid a die from the table and no device reported the fault."""
 _ONCE_A_GAME_US = 120_000_000
-"""A wheel's own faults are reported once per game, so this one may have been reported up to this long
-before."""
+"""Interval between reports of a wheel's own faults, in microseconds: they are reported once per game."""
 
 
 def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
@@ -55,7 +53,7 @@ def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
         return _unfair_cards(played, published)
     bets = [effect for effect in published if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
     attempts = _attempts_of(published)
-    # At ten times real time a busy machine may exceed the link's limits.
+    # At ten times real time, a busy machine may exceed the link's limits.
     late_us = [effect.reading.t for effect in published if isinstance(effect, Late)]
     found: list[str] = []
     disturbed = False
@@ -95,7 +93,7 @@ def _false(played: Sequence[Played], attempts: Iterable["Attempt"]) -> list[str]
 
 @dataclass(slots=True)
 class Attempt:
-    """An attempt as the table published it: its outcomes, and the period that the table assigned to it."""
+    """The outcomes of an attempt, and the period that the table assigned to the attempt."""
 
     number: int
     begun_us: int
@@ -121,9 +119,9 @@ def _attempts_of(published: Sequence[Effect]) -> list[Attempt]:
 
 
 def unnamed(faults: Iterable[Began], readings: Sequence[AnyReading]) -> list[str]:
-    """Return the faults that no reading reported with one of their expected codes.
+    """Return the faults that no reading reported with one of the expected codes.
 
-    A device that is already down when its fault begins may have been reported with a different code.
+    A fault of a device that was already down is left out, because the device may have reported another code.
     """
     health = [r for r in readings if isinstance(r, DeviceDown | DeviceFault | DeviceUp)]
     return [
@@ -150,14 +148,13 @@ def _names(reading: AnyReading, fault: Began) -> bool:
 
 
 def _false_outcomes(attempt: Attempt, stories: Sequence[Played], played: Sequence[Played]) -> Iterator[str]:
-    """Yield the outcomes that none of these attempts explains; a throw whose end was missed may be merged
-    with the next."""
+    """Yield the outcomes that none of the scenes explains."""
     names = "; ".join(map(_name, stories))
     calls = [word for word in attempt.words if isinstance(word.data, RollCalled | SpinCalled)]
     if len(calls) > 1:
         yield f"{names}: {len(calls)} calls of one attempt"
     for word in attempt.words:
-        # A person rules on the dice on the table now, which the table may not have seen thrown.
+        # A person rules on the dice that are now on the table, even if the table did not detect their throw.
         now = [p for p in played if p.scene.start_us <= word.t < p.ends_us]
         if not any(_is_true(word.data, story) for story in [*stories, *now]):
             yield f"{names}: {word.type} {_reported(word.data)} is false"

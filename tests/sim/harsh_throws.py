@@ -1,10 +1,10 @@
-"""Throws composed of dice thrown separately: a die lands beside a wall and turns, and the wall's sensor
-detects it.
+"""Compose throws that are hard to judge from dice that were thrown separately.
 
-Either both dice of a throw land there, or one does and the other strikes the wall. Of 2,500 near misses only
-one is such a throw. Each die is moved so that it comes within a few millimetres of the wall.
+At least one die of each throw lands beside the wall and bounces back, and the wall's sensor detects the
+landing. The other die does the same or strikes the wall. Among 2,500 near misses only one is such a throw.
+Each die is moved to within a few millimetres of the wall.
 
-`python -m tests.sim.harsh_throws FLIGHTS... --save FILE` makes a file for `tests.sim.dice_soak --flights`.
+`python -m tests.sim.harsh_throws FLIGHTS... --save FILE` writes a file for `tests.sim.dice_soak --flights`.
 """
 
 import argparse
@@ -21,15 +21,15 @@ from drivers.sim.bodies.flights import Flight, Thump, Track, pack, shipped, unpa
 from drivers.sim.bodies.watching import COUNTS_PER_MNS, THRESHOLD_COUNTS, THUMP_COUPLING, THUMP_DECAY_MM
 
 NEAREST_MM, FURTHEST_MM = 0.5, 6.0
-"""Range of the minimum distance between a die's nearest corner and the wall."""
+"""Range of the minimum distance between the wall and a die's nearest corner."""
 SOON_US = 12_000
 APART_MM = 45.0
-"""Minimum distance between two dice that were thrown separately, at which no camera confuses them."""
+"""Minimum distance between the two dice, at which a camera does not confuse them."""
 TURNED_M_PER_S = 0.8
 
 
 def renumbered(flight: Flight, die: int) -> Flight:
-    """Return a flight with its dice renumbered so that this die is die 0."""
+    """Return the flight with `die` renumbered as die 0."""
     order = (die, 1 - die)
 
     def turned(number: int) -> int:
@@ -49,7 +49,7 @@ def renumbered(flight: Flight, die: int) -> Flight:
 
 
 def moved(flight: Flight, by_mm: float) -> Flight:
-    """Return a flight whose die 0 is moved towards the right wall."""
+    """Return the flight with die 0 moved towards the right wall."""
     track = flight.tracks[0]
     own = Track(track.t_us, tuple(round(x + by_mm, 1) for x in track.x_mm), track.y_mm)
     return replace(
@@ -71,7 +71,7 @@ def counts(thump: Thump) -> float:
 
 
 def landings(flights: Sequence[Flight], rng: Random) -> Iterator[Flight]:
-    """Yield each die that a detectable landing beside the wall turned, as die 0 of a flight."""
+    """Yield each die that bounced back from a detectable landing beside the wall, as die 0 of a flight."""
     for flight in flights:
         for die in (0, 1):
             if flight.off_us[die] is not None or any(touch.die == die for touch in flight.touches):
@@ -83,7 +83,7 @@ def landings(flights: Sequence[Flight], rng: Random) -> Iterator[Flight]:
 
 
 def _turns(flight: Flight, thump: Thump) -> bool:
-    """Return whether a die is closest to the wall when it lands, and turns there."""
+    """Return whether the die is nearest to the wall at this landing, and moves back afterwards."""
     track = flight.tracks[0]
     t, x = thump.t_us, track.at(thump.t_us)[0]
     before, after = track.at(t - SOON_US)[0], track.at(t + SOON_US)[0]
@@ -101,7 +101,7 @@ def hits(flights: Sequence[Flight]) -> Iterator[Flight]:
 
 
 def together(one: Flight, two: Flight, seed: str) -> Flight | None:
-    """Return a throw with die 0 of both flights; None if these dice would have met."""
+    """Return a throw with die 0 of both flights, or None if these dice would have met."""
     tracks = (one.tracks[0], two.tracks[0])
     end = max(one.end_us, two.end_us)
     if any(math.dist(tracks[0].at(t), tracks[1].at(t)) < APART_MM for t in range(0, end, 4000)):
@@ -133,7 +133,7 @@ def together(one: Flight, two: Flight, seed: str) -> Flight | None:
 
 
 def put_together(flights: Sequence[Flight], seed: str) -> Iterator[Flight]:
-    """Yield throws endlessly, alternating two landings with a landing and a hit at walls of equal relief."""
+    """Yield throws endlessly: alternately two landings, and a landing with a hit."""
     rng = Random(seed)
     landed, struck = list(landings(flights, rng)), list(hits(flights))
     for number in count():

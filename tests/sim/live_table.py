@@ -1,5 +1,4 @@
-"""A virtual table behind pseudo-terminals, with the real device station and an engine session in one
-process."""
+"""A virtual table behind pseudo-terminals, with the device station and an engine session in one process."""
 
 import sys
 import time
@@ -30,13 +29,13 @@ TICK_S = 0.002
 MAX_UNREAD_US = 3_000
 PATIENCE_S = 300.0
 STUCK_S = 0.4
-"""A link that has not read anything for this long waits for something else, such as a write."""
+"""Maximum time, in seconds, that bytes in transit hold up the clock while the link reads nothing."""
 SWITCH_S = 0.0005
-"""As in the daemon, so that no busy thread delays a reading for long."""
+"""The daemon's thread switch interval, at which a busy thread delays readings only briefly."""
 
 
 class SharedClock(PacedClock):
-    """A clock that also waits until posted arrivals have been handled."""
+    """A paced clock that also waits for the handling of posted arrivals."""
 
     behind: Callable[[], bool] = staticmethod(lambda: False)
 
@@ -45,15 +44,14 @@ class SharedClock(PacedClock):
 
 
 Sent = Callable[[str], tuple[int, int]]
-"""Return how often a cable has been plugged into a port, and how many bytes the port has accepted since
-then."""
+"""Returns the number of times that a port's cable was plugged in, and the bytes accepted since then."""
 
 
 class WatchedPort:
-    """A port that knows whether its link has yet to post bytes that were sent to it.
+    """A port that detects bytes in transit to its link.
 
-    A busy kernel needs time to carry bytes from one end of a pseudo-terminal to the other, and reports none
-    until they have arrived, so they are counted.
+    A busy kernel needs time to carry bytes through a pseudo-terminal and does not report bytes in transit.
+    The port therefore counts the bytes at both ends.
     """
 
     def __init__(self, name: str, port: AnyPort, sent: Sent) -> None:
@@ -69,7 +67,7 @@ class WatchedPort:
 
     def open(self) -> str:
         found = self._port.open()
-        # Opening the port discards everything sent before.
+        # Opening the port discards all bytes that were sent earlier.
         self._before = self._sent(self._name)
         self._read_bytes = self._posted_bytes = 0
         self._open = True
@@ -86,7 +84,7 @@ class WatchedPort:
         self._port.close()
 
     def waits(self) -> bool:
-        """Return whether bytes are in transit, unless they have been left unread for long."""
+        """Return whether bytes are in transit, for at most `STUCK_S` without progress."""
         plugged, sent_bytes = self._sent(self._name)
         posted_bytes = self._posted_bytes
         if not self._open or plugged != self._before[0] or sent_bytes - self._before[1] <= posted_bytes:
@@ -98,7 +96,7 @@ class WatchedPort:
 
 
 class FastStation(Station):
-    """The station in accelerated time: its waits are shortened accordingly."""
+    """A device station whose waits are shortened by the clock's speed."""
 
     def __init__(
         self, devices: list[tuple[AnyDevice, AnyPort]], clock: Clock, sent: Sent = lambda _port: (0, 0)
@@ -130,14 +128,13 @@ class FastStation(Station):
             self._taken += 1
 
     def quiet(self) -> bool:
-        """Return whether everything that was sent has been posted, handled and passed on."""
+        """Return whether all bytes sent have been posted, handled and passed on."""
         waits = [port.waits() for port in self._watched]
         return not any(waits) and self._taken >= self._posted
 
 
 class LiveTable:
-    """Virtual hardware in one thread, and the device station with the engine session in the station's
-    threads."""
+    """Virtual hardware, the device station and an engine session, each in its own threads."""
 
     def __init__(
         self,
@@ -182,8 +179,8 @@ class LiveTable:
         self.station.start(self._hear)
 
     def stop(self) -> None:
-        """Stop everything; the outcomes remain."""
-        # The listeners first, so that closing the ports does not look like unplugged cables.
+        """Stop all threads and keep the outcomes."""
+        # Stop the listeners first; otherwise closing the ports would look like unplugged cables.
         ended = self.station.stop()
         self._stopping.set()
         sys.setswitchinterval(self._switch_s)
@@ -217,7 +214,7 @@ class LiveTable:
             self.effects += self.session.feed(arrived)
 
     def _tick(self) -> None:
-        """Advance the session's time, but never past what the links have posted."""
+        """Advance the session's time, but not beyond the posted readings."""
         while not self._stopping.wait(TICK_S):
             now_us = self.clock.now_us()
             if self.station.quiet():

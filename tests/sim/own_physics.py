@@ -1,13 +1,12 @@
-"""A second, independent physics model of dice: hard cubes that collide by impulses, without any engine.
+"""A second, independent physics model of dice: hard cubes that collide by impulses.
 
-Between impacts a die falls freely; a cube's inertia is the same about every axis (m a2 / 6), so its angular
-velocity is constant. Where a corner is inside the felt, a wall or the other die, or a pyramid's tip is inside
-a die, an impulse stops further penetration: with Newton's restitution along the normal for speeds above
-`SOFT_M_S` (none below), and with Coulomb friction across it. All impulses of a step are solved together by
-projected Gauss-Seidel (Moreau 1988; Jean 1999). The remaining penetration is corrected without adding speed.
+Between impacts a die falls freely. Its angular velocity is constant, because a cube's inertia is the same
+about every axis (m a2 / 6). An impulse stops further penetration where a corner is inside the felt, a wall or
+the other die, or where a pyramid's tip is inside a die. Newton's restitution applies along the normal above
+`SOFT_M_S`, and Coulomb friction across it. Projected Gauss-Seidel solves all impulses of a step together
+(Moreau 1988; Jean 1999). The remaining penetration is corrected without adding speed.
 
-Casts and the recorder are shared with the engine's throws: how dice leave a hand, and how a flight is
-recorded.
+The casts and the recorder are those of the engine's throws.
 """
 
 import math
@@ -37,18 +36,19 @@ STEP_S = 0.0004
 POSE_STEPS = 2
 SWEEPS = 10
 SETTLED_NS = 1e-7
-"""The iteration ends once no impulse changes by more than this; a die's weight contributes 4e-5 per step."""
+"""Impulse change, in newton-seconds, at which the iteration ends; a die's weight contributes 4e-5 per step.
+"""
 ASLEEP_STEPS = 60
-"""A die that has been still for this long is skipped until the other comes near."""
+"""Number of steps at rest after which a die is skipped, except while the other die is near."""
 SOFT_M_S = 0.06
-"""A slower contact has no restitution; gravity adds 4 mm/s to a die at rest in each step."""
+"""Speed below which a contact has no restitution; gravity adds 4 mm/s per step to a die at rest."""
 OUT = 0.25
 """Fraction of the penetration that is corrected per step."""
 SLOP_M = 0.00005
 MAX_THROW_S, STILL_S = 4.0, 0.08
 NO_CHIPS = ("chips", "near_miss_one_hit")
 KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind not in NO_CHIPS)
-"""The kinds that this model simulates: it has no chips, and can't repeat a throw with a nearer wall."""
+"""The simulated kinds. The model has no chips and can't repeat a throw with a nearer wall."""
 Floats = NDArray[np.float64]
 Triple = tuple[float, float, float]
 
@@ -74,7 +74,7 @@ class Die:
 
 @dataclass(slots=True)
 class Contact:
-    """A point where a die touches a thing; `normal` points from the thing into the die."""
+    """A contact of a die; `normal` points into the die."""
 
     die: int
     other: int | None
@@ -103,7 +103,7 @@ class World:
     """Two dice on a table."""
 
     def __init__(self, cast: Cast) -> None:
-        """Place the dice where they are released."""
+        """Place the dice at their points of release."""
         self.cast = cast
         self.inertia = cast.mass_kg * cast.die_m**2 / 6
         self.dice = []
@@ -115,7 +115,9 @@ class World:
         self.pitch = max(0.016, 1.8 * self.relief)
 
     def leap(self, by_s: float) -> bool:
-        """Advance in free flight if nothing can be touched in that time; return whether the dice advanced."""
+        """Advance in free flight if no contact is possible in that time, and return whether the dice
+        advanced.
+        """
         reach = 0.9 * self.cast.die_m
         for die in self.dice:
             x, y, z = die.place.tolist()
@@ -206,7 +208,7 @@ class World:
                 depth = half_m - np.abs(inside)
                 if depth.min() <= 0:
                     continue
-                # Of the faces towards the wall, the one that the tip has penetrated least.
+                # Choose the face towards the wall that the tip has penetrated least.
                 facing = np.where(np.sign(inside) * die.axes[0] > 0.05, depth, np.inf)
                 axis = int(np.argmin(facing))
                 if math.isinf(facing[axis]):
@@ -232,7 +234,7 @@ class World:
         overlap = reach - np.abs(table @ apart)
         if overlap.min() <= 0:
             return
-        overlap[6:] += 0.0002  # prefer faces: an edge's axis is used only if its overlap is clearly smaller
+        overlap[6:] += 0.0002  # prefer faces: an edge's axis needs a clearly smaller overlap
         best = int(np.argmin(overlap))
         normal = table[best] * math.copysign(1.0, float(table[best] @ apart))
         deep = float(overlap[best]) - (0.0002 if best >= 6 else 0.0)
@@ -357,7 +359,7 @@ def simulate(cast: Cast) -> Recorder:
 
 
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None) -> Flight:
-    """Draw a throw of one of `KINDS` and simulate it; the same seed gives the same flight.
+    """Draw a throw of one of `KINDS` and simulate it. Equal seeds give equal flights.
 
     Raises:
         UnsettledError: None of eight tries came to rest.
@@ -383,7 +385,7 @@ def _still(die: Die) -> bool:
 
 
 def _between_edges(a: Floats, b: Floats, one: Die, two: Die, best: int) -> Floats:
-    """Return the midpoint of the shortest line between two edges, each through a corner."""
+    """Return the midpoint of the shortest line between two edges, each given by a corner."""
     pairs = [(p, q) for p in one.axes.T for q in two.axes.T if np.linalg.norm(np.cross(p, q)) > 0.05]
     p, q = pairs[best - 6]
     c = float(p @ q)

@@ -1,9 +1,9 @@
-"""Spins of a second, independent physics model (`own_wheel_bodies`), and how they are judged.
+"""Simulate spins with a second, independent physics model (`own_wheel_bodies`), and score their outcomes.
 
-The model plays a scene and gives its ground truth; the sensors' readings are then disturbed. If the truth
-cannot be determined from the readings (`_undecidable`), a review is as correct as the truth.
+The model plays a scene and returns its ground truth; the sensors' readings are then disturbed. If the
+readings do not determine the truth (`_undecidable`), a review is as correct as the truth.
 
-`python -m tests.sim.own_wheel --spins 1500 --seed 1 [--keep DIR]` prints how the spins were judged, by kind.
+`python -m tests.sim.own_wheel --spins 1500 --seed 1 [--keep DIR]` prints the scores by kind.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tests.sim.own_wheel_bodies import STATED_LOSS, TURN, Ball, Heard, Rim, Worl
 
 NEEDED_TURNS = 4.0
 UNSURE_TURNS = 0.15
-"""How accurately the time of the drop can be determined from the last pulses."""
+"""Error, in revolutions, of the time of the drop that the last pulses determine."""
 SPINS_A_LOG = 20
 LAID, UNHEARD = "laid by hand", "no beam heard the ball"
 KINDS = {
@@ -42,7 +42,7 @@ KINDS = {
 
 
 def launch_speed(kind: str, rim: Rim, angle: float, way: int, rng: random.Random) -> float:
-    """Return the speed (rad/s, unsigned) of a dealer's launch."""
+    """Return the speed of a dealer's launch, in rad/s without sign."""
     if kind == "weak":
         return rim.critical() * rng.uniform(1.03, 1.7)
     if kind != "near_four":
@@ -56,7 +56,7 @@ def launch_speed(kind: str, rim: Rim, angle: float, way: int, rng: random.Random
 
 
 def play_spin(world: World, kind: str, rows: list[dict[str, object]]) -> dict[str, object]:
-    """Play one scene: add its readings to `rows`, and return its truth."""
+    """Play one scene, add its readings to `rows`, and return its truth."""
     rng, rim = world.rng, world.rim
     world.balls, world.heard, world.jumps = [], Heard(), kind == "jumped_out"
     _between(world, kind)
@@ -199,8 +199,7 @@ def _verdict(kind: str, turns: float) -> tuple[str, list[str]]:
 
 
 def _seen_turns(rim: Rim, run: list[tuple[float, int, float]], turns: float) -> tuple[float, float]:
-    """Return the minimum and maximum number of turns that the pulses allow; the run before the first pulse is
-    not seen."""
+    """Return the minimum and maximum number of revolutions that the pulses allow."""
     if not run:
         return 0.0, turns + 1
     _, first, before = run[0]
@@ -221,7 +220,7 @@ def _undecidable(
     index: list[tuple[float, str]],
     strays: int,
 ) -> str | None:
-    """Return why the truth can't be determined from the readings, without a replay; None if it can."""
+    """Return the reason why the readings do not determine the truth, or None if they do."""
     rim = world.rim
     if kind == "laid_by_hand":
         return LAID
@@ -251,7 +250,9 @@ def _undecidable(
 
 
 def _confirmed(world: World, ball: Ball, reads: list[float], index: list[tuple[float, str]]) -> bool:
-    """Return whether the resting ball was read in three consecutive turns between detected index passes."""
+    """Return whether the resting ball was read in three consecutive revolutions between detected index
+    passes.
+    """
     turn_s = TURN / abs(world.rotor)
     passes = [at_s for at_s, _ in index]
     in_row, last_s = 0, -math.inf
@@ -267,7 +268,7 @@ def _confirmed(world: World, ball: Ball, reads: list[float], index: list[tuple[f
 
 
 def write_log(path: Path, seed: int, spins: int) -> None:
-    """Write a log of one wheel's spins, and its truth beside it."""
+    """Write a log of one wheel's spins, with a truth file beside it."""
     rng = random.Random(seed)
     rim = draw_rim(rng)
     world = World(rim, rng)
@@ -299,10 +300,10 @@ def truth_of(path: Path) -> Path:
 
 
 def judged(path: Path) -> list[Scored]:
-    """Replay a log; return the score of each scene.
+    """Replay a log and return the score of each scene.
 
-    A spin begins with its first pulse: if no beam detected the ball, or it was placed by hand, having no
-    outcome is correct.
+    A spin begins with its first pulse. Without a pulse, and after a ball placed by hand, a missing outcome is
+    correct.
     """
     scored = score(read_truth(truth_of(path)), outcomes_of(path))
     return [
@@ -314,7 +315,7 @@ def judged(path: Path) -> list[Scored]:
 
 
 def main() -> int:
-    """Simulate spins, judge them and print the scores."""
+    """Simulate spins and print their scores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spins", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

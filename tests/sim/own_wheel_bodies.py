@@ -1,12 +1,12 @@
-"""A second physics model of the wheel, independent of the judge and of the other simulator of spins.
+"""A second physics model of the wheel, independent of the judge and of the other wheel simulator.
 
-The equations of motion are integrated in steps of `STEP_S`. On the track (a cone that rises outwards by
-`slope` and is tilted with the bowl) a ball is pressed into the cone by g cos(a) + w2 r sin(a) and against the
-rim by w2 r cos(a) - g sin(a). Rolling friction is a fraction of both that varies along the rim, air
-resistance is a fraction of v2, and tilt pulls the ball downhill. Where w2 r cos(a) no longer exceeds g
-sin(a), the ball slides inwards; after 12 mm it has left the track. Deflectors and frets are random. The rotor
-is slowed by bearing friction and pushed by a dealer. Turns are counted from the ball's own angle; the
-sensors' readings are disturbed afterwards.
+The equations of motion are integrated in steps of `STEP_S`. The track is a cone that rises outwards by
+`slope` and is tilted with the bowl. A ball on it is pressed into the cone by g cos(a) + w2 r sin(a) and
+against the rim by w2 r cos(a) - g sin(a). Rolling friction is a fraction of both that varies along the rim,
+air resistance is a fraction of v2, and tilt pulls the ball downhill. Where w2 r cos(a) no longer exceeds g
+sin(a), the ball slides inwards; after 12 mm it has left the track. Deflectors and frets are random. Bearing
+friction slows the rotor, and a dealer pushes it. Revolutions are counted from the ball's angle. The sensors'
+readings are disturbed afterwards.
 """
 
 import math
@@ -19,14 +19,14 @@ STEP_S = 0.002
 G_M_S2 = 9.81
 TURN = 2 * math.pi
 LEFT_M = 0.012
-"""A ball this far from the rim does not return to it."""
+"""Distance from the rim beyond which a ball does not return."""
 STATED_LOSS = 0.20
 """Largest fraction of pulses that a beam misses."""
 
 
 @dataclass(slots=True)
 class Rim:
-    """A wheel's build, wear and adjustment, drawn for each log."""
+    """The build, wear and adjustment of a wheel, drawn for each log."""
 
     pockets: str
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class Rim:
     tilt_to: float
     friction: float
     worn: list[tuple[float, float, float]]
-    """Stretches of the rim: centre, half width (radians), friction relative to elsewhere."""
+    """Worn stretches of the rim: centre, half width (radians), friction relative to the rest of the rim."""
     drag_per_m: float
     bearing: tuple[float, float]
     jitter_s: float
@@ -67,7 +67,7 @@ class Rim:
 
 @dataclass(slots=True)
 class Ball:
-    """A ball: its angle in the bowl, its speed, and where it is."""
+    """A ball: its angle in the bowl, its speed and its location."""
 
     angle: float
     speed: float
@@ -83,10 +83,10 @@ class Ball:
 
 @dataclass(slots=True)
 class Heard:
-    """What undisturbed sensors would have reported; times are in seconds."""
+    """The readings of undisturbed sensors; times are in seconds."""
 
     beams: list[tuple[float, int, float]] = field(default_factory=list)
-    """Time, beam, and turns of the ball since its launch."""
+    """Time, beam, and revolutions of the ball since its launch."""
     index: list[tuple[float, str]] = field(default_factory=list)
     reads: list[float] = field(default_factory=list)
     others: list[tuple[float, dict[str, object]]] = field(default_factory=list)
@@ -135,7 +135,7 @@ def draw_rim(rng: random.Random) -> Rim:
 
 
 class World:
-    """A wheel that turns, and the balls in it."""
+    """A rotating wheel and the balls in it."""
 
     def __init__(self, rim: Rim, rng: random.Random) -> None:
         """Start the rotor."""
@@ -149,13 +149,13 @@ class World:
         self.jumps = False
 
     def push(self, share: float, during_s: float = 0.4) -> None:
-        """Push the rotor by a fraction of its speed; less than -1 reverses it."""
+        """Change the rotor's speed by a fraction of itself; a fraction below -1 reverses the rotor."""
         self.push_rad_s2 = self.rotor * share / during_s
         self.push_until_s = self.t_s + during_s
         self.heard.pushes += [self.t_s, self.push_until_s]
 
     def run(self, seconds: float) -> None:
-        """Advance by this time."""
+        """Advance by a number of seconds."""
         for _ in range(round(seconds / STEP_S)):
             self.step()
 
@@ -210,7 +210,7 @@ class World:
             self._read(ball, before, start_s, 1.0)
 
     def roll(self, ball: Ball) -> None:
-        """Advance a ball on the track by one step: its speed and its distance from the rim."""
+        """Advance a ball on the track by one step."""
         rim, speed2 = self.rim, ball.speed * ball.speed
         slope = rim.slope + rim.tilt * math.cos(ball.angle - rim.tilt_to)
         out = speed2 * rim.radius_m
@@ -248,7 +248,7 @@ class World:
 
 
 def crossing(before: float, after: float, at: float) -> float | None:
-    """Return the fraction of a step after which an angle was passed; None if it was not."""
+    """Return the fraction of a step at which an angle was passed, or None if it was not."""
     low, high = (before - at) / TURN, (after - at) / TURN
     line = max(math.floor(low), math.floor(high))
     if math.floor(low) == math.floor(high) or high == low:
@@ -257,7 +257,7 @@ def crossing(before: float, after: float, at: float) -> float | None:
 
 
 def turns_of(rim: Rim, angle: float, speed: float) -> float:
-    """Return the number of turns in the track of a ball with this launch."""
+    """Return the number of revolutions that a ball with this launch completes on the track."""
     world = World(rim, random.Random(0))
     ball = Ball(angle, speed)
     while ball.inward_m <= LEFT_M:

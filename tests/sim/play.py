@@ -10,7 +10,7 @@ from drivers.sim.scenes import Feed, Header
 
 
 def outcomes_of(header: Header, feed: Feed, *, arrivals: bool, cut: bool = False) -> list[Outcome]:
-    """Return every outcome of a feed; with `arrivals`, the engine session knows when each reading arrived."""
+    """Return every outcome of a feed. With `arrivals`, readings carry their time of arrival."""
     session = Session(
         Setup(
             table=header.table,

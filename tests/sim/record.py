@@ -1,7 +1,7 @@
 """Record simulated sessions and their expected outcomes: `python -m tests.sim.record DIRECTORY`.
 
-The logs in tests/logs whose names begin with `sim-` were recorded in this way, and are kept unchanged when
-the simulators change.
+The logs in tests/logs with names in `sim-*` were recorded in this way. They stay unchanged when the
+simulators change.
 """
 
 import sys
@@ -64,7 +64,7 @@ def recordings() -> Mapping[str, Recorded]:
 
 
 def expected(scenes: list[Scene], attempt: str) -> Iterator[dict[str, object]]:
-    """Yield the outcomes that the truth of a session requires; `attempt` is `roll` or `spin`."""
+    """Yield the expected outcomes of a session; `attempt` is `roll` or `spin`."""
     void = f"{attempt}.no_{attempt}"
     for number, scene in enumerate(scenes, 1):
         truth, own = scene.truth, {attempt: number}
@@ -99,7 +99,7 @@ def _result(faces: tuple[int, int] | None, number: str | None) -> dict[str, obje
 
 
 def main(directory: str) -> None:
-    """Write every recording and its expected outcomes into the directory."""
+    """Write every recording and its expected outcomes."""
     for name, (header, feed, scenes) in recordings().items():
         attempt = "spin" if header.wheel else "roll"
         write_log(Path(directory, f"{name}.jsonl.gz"), header, feed)

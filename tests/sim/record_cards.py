@@ -1,7 +1,7 @@
 """Record simulated sessions of the card games: `python -m tests.sim.record_cards DIRECTORY`.
 
-The logs in tests/logs named `sim-high-roller-*` and `sim-three-card-*` were recorded in this way, and are
-kept unchanged when the simulators change.
+The logs `sim-high-roller-*` and `sim-three-card-*` in tests/logs were recorded in this way. They stay
+unchanged when the simulators change.
 """
 
 import sys
@@ -28,7 +28,7 @@ def recordings() -> Mapping[str, Recorded]:
 
 
 def main(directory: str) -> None:
-    """Write every recording and its expected outcomes into the directory."""
+    """Write every recording and its expected outcomes."""
     for name, (header, feed, truth) in recordings().items():
         write_log(Path(directory, f"{name}.jsonl.gz"), header, feed)
         lines = [msgspec.json.encode(outcome).decode() + "\n" for outcome in truth]

@@ -1,7 +1,7 @@
-"""Rigid-body throws, rendered as a camera over the end of the table would film them: from pixels to the call.
+"""Judge rigid-body throws from rendered images of a camera over the end of the table.
 
-`python -m tests.sim.seen_throws --throws 50` measures each kind of throw with each camera in turn; `--kinds
-near_miss near_miss_one_hit` throws dice that stop short of the wall. Every test run includes a part of it.
+`python -m tests.sim.seen_throws --throws 50` measures each kind of throw with each camera. `--kinds near_miss
+near_miss_one_hit` throws dice that stop before the wall.
 """
 
 import argparse
@@ -29,23 +29,22 @@ TABLE = DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0, wall_relief_mm
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """One throw: what the camera read, and the outcome."""
+    """The camera's readings of one throw, and its outcome."""
 
     seed: int
     truth: PhysicalTruth
     faces: tuple[tuple[int, int | None], ...]
-    """For each die that came to rest in view: its true face, and the reported one."""
+    """The true and the reported face of each die that came to rest in view."""
     call: str
     """The type of the outcome that ended the throw."""
     dice: tuple[int, ...]
-    """The faces as called."""
+    """The called faces."""
     reasons: tuple[str, ...]
-    """Why the throw was not called."""
+    """The reasons for a review or a No Roll."""
 
 
 def throw(seed: int, kind: Kind | None = None, film_rig: FilmRig | None = None) -> Seen | None:
-    """Throw, film, read and judge; return None if the dice did not settle in time or as their kind
-    requires."""
+    """Throw, film, read and judge; return None if the dice did not settle as their kind requires."""
     kind = kind or KINDS[seed % len(KINDS)]
     made = filmed(kind, f"seen {seed}", film_rig or RIGS[seed % len(RIGS)], TABLE)
     if made is None:
@@ -81,7 +80,7 @@ def _called(readings: Sequence[AnyReading]) -> tuple[str, tuple[int, ...], tuple
 
 
 def count(seens: list[Seen]) -> Counter[str]:
-    """Count how often faces and calls were right, wrong, or left to a person."""
+    """Count the right, wrong and undecided faces and calls."""
     found: Counter[str] = Counter()
     for seen in seens:
         for true, read in seen.faces:
@@ -97,8 +96,7 @@ def count(seens: list[Seen]) -> Counter[str]:
 
 
 def _why_reviewed(seen: Seen) -> str:
-    """Return why a person had to rule: a physical doubt, something out of the camera's view, or
-    needlessly."""
+    """Return whether a review was needed, due to the release out of view, or needless."""
     if seen.truth.undecidable or len(seen.faces) < 2:
         return "needed"
     # The hand is out of view, and the dice came into view one after the other.
@@ -106,7 +104,7 @@ def _why_reviewed(seen: Seen) -> str:
 
 
 def main() -> int:
-    """Measure; exit 1 if a face or a call was wrong."""
+    """Measure the throws; return 1 if a face or a call was wrong."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--throws", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)

@@ -1,6 +1,6 @@
 """Play seeded sessions of every kind for a given time, and print each disagreement with its seed.
 
-`python -m tests.sim.soak --seconds 600 [--first SEED]` exits with 1 if the table and the truth disagree.
+`python -m tests.sim.soak --seconds 600 [--first SEED]` exits with 1 if an outcome disagrees with the truth.
 """
 
 import argparse
@@ -16,7 +16,7 @@ THROWS, SPINS = 20, 10
 
 
 def play(seed: int) -> tuple[int, list[Disagreement]]:
-    """Play this seed's session; the seed also determines the game, the rules and the wheel."""
+    """Play the session of this seed, which also determines the game, the rules and the wheel."""
     arrivals = seed % 8 < 6
     if seed % 2:
         dead = frozenset((seed % 3,)) if seed % 11 == 0 else frozenset[int]()

@@ -1,4 +1,4 @@
-"""Compare a table's outcomes of a session of spins with the truth, scene by scene."""
+"""Compare the outcomes of a session of spins with the truth, scene by scene."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from drivers.sim.croupier import Accepted, SpinTruth
 
 Mark = Literal["right", "review", "needless", "wrong_void", "false", "swallowed"]
 MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false", "swallowed")
-"""The possible verdicts, in this order: the true one; a review that the truth allows; one that it does not
-allow; a void of a valid spin; a call of an invalid spin or of a different number; no outcome.
+"""The verdicts, in this order: the true outcome; a review that the truth allows; a needless review; a void of
+a valid spin; a call of an invalid spin or of another number; no outcome.
 """
 
 
 LATE_US = 5_000_000
-"""A launch within this time after the start of a scene ends an attempt that was open until then."""
+"""Maximum time from the start of a scene to a launch that ends an earlier, still open attempt."""
 NEVER_S = -1000.0
-"""The lead if bets were never closed."""
+"""The lead in a spin whose bets were never closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one scene; `lead_s` is the time from the close of bets to a valid spin's drop."""
+    """The verdict on one scene; `lead_s` is the time from the close of bets to the drop of a valid spin."""
 
     mark: Mark
     published: str
@@ -31,10 +31,10 @@ class Verdict:
 
 
 def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[Verdict]:
-    """Return the verdict on each scene, which lasts from its `t0` to the next one's.
+    """Return the verdict on each scene, which lasts until the next scene's `t0`.
 
-    If nobody rules on a review, it becomes a void at the next launch, with `unruled` besides its own reasons;
-    this outcome belongs to the preceding scene.
+    The next launch turns an unresolved review into a void with the additional reason `unruled`. This outcome
+    belongs to the preceding scene.
     """
     ends = [truth.t0 for truth in truths[1:]] + [1 << 62]
     found = []
@@ -95,9 +95,9 @@ def _codes(outcome: Outcome | None) -> tuple[str, ...]:
 
 
 def _lead_s(truth: SpinTruth, own: Sequence[Outcome], *, bets_open: bool) -> float | None:
-    """Return the time from the close of bets to the drop, for a single valid run that a table must call.
+    """Return the time from the close of bets to the drop, for a single valid run that must be called.
 
-    Return None if bets were already closed (a review was open), or if a stray pulse of the drop sensor closed
+    Return None if bets were already closed during a review, or if a stray pulse of the drop sensor closed
     them.
     """
     if truth.accept != ["call"] or truth.note["runs"] != 1:

@@ -1,8 +1,8 @@
-"""Simulated spins of every kind, compared with their truth: `python -m tests.sim.spin_soak --spins 5000`.
+"""Compare simulated spins of every kind with their truth: `python -m tests.sim.spin_soak --spins 5000`.
 
-The spins are written as a recorded log and replayed like any other log. Exits with 1 if a spin was called
-falsely, voided wrongly or lost, or if a review was needless. `--keep FOLDER` keeps the log and the truth of
-each session with such a spin, and a line that states what is wrong.
+The spins are written as recorded logs and replayed. The exit status is 1 if a spin was called falsely, voided
+wrongly or lost, or if a review was needless. `--keep FOLDER` keeps the log and the truth of each session with
+such a spin, and a description of the error.
 """
 
 import argparse
@@ -51,12 +51,12 @@ class Tally:
 
     @property
     def late(self) -> int:
-        """Return how many valid spins had bets open at the drop."""
+        """Return the number of valid spins with bets open at the drop."""
         return sum(lead <= 0 for lead in self.leads_s)
 
     @property
     def near(self) -> int:
-        """Return how many valid spins had bets closed within a second of the intended lead."""
+        """Return the number of valid spins whose bets closed within a second of the intended lead."""
         return sum(abs(lead - LEAD_S) <= NEAR_S for lead in self.leads_s)
 
 
@@ -97,7 +97,7 @@ def _why(truths: Sequence[SpinTruth], truth: SpinTruth, verdict: Verdict) -> str
 def soak(
     kinds: Sequence[str], spins: int, first: int, workers: int, keep: str | None, *, quiet: bool
 ) -> dict[str, Tally]:
-    """Play about this many spins, equally many of each kind; the same arguments give the same spins."""
+    """Play about this many spins, equally many of each kind. Equal arguments produce equal spins."""
     sessions = max(1, -(-spins // (SPINS_PER_SESSION * len(kinds))))
     n = min(SPINS_PER_SESSION, max(1, -(-spins // len(kinds))))
     tallies: dict[str, Tally] = defaultdict(Tally)
@@ -121,7 +121,7 @@ def soak(
 
 
 def table(tallies: dict[str, Tally]) -> list[str]:
-    """Return the lines of a table of the verdicts and the close of bets, by kind."""
+    """Return a table of the verdicts and the close of bets, by kind."""
     heads = ("spins", *MARKS, "late", "lead")
     lines = [f"{'kind':<28}" + "".join(f"{head:>11}" for head in heads)]
     whole = Tally()
@@ -146,7 +146,7 @@ def _row(kind: str, tally: Tally) -> str:
 
 
 def as_json(tallies: dict[str, Tally]) -> str:
-    """Write the table in machine-readable form."""
+    """Return the table as JSON."""
     return json.dumps(
         {
             kind: {

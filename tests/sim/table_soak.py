@@ -1,8 +1,8 @@
-"""Play virtual tables behind pseudo-terminals, at ten times real time, with a fault every few seconds.
+"""Play virtual tables at ten times real time, with a fault every few seconds.
 
 `python -m tests.sim.table_soak [--seconds 180] [--speed 10] [--seed 1]` divides the seconds among the tables
-and adds one minute of table time to each. Exits with 1 if an outcome was false, a fault was not reported, a
-device did not come up again, or memory grew.
+and adds one minute of table time to each. The exit status is 1 if an outcome was false, a fault was not
+reported, a device did not come up again, or memory use increased.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from tests.sim.live_table import LiveTable
 
 TABLES = ("craps", "roulette-ss2", "three-card", "craps-v1", "roulette", "high-roller")
 EVERY_S = (7.0, 40.0)
-"""Mean interval between faults, first short and then so long that whole spins are undisturbed."""
+"""Mean intervals between faults, in seconds: a short one, and one that leaves whole spins undisturbed."""
 SETTLE_US = 60_000_000
-"""The time at the end in which all faults end and every device must come up."""
+"""Time at the end in which all faults end and every device must come up."""
 HUNG_S = 60.0
-"""A table whose clock stops for this long counts as hung; a busy machine only slows the clock down."""
+"""Time without progress of the table's clock after which the table counts as hung."""
 GROWN_KB = 20_000
 _FIRST_US = 12_000_000
 
@@ -34,13 +34,13 @@ def say(line: str) -> None:
 
 
 def resident_kb() -> int:
-    """Return this process's memory use."""
+    """Return the memory use of this process."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * 4
 
 
 def play(table: str, seed: int, seconds: float, speed: float, every_s: float) -> list[str]:
-    """Play one table; return what was wrong."""
+    """Play one table and return the errors found."""
     with tempfile.TemporaryDirectory(prefix="table-soak-") as folder:
         live = LiveTable(table, Path(folder), speed=speed, seed=seed)
         began_us, began_s = live.clock.now_us(), time.monotonic()
@@ -52,7 +52,7 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
             ends_us = began_us + round(seconds * 1e6)
             stands_us, since_s = began_us, began_s
             while live.clock.now_us() < ends_us + SETTLE_US and not wrong:
-                time.sleep(0.1)  # until the next look at the clock, which the table's own threads advance
+                time.sleep(0.1)  # the table's threads advance the clock
                 if live.clock.now_us() >= ends_us:
                     schedule.stop()
                 if live.clock.now_us() != stands_us:

@@ -1,5 +1,4 @@
-"""A ball, a rotor and a table of lap times behave as physics and published measurements of real wheels
-require."""
+"""The simulated ball, rotor and table of laps agree with physics and with published measurements."""
 
 from itertools import pairwise
 from random import Random
@@ -51,8 +50,7 @@ def test_each_lap_of_a_ball_on_a_level_track_takes_longer(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_in_a_tilted_bowl_the_ball_drops_where_the_track_rises(seed: int) -> None:
-    """At a tilt of some tenths of a degree the ball drops in one part of the rim; in a level bowl,
-    anywhere."""
+    """With a tilt of some tenths of a degree the ball drops in one part of the rim."""
     rng = Random(seed)
     law = knee(rng)
 

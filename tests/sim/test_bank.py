@@ -1,4 +1,4 @@
-"""The shipped flights, with which the virtual table plays rigid-body throws without an engine."""
+"""The shipped flights, with which a virtual table plays rigid-body throws."""
 
 from collections import Counter
 from random import Random

@@ -1,4 +1,4 @@
-"""Rigid-body throws have the properties of their kinds, and the sensors detect no more than real ones can."""
+"""The properties of rigid-body throws, and the limits of their sensors."""
 
 import math
 from dataclasses import replace
@@ -170,7 +170,7 @@ def test_a_die_dropped_flat_bounces_by_the_felts_restitution(restitution: float,
     poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(drop, IDLE), felt=felt)).poses
     heights = [float(centres[0, 2]) - 0.0095 for centres, _ in poses]
     lands = next(i for i, height in enumerate(heights) if height < 0)
-    # Springs under four corners behave slightly differently from the single spring of the formula.
+    # Springs under four corners differ slightly from the single spring of the formula.
     given_back = (max(heights[lands:]) / (0.1 - 0.0095)) ** 0.5
     assert given_back == pytest.approx(restitution, abs=0.08)
 
@@ -198,7 +198,7 @@ def test_a_sliding_die_stops_where_friction_stops_it() -> None:
 
 
 def thrown_at_the_top_edge(speed: casts.Vector) -> Recorder:
-    """Simulate a die whose face, tilted by 44 degrees, meets the wall's top edge at this speed."""
+    """Simulate a die, tilted by 44 degrees, whose face meets the wall's top edge at this speed."""
     tilt, fly_s, half = math.radians(44.0), 0.01, 0.0095
     cast = casts.Cast(kind="apart", seed="", bodies=(IDLE, IDLE))
     place = (

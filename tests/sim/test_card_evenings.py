@@ -1,4 +1,4 @@
-"""Whole simulated sessions of the card games: every outcome is published as it happened."""
+"""Whole simulated sessions of the card games."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,7 @@ from drivers.sim.scenes import Feed, Header
 from tests.sim.play import outcomes_of
 
 SOFT = 1
-"""In the session of this seed a die hits softly before the wall's usual peaks are known, so a person
-rules."""
+"""A seed whose session has a soft hit before the wall's typical peaks are known. A person rules on it."""
 SESSIONS = [high_roller.simulate(seed)[:2] for seed in range(4) if seed != SOFT]
 SESSIONS += [three_card.simulate(seed, directed=seed > 0)[:2] for seed in range(3)]
 
@@ -58,7 +57,6 @@ def test_a_power_cut_changes_no_card_outcome(played: tuple[Header, Feed], share:
 @pytest.mark.parametrize("played", SESSIONS, ids=lambda played: played[0].table)
 @pytest.mark.parametrize("share", [0.15, 0.35, 0.55, 0.75])
 def test_a_session_continues_from_its_recorded_state(played: tuple[Header, Feed], share: float) -> None:
-    """After a cut between two attempts with bets open, the saved state leads to the same outcomes."""
     header, feed = played
     whole = outcomes_of(header, feed, arrivals=True)
     session, published = _session(header), []
@@ -78,7 +76,7 @@ def test_a_session_continues_from_its_recorded_state(played: tuple[Header, Feed]
 
 
 def _begins(before: tuple[int, AnyReading], reading: tuple[int, AnyReading]) -> bool:
-    """Return whether people start something new here, after a pause."""
+    """Return whether people start an action here, after a pause."""
     quiet = reading[1].t - before[1].t > 1_000_000
     new = isinstance(reading[1], DieReleased | Card) or (
         isinstance(reading[1], Input) and reading[1].name in ("seats", "no_more_bets", "buy", "start_roll")

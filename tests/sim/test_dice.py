@@ -1,4 +1,4 @@
-"""The simulated dice table's readings agree with its truth."""
+"""The readings of the simulated dice table agree with its truth."""
 
 from collections import Counter
 from itertools import pairwise
@@ -21,7 +21,7 @@ def play(kind: str, seed: int) -> tuple[Scene, list[AnyReading]]:
 
 
 def distances_from_end(readings: list[AnyReading], die: int) -> list[tuple[int, float]]:
-    """Return the times, and a die's distances (mm) from the end wall at which it was thrown."""
+    """Return a die's times and distances (mm) from the end wall."""
     release = next(r for r in readings if isinstance(r, DieReleased))
     rightward = release.x < TABLE.length_mm / 2
     return [

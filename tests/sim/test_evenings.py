@@ -1,6 +1,6 @@
-"""Whole simulated sessions: every throw and spin is published as it happened.
+"""Whole simulated sessions, compared with their ground truth.
 
-`python -m tests.sim.soak --seconds N` plays as many of them as fit into N seconds.
+`python -m tests.sim.soak --seconds N` plays more of them.
 """
 
 import pytest
@@ -12,7 +12,7 @@ from tests.sim.play import outcomes_of
 
 RULES: tuple[dice.Rules, ...] = ("craps-12-034", "craps-v1")
 SOFT = 3
-"""The seed of a session (12 034) whose second throw hits softly before the wall's usual peaks are known."""
+"""The seed of a session (12 034) whose second throw hits softly before the wall's typical peaks are known."""
 
 
 @pytest.mark.parametrize("seed", [seed for seed in range(13) if seed != SOFT])
@@ -23,8 +23,7 @@ def test_a_session_of_every_kind_of_throw(rules: dice.Rules, seed: int) -> None:
 
 
 def test_a_soft_hit_before_the_walls_loudness_is_known_goes_to_review() -> None:
-    """The hit's peak is no higher than that of a landing on the felt beside the wall; later throws are
-    called."""
+    """The hit's peak is no higher than that of a landing beside the wall. Later throws are called."""
     header, feed, scenes = dice.simulate(SOFT, n=12)
     found = disagreements(scenes, outcomes_of(header, feed, arrivals=False))
     assert [(each.attempt, each.fault) for each in found] == [(2, "needless_review")]
@@ -64,7 +63,6 @@ CUT_EVENINGS += [wheel.simulate(seed, {"valid": 1.0}, 3) for seed in range(4)]
 def test_a_power_cut_changes_no_outcome_and_sends_the_attempt_in_flight_to_review(
     evening: tuple[Header, Feed, list[Scene]], share: float
 ) -> None:
-    """Outcomes before the cut are those of the whole session; an interrupted attempt goes to review."""
     header, feed, scenes = evening
     whole = outcomes_of(header, feed, arrivals=True)
     cut = feed[: round(share * len(feed))]

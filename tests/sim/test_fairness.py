@@ -1,4 +1,4 @@
-"""The check of sessions with faults finds every wrong outcome, and excuses only what a fault explains."""
+"""The fairness check finds every wrong outcome, and excuses only the effects of a fault."""
 
 import pytest
 

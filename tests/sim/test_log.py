@@ -1,4 +1,4 @@
-"""A simulated session that is written as a log is read back unchanged."""
+"""A simulated session is read back unchanged from its log."""
 
 from pathlib import Path
 

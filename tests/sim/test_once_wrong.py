@@ -1,9 +1,9 @@
 """Rigid-body throws that are hard to judge, each observed many times.
 
-`once_wrong.zlib` contains them in the format of the shipped flights. In each, either a die came near the wall
-and turned short of it (pushed by the other die, which was knocked back into the wall, or by its own landing,
-which was detected and in one case was caused by a side wall), or the dice met right before one of them
-struck.
+`once_wrong.zlib` contains them in the format of the shipped flights. In some throws a die came near the wall
+and turned before reaching it. Either the other die pushed it and bounced into the wall, or its own landing
+turned it and was detected, in one throw by a side wall. In the other throws the dice met immediately before
+one of them struck the wall.
 """
 
 from collections import Counter
@@ -20,12 +20,12 @@ from tests.sim.dice_soak import BAD, Job, play
 
 FLIGHTS = flights.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes())
 THROWN_BACK = flights.unpack((Path(__file__).parent / "thrown_back.zlib").read_bytes())
-"""One die struck the wall repeatedly, thrown back by the other, which never touched the wall."""
+"""One die struck the wall repeatedly, pushed back by the other die, which never touched the wall."""
 STEEP = flights.unpack((Path(__file__).parent / "steep_landings.zlib").read_bytes())
-"""Throws composed of a hit and a lob that landed loudly beside the wall and barely turned."""
+"""Composed throws: a hit, and a lob that landed loudly beside the wall and barely turned."""
 WATCHINGS = 8
 MANY = 24
-"""Repetitions in the soak: a failure rate of one in eight is found with a probability of 96 %."""
+"""Repetitions in the soak, which find a failure rate of one in eight with a probability of 96 %."""
 FPS = pytest.mark.parametrize("fps", [60.0, 90.0, 120.0])
 
 
@@ -67,7 +67,7 @@ def test_a_steep_landing_is_loud_and_hardly_turns_a_die(flight: Flight, fps: flo
 
 
 CALLED_ONCE = "at_wall-9003-0-6", 60.0
-"""Within one frame its dice swapped places twice, and one of them struck the wall three times."""
+"""A throw whose dice swapped places twice within one frame, while one of them struck the wall three times."""
 
 
 def observed() -> Iterator[ParameterSet]:

@@ -1,5 +1,6 @@
 """The second physics model obeys the laws of mechanics and agrees with the engine where results can be
-computed."""
+computed.
+"""
 
 import math
 
@@ -27,7 +28,8 @@ def test_no_throw_gains_energy(kind: str) -> None:
     for _ in range(2500):
         world.step()
         now_j = energy_j(world)
-        # Correcting penetration lifts a die: a corner 0.3 mm deep in the felt by a tenth of that.
+        # The correction of penetration lifts a die: a corner 0.3 mm deep in the felt by a tenth of that
+        # depth.
         assert now_j < least_j + 0.004 * start_j
         least_j = min(least_j, now_j)
     assert least_j < 0.2 * start_j

@@ -1,4 +1,4 @@
-"""Spins of a second, independent physics model: no wrong call, and no valid spin void."""
+"""Spins of the second physics model: no wrong call, and no void of a valid spin."""
 
 import random
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The referee finds every way in which a table's outcomes can differ from the truth."""
+"""The referee finds every kind of difference between a table's outcomes and the truth."""
 
 import pytest
 

@@ -1,5 +1,4 @@
-"""The virtual table shows rendered throws to the product's own camera: from pixels, over a cable, to the
-call."""
+"""Rendered throws reach the controller's camera reader as images over a cable, and are called."""
 
 import pytest
 
@@ -13,7 +12,7 @@ from tests.sim.virtual_house import CONFIG, House
 
 
 class Shown:
-    """Throws of these numbers, each computed when it is played."""
+    """Rendered throws with these numbers, each computed when it is played."""
 
     def __init__(self, table: DiceTable, *numbers: int) -> None:
         self._table = table

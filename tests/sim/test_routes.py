@@ -1,4 +1,4 @@
-"""A virtual table assigns readings to the devices of its file by kind, whatever their names."""
+"""A virtual table assigns readings to the devices of its file by kind, regardless of their names."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A part of what `python -m tests.sim.seen_throws` measures, from pixels to the call."""
+"""A part of the throws of `python -m tests.sim.seen_throws`."""
 
 import pytest
 
@@ -11,14 +11,14 @@ def test_a_filmed_throw_is_never_called_wrong() -> None:
     seen = throw(0)
     assert seen is not None
     assert seen.faces == ((6, 6), (6, 6))
-    # One die stopped 350 mm short of the wall and came into view 250 ms after the other: with the hand out of
-    # view, this camera can't determine whether it was released that late, or where it was before.
+    # One die stopped 350 mm before the wall and came into view 250 ms after the other die. The hand is out of
+    # view, so the camera can't determine the die's release or its earlier positions.
     assert seen.call == "roll.review"
     assert count([seen]) == {"face right": 2, "review of the release": 1}
 
 
 def test_dice_that_come_into_view_at_five_metres_a_second_are_not_confused() -> None:
-    # The second die comes into view where the first one was one frame earlier.
+    # The second die comes into view at the place where the first die was one frame earlier.
     seen = throw(125)
     assert seen is not None
     assert seen.faces == ((5, 5), (2, 2))
@@ -33,7 +33,7 @@ def test_a_die_that_turns_at_the_wall_between_two_frames_is_not_lost() -> None:
 
 
 def test_a_die_cut_by_the_border_is_not_two_dice() -> None:
-    # The other die stops short of the wall and comes into view half a second later: a No Roll.
+    # The other die stops before the wall and comes into view half a second later. The throw is a No Roll.
     seen = throw(1014)
     assert seen is not None
     assert seen.faces == ((3, 3), (1, 1))
@@ -41,7 +41,7 @@ def test_a_die_cut_by_the_border_is_not_two_dice() -> None:
 
 
 def test_two_dice_that_come_into_view_as_one_spot_are_not_a_track_that_jumps() -> None:
-    # High up under the camera they form a spot too large for one die; they separate 300 ms later.
+    # High under the camera the dice form a spot that is too large for one die. They separate 300 ms later.
     seen = throw(9261, "at_wall", RIGS[1])
     assert seen is not None
     assert seen.faces == ((5, 5), (1, 1))
@@ -50,7 +50,7 @@ def test_two_dice_that_come_into_view_as_one_spot_are_not_a_track_that_jumps() -
 
 
 def test_a_throw_that_stops_short_of_the_wall_is_void() -> None:
-    # One die came to 1 mm from the wall, the other turned back half a metre before it.
+    # One die came to 1 mm from the wall; the other turned back half a metre before it.
     seen = throw(9002, "near_miss")
     assert seen is not None
     assert seen.truth.verdict == "no_roll"
@@ -60,10 +60,10 @@ def test_a_throw_that_stops_short_of_the_wall_is_void() -> None:
 
 @pytest.mark.parametrize(("seed", "kind"), [(7026, "together"), (7063, "apart")])
 def test_a_die_whose_spot_varies_with_noise_from_frame_to_frame_is_at_rest(seed: int, kind: Kind) -> None:
-    # The centre of the ivory die's spot on the brown cloth shifts by 3 to 6 pixels with the die at rest.
+    # The ivory die lies still on brown cloth, and the centre of its spot shifts by 3 to 6 pixels.
     seen = throw(seed, kind, RIGS[1])
     assert seen is not None
-    # How a die lands depends on the rounding of the processor's arithmetic.
+    # The landing of a die depends on the rounding of the processor's arithmetic.
     faces = sorted(true for true, _ in seen.faces)
     assert all(read == true for true, read in seen.faces)
     assert (seen.call, sorted(seen.dice)) == ("roll.called", faces)

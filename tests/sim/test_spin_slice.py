@@ -1,7 +1,4 @@
-"""A part of the spin soak: simulated spins, each published as it happened.
-
-`make soak` plays many more.
-"""
+"""A part of the spin soak. `make soak` plays many more spins."""
 
 import pytest
 

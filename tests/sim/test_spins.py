@@ -1,4 +1,4 @@
-"""Simulated spins: their readings agree with their truth, and the referee judges a table's outcomes."""
+"""The readings of simulated spins agree with their truth, and the referee judges a table's outcomes."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ TRUTH = SpinTruth(
 
 
 def pocket_at(wheel: Wheel, passes: list[RotorIndex], t: int) -> str:
-    """Return the pocket of a reading, from the index passes before and after it."""
+    """Return the pocket of a reading from the index passes before and after it."""
     before = max(r.t for r in passes if r.t <= t)
     after = min(r.t for r in passes if r.t > t)
     way = next(r.direction for r in passes if r.t == after)

@@ -1,4 +1,4 @@
-"""The shipped throws, judged as `make soak` judges ten thousand: no wrong call, none wrongly void."""
+"""The shipped throws: no wrong call, and no wrong void. `make soak` judges ten thousand throws."""
 
 from collections import Counter
 

@@ -1,5 +1,4 @@
-"""A virtual table, the real device drivers and an engine session in simulated time: outcomes agree with the
-truth."""
+"""A virtual table, the real device drivers and an engine session in simulated time."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -119,9 +118,7 @@ def types_of(table: str, cam: DeviceKind) -> Mapping[str, DeviceKind]:
 
 
 def cases() -> list[tuple[str, DeviceKind, str, str]]:
-    """Return the table, the camera's type, the fault and the device, for each fault on each type that can
-    have it.
-    """
+    """Return the table, the camera's type, the fault and a device for each case."""
     found: list[tuple[str, DeviceKind, str, str]] = []
     tables: tuple[tuple[str, DeviceKind, tuple[DeviceKind, ...]], ...] = (
         ("craps", "node", ("node",)),
@@ -154,7 +151,7 @@ def test_every_fault_is_tried() -> None:
 def test_a_fault_is_reported_with_its_stated_code_and_clears(
     table: str, cam: DeviceKind, fault: str, device: str
 ) -> None:
-    """Faults begin in play, since a wheel reports some things only then."""
+    """Faults begin in play, because a wheel reports some faults only during a game."""
     mix = {"plain" if table == "three-card" else "valid": 1.0}
     house = House(table, seed=2, types=types_of(table, cam), mix=mix)
     house.after(12)
@@ -169,7 +166,7 @@ def test_a_fault_is_reported_with_its_stated_code_and_clears(
 
 
 def impacts_of(house: House) -> list[WallImpact]:
-    """Return the detected impacts in order of their timestamps; a repeated one arrives later."""
+    """Return the detected impacts in order of their timestamps, which a repeated impact does not follow."""
     return sorted((r for r in house.readings if isinstance(r, WallImpact)), key=lambda reading: reading.t)
 
 

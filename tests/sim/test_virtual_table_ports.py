@@ -1,4 +1,4 @@
-"""A virtual table behind pseudo-terminals: real ports, links and device drivers at ten times real time."""
+"""A virtual table behind pseudo-terminals, with real ports, links and device drivers, at ten times real time."""
 
 import json
 import os
@@ -25,16 +25,16 @@ PATIENCE_S = 300.0
 
 
 def wait(what: Callable[[], bool]) -> None:
-    """Wait for a condition; fail if it takes too long."""
+    """Wait for a condition, and fail after a time limit."""
     end_s = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < end_s
-        time.sleep(0.005)  # lets other threads run; nothing depends on the duration
+        time.sleep(0.005)  # lets other threads run; the duration does not matter
 
 
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[LiveTable]:
-    """A craps table that is up."""
+    """Start a craps table and wait until it is up."""
     live = LiveTable("craps", tmp_path, speed=SPEED, attempts=1)
     live.start()
     try:
@@ -134,7 +134,7 @@ def test_another_process_sees_the_same_time_and_never_beyond_the_permitted_one(t
 
 
 class Command:
-    """Run `tablectl simulate` in a separate process."""
+    """A `tablectl simulate` in a separate process."""
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(

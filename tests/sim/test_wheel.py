@@ -1,4 +1,4 @@
-"""The simulated wheel's readings agree with its truth."""
+"""The readings of the simulated wheel agree with its truth."""
 
 from itertools import pairwise
 from random import Random
@@ -19,8 +19,7 @@ def play(kind: str, seed: int, on: Wheel = wheel.AMERICAN) -> tuple[Scene, list[
 
 
 def pocket_at(on: Wheel, readings: list[AnyReading], t: int) -> str:
-    """Return the ball's pocket by the specified formula, with the mark's motion fitted to the last index
-    passes."""
+    """Return the ball's pocket by the specified formula, from the mark's motion in the last index passes."""
     index = [r for r in readings if isinstance(r, RotorIndex)]
     number = min(max(sum(r.t <= t for r in index) - 2, 0), len(index) - 3)
     a, b, c = (index[number + i].t for i in range(3))

@@ -1,10 +1,10 @@
-"""Compare the engines with real tosses.
+"""Compare the physics models with real tosses.
 
 Usage: `python -m tests.sim.tosses CUBE_TOSSES.npz [--tosses N] [--physics own]`.
 
 The tosses are those of ContactNets (Pfrommer, Halm, Posa 2020): an acrylic cube of 10.48 cm and 0.37 kg on
-wood, motion-captured at 148 Hz; friction 0.18 and restitution 0.125 are the authors' nominal values. Each
-toss is repeated in the engine with its initial state, and both are measured from their poses only.
+wood, motion-captured at 148 Hz. Friction 0.18 and restitution 0.125 are the authors' nominal values. Each
+toss is repeated in a model from its initial state. Both are measured from their poses only.
 docs/dice-physics.md contains the results.
 """
 
@@ -24,14 +24,14 @@ FRAME_S = 1 / 148
 CUBE_M, CUBE_KG = 0.1048, 0.37
 WOOD = Surface(friction=0.18, restitution=0.125, impact_s=0.004)
 AIR_FRAMES = 5
-"""Number of frames from which the initial speed and spin are determined."""
+"""Number of frames that determine the initial speed and spin."""
 FLOOR_M = 50.0
 Simulate = Callable[[Cast], Recorder]
 
 
 @dataclass(frozen=True, slots=True)
 class Poses:
-    """A cube's centres (n, 3) in metres and axes (n, 3, 3), frame by frame."""
+    """A cube's centres (n, 3) in metres and axes (n, 3, 3), by frame."""
 
     places: Floats
     axes: Floats
@@ -45,7 +45,7 @@ class Poses:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """The measures of a toss from its first impact on."""
+    """The measures of a toss from its first impact to rest."""
 
     bounce: float
     """Vertical speed of the centre after the first impact, relative to the speed before it."""
@@ -60,7 +60,7 @@ class Measures:
 
 
 def measured(poses: Poses) -> Measures | None:
-    """Measure a toss; return None if no free fall was recorded before its first impact."""
+    """Measure a toss, or return None if no free fall was recorded before its first impact."""
     lowest, places = poses.lowest, poses.places
     below = np.nonzero(lowest < 0.1 * CUBE_M)[0]
     if not below.size or below[0] < AIR_FRAMES:
@@ -90,7 +90,7 @@ def _angle(turned: Floats) -> float:
 
 
 def real(rows: Floats) -> Poses:
-    """Return a real toss; its rows are in half-widths, and the resting cube defines the floor."""
+    """Return a real toss. Its rows are in half-widths, and the resting cube defines the floor."""
     half = CUBE_M / 2
     places = rows[:, :3].astype(float) * half
     places[:, 2] += half - places[-1, 2]
@@ -183,7 +183,7 @@ def simulator(physics: str) -> Simulate:
 
 
 def compare(tosses: Iterator[Floats], simulate: Simulate) -> tuple[list[Measures], list[Measures]]:
-    """Return the measures of real tosses and of the same tosses simulated."""
+    """Return the measures of the real tosses and of their simulations."""
     theirs: list[Measures] = []
     ours: list[Measures] = []
     for rows in tosses:
@@ -197,7 +197,7 @@ def compare(tosses: Iterator[Floats], simulate: Simulate) -> tuple[list[Measures
 
 
 def main() -> int:
-    """Print the quartiles side by side."""
+    """Print the quartiles of both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file")
     parser.add_argument("--tosses", type=int, default=100)

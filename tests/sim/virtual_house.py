@@ -1,4 +1,4 @@
-"""A virtual table, the real device drivers and an engine session, in one thread and simulated time, without
+"""A virtual table, the real device drivers and an engine session in one thread and simulated time, without
 ports.
 """
 
@@ -28,13 +28,13 @@ from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.table import Play, VirtualTable
 
 START_US = 5_000_000_000
-"""The table's clock at the start, as on a machine that has already been running for a while."""
+"""The table's clock at the start: that of a machine that has been running for some time."""
 TRY_AGAIN_US = 700_000
 CONFIG = Path(__file__).parents[2] / "config" / "tables"
 
 
 def settings_of(kind: DeviceKind, name: str, port: str) -> dict[str, Any]:
-    """Return a device's settings as they are in a table's file."""
+    """Return a device's settings in the form of a table file."""
     match kind:
         case "node":
             return {"port": port, "node": name}
@@ -52,8 +52,7 @@ def device_of(kind: DeviceKind, name: str, port: str, rng: Random) -> AnyDevice:
 
 
 def build_setup(settings: TableSettings) -> Setup:
-    """Return the setup of an engine session as the daemon makes it, but with the table open and automatic
-    calls."""
+    """Return the daemon's setup of an engine session, but with the table open and automatic calls."""
     return Setup(
         table=settings.table,
         ruleset=settings.rules,
@@ -72,7 +71,7 @@ def build_setup(settings: TableSettings) -> Setup:
 
 
 class Lead:
-    """The connection from a table's device to its port."""
+    """A cable from a device of the table to its port."""
 
     def __init__(self, house: "House", name: str) -> None:
         self.name = name
@@ -161,7 +160,7 @@ class House:
         return [story for story in self.stories if isinstance(story, Played)]
 
     def codes(self, dev: str, since_us: int = 0) -> list[str]:
-        """Return the reported health codes of a device, including `up`."""
+        """Return a device's reported health codes, including `up`."""
         health = (DeviceUp, DeviceDown, DeviceFault)
         reported = [r for r in self.readings if isinstance(r, health) and r.dev == dev and r.t >= since_us]
         return [str(reading.code) for reading in reported]
