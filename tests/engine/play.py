@@ -1,4 +1,4 @@
-"""Play readings through a session and keep what it publishes."""
+"""Play readings through a session and keep its effects."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -17,7 +17,7 @@ D = TypeVar("D", bound=Data)
 
 
 class Played:
-    """A session and everything it has published so far."""
+    """A session and its effects."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Played:
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Return every outcome so far."""
+        """Return every outcome."""
         return [effect for effect in self.effects if isinstance(effect, Outcome)]
 
     def types(self, *types: str) -> list[str]:

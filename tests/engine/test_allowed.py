@@ -1,4 +1,4 @@
-"""At every stage a table accepts the inputs that it lists as allowed, and lists all that it accepts."""
+"""A table accepts exactly the inputs that it lists as allowed, at every stage."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -62,11 +62,11 @@ WORDS: dict[str, tuple[dict[str, object], ...]] = {
     "leave": ({"seat": "1"}, {"seat": "2"}),
     "closing": ({}, {"count": 1}),
 }
-"""Every input, with sets of arguments; whenever the input is possible, one of the sets is valid."""
+"""Every input with sets of arguments. Whenever the input is possible, one of the sets is valid."""
 
 
 def accepted(session: Session, at_us: int) -> set[str]:
-    """Try every input on a copy of the session; return the names of those accepted."""
+    """Try every input on a copy of the session, and return the names of the accepted inputs."""
     found: set[str] = set()
     trial = deepcopy(session)
     for name, variants in WORDS.items():
@@ -79,7 +79,7 @@ def accepted(session: Session, at_us: int) -> set[str]:
 
 
 def taken(session: Session, at_us: int, name: str, arguments: dict[str, object]) -> bool:
-    """Enter an input as if nothing earlier could still arrive."""
+    """Return whether an input is accepted if no earlier reading can still arrive."""
     answers: list[object] = []
     session._on_input = lambda _entered, refused, _answer: answers.append(refused)
     entered: Input = says(at_us, name.split(maxsplit=1)[0], "supervisor", **arguments)
@@ -88,7 +88,7 @@ def taken(session: Session, at_us: int, name: str, arguments: dict[str, object])
 
 
 def stages() -> Iterator[tuple[str, Session, int]]:
-    """Return sessions at every stage of every game, each with the time up to which it was played."""
+    """Return sessions at every stage of every game, each with its current time."""
     yield from craps()
     yield from roulette()
     yield from three_card()

@@ -1,4 +1,4 @@
-"""The answer to each input, given when it is decided, with the inputs that would be accepted."""
+"""The answer to each input, and the allowed inputs that it lists."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from tests.wheels import AMERICAN
 
 
 class Answered:
-    """A session, and the code of each input's refusal: None where it was accepted."""
+    """A session, and the code of each input's refusal or None."""
 
     def __init__(self, rules: str = "craps-12-034", state: State | None = None) -> None:
         self.answers: list[tuple[str, str | None]] = []
@@ -34,7 +34,7 @@ class Answered:
         self.answers.append((entered.name, None if refused is None else refused.code))
 
     def arrives(self, reading: AnyReading, arrived: int | None = None) -> Sequence[Effect]:
-        """Let one reading arrive, at its own time or later."""
+        """Feed one reading that arrives at its own time or later."""
         return self.session.feed(msgspec.structs.replace(reading, arrived=arrived or reading.t))
 
     def play(self, *readings: AnyReading) -> "Answered":
@@ -70,7 +70,7 @@ def test_test_mode_answers_refused_inputs_and_leaves_no_trace_of_them() -> None:
 
 
 class TestAllowed:
-    """The inputs allowed at each stage, by the names under which they are entered."""
+    """The inputs allowed at each stage, under the names for entering them."""
 
     def test_at_a_closed_table(self) -> None:
         assert Answered(state=State(table="closed")).session.allowed() == (
@@ -114,7 +114,7 @@ class TestAllowed:
 
 
 def test_inputs_listed_as_allowed_in_flight_are_accepted() -> None:
-    """Each input that needs no argument and is listed in flight is accepted then."""
+    """Only inputs without required arguments are tried."""
     flight = in_order(throw(SECOND_US))[:60]
     plain = ("no_roll", "lock", "dice_collected", "pass_dice", "close_table", "unlock", "accept", "settled")
     for name in plain:

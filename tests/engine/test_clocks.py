@@ -1,4 +1,4 @@
-"""Clocks that go wrong: nothing is lost silently, and an attempt with a wrong time goes to a person."""
+"""Clock errors: no reading is lost silently, and an attempt with an invalid time is reviewed."""
 
 from collections.abc import Sequence
 
@@ -120,7 +120,7 @@ def test_a_log_fed_in_reverse_decides_nothing_and_reports_that_its_times_are_wro
 
 
 def held_up(readings: Sequence[AnyReading], index: int, by_us: int) -> list[AnyReading]:
-    """Let one reading arrive this much later than its time."""
+    """Delay the arrival of one reading."""
     arrivals = [(r.t + (by_us if n == index else 0), n, r) for n, r in enumerate(readings)]
     return [replace(r, arrived=at) for at, _, r in sorted(arrivals, key=lambda arrival: arrival[:2])]
 
@@ -145,7 +145,7 @@ def test_a_throw_whose_releases_were_all_late_goes_to_review() -> None:
 
 
 def test_a_throw_whose_late_release_is_the_first_reading_goes_to_review() -> None:
-    """The process was suspended from before the release until after the throw: everything arrives at once."""
+    """The process was suspended during the throw, so all readings arrive together."""
     flight = throw(SECOND_US, (3, 4))
     readings = [replace(r, arrived=flight[-1].t + SECOND_US) for r in flight]
     played = play(readings)

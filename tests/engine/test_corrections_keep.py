@@ -1,4 +1,4 @@
-"""A correction changes the call that it names and nothing else: inputs entered since then are kept."""
+"""A correction changes only the call that it names. Later inputs are kept."""
 
 from collections.abc import Iterator
 
@@ -274,7 +274,7 @@ def test_a_corrected_high_roller_game_equals_the_game_called_right_at_once(
             corrected.feed(entered)
             corrected.effects += corrected.session.advance(entered.t + SECOND_US // 2)
             if "already_settled" in corrected.refusals():
-                return  # the hours ended on the basis of the first call
+                return  # the hours ended because of the first call
             if entered.name != "set_dice" and len(corrected.refusals()) == refused:
                 right.feed(entered)
         end = start + ROUND_US - SECOND_US
@@ -293,7 +293,7 @@ def three_players() -> HighRollerTable:
 def inputs(
     words: list[object], t: int, wrong: tuple[Face, Face], right: tuple[Face, Face]
 ) -> Iterator[Input]:
-    """Return people's inputs, a second apart; the last correction enters the right dice."""
+    """Return inputs a second apart; the last correction enters the correct dice."""
     stands = wrong
     for word in words:
         t += SECOND_US
@@ -315,7 +315,7 @@ def game_of(played: Played) -> State:
 
 
 def begun_anew(played: Played, rules: str, **changes: object) -> Session:
-    """Return the session that continues from the bytes that the journal holds."""
+    """Return the session that continues from the journal's bytes."""
     kept = msgspec.json.encode(played.session.state())
     state = msgspec.structs.replace(msgspec.json.decode(kept, type=State), **changes)
     setup = Setup(

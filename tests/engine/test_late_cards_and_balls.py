@@ -1,4 +1,4 @@
-"""Late readings at a card table or a wheel: neither ignored nor guessed at."""
+"""Delayed readings at a card table or a wheel are neither ignored nor guessed."""
 
 from collections.abc import Sequence
 
@@ -38,7 +38,7 @@ def shoe(*texts: str, to: Sequence[str] = ()) -> list[AnyReading]:
 
 
 def acting(*, shoe_gave: list[AnyReading], held_up: int, by_us: int) -> Played:
-    """Deal to positions 1 and 2, who play; one card arrives this much too late."""
+    """Deal to positions 1 and 2, who play; one card's reading is delayed."""
     arrivals = [
         replace(card, arrived=card.t + (by_us if n == held_up else 0)) for n, card in enumerate(shoe_gave)
     ]
@@ -70,7 +70,7 @@ def test_T_IRR_1_a_late_card_leads_to_review_and_not_to_a_wrong_count(
 def test_T_DEAL_2_bets_close_as_of_the_first_card_however_late_its_reading_arrives(
     held_up: int, by_ms: int
 ) -> None:
-    """A player who looked at his cards meanwhile would bet on a known hand."""
+    """A player who has seen his cards would otherwise bet on a known hand."""
     cards = shoe(*CARDS, to=("1", "2", "dealer"))
     arrivals = [
         replace(card, arrived=card.t + (by_ms * MS if n < held_up else 0)) for n, card in enumerate(cards)
@@ -115,7 +115,7 @@ def test_H_DEAL_1_a_late_pitched_card_is_reported_and_entered_by_a_person() -> N
 
 @pytest.mark.parametrize("name", ["no_roll", "dice_collected"])
 def test_C34_INV_2vi_a_ruling_that_arrives_too_late_is_refused_with_an_outcome(name: str) -> None:
-    """A person who called No Roll must see the refusal; no published outcome changes."""
+    """A person who called No Roll must see the refusal. No published outcome changes."""
     readings = [replace(reading, arrived=reading.t) for reading in throw(SECOND_US, (3, 4))]
     spoken_us = readings[-1].t + 200 * MS
     at = spoken_us + 382 * MS
@@ -126,7 +126,7 @@ def test_C34_INV_2vi_a_ruling_that_arrives_too_late_is_refused_with_an_outcome(n
 
 
 def spun(*late: Reading, without: type[Reading] | None = None) -> Played:
-    """Play a plain spin in which these readings arrive half a second too late, and one kind never."""
+    """Play a valid spin with these readings delayed by half a second, and one kind removed."""
     readings = [replace(reading, arrived=reading.t) for reading in SPIN.readings]
     held_up = [replace(reading, arrived=reading.t + 500 * MS) for reading in late]
     if without is not None:
@@ -166,7 +166,7 @@ def test_R_SPIN_2_a_late_ball_passage_counts_as_missed() -> None:
 
 
 def test_R_SPIN_4_a_number_after_an_entirely_late_spin_is_not_assigned_to_the_spin_before() -> None:
-    """The process was suspended from before the launch until after the number was seen."""
+    """The process was suspended from before the launch until after the reading of the number."""
     second = spin(
         Scene(wheel=WHEEL, revolutions=12.0, pocket=20, bounces=0, seed=2, begins_us=90 * SECOND_US)
     )

@@ -1,4 +1,4 @@
-"""Readings are ordered by their own times, not by arrival; those that arrive too late are reported."""
+"""The order of readings by their times, and readings that arrive too late."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -203,7 +203,7 @@ def test_readings_with_pauses_are_ordered_in_a_batch_as_one_by_one(
 
 
 def _released(order: ReorderBuffer, behind_us: int) -> list[object]:
-    """Return what the buffer releases and what it reports after a reading."""
+    """Return the readings that the buffer releases or reports after a reading."""
     results: list[object] = [
         *order.ready(),
         *([behind_us] if behind_us else []),

@@ -1,4 +1,4 @@
-"""What a table publishes when it resumes after a stop, and what happens to an attempt that was cut off."""
+"""The outcomes of a table that resumes after a stop, including an interrupted attempt."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A recording that continues from another: the outcomes are the same as from one recording."""
+"""A recording that continues another has the same outcomes as a single recording."""
 
 from collections.abc import Iterable
 
@@ -60,7 +60,7 @@ def whole(setup: Setup, readings: list[Reading]) -> list[Outcome]:
 
 
 def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome]:
-    """Return the outcomes of two sessions, the second started from a recording's header at this time."""
+    """Return the outcomes of two sessions; the second starts from a recording's header at this time."""
     before = Session(setup)
     reported = fed(before, (r for r in readings if came_us(r) < at_us))
     reported += before.advance(at_us)
@@ -101,7 +101,7 @@ def word_of(t: int, state: int, number: int, shown: int) -> WheelStatus:
 
 
 def test_a_game_played_while_the_wheel_was_away_is_found_in_the_next_recording() -> None:
-    """The wheel counts its games: the last count received shows that one was played unseen."""
+    """The wheel counts its games, so the last count shows that a game was played during the absence."""
     played = [r for r in FIRST if r.t < REST_US]
     back = REST_US + 200 * SECOND_US
     away = [
@@ -138,7 +138,7 @@ def test_a_device_that_is_down_is_named_with_its_own_reason() -> None:
 
 @pytest.mark.parametrize("code", ["stuck", "babbling", "lost_edges"])
 def test_gap_R_8_a_pocket_reader_faulty_since_the_last_recording_proves_no_ball_out(code: str) -> None:
-    """The new recording must know of the fault, or the spin would be void without cause."""
+    """Without the fault in the new recording, the spin would be void without cause."""
     unwell = DeviceFault(t=SECOND_US, dev="pockets", reason="its input does not change", code=code)
     before = spin(Scene(wheel=WHEEL, revolutions=12.0, pocket=3, bounces=0, begins_us=2 * SECOND_US))
     reads = [r for r in SHORT.readings if not isinstance(r, PocketBall)]
@@ -157,7 +157,7 @@ def test_a_published_fault_is_not_published_again_in_the_next_recording() -> Non
 
 
 def test_R_SPIN_3_bets_close_as_of_the_last_state_before_a_silence_also_in_the_next_recording() -> None:
-    """A cable stalls and then delivers all states at once: the next recording begins among them."""
+    """A cable stalls and then delivers all states together. The next recording begins among them."""
     silent_us = REST_US + 100 * SECOND_US
     back_us = silent_us + 5 * SECOND_US
     readings = in_order(
@@ -198,7 +198,7 @@ def test_T_DEAL_2_a_late_card_of_a_deal_before_the_recording_does_not_close_bets
 
 
 def test_an_attempt_begun_before_play_never_counts_in_a_later_recording() -> None:
-    """It is refused, as if there had been no new recording since the table was unlocked."""
+    """The attempt is refused in the same way as without a new recording."""
     straggler = Card(t=11 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=110 * SECOND_US)
     readings = in_order(says(9 * SECOND_US, "lock"), says(20 * SECOND_US, "unlock"), straggler)
     reported = whole(CARDS, readings)

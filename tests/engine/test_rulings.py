@@ -1,4 +1,4 @@
-"""People's inputs: calls held and confirmed, reviews, rulings before and after the call, refusals."""
+"""People's inputs: confirmed calls, reviews, rulings before and after the call, refusals."""
 
 import pytest
 
@@ -241,7 +241,7 @@ def test_dice_collected_before_both_are_seen_at_rest_ends_the_throw_under_review
 
 
 def moving_off(t: int) -> list[AnyReading]:
-    """Return the track of the die that came to rest last as it moves on, with no reading after that."""
+    """Return a track on which the die that rested last moves again, without later readings."""
     rest = max((reading for reading in THROW if isinstance(reading, DieRest)), key=lambda rest: rest.t)
     return [
         DieAt(t=t + i * FRAME_US, dev=rest.dev, die=rest.die, x=rest.x - 20.0 - 15.0 * i, y=rest.y)

@@ -1,4 +1,4 @@
-"""A session as a whole: the table's mode, devices, test mode, cut-off recordings, state, absurd readings."""
+"""A session as a whole: the table's mode, devices, test mode, cut recordings, state, impossible readings."""
 
 import random
 

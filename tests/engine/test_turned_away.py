@@ -1,4 +1,4 @@
-"""An attempt refused while the table was not in play is over before anything counts again."""
+"""An attempt that was refused while the table was not in play ends before the next attempt can count."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def types(table: Table) -> list[str]:
 
 
 def test_T_IRR_1_cards_of_a_deal_begun_while_the_table_was_locked_are_not_a_deal() -> None:
-    """Half of the deal was not seen, so the next deal's cards must not complete it."""
+    """Only half of that deal was seen, and the next deal's cards must not complete it."""
     table = Table().says("seats", seats=("1", "2")).says("lock", "supervisor")
     table.in_order(ROTATION[:4])
     table.says("unlock", "supervisor", after_s=0.2)
@@ -45,7 +45,7 @@ def test_T_IRR_1_cards_of_a_deal_begun_while_the_table_was_locked_are_not_a_deal
 
 
 def test_T_DEAL_4_a_card_after_all_have_acted_completes_no_hand() -> None:
-    """A position that plays or folds has all its cards, and so has the dealer: one card went unseen."""
+    """A position that plays or folds has all its cards, as has the dealer. The shoe missed one card."""
     table = Table().says("seats", seats=("1", "2"))
     table.in_order(ROTATION[:-1])
     table.says("play", seat="1").says("fold", seat="2")
@@ -58,7 +58,7 @@ def test_T_DEAL_4_a_card_after_all_have_acted_completes_no_hand() -> None:
 
 @pytest.mark.parametrize("way", ["lock", "test_mode"])
 def test_C34_INV_3_the_second_die_of_a_refused_throw_begins_no_throw(way: str) -> None:
-    """Two dice were thrown, the first leaving the hand at a table that was not in play."""
+    """The first of the two dice left the hand while the table was not in play."""
     readings = throw(5 * SECOND_US, (3, 4))
     first, second = [reading for reading in readings if isinstance(reading, DieReleased)]
     later = msgspec.structs.replace(second, t=first.t + 100_000)
@@ -85,7 +85,7 @@ def test_C34_INV_3_the_second_die_of_a_refused_throw_begins_no_throw(way: str) -
 def test_a_throw_made_while_the_table_was_not_in_play_never_counts_however_late_its_readings(
     way: str, told_s: int
 ) -> None:
-    """The dice were in plain view, but bets can't be closed as of a time at which nothing was in play."""
+    """The dice were visible, but bets can't be closed as of a time at which the table was not in play."""
     by = "supervisor" if way == "lock" else "technician"
     away = says(SECOND_US, way, by)
     plays = says(20 * SECOND_US, "unlock" if way == "lock" else "test_mode", by, on=False)
@@ -101,7 +101,7 @@ def test_a_throw_made_while_the_table_was_not_in_play_never_counts_however_late_
 
 
 def test_C34_INV_3_a_throw_without_seen_releases_is_found_after_a_refused_throw() -> None:
-    """Once those dice are collected, whatever moves is the next throw and must not be lost."""
+    """After the refused dice are collected, the next movement is a throw."""
     unseen = [reading for reading in throw(25 * SECOND_US, (6, 6)) if not isinstance(reading, DieReleased)]
     locked, unlocked = says(SECOND_US, "lock", "supervisor"), says(12 * SECOND_US, "unlock", "supervisor")
     collected = says(15 * SECOND_US, "dice_collected", "stickperson")
@@ -118,7 +118,7 @@ def test_C34_INV_3_a_throw_without_seen_releases_is_found_after_a_refused_throw(
 def test_H_DEAL_1_after_a_card_pitched_out_of_play_the_next_cards_are_not_assigned(
     stop: str, go_on: str
 ) -> None:
-    """Seat 1's second card was missed; seat 2's card must not be taken for it."""
+    """Seat 1's second card was missed. Seat 2's card must not be assigned to seat 1."""
     table = (
         HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=2)
     )
@@ -132,7 +132,7 @@ def test_H_DEAL_1_after_a_card_pitched_out_of_play_the_next_cards_are_not_assign
 
 
 def test_H_DEAL_1_after_an_unreadable_card_the_next_cards_are_not_assigned() -> None:
-    """The pitching order shows whose card it is only while none is missed."""
+    """The pitching order identifies a card's seat only while no card is missing."""
     table = (
         HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
     )
@@ -143,7 +143,7 @@ def test_H_DEAL_1_after_an_unreadable_card_the_next_cards_are_not_assigned() -> 
 
 
 def test_H_DEAL_1_after_a_shoe_was_away_the_next_cards_are_not_assigned() -> None:
-    """Cards pitched meanwhile were not seen; a person enters the cards that are due."""
+    """The table missed the cards pitched meanwhile. A person enters the cards that are due."""
     table = (
         HighRollerTable().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=1)
     )
@@ -158,14 +158,14 @@ def test_H_DEAL_1_after_a_shoe_was_away_the_next_cards_are_not_assigned() -> Non
 
 
 def test_T_DEAL_2_closed_bets_open_again_when_a_card_table_opens() -> None:
-    """A client that received the close of bets must receive their opening, or it would accept none."""
+    """A client that received the close of bets would otherwise accept no bets."""
     table = seated().says("no_more_bets").says("close_table", "supervisor").says("open_table", "supervisor")
     bets = [(o.type, o.data.round) for o in table.end().outcomes if isinstance(o.data, Bets)]
     assert bets == [("bets.closed", 1), ("bets.opened", 2)]
 
 
 def test_R_SPIN_3_closed_bets_open_again_when_a_wheel_table_opens() -> None:
-    """The dealer ends the day with No More Bets; the next day begins with bets."""
+    """The dealer ends the day with No More Bets, and the next day begins with open bets."""
     names = ("no_more_bets", "close_table", "open_table")
     played = Played("roulette", wheel=wheel())
     for second, name in enumerate(names, 1):
@@ -175,7 +175,7 @@ def test_R_SPIN_3_closed_bets_open_again_when_a_wheel_table_opens() -> None:
 
 
 def test_H_START_1_a_throw_begun_before_the_last_card_was_dealt_is_not_a_roll() -> None:
-    """The second release comes when a roll is due, but the throw began before that, so it is not a roll."""
+    """The second release comes when a roll is due, but the throw began earlier."""
     table = two_players().says("buy", seat="1", count=0).says("buy", seat="2", count=1)
     table.now += 10 * SECOND_US
     readings = throw(table.now, FACES[7])
@@ -217,7 +217,7 @@ STOPS = {
 
 
 def launched(stop: str, *, plays_at: int, late_ms: int, then: Sequence[Reading] = ()) -> Played:
-    """Stop play, launch the ball, and resume during its run; all earlier readings arrive this late."""
+    """Stop play, launch the ball, and resume during its run. All earlier readings are delayed."""
     go_on, by, _ = STOPS[stop]
     plays_us = PULSES_US[plays_at] - 1
     seen = [
@@ -258,7 +258,7 @@ def test_R_SPIN_1_if_its_later_pulses_have_begun_a_spin_a_person_rules(
 def test_R_SPIN_1_if_that_spin_has_been_called_a_person_is_shown_what_to_do(
     plays_at: int, late_ms: int
 ) -> None:
-    """The published call stays as it is until a person changes it: it must not seem to be refused."""
+    """The published call stays until a person changes it, and must not look refused."""
     played = launched("lock", plays_at=plays_at, late_ms=late_ms)
     assert played.types("spin") == ["spin.called"]
     (refused,) = (published for published in played.data(TableEvent) if published.cause == "table_locked")
@@ -270,7 +270,7 @@ def test_R_SPIN_1_if_that_spin_has_been_called_a_person_is_shown_what_to_do(
 
 @pytest.mark.parametrize("late_ms", [0, 700])
 def test_R_SPIN_1_the_next_ball_is_a_spin(late_ms: int) -> None:
-    """The late readings affect the ball that they belong to, and no other."""
+    """The delayed readings affect only the ball that they belong to."""
     ball = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=4, bounces=0, begins_us=60 * SECOND_US))
     played = launched("lock", plays_at=3, late_ms=late_ms, then=ball.readings)
     assert [called.number for called in played.data(SpinCalled)] == [ball.number]

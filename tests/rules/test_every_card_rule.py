@@ -1,8 +1,8 @@
-"""Every rule of the card documents that is sensed or computed has a test named after it.
+"""Every rule of the card documents that is sensed or computed has a test with its id.
 
 The ids are those of the rule catalogue: T- is Three Card Poker 12 014, H- is High Roller 12 005, and an id
-without letters after that is a gap in the text. What only a person does (who deals, who sits where) is left
-out; so is T-DEAL-2b, because no sensor sees which positions have no Pair Plus on the layout.
+without letters after that is a gap in the text. Rules that only people apply (who deals, who sits where) are
+left out, as is T-DEAL-2b, because no sensor detects positions without a Pair Plus wager.
 """
 
 import re
@@ -22,14 +22,14 @@ GAPS = """
 T-2 T-3 T-5 T-6 T-7 T-8 T-9 T-12 T-14 T-15 T-17
 H-1 H-2 H-3 H-4 H-5 H-6 H-7 H-8 H-9 H-10 H-11 H-12 H-14 H-15 H-16 H-17 H-18 H-19
 """
-"""The gaps that change money, or what is allowed and when (!T-1 is T-DEAL-9's limit)."""
+"""Gaps that change money, or the actions allowed at a time (!T-1 is T-DEAL-9's limit)."""
 EVERY_RULE = f"{RULES} {GAPS}".split()
 _NAMED = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
 _SCENE = re.compile(r"""^\s*(?:\(["'])?!?([TH](?:-[A-Z]+)?-\d+)(?:["'],|$)""", re.MULTILINE)
 
 
 def names_of_tests() -> str:
-    """Return all test names and all ids of scenes, in one form and separated by spaces."""
+    """Return all test names and scene ids in one normalized form, separated by spaces."""
     names: list[str] = []
     for file in TESTS.rglob("test_*.py"):
         if file != Path(__file__):

@@ -40,7 +40,7 @@ _SEATS = frozenset({"button", "player", "players", "next_player"})
 
 
 def throws_of(played: Iterable[Played]) -> list[Played]:
-    """Return the rolls of the games, and the inputs between them, each as a separate attempt without deals."""
+    """Return the rolls and the inputs between them as separate attempts, without deals."""
     found: list[Played] = []
     for game in played:
         throws = game.scene.throws

@@ -36,8 +36,7 @@ STEP_S = 0.0004
 POSE_STEPS = 2
 SWEEPS = 10
 SETTLED_NS = 1e-7
-"""Impulse change, in newton-seconds, at which the iteration ends; a die's weight contributes 4e-5 per step.
-"""
+"""Impulse change, in N s, that ends the iteration; a die's weight contributes 4e-5 per step."""
 ASLEEP_STEPS = 60
 """Number of steps at rest after which a die is skipped, except while the other die is near."""
 SOFT_M_S = 0.06
@@ -115,9 +114,7 @@ class World:
         self.pitch = max(0.016, 1.8 * self.relief)
 
     def leap(self, by_s: float) -> bool:
-        """Advance in free flight if no contact is possible in that time, and return whether the dice
-        advanced.
-        """
+        """Advance in free flight if no contact is possible in that time; return whether the dice advanced."""
         reach = 0.9 * self.cast.die_m
         for die in self.dice:
             x, y, z = die.place.tolist()

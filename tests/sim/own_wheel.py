@@ -250,9 +250,7 @@ def _undecidable(
 
 
 def _confirmed(world: World, ball: Ball, reads: list[float], index: list[tuple[float, str]]) -> bool:
-    """Return whether the resting ball was read in three consecutive revolutions between detected index
-    passes.
-    """
+    """Return whether the resting ball was read in three consecutive, detected revolutions of the rotor."""
     turn_s = TURN / abs(world.rotor)
     passes = [at_s for at_s, _ in index]
     in_row, last_s = 0, -math.inf

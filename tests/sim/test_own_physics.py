@@ -1,6 +1,4 @@
-"""The second physics model obeys the laws of mechanics and agrees with the engine where results can be
-computed.
-"""
+"""The second physics model obeys the laws of mechanics and agrees with the engine."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A virtual table behind pseudo-terminals, with real ports, links and device drivers, at ten times real time."""
+"""A virtual table with real ports, links and device drivers, at ten times real time."""
 
 import json
 import os

@@ -1,6 +1,4 @@
-"""A virtual table, the real device drivers and an engine session in one thread and simulated time, without
-ports.
-"""
+"""A virtual table, the real device drivers and an engine session in one thread and simulated time."""
 
 from collections.abc import Mapping
 from pathlib import Path

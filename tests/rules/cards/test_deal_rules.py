@@ -1,4 +1,4 @@
-"""The deal judge, rule by rule: the readings of a deal, and the judge's verdict."""
+"""The deal judge, rule by rule."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ HANDS = {"1": "Qh Jd 2c", "2": "7s 7d 9h", "dealer": "Kc 8d 3s"}
 
 
 def dealt(hands: dict[str, str]) -> list[AnyReading]:
-    """Deal these hands from a shoe that knows the positions."""
+    """Return the readings of a deal from a shoe with positions."""
     cards = [(position, text) for position, hand in hands.items() for text in hand.split()]
     return [
         Card(t=100 * n, dev="shoe", rank=text[0], suit=text[1], to=position)  # type: ignore[arg-type]  # a suit
@@ -28,7 +28,7 @@ def dealt(hands: dict[str, str]) -> list[AnyReading]:
 
 
 def acts(**by_seat: str) -> list[Input]:
-    """Return the inputs of positions that play or fold."""
+    """Return the inputs by which positions play or fold."""
     return [says(9000 + n, act, "dealer", seat=seat[1:]) for n, (seat, act) in enumerate(by_seat.items())]
 
 

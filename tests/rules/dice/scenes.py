@@ -1,4 +1,4 @@
-"""Kinds of scene, each with its correct rulings; the ground truth of each throw is in its bodies."""
+"""Kinds of simulated throw, with the correct rulings for each kind."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -28,8 +28,7 @@ def one_of(m: Maker, bodies: list[Body]) -> Body:
 
 
 def turn_of(body: Body) -> tuple[float, float]:
-    """Return the time, and the position along the wall, at which a body turns at the far end or is nearest to
-    it."""
+    """Return the time and the position along the wall at which a body turns or is nearest to the far end."""
     flown = deepcopy(body)
     flown.fly()
     if flown.hits:
@@ -250,8 +249,7 @@ def swapped_crossing(m: Maker) -> Throw:
 
 
 def swapped_double_hit(m: Maker) -> Throw:
-    """One die hits, meets the other, which creeps short of the wall, and hits again under the other's
-    name."""
+    """One die hits, meets the other die before the wall, and hits again under the other name."""
     bodies = m.bodies()
     first = m.rng.randrange(2)
     body, other = bodies[first], bodies[1 - first]
@@ -321,4 +319,4 @@ SELDOM: dict[Scene, float] = {
     lost_points_short: 0.15,
     crossing_short: 0.1,
 }
-"""Kinds for which a review is correct but must be rare: the maximum fraction of reviews."""
+"""Maximum fraction of reviews in each kind for which a review is correct but must be rare."""

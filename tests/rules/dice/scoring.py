@@ -1,9 +1,9 @@
 """Compare the replay of recorded throws with a truth file, scene by scene.
 
-`python -m tests.rules.dice.scoring LOG...` reads `NAME.truth.json` next to each `NAME.jsonl`: a list of
-scenes, each with its `kind`, `verdict` (valid, no_roll), `faces`, and `undecidable` where a review is just as
-correct. The n-th scene is the n-th roll. It prints a row for each log and for each scene with a different
-outcome, and exits with 1 if there was any.
+`python -m tests.rules.dice.scoring LOG...` reads `NAME.truth.json` for each `NAME.jsonl`. The file lists
+scenes with `kind`, `verdict` (valid, no_roll) and `faces`; `undecidable` allows a review. The n-th scene is
+the n-th roll. The program prints a row for each log and for each scene with a different outcome. The exit
+status is 1 if there is such a scene.
 """
 
 import argparse
@@ -25,7 +25,7 @@ FIRST_OUTCOME = RollCalled | RollNoRoll | RollReview
 REVIEW_ALLOWED = frozenset({"merged", "occluded_at_wall"})
 """Scripted scenes in which a review is as correct as the truth's verdict."""
 UNSURE = "unsure_face"
-"""The camera is unsure of a face and a person sets the dice: a review is the correct first outcome."""
+"""The camera is unsure of a face and a person sets the dice. The correct first outcome is a review."""
 
 
 class Scored(NamedTuple):
@@ -47,7 +47,7 @@ def score_log(path: Path) -> list[Scored]:
 
 
 def score(scenes: Sequence[dict[str, object]], outcomes: Iterable[Outcome]) -> Iterator[Scored]:
-    """Score each scene by the first outcome for its roll."""
+    """Score each scene by the first outcome of its roll."""
     first: dict[int, FIRST_OUTCOME] = {}
     for outcome in outcomes:
         if isinstance(outcome.data, FIRST_OUTCOME):

@@ -1,4 +1,4 @@
-"""The rule sets and the plain throws that the tests of the throw judge start from."""
+"""Rule sets and simple throws for the tests of the throw judge."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -62,8 +62,7 @@ CALLED = Reason(code="called", rule="C34-INV-2vi", seen="the boxperson called No
 
 
 def dice(*, far: str = "right", y: tuple[float, float] = (350.0, 700.0), late_ms: float = 10.0) -> list[Body]:
-    """Return two bodies that hit the far end and come to rest on the felt, away from each other, showing 4
-    and 3."""
+    """Return two bodies that hit the far end and come to rest apart on the felt, showing 4 and 3."""
     right = far == "right"
     return [
         Body(
@@ -80,7 +79,7 @@ def dice(*, far: str = "right", y: tuple[float, float] = (350.0, 700.0), late_ms
 
 
 def thrown(bodies: list[Body], seed: int = 7, **sensing: object) -> Throw:
-    """Return the throw of these bodies as sensed with a fixed seed."""
+    """Return the throw of these bodies, sensed with a fixed seed."""
     return Maker(seed).sense("plain", bodies, **sensing)  # type: ignore[arg-type]  # passed on as they are
 
 
@@ -93,7 +92,7 @@ def judged(
     decided_at_us: int | None = None,
     sources: Mapping[str, frozenset[str]] = SOURCES,
 ) -> ThrowVerdict:
-    """Judge a throw on the tests' table, decided at its last reading unless stated otherwise."""
+    """Judge a throw on the tests' table. The default decision time is that of the last reading."""
     at = throw.decided_at_us if decided_at_us is None else decided_at_us
     return judge_throw(
         throw.readings, TABLE, rules, decided_at_us=at, warnings=warnings, called=called, sources=sources
@@ -101,12 +100,12 @@ def judged(
 
 
 def rested(**die_two: object) -> Throw:
-    """Return a plain throw whose die 2 has this resting position; die 1 lies on the felt."""
+    """Return a simple throw with this resting position of die 2."""
     return thrown(dice(), rests={2: die_two})
 
 
 def ruled(verdict: ThrowVerdict) -> tuple[Ruling, list[tuple[str, int | None]]]:
-    """Return a verdict's ruling and its causes, each with its die."""
+    """Return a verdict's ruling, and its causes with their dice."""
     return verdict.ruling, [(reason.code, reason.die) for reason in verdict.reasons]
 
 
@@ -117,7 +116,7 @@ def without(throw: Throw, unwanted: Callable[[Reading], bool]) -> Throw:
 
 
 def adding(throw: Throw, *more: Reading) -> Throw:
-    """Add readings, in time order."""
+    """Add readings in time order."""
     readings = sorted([*throw.readings, *more], key=lambda reading: reading.t)
     last = max(throw.decided_at_us, readings[-1].t)
     return Throw(throw.kind, throw.bodies, readings, last, throw.hit)

@@ -1,4 +1,4 @@
-"""A die is a solid body: it touches with face, edge or corner, at the pyramids' tips or between them."""
+"""The judge treats a die as a solid body, which touches with a face, an edge or a corner."""
 
 from dataclasses import dataclass, field
 from math import sqrt
@@ -19,7 +19,7 @@ SEEDS = range(25)
 
 @dataclass
 class Cast:
-    """A die that flies towards the right end, turns there and comes back, with the sounds that it makes."""
+    """A die that flies towards the right end, turns there and comes back, with its impacts."""
 
     turns_mm: float
     y: float
@@ -32,7 +32,7 @@ class Cast:
 
     @property
     def turn_ms(self) -> float:
-        """Return the time at which the die turns."""
+        """Return the time of the turn."""
         return self.late_ms + (3150.0 - self.turns_mm) / self.speed
 
     def gap(self, t: float) -> float:
@@ -101,13 +101,13 @@ def test_a_die_that_touches_with_a_corner_is_never_void() -> None:
 
 
 def test_a_hard_turn_at_the_wall_with_its_sound_is_a_hit() -> None:
-    """Only the wall can turn the die there, even if it touches with a corner and the camera has an error."""
+    """Only the wall can turn the die there, even with a corner first and an error of the camera."""
     rulings = [judged(both(DIAGONAL - 0.2, seed), seed).ruling for seed in range(1, 61)]
     assert rulings.count(Ruling.VALID) >= 54
 
 
 def with_peak(readings: list[Reading], y: float, peak: float) -> list[Reading]:
-    """Set the loudness of the impacts near a place along the wall."""
+    """Set the peak of the impacts near a place along the wall."""
     return [
         replace(r, peak=peak) if isinstance(r, WallImpact) and abs(r.pos_mm - y) < 150.0 else r
         for r in readings
@@ -116,7 +116,7 @@ def with_peak(readings: list[Reading], y: float, peak: float) -> list[Reading]:
 
 @pytest.mark.parametrize(("peak", "ruling"), [(600.0, Ruling.VALID), (60.0, Ruling.REVIEW)])
 def test_a_soft_sound_at_a_hard_turn_may_be_a_landing_beside_the_wall(peak: float, ruling: Ruling) -> None:
-    """A die that lands with backspin digs in and turns without a wall, and felt transmits some sound."""
+    """A landing with backspin turns a die without a wall, and the felt transmits some of the impact."""
     for seed in range(10):
         readings = with_peak(readings_of((Cast(9.0, 300.0), Cast(15.5, 700.0)), seed), 700.0, peak)
         verdict = judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
@@ -143,7 +143,7 @@ def test_a_landing_is_recognized_as_soft_even_beside_a_soft_hit(hit: Cast, peak:
 
 
 def test_a_sound_at_the_top_of_the_range_is_not_a_landing() -> None:
-    """Two sounds at the top of a sensor's range are both hits, however slowly one of the dice turned."""
+    """Two impacts at the top of the sensor's range are two hits, even if one die turned slowly."""
     rulings = []
     for seed in SEEDS:
         readings = readings_of((Cast(9.0, 300.0, speed=1.0, back=0.3), Cast(13.0, 700.0)), seed)
@@ -152,7 +152,7 @@ def test_a_sound_at_the_top_of_the_range_is_not_a_landing() -> None:
 
 
 def moved(readings: list[Reading], y: float, by_mm: float) -> list[Reading]:
-    """Shift the impacts near a place along the wall by this much."""
+    """Shift the impacts near a place along the wall."""
     return [
         replace(r, pos_mm=y + by_mm) if isinstance(r, WallImpact) and abs(r.pos_mm - y) < 150.0 else r
         for r in readings
@@ -161,7 +161,7 @@ def moved(readings: list[Reading], y: float, by_mm: float) -> list[Reading]:
 
 @pytest.mark.parametrize("by_mm", [-88.0, 90.0])
 def test_a_hard_turn_among_the_pyramids_with_a_slightly_misplaced_sound_is_a_hit(by_mm: float) -> None:
-    """The die's centre is nearer the tips than half an edge: no cube can be there without touching one."""
+    """The die's centre is nearer to the tips than half an edge, so the die must touch a tip."""
     for seed in SEEDS:
         readings = moved(readings_of((Cast(9.0, 300.0), Cast(5.0, 700.0)), seed), 700.0, by_mm)
         assert ruling_of(readings) is Ruling.VALID, seed
@@ -175,20 +175,20 @@ def test_a_turn_where_a_cube_may_not_have_touched_needs_its_sound_there(by_mm: f
 
 
 def test_two_dice_side_by_side_that_strike_one_after_the_other_are_two_hits() -> None:
-    """It is far less likely that one of them struck twice within a frame and the other turned by itself."""
+    """A second hit by one die within a frame, while the other turns unaided, is far less likely."""
     for seed in range(20):
         verdict = judged((Cast(9.0, 300.0), Cast(9.0, 345.0, late_ms=3.0)), seed)
         assert verdict.ruling is Ruling.VALID, verdict.sentence
 
 
 def test_two_simultaneous_sounds_are_from_two_dice_even_if_one_may_have_pushed_the_other() -> None:
-    """No die strikes a wall, is thrown back into it and is heard again within 2 ms."""
+    """No die hits a wall twice within 2 ms."""
     casts = Cast(9.0, 300.0), Cast(13.0, 322.0, late_ms=2.0)
     assert [judged(casts, seed).ruling for seed in range(60)].count(Ruling.VALID) >= 48
 
 
 def test_a_fast_die_whose_first_landing_slows_it_is_not_taken_for_short() -> None:
-    """It leaves the rubber at 2.9 m/s, lands while a frame is lost, and continues at 1.6 m/s."""
+    """It leaves the rubber at 2.9 m/s, lands during a lost frame, and continues at 1.6 m/s."""
     for seed in SEEDS:
         readings = readings_of((Cast(9.0, 300.0), Cast(9.0, 700.0, speed=7.2, back=2.9)), seed)
         turn_us = int(Cast(9.0, 700.0, speed=7.2).turn_ms * 1000)
@@ -203,7 +203,7 @@ def _of_die_2(reading: Reading) -> bool:
 
 
 def _landed(reading: Reading, turn_us: int) -> Reading:
-    """Return a reading with die 2 slower by 1.3 m/s, starting 2 ms after its turn."""
+    """Return a reading of die 2 that is slower by 1.3 m/s from 2 ms after its turn."""
     since_ms = (reading.t - turn_us) / 1000.0 - 2.0
     if not isinstance(reading, DieAt | DieRest) or reading.die != 2 or since_ms <= 0.0:
         return reading
@@ -241,8 +241,7 @@ def test_a_turn_in_the_contact_band_without_a_sound_is_neither_called_nor_void(t
 
 @dataclass
 class Falling(Cast):
-    """A die that rolls more and more slowly to `turns_mm` from the wall, and there falls back onto its
-    side."""
+    """A die that slows down to `turns_mm` from the wall and falls back onto its side."""
 
     slows_mm_per_ms2: float = 0.004
     falls_mm: float = 8.0
@@ -263,7 +262,7 @@ class Falling(Cast):
 
 @pytest.mark.parametrize("turns_mm", [10.0, 12.5, 15.0])
 def test_a_die_that_falls_back_from_the_wall_unheard_is_not_void(turns_mm: float) -> None:
-    """On an edge or a corner it may have leaned on the wall, too softly for any sensor."""
+    """An edge or a corner may have leaned on the wall, too softly for any sensor."""
     for seed in SEEDS:
         verdict = judged((Cast(9.0, 300.0), Falling(turns_mm, 700.0, heard=False)), seed)
         assert verdict.ruling is Ruling.REVIEW, verdict.sentence
@@ -289,7 +288,7 @@ def test_the_error_that_the_camera_states_counts() -> None:
 
 
 def knocked_back(*, swapped: bool) -> list[Reading]:
-    """Let die 2 run into die 1 at the wall and knock it back there; die 2 stays at least 39 mm away."""
+    """Return a throw in which die 2 knocks die 1 back at the wall and stays at least 39 mm away from it."""
     rng = Random(5)
     reported: list[Reading] = []
     legs: tuple[list[tuple[float, float, float]], ...] = (

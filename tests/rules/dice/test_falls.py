@@ -1,4 +1,4 @@
-"""A landing is heard at a wall only after a long fall, and a falling die flies straight."""
+"""A wall's sensor detects a landing only after a long fall, and a falling die flies straight."""
 
 from collections.abc import Callable
 
@@ -12,10 +12,9 @@ from tests.rules.dice.test_bodies import Cast, readings_of, ruling_of, with_peak
 SEEDS = range(20)
 CAST = Cast(12.0, 700.0, speed=1.5, back=0.3)
 PEAK = 130.0
-"""As loud as a landing on felt that turns a die like this: only the die's path distinguishes it from a
-hit."""
+"""The peak of a landing that turns a die in this way. Only the die's path differs from that of a hit."""
 Bend = Callable[[float], float]
-"""How much further a die was from the wall at a time in ms before it turned, in mm."""
+"""Additional distance from the wall, in mm, at a time in ms before the turn."""
 
 
 def straight(_: float) -> float:
@@ -23,12 +22,12 @@ def straight(_: float) -> float:
 
 
 def slowed(before_ms: float) -> float:
-    """Return how far back a die was that felt slowed by 4 m/s2 for a fifth of a second."""
+    """Return the additional distance of a die that felt slowed by 4 m/s2 for a fifth of a second."""
     return 0.5 * 0.004 * min(before_ms, 200.0) ** 2
 
 
 def bounced(before_ms: float) -> float:
-    """Return how far back a die was that bounced 200 and 80 ms before: in between it was 0.5 m/s faster."""
+    """Return the additional distance of a die that bounced 200 and 80 ms before its turn."""
     return 0.5 * (min(max(before_ms, 80.0), 200.0) - 80.0)
 
 

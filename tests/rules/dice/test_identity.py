@@ -1,4 +1,4 @@
-"""Swapping the dice's identities never turns a void into a call, nor shows a wrong face."""
+"""Swapped identities of the dice never turn a void into a call and never produce a wrong face."""
 
 from random import Random
 
@@ -16,8 +16,7 @@ from tests.rules.dice.throws import HALF, LENGTH, SOURCES, TABLE, Body, Maker, T
 
 
 def met_and_hit_again() -> tuple[Throw, float]:
-    """Return a throw, and when its dice met: die 1 hits, comes back to die 2 short of the wall, and hits
-    again."""
+    """Return a throw and the time at which its dice meet: die 1 hits, meets die 2 and hits again."""
     bodies = dice(y=(500.0, 505.0))
     Maker(1).short_stop(bodies[1], 100.0)
     one = bodies[0]
@@ -53,7 +52,7 @@ def test_dice_swapped_far_from_each_other_are_recognized_by_the_jump(at_ms: floa
 
 @pytest.mark.parametrize("apart_mm", [20.0, 200.0])
 def test_dice_swapped_where_they_almost_touch_are_recognized_by_their_jumps(apart_mm: float) -> None:
-    """Both tracks jump by 40 mm, each to where the other die is: a camera error that hides nothing."""
+    """Both tracks jump by 40 mm, each to the place of the other die. This camera error hides nothing."""
     near = Cast(9.0, 300.0, back=0.2), Cast(9.0, 300.0 + apart_mm, back=0.2, late_ms=100.0)
     at_us = int(1000 * (near[1].turn_ms + 120.0))
     reported = [
@@ -77,7 +76,7 @@ def test_one_point_far_off_the_track_is_a_conflict_and_not_a_hit() -> None:
 
 
 def first_seen_further(back_m_per_s: float, aside_m_per_s: float = 0.0) -> Throw:
-    """Return a throw whose die 2, at 2.5 m/s, was faster by this much in its very first step."""
+    """Return a throw whose die 2, at 2.5 m/s, is faster by this much in its first step."""
     bodies = dice()
     bodies[1].vx = 2.5
     throw = thrown(bodies)
@@ -107,7 +106,7 @@ def test_a_change_of_speed_that_no_landing_causes_is_a_jump_in_the_first_step_to
 
 
 def test_a_first_step_that_leaves_a_wall_too_fast_is_a_jump() -> None:
-    """Nothing is known about the die before it left that wall."""
+    """The die's motion before it left the wall is unknown."""
     bodies = dice()
     bodies[1].vx, bodies[1].x = 2.5, 60.0
     throw = thrown(bodies)
@@ -146,14 +145,13 @@ def test_a_swap_in_mid_table_changes_no_total() -> None:
 
 
 Leg = tuple[float, float, float]
-"""The time (ms) at which the leg ends, and where it starts and ends, as distances of the centre from the
-right end."""
+"""The end of the leg (ms), then its start and end as distances of the centre from the right end."""
 
 
 def thrown_along(legs: tuple[list[Leg], list[Leg]], apart_mm: float = 6.0) -> Throw:
-    """Return a throw whose dice move straight from place to place and strike the wall where a leg ends.
+    """Return a throw whose dice move straight from place to place and hit the wall where a leg ends.
 
-    Their lines are parallel and `apart_mm` from each other.
+    Their lines are parallel, `apart_mm` from each other.
     """
     rng = Random(3)
     readings: list[Reading] = []
@@ -183,7 +181,7 @@ STRUCK_AND_BACK = [(700.0, 3150.0, HALF), (1000.0, HALF, 160.0)]
 
 
 def test_a_knock_may_have_swapped_the_names_of_dice_that_both_seem_to_have_hit() -> None:
-    """Die 2 knocks die 1 back to the wall; a camera that tracks speeds takes one for the other."""
+    """Die 2 knocks die 1 back to the wall, and a camera that tracks speeds confuses the two."""
     after = ([(1500.0, 177.0, 127.0)], [(1107.0, 160.0, HALF), (1500.0, HALF, 80.0)])
     throw = thrown_along((STRUCK_AND_BACK + after[0], [(1000.0, 2450.0, 179.0), *after[1]]))
     verdict = judged(throw)
@@ -192,7 +190,7 @@ def test_a_knock_may_have_swapped_the_names_of_dice_that_both_seem_to_have_hit()
 
 
 def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Reading]:
-    """Return the readings of two dice in line; their legs are times, gaps from the right end, and speeds."""
+    """Return the readings of two dice in line. A leg has a time, a gap from the right end, and a speed."""
     rng = Random(9)
     reported: list[Reading] = []
     numbers: tuple[Die, Die] = (1, 2)
@@ -216,7 +214,7 @@ def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Re
 
 
 def test_dice_that_fly_at_each_other_may_have_passed_where_they_seem_to_turn_back() -> None:
-    """Both turn in one step with no room for a knock: one flew above the other, under either name."""
+    """Both turn in one step without room for a knock, so one flew above the other, under either name."""
     back = [(0.0, 3150.0, -4.5), (698.0, 9.0, 2.6), (752.2, 150.0, -4.6), (782.9, 9.0, 1.5)]
     short = [(0.0, 3476.0, -4.42), (752.2, 150.0, 2.6)]
     readings = flown((back, short), [698.0, 782.9])
@@ -235,7 +233,7 @@ def test_dice_that_pass_beside_each_other_keep_their_names() -> None:
 
 
 def test_dice_that_seem_to_pass_through_each_other_may_have_taken_each_others_speed_and_name() -> None:
-    """The first may have been knocked back into the wall by the second, which then touched no wall."""
+    """The second die may have knocked the first back into the wall without touching a wall itself."""
     assert ruled(judged(thrown_along(PASSING))) == (Ruling.REVIEW, [("conflict", None)])
 
 
@@ -244,7 +242,7 @@ def test_dice_that_seem_to_pass_through_each_other_may_have_taken_each_others_sp
 def test_dice_swapped_as_one_comes_from_the_wall_and_one_flies_at_it_make_no_void(
     seed: int, later_ms: float
 ) -> None:
-    """At 60 frames/s they pass between two frames, and in both are further apart than dice that touch."""
+    """At 60 frames/s they pass between two frames. In both frames they are too far apart to touch."""
     out = Cast(9.0, 300.0, speed=4.4, back=1.75)
     into = Cast(9.0, 320.0, speed=4.9, back=1.0)
     into.late_ms = out.turn_ms + later_ms - into.turn_ms

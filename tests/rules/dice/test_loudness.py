@@ -1,4 +1,4 @@
-"""The loudness of a wall's hits is learned; a sound too soft for its turn may be a landing next to it."""
+"""The judge learns the loudness of a wall's hits. A sound that is too soft for its turn may be a landing."""
 
 import math
 from random import Random
@@ -21,7 +21,7 @@ from tests.rules.dice.throws import SOURCES, TABLE
 
 USUAL = C34.sensors.hit_counts_per_m_s
 LANDED = Cast(16.0, 300.0, speed=2.0, back=0.7), Cast(15.0, 700.0, speed=2.0, back=0.7)
-"""Both dice turn short of the wall, as sharply as felt turns a die that lands with backspin."""
+"""Both dice turn before the wall, as sharply as felt turns a die that lands with backspin."""
 
 
 def ruling_of(readings: list[Reading], learned: Loudness) -> Ruling:
@@ -118,7 +118,7 @@ def test_a_sound_far_softer_or_louder_than_its_turn_fits_a_knock_better(peak: fl
 
 @given(peak=st.floats(0.0, 1e9), change=st.floats(0.0, 12.0))
 def test_loudness_alone_neither_proves_a_hit_nor_excludes_one(peak: float, change: float) -> None:
-    """Even a turn and a sound that never occur together weigh less than what excludes a story."""
+    """A turn and a sound that never occur together cost less than the exclusion of a story."""
     assert -bands.MARGIN / 2.0 < cost(peak, change) < bands.MARGIN
 
 
@@ -139,7 +139,7 @@ def test_before_a_wall_is_learned_only_a_sound_far_from_the_setting_is_doubted()
 
 
 def test_a_sensor_with_random_loudness_soon_counts_less() -> None:
-    """Its hits have any loudness from 60 to 1,000 counts, whatever the turn."""
+    """Its hits have a loudness from 60 to 1,000 counts that does not depend on the turn."""
     rng, wild = Random(1), Loudness(top_counts={"right": 1000.0})
     for _ in range(30):
         peak = math.exp(rng.uniform(math.log(60.0), math.log(940.0)))
@@ -164,7 +164,7 @@ def test_a_peak_of_zero_is_not_the_quietest_sound_of_a_sensor() -> None:
 
 
 def test_a_hard_turn_short_of_a_learned_wall_without_a_sound_is_void_without_review() -> None:
-    """At 21 mm its centre is 5 mm further away than that of a die that touches with a corner."""
+    """At 21 mm the centre is 5 mm further away than that of a die that touches with a corner."""
     short = Cast(9.0, 300.0), Cast(21.0, 700.0, speed=3.0, back=0.4, heard=False)
     seen = [readings_of(short, seed) for seed in SEEDS]
     before, after = ([ruling_of(own, learned) for own in seen] for learned in (Loudness(), KNOWN))
@@ -173,7 +173,7 @@ def test_a_hard_turn_short_of_a_learned_wall_without_a_sound_is_void_without_rev
 
 
 def test_a_sound_requires_no_harder_turn_than_the_one_that_makes_it() -> None:
-    """A turn of 0.3 m/s makes 80 counts and may be seen as 0.2 +- 0.15; 600 counts need a turn of 2."""
+    """A turn of 0.3 m/s makes 80 counts and may be measured as 0.2 +- 0.15; 600 counts need 2 m/s."""
     soft, hard = Heard("right", 80.0, 0.2, 0.15), Heard("right", 600.0, 0.2, 0.15)
     assert KNOWN.quiet_turn_cost(soft, USUAL) < 1.0
     assert KNOWN.quiet_turn_cost(hard, USUAL) > bands.CAUSELESS

@@ -1,4 +1,4 @@
-"""Lines through a few track points, and the turn where the incoming path meets the outgoing one."""
+"""Lines through track points, and the turn at which two lines meet."""
 
 from random import Random
 from statistics import fmean, pstdev
@@ -11,8 +11,7 @@ NOISE = 2.0
 
 
 def turn_at(place: float, *, speed: float = 4.0, back: float = 0.8, seed: int | None = None) -> Turn:
-    """Return the turn found for a die that turned at this place, 2 ms after the tenth of points 11 ms
-    apart."""
+    """Return the turn found for a die that turned here, 2 ms after the tenth point (points 11 ms apart)."""
     rng = Random(seed)
     times, places = [], []
     for i in range(20):

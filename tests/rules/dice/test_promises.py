@@ -1,4 +1,4 @@
-"""Properties for any readings: there is always a verdict, and lost readings never make a throw count."""
+"""Properties of all readings: there is always a verdict, and lost readings never make a throw count."""
 
 from functools import cache
 
@@ -123,7 +123,7 @@ def pooled(scene: Scene, seed: int) -> Throw:
 
 
 def some_lost(throw: Throw, data: st.DataObject) -> Throw:
-    """Remove a stretch of the readings, every n-th one, or all of one kind."""
+    """Remove a stretch of the readings, every n-th reading, or all readings of one kind."""
     count = len(throw.readings)
     how = data.draw(st.sampled_from(["stretch", "each", "kind"]))
     if how == "stretch":
@@ -175,7 +175,7 @@ def test_weak_knocks_and_ringing_change_nothing(scene: Scene, seed: int) -> None
     rings: list[Reading] = [
         WallImpact(t=r.t + us, dev=r.dev, wall=r.wall, pos_mm=r.pos_mm + 10, peak=RING_PEAK)
         for r in heard
-        if r.peak >= 2 * RING_PEAK  # a wall rings at less than 0.6 of its hit
+        if r.peak >= 2 * RING_PEAK  # the ringing of a wall stays below 0.6 of its hit
         for us in (5_000, 9_000, 11_000)
     ]
     more = sorted([*throw.readings, *rings], key=lambda r: r.t)

@@ -1,4 +1,4 @@
-"""Both dice leave the hand together; and what is still judged after a person's call."""
+"""The simultaneous release of both dice, and the judgement after a person's call."""
 
 import pytest
 from hypothesis import given, settings
@@ -177,7 +177,7 @@ def test_a_die_reported_far_from_the_table_is_a_conflict() -> None:
 
 
 def blind_to_die_2(throw: Throw, *, until_ms: float = 1e9) -> Throw:
-    """Remove what the camera reported about die 2 before this time after the first release."""
+    """Remove the camera's readings of die 2 up to this time after the first release."""
     until_us = release(throw, 1).t + until_ms * 1000
     return without(throw, lambda r: getattr(r, "die", 0) == 2 and r.t < until_us)
 

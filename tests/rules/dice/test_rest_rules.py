@@ -1,4 +1,4 @@
-"""Where and how dice lie at rest, which face is up, and what they touched."""
+"""The dice at rest: their places, the faces up, and contact with other objects."""
 
 import dataclasses
 from typing import Literal
@@ -133,7 +133,7 @@ def test_a_place_on_which_camera_and_table_disagree_is_a_conflict(rest: dict[str
 
 @pytest.mark.parametrize("rules", [C34, CV1, HIGH_ROLLER])
 def test_a_die_that_rests_where_its_track_did_not_lead_is_a_conflict(rules: ThrowRules) -> None:
-    """This holds for Craps Version 1 too: the die may be another one of the set (!V1-25)."""
+    """This also applies to Craps Version 1, because the die may be another one of the set (!V1-25)."""
     verdict = judged(rested(x=700.0, y=500.0), rules)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 2)])
     assert "the track of die 2 jumps by" in verdict.sentence
@@ -141,8 +141,7 @@ def test_a_die_that_rests_where_its_track_did_not_lead_is_a_conflict(rules: Thro
 
 @pytest.mark.parametrize("rules", [C34, CV1, HIGH_ROLLER])
 def test_a_die_seen_beyond_the_wall_is_a_conflict(rules: ThrowRules) -> None:
-    """The die left the table, or the measurement is wrong: forgiving a missed wall does not help (!V1-25,
-    C34-INV-1a)."""
+    """The die left the table, or the measurement is invalid (!V1-25, C34-INV-1a)."""
     throw = thrown(dice())
     beyond = [
         replace(r, x=r.x + 60.0) if isinstance(r, DieAt | DieRest) and r.die == 2 else r

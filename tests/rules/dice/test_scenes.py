@@ -1,5 +1,4 @@
-"""Simulated throws with known ground truth: never a wrong call, never a void for a valid throw, few
-reviews."""
+"""Simulated throws: no wrong call, no void of a valid throw, and few reviews."""
 
 import pytest
 
@@ -13,7 +12,7 @@ SOAK_SEEDS = 1000
 
 
 def in_the_open(throw: Throw) -> bool:
-    """Return whether only the walls matter: no die rests in the bank or the cup, nor both in one place."""
+    """Return whether only the walls matter: no die rests in the bank or the cup, and the dice rest apart."""
     one, two = throw.bodies
     apart = abs(one.x - two.x) + abs(one.y - two.y)
     zoned = any(1500 < b.x < 2100 and not 160 < b.y < 880 for b in throw.bodies)
@@ -25,7 +24,7 @@ def in_the_open(throw: Throw) -> bool:
 
 
 def truly(throw: Throw) -> Ruling:
-    """Return the correct ruling of a throw: a roll if both dice touched an end and stayed on the table."""
+    """Return the correct ruling: a roll if both dice touched an end and stayed on the table."""
     both = all(hit & {"left", "right"} for hit in throw.hit)
     return Ruling.VALID if both and not any(body.leaves for body in throw.bodies) else Ruling.VOID
 
@@ -58,12 +57,12 @@ def test_every_kind_of_scene_gets_its_true_verdict(scene: Scene) -> None:
 
 @pytest.mark.parametrize("seed", [1029, 1224, 1297, 1335, 1643, 1661, 1890])
 def test_a_die_turned_by_an_obstacle_right_after_its_hit_is_not_void(seed: int) -> None:
-    """Its outgoing path, back into the wall, is no evidence against the hit that was heard."""
+    """Its path back into the wall does not contradict the detected hit."""
     judge_seeds(hit_and_blocked, range(seed, seed + 1))
 
 
 def test_a_sound_that_fits_no_turn_does_not_hide_a_turn_of_the_track() -> None:
-    """The other die's touch, 28 ms after this die's own unheard touch, is not this die's turn."""
+    """The other die's touch, 28 ms after this die's undetected touch, is not this die's turn."""
     judge_seeds(lost_impacts, range(1566, 1567))
 
 

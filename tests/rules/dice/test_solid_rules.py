@@ -1,4 +1,4 @@
-"""Two dice are solid: readings that put both in the space of one are a conflict (C34-PT-3)."""
+"""Two dice are solid. Readings that put both in the same space are a conflict (C34-PT-3)."""
 
 from random import Random
 
@@ -14,7 +14,7 @@ CONFLICT = (Ruling.REVIEW, [("conflict", None)])
 
 
 def beside(apart_mm: float, *, all_the_way: bool = True, seed: int = 1) -> Throw:
-    """Report die 2 at this distance next to die 1, from the hand on or only at rest."""
+    """Return a throw with die 2 at this distance next to die 1, all the way or only at rest."""
     throw, rng = thrown(dice(y=(500.0, 545.0), late_ms=0.0)), Random(seed)
     rest = of(throw, 1)
     readings = [

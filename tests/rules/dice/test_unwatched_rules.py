@@ -1,8 +1,7 @@
-"""A die unwatched for longer than a moment may have left the table or been turned without being seen.
+"""A die that is unwatched for long may have left the table or been turned over.
 
-A call rests on what was seen. Craps Version 1 forgives a wall that was not seen to be hit (CV1-SHOOT-4), but
-every document requires that a die stays on the table and shows what it rolled (C34-INV-1a, !V1-25,
-H-LEGAL-2).
+Craps Version 1 forgives a wall hit that was not detected (CV1-SHOOT-4). Every document requires that a die
+stays on the table and shows the face that it rolled (C34-INV-1a, !V1-25, H-LEGAL-2).
 """
 
 from collections.abc import Callable
@@ -40,7 +39,7 @@ def of_two(reading: Reading) -> bool:
 
 
 def later(throw: Throw, us: int, which: Callable[[Reading], bool]) -> Throw:
-    """Delay these readings by this much."""
+    """Delay the selected readings."""
     readings = [replace(r, t=r.t + us) if which(r) else r for r in throw.readings]
     readings.sort(key=lambda r: r.t)
     return Throw(throw.kind, throw.bodies, readings, readings[-1].t, throw.hit)
@@ -67,7 +66,7 @@ def hidden_in_flight(us: int, after_us: int | None = None) -> Throw:
 
 
 def missing(verdict: ThrowVerdict, rule: str) -> list[str]:
-    """Return what is missing about die 2 according to this rule."""
+    """Return the evidence about die 2 that is missing under this rule."""
     assert verdict.ruling is Ruling.REVIEW, verdict.sentence
     return [r.seen for r in verdict.reasons if (r.code, r.die, r.rule) == ("missing_reading", 2, rule)]
 
@@ -96,7 +95,7 @@ def test_a_die_hidden_for_a_moment_is_bridged(rules: ThrowRules, rule: str) -> N
 
 
 def test_CV1_SHOOT_4_a_warning_forgives_an_unseen_wall_hit_but_not_an_unseen_die() -> None:
-    """Hidden on its way to the wall: at most a warning is due, yet what happened to the die is unknown."""
+    """A missed wall costs at most a warning, but the path of the hidden die is unknown."""
     verdict = judged(hidden_in_flight(3 * SECOND_US, after_us=300_000), CV1)
     assert missing(verdict, "!V1-25")
     assert not verdict.warning

@@ -1,4 +1,4 @@
-"""Both dice must hit a wall: an end (C34), the far one with warnings (CV1), any (High Roller)."""
+"""Wall hits of both dice: at an end (C34), at the far end with warnings (CV1), at any wall (High Roller)."""
 
 import msgspec
 import pytest
@@ -89,7 +89,7 @@ def test_C34_INV_2ii_a_die_that_stops_millimetres_short_did_not_hit(gap: float) 
 def test_a_stop_within_reach_of_contact_is_unclear(gap: float) -> None:
     """A die at an angle touches with an upright edge, its face up to 3.9 mm from the wall.
 
-    Before it fell flat, an edge or a corner may have reached a little farther.
+    An edge or a corner may have reached slightly further before the die fell flat.
     """
     assert ruled(judged(stopped_at(gap))) == (Ruling.REVIEW, [("wall_unclear", 2)])
 
@@ -248,7 +248,7 @@ def test_C34_DICE_5_the_far_end_may_be_required_by_a_setting() -> None:
 
 
 def beyond_the_hand(throw: Throw, sight_mm: float = 2900.0) -> Throw:
-    """Return the readings of a camera over the far end only: the dice enter its view in flight."""
+    """Return the readings of a camera over the far end only, where the dice come into view in flight."""
     seen = without(throw, lambda r: isinstance(r, DieReleased) or (isinstance(r, DieAt) and r.x < sight_mm))
     first = {r.die: r for r in reversed(seen.readings) if isinstance(r, DieAt)}
     readings = [

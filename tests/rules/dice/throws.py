@@ -1,8 +1,8 @@
-"""Seeded throws of two dice as sensors see them, each with its ground truth.
+"""Seeded simulated throws of two dice: the sensors' readings and the ground truth.
 
-A die slides and rolls along a 3.6 m table and slows down, bounces off walls with a tenth to two fifths of its
-speed, and may meet obstacles. The camera reports its centre at 90 frames a second with 2 mm noise while it
-moves; a wall sensor reports a hit 0.5 to 2 ms later with 25 mm error, and one hit in four rings.
+A die slides and rolls along a 3.6 m table, bounces off walls with a tenth to two fifths of its speed, and may
+meet obstacles. The camera reports the centre of a moving die at 90 frames a second with 2 mm noise. A wall
+sensor reports a hit 0.5 to 2 ms later with 25 mm error, and one hit in four rings.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ NOISE = 2.0
 
 @dataclass
 class Body:
-    """One die: its start, its flight, and the obstacles that it meets."""
+    """One die: its start, its flight, and its obstacles."""
 
     number: int
     t0: float
@@ -58,22 +58,20 @@ class Body:
     kick: float = 0.0
     """Speed along the wall, in m/s, that the pyramids add at the end wall."""
     blocks: list[tuple[float, float]] = field(default_factory=list)
-    """Obstacles: the position along x at which each turns the die back once, and the fraction of its speed
-    that the die keeps."""
+    """Obstacles that turn the die back once: their position along x, and the fraction of speed kept."""
     back_blocks: list[tuple[float, float]] = field(default_factory=list)
-    """Obstacles that it meets on its way back from the far end."""
+    """Obstacles on the way back from the far end."""
     stops_at: float | None = None
-    """The position along x at which the die comes to rest by itself, if it meets nothing before."""
+    """The position along x at which the die comes to rest if it meets no obstacle."""
     leaves: bool = False
-    """Whether the die flies over the rail after it hit the wall."""
+    """Whether the die flies over the rail after its hit."""
     points: list[tuple[float, float, float]] = field(default_factory=list)
     hits: list[tuple[float, str, float]] = field(default_factory=list)
     ended: float = 0.0
     face: int = 1
 
     def fly(self) -> None:
-        """Move until the die rests or leaves, recording the camera's points and every actual hit on a
-        wall."""
+        """Move until the die rests or leaves. Record the camera's points and every hit."""
         if self.stops_at is not None:
             self.slowing = self.rolling = 1000.0 * self.vx * self.vx / (2.0 * abs(self.stops_at - self.x))
             self.vy = 0.0
@@ -134,7 +132,7 @@ class Throw:
     readings: list[Reading]
     decided_at_us: int
     hit: tuple[frozenset[str], frozenset[str]]
-    """The walls that each die actually touched."""
+    """The walls that each die touched."""
 
     @property
     def faces(self) -> tuple[int, int]:
@@ -143,13 +141,13 @@ class Throw:
 
 
 class Maker:
-    """Makes throws from one seed."""
+    """A source of throws with one seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
 
     def bodies(self, *, speed: tuple[float, float] = (2.9, 5.9), apart: float | None = None) -> list[Body]:
-        """Return two plain bodies that hit the far end."""
+        """Return two simple bodies that hit the far end."""
         rng = self.rng
         rightward = rng.random() < 0.5
         v = rng.uniform(*speed)
@@ -176,16 +174,16 @@ class Maker:
         return made
 
     def far(self, body: Body, short: float) -> float:
-        """Return the position of the centre of a die whose face is this far short of the far end."""
+        """Return the centre of a die whose face is `short` mm before the far end."""
         return LENGTH - HALF - short if body.vx > 0 else HALF + short
 
     def short_stop(self, body: Body, short: float) -> Body:
-        """Let a die come to rest this far short of the far end."""
+        """Return a body that comes to rest `short` mm before the far end."""
         body.stops_at = self.far(body, short)
         return body
 
     def turned(self, body: Body, short: float, kept: float | None = None) -> Body:
-        """Let an obstacle turn a die back this far short of the far end."""
+        """Return a body that an obstacle turns back `short` mm before the far end."""
         body.blocks = [(self.far(body, short), self.rng.uniform(0.1, 0.4) if kept is None else kept)]
         return body
 

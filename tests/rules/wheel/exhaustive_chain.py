@@ -1,4 +1,4 @@
-"""The chain of pulses with every story built in full: the reference for `Chain`, which builds only some."""
+"""A chain of pulses that builds every story in full: the reference for `Chain`, which builds only some."""
 
 from collections.abc import Sequence
 from math import inf
@@ -25,7 +25,7 @@ PLAIN, MIN_PULSES, FEW, SILENT_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
 
 
 class ExhaustiveChain(Chain):
-    """Builds every story that a pulse allows, from the first on, and only then drops the expensive ones."""
+    """Builds every story that a pulse allows, and then drops the expensive ones."""
 
     def __init__(self, beams_deg: Sequence[float], drop_rev_per_s: float) -> None:
         """Accept the same arguments as `Chain`."""
@@ -33,7 +33,7 @@ class ExhaustiveChain(Chain):
         self._start = None
 
     def receive(self, t: int, beam: int) -> None:
-        """Handle a pulse that is later than those before."""
+        """Handle a pulse that is later than the earlier pulses."""
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
@@ -123,7 +123,7 @@ class ExhaustiveChain(Chain):
 
 
 def comparable(chain: Chain) -> tuple[object, ...]:
-    """Return everything that a chain reports, and every story that it follows."""
+    """Return the results of a chain and every story that it follows."""
     best = chain.best
     near = [
         story for story in chain.stories if best is not None and story.cost < best.cost + DIRECTION_MARGIN

@@ -1,4 +1,4 @@
-"""Helpers that put a spin before the judge."""
+"""Helpers that judge simulated spins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ RULES = SpinRules()
 KNOWN = Learned(spins=10.0, drop_rev_per_s=0.5, deceleration_rev_per_s2=0.05, pocket_reader_works=1.0)
 """A wheel that has been in play."""
 PLAIN = spin(Scene())
-"""A spin that counts."""
+"""A valid spin."""
 CALLED = Reason(code="called", rule="R-IRR-1", seen="the dealer called No Spin")
 
 
 def as_kept(readings: Sequence[Reading]) -> list[Reading]:
-    """Return what a table keeps from before the first pulse, and everything after it."""
+    """Return the readings that a table keeps: some from before the first pulse, and all later ones."""
     first = next((i for i, r in enumerate(readings) if isinstance(r, BallBeam)), len(readings))
     marks = [r for r in readings[:first] if isinstance(r, RotorIndex)]
     others = [r for r in readings[:first] if not isinstance(r, RotorIndex)]
@@ -35,7 +35,7 @@ def judged(
     called: Reason | None = None,
     sources: Sources | None = None,
 ) -> SpinVerdict:
-    """Judge a spin by all its readings, at the time of the last one unless stated otherwise."""
+    """Judge a spin by all its readings. The default decision time is that of the last reading."""
     seen = as_kept(spin.readings if readings is None else readings)
     return judge_spin(
         seen,
@@ -55,14 +55,14 @@ def codes(verdict: SpinVerdict) -> list[str]:
 
 @dataclass
 class Played:
-    """A spin that a table watched live."""
+    """The result of a spin that a table watched live."""
 
     watch: SpinWatch
     verdict: SpinVerdict
     learned: Learned
     decided_us: int
     closed_us: int | None
-    """The time at which No More Bets was called."""
+    """The time of No More Bets."""
 
 
 def played(
@@ -72,8 +72,7 @@ def played(
     rules: SpinRules = RULES,
     learned: Learned = KNOWN,
 ) -> Played:
-    """Pass a spin's readings to a watch as a table does: timers restart at each reading, the first decision
-    counts."""
+    """Pass a spin's readings to a watch as a table does. The first decision is the result."""
     watch = SpinWatch(spin.scene.wheel, rules, learned)
     closing_us: int | None = None
     closed_us: int | None = None

@@ -1,6 +1,6 @@
-"""A seeded wheel that makes the readings of one spin, together with its ground truth.
+"""A seeded wheel that simulates the readings of one spin and their ground truth.
 
-It is independent of the judge: the ball's motion is integrated step by step, and the rotor slows down at a
+It is independent of the judge. The ball's motion is integrated in steps, and the rotor slows down at a
 constant rate.
 """
 
@@ -34,7 +34,7 @@ def wheel(
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One spin as it happens. Speeds are in rev/s, times in seconds, fractions from 0 to 1."""
+    """The parameters of one spin: speeds in rev/s, times in seconds, fractions from 0 to 1."""
 
     wheel: Wheel = field(default_factory=wheel)
     revolutions: float = 15.0
@@ -45,10 +45,9 @@ class Scene:
     drag: float = 0.022
     drag_power: float = 2.0
     knee: float = 0.0
-    """The additional deceleration of a real ball (rev/s2) at about 0.85 rev/s, where it begins to roll."""
+    """Additional deceleration of a real ball (rev/s2) at about 0.85 rev/s, where the ball begins to roll."""
     worn: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """A stretch of the track: its start (turns), its length (turns), and the speed that a ball loses
-    there."""
+    """A stretch of the track: its start and length (revolutions), and the ball's loss of speed there."""
     rotor_speed: float = 0.4
     rotor_deceleration: float = 0.002
     pocket: int = 7
@@ -78,11 +77,11 @@ class Spin:
     number: str
     runs: Literal["against", "with"]
     lost_in_a_row: int = 0
-    """The largest number of passes in a row that working beams missed."""
+    """Maximum number of consecutive passes that working beams missed."""
 
     @property
     def lost_a_turn(self) -> bool:
-        """Return whether working beams missed the ball for a whole turn, by at least two passes."""
+        """Return whether working beams missed the ball for a whole revolution, by at least two passes."""
         scene = self.scene
         worn = len(scene.dead_beams) + (scene.dying_beam is not None)
         return self.lost_in_a_row >= max(len(scene.wheel.beams_deg) - worn - 1, 2)
@@ -149,7 +148,7 @@ def spin(scene: Scene) -> Spin:
 
 
 def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]]]:
-    """Integrate the ball's run back from the drop; return the run's length and each beam's passes."""
+    """Integrate the ball's run back from the drop. Return its length and each beam's passes."""
     sense = 1.0 if scene.ball == "ccw" else -1.0
     speed, ran = scene.drop_speed, 0.0
     places = [0.0]
@@ -173,7 +172,7 @@ def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]
 
 
 def _loss(scene: Scene, speed: float, place: float) -> float:
-    """Return the speed that the ball loses per second at this speed and position on the track."""
+    """Return the ball's loss of speed per second at this speed and position on the track."""
     begin, length, worn = scene.worn
     loss: float = scene.friction + scene.drag * speed**scene.drag_power
     if scene.knee:
@@ -204,7 +203,7 @@ def _faulty(
 
 
 class _Rotor:
-    """A rotor that slows down at a constant rate, from its position at the launch."""
+    """A rotor that slows down at a constant rate from its position at the launch."""
 
     def __init__(self, scene: Scene, phase: float) -> None:
         self.scene = scene
@@ -221,8 +220,7 @@ class _Rotor:
         return self._passes(offset % 1.0, since_s, since_s + 60.0)[:count]
 
     def _passes(self, offset: float, since_s: float, until_s: float) -> list[float]:
-        """Return the times at which the mark has made a whole number of turns plus `offset` from the index
-        sensor."""
+        """Return the times at which the mark is `offset` past the index sensor, in revolutions."""
         passes = [self._when(turn + offset - self.phase) for turn in range(-20, 60)]
         return [at for at in passes if at is not None and since_s <= at <= until_s]
 

@@ -1,4 +1,4 @@
-"""A ball that a hand stops in the track: its turns after a second launch are a separate run."""
+"""A ball caught in the track. Its revolutions after a second launch are a separate run."""
 
 from dataclasses import replace
 
@@ -11,14 +11,14 @@ from tests.rules.wheel.simulator import Scene, Spin, in_order, spin, wheel
 
 FOUR = wheel(0.0, 90.0, 180.0, 270.0)
 SHORT = Scene(wheel=FOUR, revolutions=3.0)
-"""The run of the second launch: too few turns to count."""
+"""The run of the second launch, with too few revolutions to count."""
 
 
 def launched_again(kept: int, hidden: int, pause_s: float, seed: int) -> tuple[Spin, list[Reading]]:
-    """Return a ball that makes `kept` passes, is caught, and is launched again for three turns.
+    """Return a ball that makes `kept` passes, is caught, and is launched again for three revolutions.
 
-    Its first pass after the relaunch comes `pause_s` after its last pass before, `hidden` beams further on:
-    those in between detected nothing.
+    Its first pass after the second launch comes `pause_s` after its last pass. The `hidden` beams in between
+    detect nothing.
     """
     second = spin(replace(SHORT, seed=seed))
     first = spin(Scene(wheel=FOUR, revolutions=9.0, seed=seed))

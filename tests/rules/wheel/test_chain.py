@@ -1,4 +1,4 @@
-"""The chain of pulses round the ring: what the ball did, whatever makes it slow down."""
+"""The chain of pulses round the track: the ball's run under every kind of deceleration."""
 
 import random
 
@@ -16,7 +16,7 @@ DROP = 0.5
 
 
 def passes(beams: tuple[float, ...], speeds: list[float], *, begin_us: int = 0) -> list[tuple[int, int]]:
-    """Return the pulses of a ball that runs ccw past beam after beam, at one speed between each pair."""
+    """Return the pulses of a ball that runs ccw from beam to beam, with one speed for each step."""
     t, beam, pulses = float(begin_us), 0, [(begin_us, 0)]
     for speed in speeds:
         following = (beam + 1) % len(beams)
@@ -32,7 +32,7 @@ def slowing(count: int, since: float = 1.6, until: float = 0.55) -> list[float]:
 
 
 def knee(count: int) -> list[float]:
-    """Return the speeds of a ball that slows down a little, then a lot, then almost not at all."""
+    """Return the speeds of a ball that slows down slightly, then strongly, then slightly again."""
     third = count // 3
     return [*slowing(third, 1.4, 1.2), *slowing(third, 1.15, 0.62), *slowing(count - 2 * third, 0.6, 0.55)]
 

@@ -1,4 +1,4 @@
-"""A hand on the rotor voids the spin before the ball is at rest, but not afterwards."""
+"""A person's hand on the rotor voids the spin until the ball is at rest, but not afterwards."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ SILENT = spin(Scene(turns_read=0, bounces=0, settle_s=30.0))
 
 
 def _handled(after_us: int, direction: Turning, *, faster: float = 1.0, made: Spin = SILENT) -> list[Reading]:
-    """Return the readings if a hand reverses the rotor or pushes it on, perhaps faster."""
+    """Return the readings of a spin whose rotor is reversed, or pushed and perhaps accelerated."""
     marks = [r for r in made.of(RotorIndex) if r.t > after_us]
     first_us = marks[0].t
     new = [
@@ -60,7 +60,7 @@ def test_gap_R_8_a_rotor_pushed_again_ends_a_spin_that_was_not_read() -> None:
 
 
 def _unseen(down_us: int, up_us: int, readings: Sequence[Reading]) -> list[Reading]:
-    """Return the readings if the wheel's board is down from one time to the other."""
+    """Return the readings of a spin whose wheel board is down between these times."""
     seen = [r for r in readings if not down_us < r.t < up_us]
     return in_order([*seen, DeviceDown(t=down_us, dev="wheel"), DeviceUp(t=up_us, dev="wheel")])
 

@@ -1,4 +1,4 @@
-"""R-SPIN-4: a rotor that a hand pushed, or whose index sensor sees two marks, never gives a wrong number."""
+"""R-SPIN-4: a pushed rotor, or an index sensor that detects two marks, never produces a wrong number."""
 
 from itertools import pairwise
 
@@ -13,8 +13,10 @@ TURN_S = 2.6
 
 
 def with_rotor(made: Spin, pushed_us: int, times: float) -> list[Reading]:
-    """Return the spin's readings with a rotor that turns at a constant speed, and `times` as fast after a
-    push. The ball's pocket stays the same."""
+    """Return the spin's readings with a rotor at constant speed, multiplied by `times` at a push.
+
+    The ball's pocket stays the same.
+    """
     scene = made.scene
     step_deg = 360.0 / len(scene.wheel.pockets_clockwise)
     mark_deg = scene.wheel.pocket_reader_deg + scene.pocket * step_deg

@@ -1,4 +1,4 @@
-"""The rotor's mark: where it is between its passes, and what is not a pass."""
+"""The position of the rotor's mark between its passes, and readings that are not a pass."""
 
 import pytest
 

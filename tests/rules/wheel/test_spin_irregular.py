@@ -1,4 +1,4 @@
-"""Rule by rule: what must not be in a wheel, and what a ball or rotor must not do (R-IRR-3, !R-8)."""
+"""Irregularities of the ball, the rotor and the wheel, rule by rule (R-IRR-3, !R-8)."""
 
 import pytest
 

@@ -55,8 +55,7 @@ def scenes(draw: st.DrawFn, revolutions: st.SearchStrategy[float]) -> Scene:
 
 
 def worn(draw: st.DrawFn, scene: Scene) -> Scene:
-    """Return the scene with sensors that miss, double and jitter, and perhaps a beam that fails, at once or
-    later."""
+    """Return the scene with sensors that miss, double and jitter, and perhaps a failing beam."""
     beam = draw(st.integers(0, len(scene.wheel.beams_deg) - 1))
     fate = draw(st.sampled_from(["works", "dead", "dies"]))
     return replace(
@@ -88,8 +87,7 @@ LOST_A_TURN = Scene(
     missed=0.05,
     seed=5997,
 )
-"""Two of three beams miss the ball in a row, so it is undetected for a turn; its run is reported as 2.7 to
-6.4 turns."""
+"""Two of three beams miss the ball in a row, so its run is 2.7 to 6.4 revolutions."""
 ONCE = settings(derandomize=True, max_examples=40, deadline=None)
 
 
@@ -130,7 +128,7 @@ def test_R_SPIN_2_worn_sensors_never_void_a_spin_that_counts(scene: Scene, first
     assert verdict.number in (None, made.number)
     assert verdict.ruling is not Ruling.VOID
     if made.lost_a_turn:
-        return  # It cannot be distinguished from a ball that was caught, or launched a turn later.
+        return  # The ball may also have been caught, or launched a revolution later.
     if verdict.revolutions_from is not None and verdict.revolutions_to is not None:
         assert verdict.revolutions_from <= scene.revolutions <= verdict.revolutions_to
 

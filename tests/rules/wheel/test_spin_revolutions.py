@@ -1,4 +1,4 @@
-"""Rule by rule: how many turns the ball ran, and what proves nothing (R-SPIN-2, R-IRR-2)."""
+"""The ball's revolutions, rule by rule (R-SPIN-2, R-IRR-2)."""
 
 import pytest
 

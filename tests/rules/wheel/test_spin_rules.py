@@ -1,4 +1,4 @@
-"""Rule by rule: a spin that counts, its direction, what was not seen, and what a person calls."""
+"""Valid spins, their direction, missing evidence and a person's No Spin, rule by rule."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A table that watches a spin: when No More Bets is due, when the spin is decided, and what is learned."""
+"""The live watch of a spin: No More Bets, the decision, and learning."""
 
 from dataclasses import replace
 from statistics import mean

@@ -1,4 +1,4 @@
-"""Two balls in the track at once: whichever ball came to rest in the number, there is no call."""
+"""Two balls in the track at once are never called, whichever ball came to rest in the number."""
 
 import pytest
 
@@ -12,8 +12,7 @@ EIGHT = wheel(*(45.0 * beam for beam in range(8)))
 
 
 def _with_second(scene: Scene, after_s: float, turns: float) -> tuple[Spin, list[Reading]]:
-    """Return a spin and its readings with a second ball launched in the same direction during the first one's
-    run."""
+    """Return a spin, and its readings with a second ball launched in the same direction during its run."""
     first = spin(scene)
     again = spin(
         Scene(

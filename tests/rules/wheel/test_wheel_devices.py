@@ -1,5 +1,4 @@
-"""R-SPIN-2, R-SPIN-4: nothing is certain that rests on what a device could not see, or is known to have
-missed."""
+"""R-SPIN-2, R-SPIN-4: nothing is certain if a device could not detect it or may have missed it."""
 
 import re
 
@@ -56,7 +55,7 @@ def test_R_SPIN_2_the_first_of_several_reports_of_an_absence_gives_its_beginning
 
 
 def blind(made: Spin, since_us: int, back_us: int) -> list[Reading]:
-    """Return the remaining readings if the board is up but its sensors see nothing for a while."""
+    """Return the remaining readings if the board is up but its sensors detect nothing for some time."""
     return [reading for reading in made.readings if not since_us <= reading.t < back_us]
 
 
@@ -111,7 +110,7 @@ def test_R_SPIN_2_one_missed_index_pass_before_a_launch_may_have_hidden_its_turn
 
 @pytest.mark.parametrize("missed", [1, 2, 3])
 def test_R_SPIN_2_a_mark_not_due_before_the_first_pulse_hid_no_launch(missed: int) -> None:
-    """Its passes are missed while the ball is detected: the index sensor is faulty, and the beams work."""
+    """Its passes are missed while the ball is detected, so the index sensor is faulty and the beams work."""
     marks = [
         RotorIndex(t=SHORT.launched_us + 900_000 + turn * 2_500_000, dev="wheel", direction="cw")
         for turn in (*range(-6, 0), *range(missed, 9))

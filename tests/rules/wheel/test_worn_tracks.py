@@ -1,4 +1,4 @@
-"""R-SPIN-2: a worn, damp or dirty stretch of track slows the ball in each lap, and spins are still judged."""
+"""R-SPIN-2: spins on a worn, damp or dirty stretch of track, which slows the ball in each lap."""
 
 import pytest
 
@@ -9,8 +9,7 @@ from tests.rules.wheel.simulator import Scene, spin, wheel
 
 FOUR = wheel(0.0, 90.0, 180.0, 270.0)
 STRETCHES = [(0.1, 0.25, 0.08), (0.55, 0.1, 0.2), (0.8, 0.3, -0.03)]
-"""The start and length of a stretch, and the additional speed that a ball loses there: worn, damp,
-polished."""
+"""Worn, damp and polished stretches: start, length, and the additional loss of speed."""
 
 
 @pytest.mark.parametrize("worn", STRETCHES)
