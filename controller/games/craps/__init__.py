@@ -1,1 +1,1 @@
-"""Craps: its state machine, its wagers, and the `Game` value through which the controller uses them."""
+"""Craps: the state machine, the wagers, and the `Game` value for the registry."""

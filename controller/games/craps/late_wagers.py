@@ -1,7 +1,7 @@
-"""Wagers made with the dice out: those lodged during a throw, and who has confirmed them (C34-MK-1b).
+"""Late wagers: wagers lodged during a throw, and their confirmations (C34-MK-1b).
 
-Such wagers do not affect the throw. The settlement engine decides from the table's signed statement whether
-one is valid.
+Late wagers do not affect the throw. The table signs a statement of the confirmed wagers. From this statement,
+the settlement engine decides whether a late wager is valid.
 """
 
 from controller.machines.flat import InputRefused
@@ -14,19 +14,23 @@ class LateWagers:
 
     def __init__(self) -> None:
         self._confirmed: dict[str, dict[str, str]] = {}
-        """Who confirmed each wager, by role."""
+        """The person who confirmed each wager, by role."""
 
     def clear(self) -> None:
-        """Forget all wagers, because another throw begins."""
+        """Forget all wagers when a new throw begins."""
         self._confirmed.clear()
 
     def lodge(self, entered: Input) -> None:
-        """Record a wager that the settlement engine reports and that needs confirmation."""
+        """Record a wager that the settlement engine has reported."""
         if entered.what is not None:
             self._confirmed.setdefault(entered.what, {})
 
     def confirm(self, entered: Input, *, in_motion: bool) -> str:
-        """Record a person's confirmation of a wager and return the answer. Raises InputRefused."""
+        """Record a person's confirmation of a wager and return the answer.
+
+        Raise InputRefused if the wager is unknown, if the dice are at rest, or if the role or the person has
+        already confirmed the wager.
+        """
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:
             lodged = ", ".join(self._confirmed) or "none"
@@ -55,5 +59,5 @@ class LateWagers:
 
     @property
     def waiting(self) -> bool:
-        """Whether any lodged wager still lacks the confirmation of one or both roles."""
+        """Whether a lodged wager still needs a confirmation."""
         return any(len(by) < len(LATE_WAGER_CONFIRMERS) for by in self._confirmed.values())

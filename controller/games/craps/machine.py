@@ -1,4 +1,4 @@
-"""The craps machine: come-out, point and run-out, the shooter, the puck, and the rounds of bets."""
+"""The state machine of craps: the phases, the shooter, the puck, and the betting rounds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -86,7 +86,7 @@ CRAPS_TABLE = MachineTable(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrapsState:
-    """The phase, the point that is on, the shooter, and this shooter's warnings and invalid rolls."""
+    """The game's state: the phase, the point, the shooter, and the shooter's warnings and invalid rolls."""
 
     phase: str = "come_out"
     point: int | None = None
@@ -96,11 +96,11 @@ class CrapsState:
 
 
 as_craps_state = converter_of(CrapsState)
-"""Converts a recorded state from its JSON values."""
+"""Converts the JSON values of a recorded state to a CrapsState."""
 
 
 class Craps(PlaysThrows):
-    """One table's game of craps."""
+    """The craps game of one table."""
 
     def __init__(
         self,
@@ -118,11 +118,10 @@ class Craps(PlaysThrows):
         line_bet: tuple[Seat, bool] | None = None,
         learned: Mapping[str, float] | None = None,
     ) -> None:
-        """Begin in `state`, after roll number `last_roll`, with bets open for `betting_round`.
+        """Start in `state`, after roll `last_roll`, with betting round `betting_round` open.
 
         `standing_call` is the last roll if it can still be corrected. `line_bet` is the settlement engine's
-        last report on a shooter's line bet. `learned` holds the properties of the walls learned from earlier
-        throws.
+        latest report on a shooter's line bet. `learned` holds wall properties learned from earlier throws.
         """
         self._line_bet = line_bet
         self._late = LateWagers()
@@ -144,18 +143,18 @@ class Craps(PlaysThrows):
             if before is not None:
                 self.throws.resume(standing_call, before)
 
-    # --- the GameMachine of the session ---
+    # --- the GameMachine interface ---
 
     @property
     def dice_out(self) -> DiceOut | None:
-        """The state for wagers with the dice out, from release to call; None outside a throw (C34-MK-1b)."""
+        """The confirmed late wagers, from release to call; None outside a throw (C34-MK-1b)."""
         if not self.open_attempt:
             return None
         confirmed = self._late.confirmed
         return DiceOut(confirmed, self.throws.motion.until_us if confirmed else None)
 
     def memory(self) -> Mapping[str, object]:
-        """Return the game's state between throws, keyed by the fields of State."""
+        """Return the state to keep between throws, keyed by the fields of State."""
         state = self._state
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, CrapsState):
@@ -172,11 +171,14 @@ class Craps(PlaysThrows):
         }
 
     def next_numbers(self) -> dict[str, int]:
-        """Return the numbers of the next roll and of the current round of bets."""
+        """Return the numbers of the next roll and of the current betting round."""
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input and return True, or return False if craps has no such input.
+
+        Raise InputRefused if the input is not allowed.
+        """
         if entered.name == "line_bet":
             self._line_bet = None if entered.seat is None else (str(entered.seat), entered.on is True)
             self._show_line_bet(entered.t)
@@ -205,7 +207,7 @@ class Craps(PlaysThrows):
         return True
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Yield the inputs that make sense at t."""
+        """Yield the inputs that are allowed at `t`."""
         yield from self.attempts.allowed(t)
         if self._late.waiting and self.attempts.in_progress and not self.throws.motion.over:
             yield "confirm_late"
@@ -215,34 +217,34 @@ class Craps(PlaysThrows):
                 yield "run_out"
 
     def reset(self, t: int) -> None:
-        """Start with a come-out when the table opens (C34-DEF-2)."""
-        # Bets are closed only during a throw, when the table can't be closed: nothing needs to be reopened.
+        """Start with a come-out roll when the table opens (C34-DEF-2)."""
+        # Betting is open here, because it closes only for a throw, during which the table can't be closed.
         del t
         self.restore(CrapsState())
         self.attempts.settle_at_opening()
         self._published_shooter = None
         self._bets_open = True
 
-    # --- the DiceGame of the throws ---
+    # --- the DiceGame interface ---
 
     @property
     def warnings(self) -> int:
-        """How many warnings the current shooter has had."""
+        """The number of warnings given to the current shooter."""
         return self._state.warnings
 
     def snapshot(self) -> object:
-        """Return the game's state, for `restore`."""
+        """Return the game's state for a later `restore`."""
         return self._state
 
     def restore(self, snapshot: object) -> None:
-        """Restore the state that `snapshot` returned."""
+        """Restore a state returned by `snapshot`."""
         assert isinstance(snapshot, CrapsState)
         self._state = snapshot
         self._machine.restore(snapshot.phase)
         self._shooter_cause = "corrected"
 
     def began(self, t: int) -> None:
-        """Close the bets when the dice leave the hand (C34-MK-1a)."""
+        """Close betting when the dice leave the shooter's hand (C34-MK-1a)."""
         self._late.clear()
         if self._bets_open:
             self._bets_open = False
@@ -260,7 +262,7 @@ class Craps(PlaysThrows):
     def _lacks_line_bet(self) -> bool:
         """Whether the shooter of the next come-out roll lacks a line bet (C34-DICE-4, CV1-SHOOT-1).
 
-        The settlement engine reports this. Without a report on this shooter, the bet is assumed to be up.
+        The settlement engine reports a missing bet. Without a report, the shooter is assumed to have a bet.
         """
         shooter = self._state.shooter
         due = shooter is not None and self._state.phase == "come_out"
@@ -271,7 +273,7 @@ class Craps(PlaysThrows):
         return Reason(code="no_line_bet", rule=self._rules.line_bet_rule, seen=seen)
 
     def _show_line_bet(self, t: int) -> None:
-        """Set the lamp that shows the crew, before the throw, whether the shooter's line bet is missing."""
+        """Set the lamp that warns the crew of a missing line bet."""
         lamp = "missing" if self._lacks_line_bet else "off"
         if lamp != self._line_bet_shown:
             self._line_bet_shown = lamp
@@ -298,7 +300,7 @@ class Craps(PlaysThrows):
         )
 
     def no_result(self, result: Result[Dice]) -> Data:
-        """Count a No Roll, after which the same shooter throws again, and return its data."""
+        """Count a No Roll and return its data. The same shooter throws again."""
         self._agenda.inspections.require_after(result.reasons, game_equipment="dice")
         count = self._state.invalid_rolls + 1
         self._state = replace(self._state, invalid_rolls=count)
@@ -316,13 +318,13 @@ class Craps(PlaysThrows):
         )
 
     def review(self, result: Result[Dice]) -> Data:
-        """Return the data of a roll that a person must rule on."""
+        """Return the data of a roll that needs a person's ruling."""
         return RollReview(
             roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
         )
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone, then the inputs made since; return its data."""
+        """Apply the corrected roll, reapply the inputs made since the original roll, and return the data."""
         corrected = self._corrected(result, corrects, ruling)
         for entered in since:
             self._reapply(entered)
@@ -358,7 +360,7 @@ class Craps(PlaysThrows):
         )
 
     def follow_up(self, t: int) -> None:
-        """Publish that the dice have passed, if they have, and open bets again if they were closed."""
+        """Publish a new shooter, update the lamps, and reopen betting if it was closed."""
         self._publish_shooter(t)
         self._show_puck(t)
         if not self._bets_open:
@@ -366,7 +368,7 @@ class Craps(PlaysThrows):
             self._round += 1
             self._agenda.publish("bets.opened", t, Bets(round=self._round, cause="result"))
 
-    # --- the game itself ---
+    # --- the rules of the game ---
 
     def _apply(self, dice: Dice, warning: bool) -> tuple[CrapsState, CrapsCall]:
         before = self._state
@@ -393,7 +395,7 @@ class Craps(PlaysThrows):
         self._published_shooter = _ANOTHER
 
     def _check_between_throws(self, entered: Input) -> None:
-        """Raise InputRefused if an input between throws lacks its seat, is not offered, or has no effect."""
+        """Raise InputRefused if the input lacks its seat, is not offered, or changes nothing."""
         if entered.name == "new_shooter" and entered.seat is None:
             raise InputRefused("bad_argument", "new_shooter needs the shooter's seat; enter it again")
         if entered.name == "run_out" and not self._rules.run_out:
@@ -402,7 +404,7 @@ class Craps(PlaysThrows):
             raise InputRefused("no_change")
 
     def _apply_between_throws(self, entered: Input) -> None:
-        """Apply an input between two throws; raises InputRefused if the phase does not allow it."""
+        """Apply an input between two throws. Raise InputRefused if the phase does not allow it."""
         match entered.name:
             case "pass_dice":
                 self._pass_dice("pass_dice")
@@ -418,7 +420,7 @@ class Craps(PlaysThrows):
                 self._shooter_cause = "new_shooter"
 
     def _reapply(self, entered: Input) -> None:
-        """Reapply an input entered since a corrected roll, and publish the shooter again."""
+        """Reapply an input that was entered after a corrected roll."""
         with suppress(InputRefused):  # a run-out is dropped if the corrected roll leaves a point on
             self._check_between_throws(entered)
             self._apply_between_throws(entered)
@@ -445,12 +447,12 @@ class Craps(PlaysThrows):
 
 
 _ANOTHER = "another shooter"
-"""Replaces an outdated published shooter, so that the next one is published even if the seat is the same."""
+"""A placeholder for the published shooter. It forces the next publication, even for the same seat."""
 _BETWEEN_THROWS = frozenset({"new_shooter", "pass_dice", "run_out"})
 
 
 def call_for(phase: str, point: int | None, total: int) -> CrapsCall:
-    """Return the call of a total (C34-PASS-2..5, CV1-RND-2..7); in a run-out no point is set (!34-16)."""
+    """Return the call for a total (C34-PASS-2..5, CV1-RND-2..7). A run-out sets no point (!34-16)."""
     if phase == "point":
         if total == point:
             return "point_made"

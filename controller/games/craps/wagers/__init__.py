@@ -1,1 +1,1 @@
-"""The wagers of craps: one wager book for both documents, whose differences are in their pay tables."""
+"""The wagers of craps. Both documents use the same wager book, with different pay tables."""

@@ -1,4 +1,4 @@
-"""The craps wager book, for either document: it accepts, changes and decides a table's bets."""
+"""The craps wager book: it accepts, changes and decides the bets of one table, under either document."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -63,19 +63,19 @@ class CrapsBook(Book):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact cents that rounding down has left with the house so far."""
+        """The exact cents that the house has kept by rounding winnings down."""
         return self._breakage.total_cents
 
     @property
     def remembers(self) -> bool:
-        """Whether the book has state besides bets and dice: lowered Don't bets, still to be decided."""
+        """Whether a lowered Don't bet still awaits its decision."""
         return self._book.remembers
 
     @property
     def line_bet_missing(self) -> bool:
         """Whether the shooter must still bet Pass or Don't Pass before throwing (C34-DICE-4, CV1-SHOOT-1).
 
-        A roll without it settles like any other; in a run-out none is required.
+        A missing bet does not change the settlement of the roll. A run-out requires no line bet.
         """
         shooter = self._dice.shooter
         required = shooter is not None and self._dice.point is None and not self._dice.run_out
@@ -85,11 +85,11 @@ class CrapsBook(Book):
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """The refusal of bets with the dice out, even confirmed ones; None if they are accepted."""
+        """The refusal of all late bets; None if confirmed late bets are accepted."""
         return self._gates.late_refusal
 
     def apply(self, request: Request) -> list[AnswerLine]:
-        """Handle one request and return its answer, with bets in the order they were made."""
+        """Handle one request and return its answer, oldest bet first."""
         match request:
             case BetRequest():
                 return self._bet(request)
@@ -170,7 +170,7 @@ class CrapsBook(Book):
             self._book.lower(bet)
 
     def _uncovered_odds(self, flat: Bet) -> list[AnswerLine]:
-        """Hand back the lay odds that a reduced bet no longer covers, the last made first (!34-27)."""
+        """Hand back the lay odds that a reduced bet no longer covers, newest first (!34-27)."""
         if not self._settings.lay_odds_follow_reduction.value:
             return []
         behind = self._book.behind(flat.id)
@@ -217,7 +217,7 @@ class CrapsBook(Book):
         self._dice.run_out = self._dice.run_out and self._book.any_of(*COMES)
 
     def _end_calls(self) -> None:
-        """End the on and off calls made for the come-out that has just ended; the defaults apply again."""
+        """End the on and off calls that lapse when the point is set."""
         for bet in self._book:
             if bet.call_lapses:
                 bet.called_on, bet.call_lapses = None, False
@@ -267,12 +267,12 @@ class CrapsBook(Book):
 
 
 _POINT_DICE = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
-"""For each point, dice that set it."""
+"""A pair of dice that sets each point."""
 _NATURAL = (3, 4)
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return the requests to the book that follow from an outcome, in order."""
+    """Return the requests to the book for an outcome, in order."""
     match outcome.data:
         case RollCalled(dice=dice, run_out=run_out):
             return [*_run_out(run_out), {"do": "roll", "dice": dice}]
@@ -289,15 +289,15 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _run_out(run_out: object) -> list[RawRequest]:
-    """Return the request that begins or ends a run-out, which the table reports with each roll (!34-16)."""
+    """Return the request to begin or end a run-out, as the table reports with each roll (!34-16)."""
     return [{"do": "run_out", "on": run_out, "by_table": True}] if isinstance(run_out, bool) else []
 
 
 class DiceState:
-    """The state of the dice without bets: the point, the shooter, and the rolls of the hand."""
+    """The state of the dice without bets: the point, the shooter, and the rolls of the current hand."""
 
     def __init__(self, dice: Dice | None = None) -> None:
-        """Begin with the given dice, or at a come-out without a shooter."""
+        """Start with `dice` or, by default, on a come-out roll without a shooter."""
         self.dice = dice or Dice()
 
     @property
@@ -311,7 +311,7 @@ class DiceState:
         return self.dice.shooter
 
     def follow(self, request: Request) -> None:
-        """Update the state for a request that was granted."""
+        """Update the state after an accepted request."""
         match request:
             case Roll(dice=faces):
                 self.dice.move_point(self.dice.throw(sum(faces)))
@@ -323,7 +323,7 @@ class DiceState:
                 pass
 
     def is_redundant(self, request: Request) -> bool:
-        """Return whether a request changes nothing: it repeats the shooter or the absence of a run-out."""
+        """Return whether a request only repeats the shooter or the absence of a run-out."""
         match request:
             case NewShooter(player=None):
                 return not self.dice.rolls and self.dice.shooter is None
@@ -335,14 +335,14 @@ class DiceState:
                 return False
 
     def names_shooter(self, request: Request) -> bool:
-        """Return whether this request names the shooter."""
+        """Return whether a request names the shooter."""
         return isinstance(request, NewShooter)
 
     def prelude(self) -> Sequence[RawRequest]:
-        """Return the requests that bring a new book without bets to this state.
+        """Return the requests that bring a new, empty book to this state.
 
-        The points already made in the hand are left out. They count only for Sharp Shooter bets, which are
-        accepted only before a hand's first roll.
+        The requests omit the points made in the current hand. Points count only for Sharp Shooter bets, which
+        are accepted only before a hand's first roll.
         """
         dice = self.dice
         named = dice.shooter is not None
@@ -357,9 +357,9 @@ class DiceState:
 
 
 def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
-    """Return the requests that bring a new book to the state after a roll that leaves nothing but the dice.
+    """Return the requests that bring a new book to the state of the dice after a roll.
 
-    Return None after any other outcome, and while there is a run-out or a lowered bet.
+    Return None after other outcomes, during a run-out, and while a lowered bet awaits its decision.
     """
     rolled = any(raw["do"] == Roll.__struct_config__.tag for raw in ended.requests)
     in_run_out = isinstance(ended.play_state, DiceState) and ended.play_state.dice.run_out
@@ -367,7 +367,7 @@ def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
 
 
 def _prelude_after(outcome: Outcome, players: Mapping[str, str]) -> Sequence[RawRequest]:
-    """Return the requests that bring a new book to the table's state after this outcome."""
+    """Return the requests that bring a new book to the state of the dice after this outcome."""
     dice = Dice()
     if isinstance(roll := outcome.data, RollCalled) and roll.phase is not None:
         hand_continues = roll.call != "seven_out" and roll.shooter is not None

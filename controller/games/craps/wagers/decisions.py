@@ -1,7 +1,7 @@
 """The effect of each of the 36 rolls on each bet, computed once from the pay table.
 
-A bet has a row of 36 endings, one per roll; None means that the roll leaves it up. A line bet changes to its
-number's row when it gets its number. House edges are computed from the same rows.
+Each bet has a row of 36 endings, one per roll. None means that the bet stays up. When a line bet gets its
+number, it changes to the row of that number. The house edges are computed from the same rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from controller.settlement.paytable import Pays, Ratio
 
 
 class Ending(NamedTuple):
-    """How a roll ends a bet: the reason, and what it pays if it wins."""
+    """The result of a roll that ends a bet, with the reason and the payout ratio of a win."""
 
     status: Literal["win", "lose", "push"]
     reason: str
@@ -34,7 +34,7 @@ class Ending(NamedTuple):
 
 Faces = tuple[int, int]
 Endings = tuple[Ending | None, ...]
-"""A bet's ending for each roll, by `roll_index`."""
+"""A bet's endings, indexed by `roll_index`."""
 Row = tuple[tuple[str, int | None], Endings]
 
 ROLLS: tuple[Faces, ...] = tuple((first, second) for first in range(1, 7) for second in range(1, 7))
@@ -63,14 +63,14 @@ class Decisions:
         self._hops = dict(_hop_rows(table))
 
     def row(self, wager: str, number: int | None = None) -> Endings | None:
-        """Return the row of a bet other than a Hop, on its number if it has one; None for an unknown bet.
+        """Return the row of a bet other than a Hop; None for an unknown bet.
 
         A line bet has no number before its first roll.
         """
         return self.rows.get((wager, number))
 
     def hop(self, faces: Sequence[int]) -> Endings | None:
-        """Return the row of a Hop on two faces in any order; None if no roll shows them."""
+        """Return the row of a Hop on two faces, in either order; None for invalid faces."""
         return self._hops.get((min(faces), max(faces))) if len(faces) == 2 else None
 
 

@@ -1,4 +1,4 @@
-"""The exact house edges of craps, computed from the rows of endings by which bets are settled."""
+"""The exact house edges of craps, computed from the rows of endings that settle the bets."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -28,11 +28,11 @@ from controller.settlement.paytable import (
 )
 
 DOLLAR_CENTS = 100
-"""The chip assumed for breakage if a table has no minimum."""
+"""The chip value assumed for breakage if a table has no minimum."""
 
 
 class Worth(NamedTuple):
-    """The expected net win of a bet of 1, and the chance of a push."""
+    """The expected net win and the chance of a push, for a bet of 1."""
 
     net: Fraction
     pushed: Fraction
@@ -64,7 +64,7 @@ def report(table: CrapsPayTable) -> Report:
 def worth(endings: Endings, on_number: Mapping[int, Worth] | None = None) -> Worth:
     """Return the worth of a bet, computed from its row of endings.
 
-    A roll that does not end the bet leaves it up or, if `on_number` is given, moves it to the rolled number.
+    A roll without an ending leaves the bet up. With `on_number`, it moves the bet to the rolled number.
     """
     net, pushed, counted = Fraction(), Fraction(), 0
     for roll, ending in zip(ROLLS, endings, strict=True):
@@ -86,7 +86,7 @@ def _net(ending: Ending) -> Fraction:
 
 
 def sharp_shooter_chances(table: CrapsPayTable) -> dict[int, Fraction]:
-    """Return the chance of each number of points in a hand; the largest number also covers all above it."""
+    """Return the chance of each number of points in a hand. The last chance includes all larger numbers."""
     if table.sharp_shooter is None:
         return {}
     top = max(table.sharp_shooter.pays)
@@ -145,7 +145,7 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
 
 
 def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
-    """Yield a finding for each Don't bet that favours a player who lays odds only on some numbers (!34-3)."""
+    """Yield a finding for each Don't bet on which lay odds on some numbers favour the player (!34-3)."""
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
     for wager, odds in table.odds.items():
         flat = FLAT_OF[wager]

@@ -1,6 +1,6 @@
-"""The requests of a craps table, and its gates: which bets may be made, raised, lowered or called, and when.
+"""The requests of a craps table, and the gates that accept or refuse them.
 
-The requests are those of the settle contract. Each refusal names the rule behind it.
+The settle contract defines the requests. Each refusal names its rule.
 """
 
 from typing import Annotated, Literal
@@ -28,9 +28,9 @@ Face = Annotated[int, Meta(ge=1, le=6)]
 class BetRequest(Request, frozen=True, kw_only=True, tag="bet"):
     """Make a bet of `amount` cents.
 
-    `base` is the id of the flat bet behind which the odds are placed. `dice` are the two faces of a Hop bet,
-    in any order. `late` tells whether the dice had left the hand. `confirmed` tells whether the dealer and
-    the boxperson have both confirmed a late bet (C34-MK-1b).
+    `base` is the id of the flat bet behind which odds are placed. `dice` are the two faces of a Hop bet, in
+    either order. `late` tells whether the dice had already left the hand. `confirmed` tells whether both the
+    dealer and the boxperson have confirmed a late bet (C34-MK-1b).
     """
 
     id: str
@@ -59,21 +59,21 @@ class Roll(Request, frozen=True, kw_only=True, tag="roll"):
 
 
 class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
-    """A throw that does not count: nothing is decided (!34-10)."""
+    """A throw that does not count and decides no bet (!34-10)."""
 
 
 class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
-    """A player takes the dice. Without `player`, the dice pass to a shooter who is not named yet."""
+    """A player takes the dice. Without `player`, the new shooter is not named yet."""
 
     player: str | None = None
 
 
 class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
-    """Begin or end a run-out, in which rolls decide only the remaining Come and Don't Come bets
-    (C34-CONT-2b).
+    """Begin or end a run-out (C34-CONT-2b).
 
-    `by_table` tells whether the table reports the run-out. The table does not know the bets and continues
-    until its boxperson ends the run-out, so its report is accepted even if no bet awaits a decision (!34-17).
+    In a run-out, rolls decide only the remaining Come and Don't Come bets. `by_table` marks a report from the
+    table. The table does not know the bets, and its run-out lasts until the boxperson ends it. Its report is
+    therefore accepted even if no bet awaits a decision (!34-17).
     """
 
     on: bool
@@ -99,11 +99,11 @@ _DONT = ("dont_pass", "dont_come")
 _ONE_A_ROLL = {"pass": "CV1-PASS-1", "dont_pass": "CV1-DP-1"}
 _ONE_UNTIL_DECIDED = "CV1-DC-8"
 _NO_ODDS_RULES = {"dont_pass_odds": "CV1-DP-9", "dont_come_odds": "CV1-DC-8"}
-"""The document's rule against odds behind a bet that is no longer up, if it has one."""
+"""The document's rule, if any, against odds behind a bet that is no longer up."""
 
 
 class Gates:
-    """The gates of one pay table, for one book and its dice."""
+    """The gates for one pay table, one book and its dice."""
 
     def __init__(self, table: CrapsPayTable, decisions: Decisions, book: Bets, dice: Dice) -> None:
         self._table = table
@@ -197,14 +197,13 @@ class Gates:
     def take_call(self, bet: Bet, *, on: bool | None, stands: bool = False) -> None:
         """Call a bet on or off, or return it to the default (None).
 
-        If the pay table says so, the default applies again when the next point is set, unless `stands` says
-        that the call also applies to later rounds.
+        The pay table may end a call when the next point is set. `stands` extends the call beyond that point.
         """
         bet.called_on = on
         bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
 
     def max_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
-        """Return the maximum odds, in cents, behind a flat bet of this amount; None if there is no limit."""
+        """Return the maximum odds, in cents, behind a flat bet of `flat_cents`; None if there is no limit."""
         return self._limits.max_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
@@ -247,7 +246,7 @@ class Gates:
 
     @property
     def late_refusal(self) -> Refusal | None:
-        """The refusal of bets with the dice out, even confirmed ones; None if they are accepted."""
+        """The refusal of all late bets; None if confirmed late bets are accepted."""
         policy = self._settings.late_if_confirmed
         if policy.value:
             return None
@@ -303,7 +302,7 @@ class Gates:
         return None
 
     def _bet_this_roll(self, request: BetRequest) -> bool:
-        """Return whether the player has made, or had handed back, such a bet since the last roll."""
+        """Return whether, since the last roll, the player has made this bet or had it handed back."""
         book, player, wager = self._book, request.player, request.wager
         return book.made_this_roll(player, wager) or book.handed_back_this_roll(player, wager)
 
@@ -359,7 +358,7 @@ def _wrong_choice(table: CrapsPayTable, request: BetRequest) -> str:
 
 
 class Limits:
-    """The limits of one pay table, for one book."""
+    """The betting limits of one pay table, for one book."""
 
     def __init__(self, table: CrapsPayTable, book: Bets) -> None:
         self._settings = table.settings
@@ -390,7 +389,7 @@ class Limits:
         return None
 
     def spot(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return a refusal if this bet takes the player's bets on one spot above the maximum (CV1-LIM-1)."""
+        """Return a refusal if the player's bets on this spot would exceed the maximum (CV1-LIM-1)."""
         maximum = self._settings.maximum_cents
         if maximum.value is None:
             return None
@@ -405,7 +404,7 @@ class Limits:
         )
 
     def max_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
-        """Return the maximum of such odds, in cents, behind a flat bet of this amount; None if unlimited."""
+        """Return the maximum odds, in cents, behind a flat bet of `flat_cents`; None if there is no limit."""
         multiple = self._settings.odds_multiple.value
         if bet.number is None or multiple is None:
             return None
@@ -416,10 +415,10 @@ class Limits:
         return maximum
 
     def odds(self, bet: Bet, cents: int) -> Refusal | None:
-        """Return a refusal if these odds and all others behind the same flat bet exceed the limit together.
+        """Return a refusal if the odds behind one flat bet would together exceed the limit.
 
-        The limit on lay odds is set by the amount originally wagered, unless the pay table makes lay odds
-        follow a reduction (!34-27).
+        The largest stake of the flat bet limits lay odds, unless the pay table makes lay odds follow a
+        reduction (!34-27).
         """
         if bet.base is None:
             return None

@@ -1,7 +1,7 @@
-"""A craps pay table: the wagers offered, what they pay, and the policies that the document leaves open.
+"""A craps pay table: the offered wagers, their payouts, and the policies that the document leaves open.
 
-It is loaded from `config/paytables/craps-*.yaml`, where every value carries the id of its rule and every
-setting carries its reason.
+The tables are in `config/paytables/craps-*.yaml`. Every value there names its rule, and every setting states
+its reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,32 +31,32 @@ FLAT_OF: Mapping[str, LineWager] = {
     "come_odds": "come",
     "dont_come_odds": "dont_come",
 }
-"""The flat bet that each kind of odds supports."""
+"""The flat bet behind which each kind of odds is placed."""
 LAY_ODDS = ("dont_pass_odds", "dont_come_odds")
-"""Odds that are laid: they win on a 7."""
+"""Odds that are laid. They win on a 7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineBet:
-    """Pass, Don't Pass, Come or Don't Come: its pay, and the ids of its rules."""
+    """Pass, Don't Pass, Come or Don't Come: the payout, and the ids of the rules."""
 
     made: str
-    """The rule that says when it may be made."""
+    """The rule on making the bet."""
     pay: Pays
     natural: str
-    """The rule for 7 or 11 on its first roll."""
+    """The rule for 7 or 11 on the bet's first roll."""
     craps: str
-    """The rule for 2, 3 or 12 on its first roll."""
+    """The rule for 2, 3 or 12 on the bet's first roll."""
     number_first: str
     seven_first: str
     bar_12: str = ""
-    """The rule for 12 on the first roll of a Don't bet, which is neither won nor lost."""
+    """The rule for 12 on the first roll of a Don't bet, which is then a push."""
     lowered: str
-    """The rule that says when it may be reduced or removed."""
+    """The rule on reducing or removing the bet."""
     raised: str
-    """The rule that says when it may be increased."""
+    """The rule on increasing the bet."""
     off: str
-    """The rule that forbids calling it off."""
+    """The rule that forbids calling the bet off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Odds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A wager on one number against the 7, by number; `results` if each number has its own rule."""
+    """A wager on a number against the 7. `results` holds the rule of each number that has its own."""
 
     rule: str
     pays: Mapping[int, Pays]
@@ -83,7 +83,7 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneRoll:
-    """A one-roll wager: it wins on the totals in `pays`, and loses on all others."""
+    """A one-roll wager, which wins on the totals in `pays` and loses on all others."""
 
     rule: str
     pays: Mapping[int, Pays]
@@ -91,7 +91,7 @@ class OneRoll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
-    """Several one-roll wagers in one bet, with the units of each in `parts`; `high` adds a unit to one."""
+    """Several one-roll wagers in one bet. `parts` holds the units on each; `high` adds a unit to one part."""
 
     rule: str
     units: str
@@ -100,7 +100,7 @@ class Combined:
     high: Mapping[int, OneRollWager] = field(default_factory=dict)
 
     def shares(self, high: int | None = None) -> dict[OneRollWager, int]:
-        """Return the units on each part, with the extra unit of a Horn High on its number."""
+        """Return the units on each part. A Horn High has an extra unit on its number."""
         shares = dict(self.parts)
         if high is not None:
             shares[self.high[high]] = shares.get(self.high[high], 0) + 1
@@ -114,7 +114,7 @@ class Combined:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
-    """A wager on two exact faces on the next roll."""
+    """A wager on two exact faces in the next roll."""
 
     rule: str
     easy: Pays
@@ -123,20 +123,20 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharpShooter:
-    """A wager on the points that one shooter makes; the row with the most points also covers more."""
+    """A wager on the points that one shooter makes. The row with the most points includes larger numbers."""
 
     rule: str
-    """The rule that says when it may be made."""
+    """The rule on making the bet."""
     result: str
-    """The rule that says how it is decided."""
+    """The rule on deciding the bet."""
     pays: Mapping[int, Pays]
     printed_chances: Mapping[int, str] = field(default_factory=dict)
-    """The printed chance of each number of points; the number just below the first row covers fewer too."""
+    """The printed chance of each number of points. The entry below the first row includes fewer points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """A value, or null if there is no limit."""
+    """An upper or lower limit; null for none."""
 
     value: AtLeastOne | None
     rule: str
@@ -163,7 +163,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineLock:
-    """When a Pass or Come bet becomes locked, so that it can't be taken down."""
+    """When a Pass or Come bet becomes locked and can't be taken down."""
 
     value: Literal["with_point", "once_made"]
     rule: str
@@ -190,7 +190,7 @@ class TopPaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToOrFor:
-    """Whether the pay of a row includes the stake."""
+    """Whether the printed payout includes the stake."""
 
     value: Literal["to_one", "for_one"]
     rule: str
@@ -204,23 +204,23 @@ _ORIGINAL_CAPS = Switch(
 _CALLS_STAND = Wagers(
     value=(), rule="!34-18", reason="a call is valid until the player changes it or the bet is decided"
 )
-"""This and the two above are the defaults for a pay table file that predates these settings."""
+"""Like the two constants above, a default for pay table files that lack the setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrapsSettings:
-    """The policies of a craps table, each with the rule or contradiction that it resolves."""
+    """The policies of a craps table. Each names the rule or the contradiction that it resolves."""
 
     minimum_cents: Limit
     maximum_cents: Limit
     unit_cents: Figure
     """The unit of combined bets."""
     pay_unit_cents: Figure
-    """Winnings are rounded down to multiples of this."""
+    """Winnings are rounded down to a multiple of this amount."""
     max_win_cents: Limit
-    """Maximum amount that one decision of one bet may win."""
+    """The maximum win of one bet in one decision."""
     odds_multiple: Limit
-    """Odds may be at most this many times the flat bet: by their stake if taken, by their win if laid."""
+    """The maximum odds as a multiple of the flat bet: the stake of odds taken, the win of odds laid."""
     no_lay_on: Numbers
     minimum_per_unit: Wagers
     """The combined bets in which every unit must be at least the table minimum."""
@@ -229,12 +229,12 @@ class CrapsSettings:
     one_pass_per_roll: Switch = _ANY_NUMBER
     """Whether a player may make only one Pass and one Don't Pass per roll (CV1-PASS-1, CV1-DP-1)."""
     lay_odds_follow_reduction: Switch = _ORIGINAL_CAPS
-    """Whether lay odds that a reduced Don't bet no longer covers are handed back."""
+    """Whether to hand back lay odds that a reduced Don't bet no longer covers."""
     call_lapses: Wagers = _CALLS_STAND
-    """The wagers whose call on or off ends when the next point is set, so that the default applies again."""
+    """The wagers whose on or off call ends when the next point is set."""
     line_locked: LineLock
     no_action: Switch
-    """Whether a Don't Come may be handed back by No Action."""
+    """Whether No Action may hand back a Don't Come bet."""
     dont_lowered_stays_low: Switch
     shooter_keeps_dont_pass: Switch
     late_if_confirmed: Switch
@@ -250,7 +250,7 @@ class CrapsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrapsPayTable:
-    """One document's wagers; a wager that is left out is not offered (CV1-LIM-3)."""
+    """One document's wagers. A wager that is left out is not offered (CV1-LIM-3)."""
 
     name: str
     title: str
@@ -265,15 +265,15 @@ class CrapsPayTable:
     hop: Hop | None = None
     sharp_shooter: SharpShooter | None = None
     offered_by: str
-    """The rule by which an unknown wager is refused, unless `not_offered` names one."""
+    """The rule that refuses unknown wagers that are not in `not_offered`."""
     not_offered: Mapping[str, str] = field(default_factory=dict)
-    """For each wager that the document does not allow, the rule by which it is refused."""
+    """The rule that refuses each wager that the document does not allow."""
     printed_edges: Mapping[str, str] = field(default_factory=dict)
-    """The house edges in per cent as printed in the document, by the row's name in an edge report."""
+    """The house edges printed in the document, in per cent, by row name in the edge report."""
     settings: CrapsSettings
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a table that can't be settled."""
+        """Raise ValueError if bets can't be settled with this table."""
         if missing := [wager for wager in FLAT if wager not in self.line]:
             raise ValueError(f"{', '.join(missing)} under line too")
         for name, numbers, possible in self._numbers():
@@ -305,10 +305,10 @@ class CrapsPayTable:
                 raise ValueError(f"a {name} that loses all of its stake or none, not {-net} of it on {total}")
 
     def net(self, combined: Combined, total: int, high: int | None = None) -> Fraction:
-        """Return a combined bet's net win on a total as a fraction of its whole stake; -1 if all of it loses.
+        """Return a combined bet's net win on a total, as a fraction of the whole stake.
 
-        Each part is a separate wager (C34-PAY-22, C34-PAY-23): the net win is the pay of the winning part
-        less the stakes of the others.
+        Each part is a separate wager (C34-PAY-22, C34-PAY-23). The net win is the payout of the winning part
+        minus the stakes of the losing parts; it is -1 if all parts lose.
         """
         shares = combined.shares(high)
         won = Fraction()
@@ -319,7 +319,7 @@ class CrapsPayTable:
 
 
 def by_name(rows: Mapping[_Name, _Row]) -> dict[str, _Row]:
-    """Return the rows with keys of type str, to look up names that may be unknown."""
+    """Return the rows with keys of type str, for lookups of unknown names."""
     return {str(name): row for name, row in rows.items()}
 
 

@@ -1,8 +1,4 @@
-"""The state of a craps table on which its wagers depend: the bets that are up, the point and the shooter.
-
-Bets are kept in the order in which they were made. `Dice` also counts the points made in the hand, for Sharp
-Shooter.
-"""
+"""The state of a craps table that its wagers depend on: the bets, the point, the shooter, and the hand."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +10,7 @@ from controller.settlement.paytable import Ratio
 
 
 class Thrown(NamedTuple):
-    """What a roll means, before it moves the point."""
+    """A roll, and its meaning for the current point."""
 
     total: int
     come_out: bool
@@ -24,7 +20,7 @@ class Thrown(NamedTuple):
 
 @dataclass(slots=True)
 class Dice:
-    """The table's dice. `point` is None on a come-out roll (C34-DEF-2)."""
+    """The table's dice and the current hand. `point` is None on a come-out roll (C34-DEF-2)."""
 
     point: int | None = None
     shooter: str | None = None
@@ -34,7 +30,7 @@ class Dice:
     run_out: bool = False
 
     def throw(self, total: int) -> Thrown:
-        """Count a roll in the hand and return what it means."""
+        """Count a roll in the hand and return its meaning."""
         thrown = Thrown(
             total,
             come_out=self.point is None,
@@ -46,7 +42,7 @@ class Dice:
         return thrown
 
     def move_point(self, thrown: Thrown) -> None:
-        """Set or clear the point; a seven-out also ends the hand. A run-out sets no point (!34-16)."""
+        """Set or clear the point. A seven-out also ends the hand. A run-out sets no point (!34-16)."""
         if thrown.seven_out:
             self.new_hand(shooter=None)
         if thrown.point_made or thrown.seven_out:
@@ -55,16 +51,16 @@ class Dice:
             self.point = thrown.total
 
     def is_same_shooter(self, player: str | None) -> bool:
-        """Return whether this player is the current hand's shooter, even if named late or again."""
+        """Return whether this player is the current hand's shooter, perhaps named after its first roll."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
     def pass_to(self, player: str | None) -> None:
-        """Pass the dice to a player, or to a shooter who is not named yet (None); the point stays.
+        """Pass the dice to a player, or to a shooter who is not named yet (None). The point stays.
 
-        A hand begins with the first roll after a seven-out or a pass of the dice, so a name that arrives late
-        or twice does not begin a hand (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
+        A seven-out or a pass of the dice ends a hand. A name that arrives during a hand, or twice, does not
+        begin a new one (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
         """
         if not self.is_same_shooter(player):
             self.new_hand(player)
@@ -72,19 +68,19 @@ class Dice:
             self.shooter, self.run_out = player, False
 
     def new_hand(self, shooter: str | None) -> None:
-        """Begin a hand; the point stays."""
+        """Begin a hand. The point stays."""
         self.shooter, self.rolls, self.points_made, self.run_out = shooter, 0, 0, False
 
 
 class SharpShooterEndings:
-    """The endings of a Sharp Shooter bet, by the points made in the hand."""
+    """The endings of a Sharp Shooter bet, by the number of points made in the hand."""
 
     def __init__(self, table: CrapsPayTable) -> None:
         self._settings = table.settings
         self._bet = table.sharp_shooter
 
     def after(self, thrown: Thrown, points: int) -> Ending | None:
-        """Return the ending after a roll of a hand with this many points; None if the bet stays up."""
+        """Return the ending after a roll in a hand with `points` points; None if the bet stays up."""
         if thrown.seven_out:
             return self.by_points(points, "before the seven-out")
         crapped_out = thrown.come_out and thrown.total in CRAPS
@@ -96,7 +92,7 @@ class SharpShooterEndings:
         return None
 
     def by_points(self, points: int, when: str) -> Ending | None:
-        """Return the ending after a hand with this many points; `when` says when they were made."""
+        """Return the ending after a hand with `points` points. `when` completes the reason's text."""
         if self._bet is None:
             return None
         counted = f"{points} {'point' if points == 1 else 'points'} made {when}"
@@ -110,30 +106,30 @@ class SharpShooterEndings:
 
 
 Spot = tuple[str, str, int | None, str | None, Faces | None]
-"""The spot of a player's chips: player, wager, number, the odds' flat bet, the faces of a Hop."""
+"""The place of a player's chips: player, wager, number, id of the flat bet behind odds, faces of a Hop."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Bet:
-    """One bet that is up; `stake_cents` is at risk now."""
+    """A bet that is up. `stake_cents` is the current stake."""
 
     id: str
     player: str
     wager: str
     stake_cents: int
     endings: Endings
-    """The effect of each roll on the bet; empty for a Sharp Shooter, which the whole hand decides."""
+    """The effect of each roll on the bet. Empty for a Sharp Shooter, which is decided by the whole hand."""
     number: int | None = None
-    """The bet's number, as for odds or a Place bet; a line bet has none until a roll gives it one."""
+    """The bet's number. A line bet has none until a roll sets it."""
     base: str | None = None
     faces: Faces | None = None
-    """The faces of a Hop, the lower first."""
+    """The faces of a Hop, lower first."""
     original_cents: int = 0
-    """The largest stake that the bet has had, which limits lay odds (!34-27)."""
+    """The largest stake that the bet has had. It limits lay odds (!34-27)."""
     called_on: bool | None = None
-    """True if the player called the bet on, False if off; None if the default applies."""
+    """True if the player called the bet on, False if off, None for the default."""
     call_lapses: bool = False
-    """Whether that call ends when the next point is set."""
+    """Whether the call ends when the next point is set."""
     off_on_come_out: bool = False
     stays_up: bool = False
     rides: bool = False
@@ -154,16 +150,16 @@ class Bet:
 class Lowered:
     """A Don't bet that was reduced or removed.
 
-    The player may not make or raise another such bet until this one would have been decided (C34-MK-4).
+    The player may not make or raise another bet of this kind until a roll decides this bet (C34-MK-4).
     """
 
     player: str
     wager: str
     number: int | None
-    """The bet's number; None if it has none yet."""
+    """The bet's number; None before a roll sets it."""
 
     def decided_by(self, total: int) -> bool:
-        """Apply a roll; return whether it would decide the bet."""
+        """Apply a roll and return whether it decides the bet."""
         if self.number is not None:
             return total in (self.number, 7)
         if total in NATURALS or total in CRAPS:
@@ -173,7 +169,7 @@ class Lowered:
 
 
 class Bets:
-    """The bets that are up, by id. An id is accepted only once, so a repeated request can't bet twice."""
+    """The bets that are up, by id. Each id is accepted only once, so a repeated request can't bet twice."""
 
     def __init__(self) -> None:
         self.bets: dict[str, Bet] = {}
@@ -187,7 +183,7 @@ class Bets:
         return id not in self._taken
 
     def put_up(self, bet: Bet) -> None:
-        """Add a bet."""
+        """Add a new bet."""
         self.bets[bet.id] = bet
         self._taken.add(bet.id)
         self._made_this_roll.add((bet.player, bet.wager))
@@ -197,15 +193,15 @@ class Bets:
         del self.bets[bet.id]
 
     def note_handed_back(self, bet: Bet) -> None:
-        """Record, until the next roll, that such a bet was handed back to its player."""
+        """Record that a bet of this kind was handed back since the last roll."""
         self._handed_back_this_roll.add((bet.player, bet.wager))
 
     def made_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether a player made such a bet since the last roll."""
+        """Return whether a player made a bet of this kind since the last roll."""
         return (player, wager) in self._made_this_roll
 
     def handed_back_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether such a bet was handed back to a player since the last roll."""
+        """Return whether a player had a bet of this kind handed back since the last roll."""
         return (player, wager) in self._handed_back_this_roll
 
     def lower(self, bet: Bet) -> None:
@@ -213,23 +209,23 @@ class Bets:
         self._lowered.append(Lowered(bet.player, bet.wager, bet.number))
 
     def has_lowered(self, player: str, wager: str) -> bool:
-        """Return whether a player has lowered such a bet that is not decided yet."""
+        """Return whether a player has lowered a bet of this kind that is still undecided."""
         return any(bet.player == player and bet.wager == wager for bet in self._lowered)
 
     @property
     def remembers(self) -> bool:
-        """Whether there are lowered bets, of which a new book with the same bets would know nothing."""
+        """Whether there are undecided lowered bets, which a new book would not know."""
         return bool(self._lowered)
 
     def next_roll(self, total: int) -> None:
-        """Forget which bets were made or handed back since the last roll, and lowered bets now decided."""
+        """Forget bets made or handed back since the last roll, and lowered bets that `total` decides."""
         self._made_this_roll.clear()
         self._handed_back_this_roll.clear()
         if self._lowered:
             self._lowered = [bet for bet in self._lowered if not bet.decided_by(total)]
 
     def on_spot(self, bet: Bet) -> int:
-        """Return the sum, in cents, of the player's other bets on the spot of this bet."""
+        """Return the total, in cents, of the player's other bets on the same spot."""
         spot, wager = bet.spot, bet.wager
         return sum(
             other.stake_cents
@@ -246,5 +242,5 @@ class Bets:
         return any(bet.wager in wagers for bet in self.bets.values())
 
     def __iter__(self) -> Iterator[Bet]:
-        """Iterate over a snapshot of the bets, in the order in which they were made."""
+        """Iterate over a snapshot of the bets, oldest first."""
         return iter(tuple(self.bets.values()))
