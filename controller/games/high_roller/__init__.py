@@ -1,1 +1,1 @@
-"""High Roller: its state machine, its wagers, and the `Game` value through which the controller uses them."""
+"""High Roller: the state machine, the wagers, and the `Game` value for the registry."""

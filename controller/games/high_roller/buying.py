@@ -1,6 +1,6 @@
-"""The button and the cards: who draws, who buys and when, and to whom each card is pitched.
+"""The draw for the button, and the sale and delivery of cards.
 
-The functions are pure: each returns the new state, or raises InputRefused.
+The functions are pure. A function that changes the game returns the new state or raises InputRefused.
 """
 
 from controller.games.high_roller.table import BUYING, ROLLING, HighRollerState
@@ -12,7 +12,7 @@ from controller.rules.high_roller.rolls import CARDS_PER_DECK, CARDS_PER_RANK, B
 
 
 def rank_entered(card: str | int | None, what: str) -> int:
-    """Return the total that a card matches, written as `Qh`, `Q` or `12`; raises InputRefused."""
+    """Return the total that matches a card such as `Qh`, `Q` or `12`. Raise InputRefused for other text."""
     text = "" if card is None else str(card).strip().upper()
     rank = rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
     if rank is None:
@@ -23,7 +23,7 @@ def rank_entered(card: str | int | None, what: str) -> int:
 
 
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
-    """Return the state with this seat at the table, and the seat's name; raises InputRefused for None."""
+    """Seat a player if necessary; return the state and the seat's name. Raise InputRefused for None."""
     if seat is None or not str(seat):
         raise InputRefused("bad_argument", f"{what} needs a seat; enter it again")
     name = str(seat)
@@ -34,7 +34,7 @@ def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRo
 
 
 def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules) -> HighRollerState:
-    """Record a player's card for the button; players with equal best cards draw again (H-BTN-1, !H-9)."""
+    """Record a player's card for the button. Players with equal best cards draw again (H-BTN-1, !H-9)."""
     state, name = seated(state, seat, "draw_button")
     if state.redraw:
         if name not in state.redraw:
@@ -50,9 +50,9 @@ def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRoller
 
 
 def place_button(state: HighRollerState, rules: HighRollerRules) -> HighRollerState:
-    """Place the button at the highest card, or the lowest if so set (H-BTN-1, !H-9).
+    """Give the button to the player with the highest card, or the lowest if so configured (H-BTN-1, !H-9).
 
-    Raises InputRefused while several players are tied for it.
+    Raise InputRefused if no card is drawn or if players are tied.
     """
     if not state.draws:
         raise InputRefused("no_button")
@@ -73,7 +73,7 @@ def _still_to_draw(state: HighRollerState) -> tuple[str, ...]:
 
 
 def is_re_buy(state: HighRollerState, name: str) -> bool:
-    """Return whether a purchase by this player is a re-buy: the buy-in is over or has passed the seat."""
+    """Return whether a purchase is a re-buy: the buy-in is over or has passed the player's seat."""
     if state.stage == "re_buy":
         return True
     order = state.clockwise
@@ -82,7 +82,7 @@ def is_re_buy(state: HighRollerState, name: str) -> bool:
 
 
 def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules) -> HighRollerState:
-    """Sell a player cards in the buy-in, the button first and then clockwise (H-BTN-2); 0 cards is a pass."""
+    """Sell cards in the buy-in, clockwise from the button (H-BTN-2). A count of 0 is a pass."""
     state, name = seated(state, seat, "buy")
     order = state.clockwise
     if state.asked is None and name != state.button:
@@ -95,7 +95,7 @@ def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRoller
 def buy_again(
     state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules
 ) -> HighRollerState:
-    """Sell a player one more card in the re-buy (H-REBUY-1); the button buys or passes first (H-BTN-2)."""
+    """Sell one more card in the re-buy (H-REBUY-1). The button buys or passes first (H-BTN-2)."""
     state, name = seated(state, seat, "buy")
     if state.stage != "re_buy" and name != state.button and state.button not in state.gone:
         raise InputRefused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
@@ -130,9 +130,9 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
 def pitch(
     state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules
 ) -> tuple[HighRollerState, str]:
-    """Pitch a card to the named player, or to the first player clockwise who is owed a card (H-DEAL-1).
+    """Pitch a card to `seat` or, for None, to the first player clockwise who is owed a card (H-DEAL-1).
 
-    Return the state and the player's name; raises InputRefused.
+    Return the new state and the player's name. Raise InputRefused if no such player is owed a card.
     """
     first = next((name for name in state.clockwise if state.owed.get(name)), None)
     name = first if seat is None else str(seat)
@@ -146,7 +146,7 @@ def pitch(
 
 
 def require_known_player(state: HighRollerState, card: Card) -> None:
-    """Raise InputRefused if this card's player is unknown because an earlier card was missed."""
+    """Raise InputRefused if the card's player is unknown because an earlier card was missed."""
     if card.to is None and state.missed and len(state.owed) > 1:
         raise InputRefused(
             "order_broken", "an earlier card was missed: enter both cards with set_card, each with its seat"
@@ -154,13 +154,13 @@ def require_known_player(state: HighRollerState, card: Card) -> None:
 
 
 def miss_cards(state: HighRollerState, cards: int = 1) -> HighRollerState:
-    """Record cards that left the shoe unseen, after which the next card's player may be unknown."""
+    """Record cards that left the shoe undetected. The player of the next card may then be unknown."""
     owed = sum(state.owed.values())
     return state.replace(missed=min(state.missed + cards, owed)) if owed else state
 
 
 def enter_missed_card(state: HighRollerState) -> HighRollerState:
-    """Record that a person has entered one of the missed cards."""
+    """Record that a person has entered a missed card."""
     return state.replace(missed=max(0, state.missed - 1))
 
 
@@ -180,7 +180,7 @@ def pitched(
 
 
 def _require_left_in_decks(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
-    """Raise InputRefused if all cards of this rank have already been dealt: one was misread (H-EQ-1)."""
+    """Raise InputRefused if all cards of this rank have been dealt, so that one was misread (H-EQ-1)."""
     maximum = rules.decks * CARDS_PER_RANK
     if sum(held.count(rank) for held in state.cards.values()) >= maximum:
         dealt = f"all {maximum} cards that match {rank} in {rules.decks} decks have been dealt (H-EQ-1)"
@@ -190,7 +190,7 @@ def _require_left_in_decks(state: HighRollerState, rank: int, rules: HighRollerR
 def replace_card(
     state: HighRollerState, seat: Seat | None, rank: int, replaced: int, rules: HighRollerRules
 ) -> HighRollerState:
-    """Replace a card that was read or entered wrongly, while cards are being bought."""
+    """Replace a card that was misread or entered incorrectly. This is possible only during buying."""
     name = str(seat)
     held = list(state.cards.get(name, ()))
     if seat is None or replaced not in held or state.stage not in BUYING:
@@ -202,10 +202,9 @@ def replace_card(
 
 
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
-    """Return what a game pays into the Bonus Pot: the amount entered or, without one, the configured amount
-    (!H-6).
+    """Return the cents that a game pays into the Bonus Pot: the entered or else the configured amount (!H-6).
 
-    Raises InputRefused if the amount is out of range.
+    Raise InputRefused if the amount is out of range.
     """
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:
@@ -217,9 +216,9 @@ def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
 
 
 def require_ready(state: HighRollerState) -> None:
-    """While cards are being bought, raise InputRefused unless the game can start.
+    """Raise InputRefused if cards are being bought and the game can't start yet.
 
-    Two or more players must have cards, and no card may still be owed (H-START-1).
+    At least two players must have cards, and all bought cards must have been pitched (H-START-1).
     """
     if state.stage not in BUYING:
         return
@@ -230,7 +229,7 @@ def require_ready(state: HighRollerState) -> None:
 
 
 def no_roll_due(state: HighRollerState) -> InputRefused | None:
-    """Return why dice thrown now are refused; None if a roll is due."""
+    """Return the refusal of dice thrown now; None if a roll is due."""
     if state.stage in ROLLING:
         return None
     if state.stage not in BUYING:
@@ -243,7 +242,7 @@ def no_roll_due(state: HighRollerState) -> InputRefused | None:
 
 
 def leave(state: HighRollerState, name: str) -> HighRollerState:
-    """Record that a player leaves; the player's cards stay in the game (!H-19). Raises InputRefused."""
+    """Record that a player leaves. The player's cards stay in the game (!H-19)."""
     if name not in state.names or name in state.gone:
         raise InputRefused(
             "bad_argument", f"leave: found seat {name}, expected the seat of a player at the table"
@@ -254,7 +253,7 @@ def leave(state: HighRollerState, name: str) -> HighRollerState:
 
 
 def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
-    """Remove these seats; if the button is among them, it moves to the next player who stays."""
+    """Remove the seats in `left`. The button moves to the next remaining player if its player leaves."""
     stay = tuple(seat for seat in state.seats if str(seat) not in left)
     button = next((name for name in state.clockwise if name not in left), None) if state.button else None
     last_asked = state.asked
@@ -273,7 +272,7 @@ def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
 
 
 def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
-    """Return the state for the next game; the button moves clockwise (H-BTN-3) unless the game was void."""
+    """Return the state for the next game. The button moves clockwise (H-BTN-3), except after a void game."""
     order = state.clockwise
     button = order[1] if button_moves and len(order) > 1 else state.button
     fresh = state.replace(
@@ -298,12 +297,12 @@ def _owed_to(state: HighRollerState) -> str:
 
 
 def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
-    """Record that 15 minutes of the hours of operation are left (H-CLOSE-1), or that the hours have ended.
+    """Record that the hours of operation end in 15 minutes (H-CLOSE-1) or have ended.
 
-    The first entry without `count` announces the last 15 minutes; any other entry means that the hours have
-    ended. `count` is the number of players left; without it, the players at the table are counted. With fewer
-    than two players there is no final game for the Bonus Pot (H-CLOSE-2); with more, the final game is due,
-    and InputRefused is raised.
+    The first entry without `count` announces the last 15 minutes. Any other entry ends the hours. `count` is
+    the number of players left; by default, the players at the table are counted. With fewer than two players,
+    there is no final game for the Bonus Pot (H-CLOSE-2). With more, the final game is still due, and
+    InputRefused is raised.
     """
     if state.over:
         raise InputRefused("final_game_over")

@@ -1,4 +1,4 @@
-"""The High Roller machine: the button, the cards, the elimination throw, the roll-off, and the winner."""
+"""The state machine of High Roller: the button, the cards, the rolls and the winner."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -47,11 +47,11 @@ from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
 from controller.model.verdicts import Reason
 
 REJECTION_REPORT_US = 8_000_000
-"""At most one refusal is published within this time for dice that are thrown while no roll is due."""
+"""The minimum time between two published refusals of dice that are thrown while no roll is due."""
 
 
 class HighRoller(PlaysThrows):
-    """One High Roller table, through all of its games."""
+    """The High Roller games of one table."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class HighRoller(PlaysThrows):
         betting_round: int = 1,
         learned: Mapping[str, float] | None = None,
     ) -> None:
-        """Begin in `state`, after roll number `last_roll`.
+        """Start in `state`, after roll `last_roll`.
 
-        `standing_call` is the last roll if it can still be corrected. `learned` holds the properties of the
-        walls learned from earlier throws.
+        `standing_call` is the last roll if it can still be corrected. `learned` holds wall properties learned
+        from earlier throws.
         """
         self._rules = rules
         self._agenda = agenda
@@ -89,22 +89,22 @@ class HighRoller(PlaysThrows):
             if before is not None:
                 self.throws.resume(standing_call, before)
 
-    # --- the GameMachine of the session ---
+    # --- the GameMachine interface ---
 
     def memory(self) -> Mapping[str, object]:
-        """Return the game's state between throws, keyed by the fields of State."""
+        """Return the state to keep between throws, keyed by the fields of State."""
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
             call = msgspec.structs.replace(call, high_roller=to_json_values(before))
         return {"high_roller": to_json_values(self._state), "call": call, "learned": self.throws.learned}
 
     def next_numbers(self) -> Mapping[str, int]:
-        """Return the numbers of the next roll and of the current round of buying."""
+        """Return the numbers of the next roll and of the current buying round."""
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     @property
     def attempt_in_flight(self) -> bool:
-        """Whether a throw is in progress and not called, or a card is owed."""
+        """Whether a throw is in progress or uncalled, or a card is owed."""
         attempts = self.attempts
         return attempts.in_progress or attempts.state == "held" or bool(self._state.owed)
 
@@ -121,27 +121,30 @@ class HighRoller(PlaysThrows):
             self._reject(reading, refusal)
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count."""
+        """Handle a reading that arrived too late to be used."""
         if isinstance(reading, Card):
             self._miss(reading, InputRefused("card_late"))
         elif self.open_attempt or buying.no_roll_due(self._state) is None:
             self.throws.late(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Return whether this reading would begin a throw, or is a card that a player bought."""
+        """Return whether this reading begins a throw or is a card that a player bought."""
         if isinstance(reading, Card):
             return bool(self._state.owed)
         return isinstance(reading, DieReleased) and not self.attempts.in_progress
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Handle a release or a card that came while the table was not in play."""
+        """Handle a release or a card from a table that is not in play."""
         if not isinstance(reading, Card):
             self.throws.reject_attempt(reading)
         elif reading.to is None:
             self._state = buying.miss_cards(self._state)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input and return True, or return False if High Roller has no such input.
+
+        Raise InputRefused if the input is not allowed.
+        """
         match entered.name:
             case "draw_button":
                 self._draw_button(entered)
@@ -167,7 +170,7 @@ class HighRoller(PlaysThrows):
         return True
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Yield the inputs that make sense at t."""
+        """Yield the inputs that are allowed at `t`."""
         attempts, allows, state = self.attempts, self._machine.allows, self._state
         of_roll = tuple(attempts.allowed(t))
         yield from of_roll
@@ -195,31 +198,34 @@ class HighRoller(PlaysThrows):
             yield "closing"
 
     def reset(self, t: int) -> None:
-        """Start with the draw for the button when the table opens; keep the Bonus Pot and an open game."""
+        """Return to the draw for the button when the table opens, unless a game is unfinished.
+
+        The Bonus Pot and an unfinished game are kept.
+        """
         del t
         state = self._state
         if not state.sold or state.stage == "won":
             game = state.game + (state.stage == "won")
             self._become(HighRollerState(game=game, pot=state.pot))
 
-    # --- the DiceGame of the throws ---
+    # --- the DiceGame interface ---
 
     @property
     def warnings(self) -> int:
-        """Always 0: this game has no warnings."""
+        """Always 0, because High Roller has no warnings."""
         return 0
 
     def snapshot(self) -> object:
-        """Return the game's state, for `restore`."""
+        """Return the game's state for a later `restore`."""
         return self._state
 
     def restore(self, snapshot: object) -> None:
-        """Restore the state that `snapshot` returned."""
+        """Restore a state returned by `snapshot`."""
         assert isinstance(snapshot, HighRollerState)
         self._become(snapshot)
 
     def began(self, t: int) -> None:
-        """End the buying when the dice leave the hand, unless `start_roll` has ended it already."""
+        """End buying when the dice leave the hand, if the dealer has not already ended it."""
         if self._state.stage in BUYING:
             self._start(t, "dice_released", self._rules.bonus_take_cents)
 
@@ -231,26 +237,26 @@ class HighRoller(PlaysThrows):
         return called(result, before, self._state, effect.call)
 
     def no_result(self, result: Result[Dice]) -> Data:
-        """Return the data of an illegal roll, after which the same player rolls again (H-LEGAL-4)."""
+        """Return the data of an illegal roll. The same player rolls again (H-LEGAL-4)."""
         self._agenda.inspections.require_after(result.reasons, game_equipment="dice")
         return illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:
-        """Return the data of a roll that a person must rule on."""
+        """Return the data of a roll that needs a person's ruling."""
         return under_review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a roll in place of the one just undone, then the inputs made since; return its data."""
+        """Apply the corrected roll, reapply the inputs made since the original roll, and return the data."""
         before = self._state
         call = None if result.value is None else self._apply_total(sum(result.value)).call
         for entered in since:
-            # A skipped roll is dropped if the corrected roll gives that turn to another player.
+            # A skip does not apply if, after the correction, a different player is due to roll.
             with suppress(InputRefused):
                 self._reapply(entered)
         return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
-        """Publish who was eliminated, who has won or that the game is void; open the buying if it is next."""
+        """Publish the outcomes that follow the roll, and open buying if it is next."""
         following, self._following = self._following, ()
         for kind, data in following:
             self._agenda.publish(kind, t, data)
@@ -303,7 +309,7 @@ class HighRoller(PlaysThrows):
         self.follow_up(entered.t)
 
     def _reapply(self, entered: Input) -> None:
-        """Reapply an input entered since a corrected roll; raises InputRefused."""
+        """Reapply an input entered after a corrected roll. Raise InputRefused if it no longer applies."""
         match entered.name:
             case "decline" if roller(self._state) == str(entered.seat):
                 self._follow(decline(self._state, self._rules))
@@ -348,9 +354,9 @@ class HighRoller(PlaysThrows):
             self._agenda.publish("cards.bought", entered.t, buying.bought(state, entered, count))
 
     def _ready_to_sell(self) -> HighRollerState:
-        """Return the state in which a card can be sold: the button is placed and the previous game is over.
+        """Return the state for a sale, with the button placed and the previous game ended.
 
-        Raises InputRefused if no card can be sold.
+        Raise InputRefused if no card can be sold.
         """
         state = self._state
         if state.over:
@@ -411,14 +417,14 @@ class HighRoller(PlaysThrows):
     # --- between games ---
 
     def _next_game(self, t: int) -> None:
-        """Open the next game once the last winner is paid, which makes the last result final."""
+        """Open the next game after the winner is paid, which makes the last result final."""
         self._settle_last()
         self._machine.fire("next_game")
         self._become(buying.next_game(self._state, button_moves=True))
         self._open_bets(t, "result")
 
     def _settle_last(self) -> None:
-        """Settle the last roll: play continues from its result, which makes the result final."""
+        """Make the last result final, because play continues from it."""
         if self.attempts.machine.allows("settled"):
             self.attempts.machine.fire("settled")
 

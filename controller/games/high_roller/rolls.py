@@ -1,4 +1,4 @@
-"""The effect of a roll on a High Roller game, and the data of the outcomes that it causes."""
+"""The effect of a roll on a High Roller game, and the data of the resulting outcomes."""
 
 from typing import NamedTuple
 
@@ -27,11 +27,11 @@ from controller.model.verdicts import Notice, Reason
 from controller.rules.high_roller.rolls import BoughtCard, CardRoll, RollOff, build_policy, eliminate, split
 
 Publication = tuple[str, Data]
-"""An outcome to publish: its type and data."""
+"""The type and data of an outcome to publish."""
 
 
 class RollEffect(NamedTuple):
-    """The effect of a roll or a skipped roll: its call, its trigger, the new state and the outcomes."""
+    """The effect of a roll or of a skipped roll: the call, the trigger, the new state and the outcomes."""
 
     call: HighRollerCall
     trigger: str
@@ -40,13 +40,13 @@ class RollEffect(NamedTuple):
 
 
 def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
-    """Return the state after buying: by policy, the button or the next player with cards throws (!H-16)."""
+    """Return the state after buying. By policy, the button or the next player with cards throws (!H-16)."""
     thrower = state.holders[0] if build_policy(rules).button_needs_cards else None
     return state.replace(stage="elimination", bonus_take=bonus_take, thrower=thrower)
 
 
 def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
-    """Return the data of a game that begins: the players, their cards and the money."""
+    """Return the data of the game's start: the players, their cards and the money."""
     clockwise = state.clockwise
     return GameStarted(
         game=state.game,
@@ -67,7 +67,7 @@ def roller(state: HighRollerState) -> str:
 
 
 def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
-    """Return the notice that the dealer rolls for this player, if the player has left (!H-19)."""
+    """Return the notice that the dealer rolls for a player who has left (!H-19), if so."""
     if name not in state.gone:
         return ()
     seen = f"seat {name} has left; the dealer rolls for that seat"
@@ -75,7 +75,7 @@ def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
 
 
 def remaining(state: HighRollerState) -> tuple[str, ...]:
-    """Return the players who are still in, in the order of their rolls."""
+    """Return the remaining players, in rolling order."""
     if state.roll_off is not None:
         return state.roll_off.players
     return tuple(state.holders)
@@ -103,7 +103,7 @@ def effect_of(state: HighRollerState, total: int, rules: HighRollerRules) -> Rol
 
 
 def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
-    """Return the effect of skipping the next roll (!H-17); raises InputRefused if it must be rolled."""
+    """Return the effect of skipping the next roll (!H-17). Raise InputRefused if it can't be skipped."""
     roll_off = state.roll_off
     if roll_off is None:
         raise InputRefused("no_roll_off")
@@ -116,7 +116,7 @@ def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
 
 
 def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | None) -> Publication:
-    """Return the outcome of a void game, in which all stakes are returned (!H-19)."""
+    """Return the outcome of a void game, which returns all stakes (!H-19)."""
     return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
 
 
@@ -185,7 +185,7 @@ def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules
 def called(
     result: Result[Dice], before: HighRollerState, after: HighRollerState, call: HighRollerCall
 ) -> RollCalled:
-    """Return the data of a roll that counts: who threw it, who is still in, and who rolls next."""
+    """Return the data of a valid roll: its thrower, the remaining players and the next player."""
     assert result.value is not None
     thrower = roller(before)
     return RollCalled(
@@ -209,7 +209,7 @@ def called(
 
 
 def illegal(result: Result[Dice]) -> RollNoRoll:
-    """Return the data of an illegal roll, after which the same player rolls again (H-LEGAL-4)."""
+    """Return the data of an illegal roll. The same player rolls again (H-LEGAL-4)."""
     return RollNoRoll(
         roll=result.number,
         reasons=result.reasons,
@@ -220,7 +220,7 @@ def illegal(result: Result[Dice]) -> RollNoRoll:
 
 
 def under_review(result: Result[Dice]) -> RollReview:
-    """Return the data of a roll that a person must rule on."""
+    """Return the data of a roll that needs a person's ruling."""
     return RollReview(roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices)
 
 

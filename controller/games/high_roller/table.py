@@ -1,4 +1,4 @@
-"""The High Roller machine's table, and the game's state between rolls."""
+"""The transition table of the High Roller machine, and the game's state between rolls."""
 
 import msgspec
 
@@ -89,11 +89,11 @@ HIGH_ROLLER_TABLE = MachineTable(
 class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The game's state between throws, in a recording's header.
 
-    `seats` are the seats at the table, clockwise; all other fields name a seat as text. `draws` are the cards
-    drawn for the button, and `redraw` the players with equal cards, who draw again. `cards` are the totals
-    that each player's cards match, and `owed` the number of cards that each player has bought but not yet
-    received. `asked` is the last player who bought or passed in the buy-in. `gone` are the players who have
-    left but keep their seats until the next game.
+    `seats` are the seats at the table, clockwise. All other fields name a seat as text. `draws` are the cards
+    drawn for the button, and `redraw` the tied players who draw again. `cards` holds the totals that match
+    each player's cards, and `owed` the number of cards bought but not yet pitched. `asked` is the last player
+    who bought or passed in the buy-in. `gone` are the players who have left but keep their seats until the
+    next game.
     """
 
     stage: str = "button_draw"
@@ -106,17 +106,17 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     owed: dict[str, int] = {}
     asked: str | None = None
     missed: int = 0
-    """How many cards left the shoe for an unknown player; if any, the next card's player is unknown too."""
+    """The number of cards that left the shoe undetected. If any, the player of the next card is unknown."""
     gone: tuple[str, ...] = ()
     bonus_take: int = 0
     thrower: str | None = None
-    """The player who throws the elimination roll, if not the button."""
+    """The player who throws the elimination roll; None for the button."""
     roll_off: RollOff | None = None
     pot: BonusPot = BonusPot()
     closing: bool = False
     final: bool = False
     over: bool = False
-    """Whether the final game was played, or the hours ended without one."""
+    """Whether the final game has been played, or the hours have ended without one."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def bought(self) -> list[BoughtCard]:
-        """All cards pitched so far, clockwise from the button."""
+        """All cards pitched in this game, clockwise from the button."""
         return [
             BoughtCard(f"{seat}:{number}", seat, rank)
             for seat in self.clockwise
@@ -152,9 +152,9 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return next((seat for seat in self.seats if str(seat) == name), name)
 
     def replace(self, **changes: object) -> "HighRollerState":
-        """Return this state with changed fields."""
+        """Return a copy of this state with changed fields."""
         return msgspec.structs.replace(self, **changes)
 
 
 as_high_roller_state = converter_of(HighRollerState)
-"""Converts a recorded state from its JSON values."""
+"""Converts the JSON values of a recorded state to a HighRollerState."""

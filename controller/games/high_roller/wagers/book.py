@@ -1,4 +1,4 @@
-"""The wager book of High Roller: its games, and the Bonus Pot that carries over between them."""
+"""The High Roller wager book, which settles games and carries the Bonus Pot from one game to the next."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -58,7 +58,7 @@ Count = Annotated[int, Meta(ge=0, le=10**6)]
 
 
 class Open(Request, frozen=True, kw_only=True, tag="game"):
-    """Open a game: the seats clockwise, the button, the amount for the Bonus Pot, and whether it is final."""
+    """Open a game. `seats` are clockwise, `bonus_take` is in cents, and `final` marks the final game."""
 
     seats: tuple[Seat, ...]
     button: Seat
@@ -67,7 +67,7 @@ class Open(Request, frozen=True, kw_only=True, tag="game"):
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A card that was bought: its rank is 2 to 9, T or 10, J or 11, Q or 12."""
+    """A card that was bought. Its rank is 2 to 9, T or 10, J or 11, Q or 12."""
 
     id: str
     player: Seat
@@ -77,21 +77,21 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Throw(Request, frozen=True, kw_only=True, tag="throw"):
-    """A legal roll by `player`, or by the player whose turn it is."""
+    """A legal roll by `player` or, for None, by the player whose turn it is."""
 
     dice: tuple[Face, Face]
     player: Seat | None = None
 
 
 class Illegal(Request, frozen=True, kw_only=True, tag="illegal"):
-    """A roll that does not count, after which the same player rolls again (H-LEGAL-4)."""
+    """A roll that does not count. The same player rolls again (H-LEGAL-4)."""
 
     player: Seat | None = None
     reason: str = ""
 
 
 class Decline(Request, frozen=True, kw_only=True, tag="decline"):
-    """A player skips one of the rolls that the player's matching cards allow (!H-17)."""
+    """Skip one of the rolls that a player's matching cards allow (!H-17)."""
 
     player: Seat | None = None
 
@@ -103,7 +103,7 @@ class Void(Request, frozen=True, kw_only=True, tag="void"):
 
 
 class End(Request, frozen=True, kw_only=True, tag="end"):
-    """The hours of operation are over, with this many players left (H-CLOSE-2)."""
+    """End the hours of operation with this many players left (H-CLOSE-2)."""
 
     players: Count
 
@@ -127,7 +127,7 @@ _GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are reserved for 
 
 @dataclass(slots=True)
 class Play:
-    """An open game; `seats` are clockwise from the button."""
+    """An open game. `seats` are clockwise from the button."""
 
     number: int
     seats: list[str]
@@ -138,9 +138,9 @@ class Play:
     cards: list[BoughtCard] = field(default_factory=list)
     bought: Counter[str] = field(default_factory=Counter)
     started: bool = False
-    """Whether the dice have been thrown, legally or not, after which nobody may buy."""
+    """Whether the dice have been thrown, legally or not. Cards can't be bought afterwards."""
     matched: int = 0
-    """The total of the elimination roll that a player matched; 0 before that."""
+    """The total of the elimination roll; 0 before a roll matches a card."""
     roll_off: RollOff | None = None
 
     def buy(self, card: BoughtCard) -> None:
@@ -161,7 +161,7 @@ class Play:
         return self.seats[0]
 
     def out_of_turn(self, player: str | None) -> Refusal | None:
-        """Return why this player may not roll now; None if the player may, or none is named."""
+        """Return why `player` may not roll now; None if the player may, or if `player` is None."""
         if len(self.bought) < 2:
             return Refusal("H-START-1", "a game starts when two or more players have bought cards")
         if player in (None, self.roller):
@@ -172,7 +172,7 @@ class Play:
         return Refusal(rule, f"it is player {self.roller}'s turn ({order}), not player {player}'s")
 
     def throw(self, total: int) -> BoughtCard | None:
-        """Handle a legal roll; return the winning card once there is one."""
+        """Handle a legal roll. Return the winning card if the roll decides the game."""
         self.started = True
         if self.roll_off:
             return self._continue(self.roll_off.roll(total))
@@ -185,7 +185,7 @@ class Play:
         return found
 
     def decline(self) -> Refusal | BoughtCard | None:
-        """Skip the next roll; return the refusal, or the winning card once there is one."""
+        """Skip the next roll. Return a refusal, or the winning card if the skip decides the game."""
         if self.roll_off is None:
             return Refusal("H-MULTI-1", "only rolls in the roll-off may be skipped; the button throws first")
         if not self.roll_off.may_decline():
@@ -199,13 +199,13 @@ class Play:
         return None
 
     def lines(self, winner: BoughtCard, won_cents: int) -> list[Decided]:
-        """Return the decision on each card, in the order of purchase: the winner wins, all others lose."""
+        """Return the decision on each card, oldest purchase first. Only the winning card wins."""
         return [
             self._won(card, won_cents) if card is winner else self._lost(card, winner) for card in self.cards
         ]
 
     def voided(self, why: str = "closed before it was decided") -> list[Decided]:
-        """Return the lines that hand back all stakes, without rake (!H-19)."""
+        """Return the decisions that return all stakes, without rake (!H-19)."""
         reason = f"!H-19: game {self.number} was {why}"
         stake = self.card_cents
         return [Decided(card.id, "card", "void", stake, 0, stake, reason) for card in self.cards]
@@ -226,7 +226,7 @@ class HighRollerBook(Book):
     """The wager book of one High Roller table."""
 
     def __init__(self, table: HighRollerPayTable, policy: RollPolicy = RECOMMENDED) -> None:
-        """Settle with this pay table and the rule set's policy for rolls."""
+        """Settle with this pay table and with the rule set's policy for rolls."""
         self._policy = policy
         self._settings = table.settings
         self._pot = BonusPot()
@@ -258,7 +258,7 @@ class HighRollerBook(Book):
                 raise TypeError(f"{type(request).__name__} is not a request of a High Roller table")
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each undecided card, in the order of purchase."""
+        """Return a line for each undecided card, oldest purchase first."""
         cards = self._play.cards if self._play else []
         return [pending(card.id, "card", self._settings.card_cents.value) for card in cards]
 
@@ -328,7 +328,7 @@ class HighRollerBook(Book):
         return self._sold_out(self._play, player) or self._rank_dealt_out(self._play, rank_of(str(bet.card)))
 
     def _rank_dealt_out(self, play: Play, rank: int | None) -> Refusal | None:
-        """Return a refusal if all cards of this rank have been dealt: each deck has four (H-EQ-1)."""
+        """Return a refusal if all cards of this rank have been dealt (H-EQ-1). A deck has four."""
         decks = self._settings.decks
         maximum = decks.value * CARDS_PER_RANK
         if sum(card.rank == rank for card in play.cards) < maximum:
@@ -338,7 +338,7 @@ class HighRollerBook(Book):
         )
 
     def _sold_out(self, play: Play, player: str) -> Refusal | None:
-        """Return a refusal if the player's limit per game is reached, or the shoe is sold out (!H-8)."""
+        """Return a refusal if the player has reached the limit per game, or the shoe is sold out (!H-8)."""
         cap, decks = self._settings.cards_per_player, self._settings.decks
         if play.bought[player] >= cap.value:
             return Refusal(cap.rule, f"player {player} has already bought {cap.value} cards, the limit")
@@ -375,7 +375,7 @@ class HighRollerBook(Book):
                 return []
 
     def _decide(self, play: Play, winner: BoughtCard | None) -> list[AnswerLine]:
-        """Return the decisions on the cards once the game has a winner, and none before that."""
+        """Return the decisions on all cards if there is a winner, and otherwise none."""
         if winner is None:
             return []
         price = self._settings.card_cents.value
@@ -401,7 +401,7 @@ class HighRollerBook(Book):
         return [*play.lines(winner, money.prize + bonus_paid), summary]
 
     def _void(self, request: Void) -> list[AnswerLine]:
-        """Abandon the game and hand back its stakes; keep the Bonus Pot and the wins in a row (!H-19)."""
+        """Abandon the game and return its stakes. The Bonus Pot and the wins in a row stay (!H-19)."""
         if self._play is None:
             return [_NO_GAME.refuse(_TABLE, "void")]
         why = f"voided: {request.reason}" if request.reason else "voided"
@@ -429,11 +429,11 @@ SHARED_FIGURES = (
     "rake_above_bonus_cents",
     "wins_for_bonus",
 )
-"""The values that the rule set and the pay table both contain, under the same names."""
+"""The settings that the rule set and the pay table have in common, by name."""
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return the requests to the book that follow from an outcome, in order."""
+    """Return the requests to the book for an outcome, in order."""
     match outcome.data:
         case GameStarted() as started:
             return [
@@ -463,7 +463,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _throw(dice: tuple[int, int], call: str | None, player: object) -> RawRequest:
-    """Return the request for a roll; the request for an elimination roll names no player (!H-16)."""
+    """Return the request for a roll. For an elimination roll, it names no player (!H-16)."""
     if call in ("elimination", "no_match") or not isinstance(player, str | int):
         return {"do": "throw", "dice": dice}
     return {"do": "throw", "dice": dice, "player": str(player)}
@@ -499,9 +499,9 @@ def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Di
 
 
 def _settled_at(ended: Ended) -> Sequence[RawRequest] | None:
-    """Return no requests if the Bonus Pot and the wins in a row were reset, so that a new book needs none.
+    """Return no requests if the Bonus Pot and the wins in a row have just been reset; otherwise None.
 
-    Otherwise return None. See H-BONUS-1, H-CLOSE-1 and H-CLOSE-2.
+    A new book then needs no requests (H-BONUS-1, H-CLOSE-1, H-CLOSE-2).
     """
     emptied = any(
         isinstance(line, PotRecorded) or (isinstance(line, PotShared) and line.bonus_paid > 0)

@@ -1,4 +1,4 @@
-"""A High Roller pay table, how it splits the money, and the chances of the throws."""
+"""A High Roller pay table, the split of a game's money, and the chances of the throws."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ Cents = Annotated[int, Ge(0), Le(10**6)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """The price of a card in cents, the same for every card of a game."""
+    """The price, in cents, of every card in a game."""
 
     value: Amount
     rule: str
@@ -27,7 +27,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Percentage:
-    """A part of the money, in whole per cent."""
+    """A percentage of the money."""
 
     value: Annotated[int, Ge(0), Le(100)]
     rule: str
@@ -70,23 +70,23 @@ class HighRollerSettings:
     decks: Decks
     rake_percent: Percentage
     bonus_most_cents: Share
-    """Maximum amount that a game may pay into the Bonus Pot."""
+    """The maximum amount that a game may pay into the Bonus Pot."""
     bonus_take_cents: Share
-    """What a game pays into the Bonus Pot unless its opening says otherwise."""
+    """The amount that a game pays into the Bonus Pot if its opening names no other."""
     rake_above_bonus_cents: OptionalShare
-    """By how much the rake must exceed the amount for the Bonus Pot."""
+    """The minimum difference between the rake and the amount for the Bonus Pot."""
     wins_for_bonus: Figure
-    """Wins in a row that win the Bonus Pot."""
+    """The number of wins in a row that wins the Bonus Pot."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the amount for the Bonus Pot exceeds its maximum."""
+        """Raise ValueError if the Bonus Pot's amount exceeds its maximum."""
         if self.bonus_take_cents.value > self.bonus_most_cents.value:
             raise ValueError(f"bonus_take_cents of at most bonus_most_cents ({self.bonus_most_cents.value})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighRollerPayTable:
-    """A pay table without odds: the prize is the players' money less the rake and the Bonus Pot's amount."""
+    """A pay table without odds. The prize is the players' money minus the rake and the Bonus Pot's amount."""
 
     name: str
     title: str
@@ -95,7 +95,7 @@ class HighRollerPayTable:
 
 
 def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> Split:
-    """Return the split of a game's money in cents (H-MONEY-1)."""
+    """Return the split of a game's money, in cents (H-MONEY-1)."""
     return split_money(
         gross,
         bonus_take,
@@ -106,7 +106,7 @@ def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> Split:
 
 _SEVEN, _LOWEST = 7, 2
 TOTALS = Counter(one + other for one, other in product(range(1, 7), repeat=2))
-"""How many of the 36 throws give each total."""
+"""The number of throws, out of 36, with each total."""
 
 
 def stays_in(total: int) -> Fraction:
@@ -115,7 +115,7 @@ def stays_in(total: int) -> Fraction:
 
 
 def nobody_matches_of(cards: int, decks: int) -> Fraction:
-    """Return the chance that the elimination throw matches none of this many cards, so that it is repeated.
+    """Return the chance that the elimination throw matches none of this many cards and must be repeated.
 
     The cards are dealt from full decks of eleven ranks.
     """
@@ -127,9 +127,9 @@ def nobody_matches_of(cards: int, decks: int) -> Fraction:
 
 
 def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
-    """Return each player's chance to win with these numbers of rolls (H-WIN-1, H-MULTI-1).
+    """Return each player's chance to win the roll-off with these numbers of rolls (H-WIN-1, H-MULTI-1).
 
-    Players tied at the top have one more roll each (!H-3), and so equal chances.
+    Players who are tied for the highest roll throw again, once each (!H-3), with equal chances.
     """
     return tuple(
         sum((_wins_with(best, rolls, player) for best in TOTALS), Fraction(0)) for player in range(len(rolls))
@@ -137,7 +137,7 @@ def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
 
 
 def _wins_with(best: int, rolls: Sequence[int], player: int) -> Fraction:
-    """Return the chance that this player's best roll is `best` and wins, directly or after a tie."""
+    """Return the chance that the player's best roll is `best` and wins, outright or after a tie."""
     tied_with = [_best_is(best, rolls[player])]
     for other, count in enumerate(rolls):
         if other == player:
@@ -160,7 +160,7 @@ def _best_is(total: int, rolls: int) -> Fraction:
 def report(table: HighRollerPayTable) -> Report:
     """Return the edge of the house and the charity, the chances of the throws, and the findings.
 
-    The amount for the Bonus Pot is not part of the edge, because it is paid to players.
+    The edge excludes the Bonus Pot, which is paid to players.
     """
     rake = Fraction(table.settings.rake_percent.value, 100)
     return Report(
@@ -187,7 +187,7 @@ def _chances(table: HighRollerPayTable) -> Iterator[Chance]:
 
 
 def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:
-    """Yield a finding if small games leave their winner no more than the price of a card (!H-7)."""
+    """Yield a finding if a small game's prize does not exceed the price of a card (!H-7)."""
     settings = table.settings
     price, take = settings.card_cents.value, settings.bonus_take_cents.value
     cards = 2
