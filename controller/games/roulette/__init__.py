@@ -1,1 +1,1 @@
-"""Roulette: its state machine, its wagers, and the `Game` value through which the controller uses them."""
+"""Roulette: the state machine, the wagers, and the `Game` value for the registry."""

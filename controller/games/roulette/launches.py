@@ -1,4 +1,4 @@
-"""Launches: whether pulses in the track come from a launched ball, a hand, or the last spin's ball."""
+"""Launch detection: separates the pulses of a launched ball from those of a hand or of the last ball."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -7,16 +7,16 @@ from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, D
 from controller.rules.wheel import SURELY_SEEN_US, SpinWatch
 
 SURE_TURNS = 2.0
-"""Pulses of a hand and of the ball together can look like one turn, but not like this many turns."""
+"""A hand and the ball together can imitate one revolution, but not this number of revolutions."""
 NO_BALL_US = 6_000_000
-"""A pulse that is not followed by a complete turn within this time came from a hand or a cloth."""
+"""A pulse comes from a hand or a cloth if no complete revolution follows it within this time."""
 
 
 class Launches:
-    """Detects the next launch: a ball that runs in the track, or drops from it."""
+    """Detects the next launch, by a ball that runs in the track or drops from it."""
 
     def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
-        """Use `new_watch`, which returns a watch for a spin whose first pulse is at the given time."""
+        """Use `new_watch`, which returns a watch for a spin with its first pulse at the given time."""
         self._new_watch = new_watch
         self._candidate: SpinWatch | None = None
         self._old_ball: OldBall | None = None
@@ -24,16 +24,15 @@ class Launches:
         self._pulse_dev = ""
         self._refused_us = 0
         self._late: list[BallBeam] = []
-        """Late pulses from before the table was in play; the next pulse may come from the same ball."""
+        """Delayed pulses from before the table was in play. The next pulse may come from the same ball."""
         self.first_pulse_us = 0
         """The time of the latest launch's first pulse."""
         self.rejected_us = 0
-        """The time of the last pulse of the last ball that was launched while the table was not in play."""
+        """The time of the last pulse from a ball that was launched while the table was not in play."""
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being followed: neither a pulse that may belong to a launch, nor the ball of a
-        void or rejected spin."""
+        """Whether neither a possible launch nor the ball of a void or rejected spin is being followed."""
         return self._candidate is None and self._old_ball is None
 
     @property
@@ -43,15 +42,15 @@ class Launches:
 
     @property
     def pending(self) -> bool:
-        """Whether a pulse has been seen that may belong to a launch."""
+        """Whether a pulse that may belong to a launch has been detected."""
         return self._candidate is not None
 
     def pending_at(self, t: int) -> bool:
-        """Return whether a pulse shortly before t may belong to a launch."""
+        """Return whether a pulse shortly before `t` may belong to a launch."""
         return self.pending and t - self._last_pulse_us <= NO_BALL_US
 
     def reject(self, reading: Reading) -> bool:
-        """Handle a reading while the table is not in play; return whether it could begin a spin."""
+        """Handle a reading while the table is not in play, and return whether it may begin a spin."""
         is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
         if is_pulse:
             self._refused_us = reading.t
@@ -62,7 +61,7 @@ class Launches:
         return is_pulse and not ran
 
     def reject_late(self, pulse: BallBeam) -> bool:
-        """Handle a late pulse from when the table was not in play; return whether it may be a launch."""
+        """Handle a delayed pulse from before the table was in play, and return whether it may be a launch."""
         self._refused_us = max(self._refused_us, pulse.t)
         if self._old_ball is not None:
             return False
@@ -70,11 +69,11 @@ class Launches:
         return True
 
     def follow_old_ball(self, watch: SpinWatch) -> None:
-        """Attribute further pulses to the ball of this void or rejected spin until it has left the track."""
+        """Attribute pulses to the ball of this void or rejected spin until the ball has left the track."""
         self._old_ball = OldBall(watch)
 
     def receive(self, reading: Reading) -> SpinWatch | None:
-        """Handle a reading; return the watch of a spin that has begun, if one has."""
+        """Handle a reading, and return the watch of a spin that has begun, or None."""
         old = self._old_ball
         if old is None:
             return self._check(reading)
@@ -91,7 +90,7 @@ class Launches:
         return self._launched(launched)
 
     def relaunched(self, watch: SpinWatch) -> SpinWatch | None:
-        """Return the watch of a later launch that this watch has seen; None if there was none."""
+        """Return a watch for a later launch among this watch's readings; None if there is none."""
         first = watch.relaunched()
         if first is None:
             return None
@@ -108,7 +107,7 @@ class Launches:
         return candidate
 
     def launched_by_wheel(self, report: WheelStatus) -> SpinWatch:
-        """Return the watch of a spin that a smart wheel has reported."""
+        """Return the watch of a spin that a smart wheel reports."""
         watch = self.launched_by_person()
         if watch is None:
             self.first_pulse_us = report.t
@@ -134,7 +133,7 @@ class Launches:
         return self._launched(candidate)
 
     def _see_late(self) -> None:
-        """Add the late pulses to the pending ones, so that both are attributed to the same ball."""
+        """Add the delayed pulses to the pending pulses of the same ball."""
         late, self._late = self._late, []
         seen = [] if self._candidate is None else self._candidate.readings
         readings = sorted((*late, *seen), key=lambda reading: reading.t)
@@ -162,15 +161,15 @@ class Launches:
             self.follow_old_ball(candidate)
 
     def _ran_before(self, candidate: SpinWatch) -> bool:
-        """Return whether the ball seems to have been launched while the table was not in play."""
+        """Return whether the ball was probably launched while the table was not in play."""
         since_us = candidate.ran_since_us if candidate.ball_runs else self.first_pulse_us
         return since_us <= self._refused_us
 
     def _proves_ball(self, reading: Reading) -> bool:
-        """Return whether this reading proves a launch although no complete turn has been seen.
+        """Return whether this reading proves a launch without a complete revolution.
 
-        The ball's drop does, and so does a ball seen outside the wheel after pulses. The loss of the beams'
-        device after a pulse counts too, because no turn can be seen from then on.
+        The ball's drop is proof, and so is a ball outside the wheel after pulses. The loss of the device that
+        reported the pulse also counts, because no revolution can be detected afterwards.
         """
         is_recent = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):
@@ -181,14 +180,14 @@ class Launches:
 
 
 MAX_RUN_US = 40_000_000
-"""No ball runs longer than this, so later pulses come from another ball."""
+"""The maximum time that a ball runs. Later pulses come from another ball."""
 
 
 class OldBall:
-    """Follows the ball of a void or rejected spin until it causes no more pulses or is launched again."""
+    """Follows the ball of a void or rejected spin until its pulses end or it is launched again."""
 
     def __init__(self, watch: SpinWatch) -> None:
-        """Continue with the watch of the void spin."""
+        """Continue with the watch of the void or rejected spin."""
         self.watch = watch
         pulses = [r.t for r in watch.readings if isinstance(r, BallBeam)]
         self._first_us, self._last_us = (pulses[0], pulses[-1]) if pulses else (0, 0)
@@ -197,7 +196,7 @@ class OldBall:
             self._see_device(reading)
 
     def is_over(self, t: int) -> bool:
-        """Return whether a pulse at t is from another ball, because this ball's last pulse is too old."""
+        """Return whether a pulse at `t` comes from another ball, because this ball's pulses have ended."""
         return t - self._last_us > SURELY_SEEN_US
 
     def receive(self, reading: Reading) -> None:
@@ -210,7 +209,7 @@ class OldBall:
             self._see_device(reading)
 
     def _see_device(self, reading: Reading) -> None:
-        """Track a device's absence, during which missing pulses prove nothing."""
+        """Record a device's loss and recovery. While a device is lost, missing pulses prove nothing."""
         if isinstance(reading, DeviceDown):
             self._lost.add(reading.dev)
         elif isinstance(reading, DeviceUp) and reading.dev in self._lost:

@@ -1,4 +1,4 @@
-"""The roulette machine: the rounds from betting to paying, and the colours of the players' chips."""
+"""The state machine of roulette, with the betting rounds and the colours of the players' chips."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -40,15 +40,18 @@ from controller.rules.wheel.smart_wheel_game import WheelGameState
 
 
 class ChipColours:
-    """The colours of the players' own chips, by seat. The dealer sells stacks and takes them back."""
+    """The colours of the players' chips, by seat. The dealer sells stacks of chips and takes them back."""
 
     def __init__(self, value_colours: Iterable[str], sold: Mapping[str, str]) -> None:
-        """Begin with the colours already sold; the colours of the house's value chips can't be sold."""
+        """Start with the colours already sold. The colours of the house's value chips can't be sold."""
         self._value_colours = frozenset(colour.casefold() for colour in value_colours)
         self.by_seat: dict[str, str] = dict(sold)
 
     def enter(self, entered: Input) -> None:
-        """Sell a seat the colour in `what`, or take its chips back if none is given; raises InputRefused."""
+        """Sell a seat the colour in `what` or, without a colour, take the seat's chips back.
+
+        Raise InputRefused if the colour is taken, or if the seat is missing or has no chips to take back.
+        """
         seat = "" if entered.seat is None else str(entered.seat)
         if not seat:
             raise InputRefused("bad_argument", "chips needs the seat that gets the stack; enter it again")
@@ -74,7 +77,7 @@ class ChipColours:
 
 _RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 RED = frozenset(str(number) for number in _RED)
-"""The red numbers. The document does not list them (!R-5), but they are the same on all wheels."""
+"""The red numbers, which are the same on all wheels. The document does not list them (!R-5)."""
 GREEN = frozenset({"0", "00", "000", "0000"})
 
 ROULETTE_TABLE = MachineTable(
@@ -123,11 +126,11 @@ ROULETTE_TABLE = MachineTable(
 )
 
 DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
-"""Kinds of reading that can decide a spin on their own, unlike a few missing beam or index pulses."""
+"""The kinds of reading that can decide a spin alone. A few missing pulses can't."""
 
 
 class Roulette(PlaysAttempts):
-    """One table's game of roulette."""
+    """The roulette game of one table."""
 
     def __init__(
         self,
@@ -144,7 +147,7 @@ class Roulette(PlaysAttempts):
         betting_round: int = 1,
         chips: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin after spin number `last_spin`, with bets open for `betting_round`.
+        """Start after spin `last_spin`, with betting round `betting_round` open.
 
         `standing_call` is the last spin if it can still be corrected. `chips` are the colours sold, by seat.
         """
@@ -176,7 +179,7 @@ class Roulette(PlaysAttempts):
             if number is not None:
                 self._machine.restore("settled")
 
-    # --- the GameMachine of the session ---
+    # --- the GameMachine interface ---
 
     @property
     def attempts(self) -> Attempts[str, SpinVerdict]:
@@ -184,7 +187,7 @@ class Roulette(PlaysAttempts):
         return self.spins.attempts
 
     def memory(self) -> dict[str, object]:
-        """Return the game's state between spins, keyed by the fields of State."""
+        """Return the state to keep between spins, keyed by the fields of State."""
         return {
             "learned": self.spins.learned.figures(),
             "call": self.attempts.standing_call(),
@@ -192,38 +195,41 @@ class Roulette(PlaysAttempts):
         }
 
     def next_numbers(self) -> dict[str, int]:
-        """Return the numbers of the next spin and of the current round of bets."""
+        """Return the numbers of the next spin and of the current betting round."""
         return {"spin": self.attempts.number + 1, "round": self._round}
 
     @property
     def wheel_state(self) -> WheelGameState | None:
-        """A smart wheel's last report; None without a smart wheel, or before its first report."""
+        """The last report of a smart wheel; None if there has been none."""
         return self.spins.games.wheel_state
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Return whether this reading could begin a spin."""
+        """Return whether this reading may begin a spin."""
         return self.spins.would_launch(reading)
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Do nothing: `begins_attempt` has passed the reading to the spins, which follow every ball."""
+        """Handle a delayed reading from before the table was in play; return whether it begins a spin."""
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a late reading from when the table was not in play; return whether it may begin a spin."""
+        """Handle a delayed reading from before the table was in play; return whether it may begin a spin."""
         return self.spins.reject_late(reading)
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count."""
+        """Handle a reading that arrived too late to be used."""
         if isinstance(reading, DECIDES) and reading.t >= self.attempts.began_us:
             self.attempts.note_late(f"a {kind_of(reading)} from {reading.dev} came too late to count")
         elif isinstance(reading, BallBeam) and not self.attempts.open:
             self.spins.late_pulse_us = max(self.spins.late_pulse_us, reading.t)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
         self.spins.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input and return True, or return False if roulette has no such input.
+
+        Raise InputRefused if the input is not allowed.
+        """
         match entered.name:
             case "no_more_bets":
                 self._dealer_closes(entered)
@@ -248,7 +254,7 @@ class Roulette(PlaysAttempts):
         return True
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Yield the inputs that make sense at t."""
+        """Yield the inputs that are allowed at `t`."""
         entered = tuple(self.attempts.allowed(t))
         yield from entered
         if "no_spin" not in entered and self._bets_open and not self.open_attempt:
@@ -262,19 +268,19 @@ class Roulette(PlaysAttempts):
         yield "chips"
 
     def rule(self, entered: Input) -> None:
-        """Handle a ruling on the current or the last spin; raises InputRefused if there is none."""
+        """Handle a ruling on the current or the last spin. Raise InputRefused if there is no such spin."""
         self.spins.require_last_spin(entered, new_round=self._bets_by_hand)
         self.attempts.enter(entered)
 
     def reset(self, t: int) -> None:
-        """Start a new round with bets open when the table opens."""
+        """Start a betting round when the table opens."""
         self._machine.restore(ROULETTE_TABLE.initial)
         self._chips.by_seat.clear()
         self.attempts.settle_at_opening()
         if not self._bets_open:
             self._open_bets(t, "open_table")
 
-    # --- the WheelGame of the spins ---
+    # --- the WheelGame interface ---
 
     @property
     def bets_open(self) -> bool:
@@ -282,15 +288,15 @@ class Roulette(PlaysAttempts):
         return self._bets_open
 
     def snapshot(self) -> object:
-        """Return the state for `restore`; a spin changes only the machine's state."""
+        """Return the state for a later `restore`. A spin changes only the state of the machine."""
         return "dropped"
 
     def restore(self, snapshot: object) -> None:
-        """Restore the state that `snapshot` returned."""
+        """Restore a state returned by `snapshot`."""
         self._machine.restore(str(snapshot))
 
     def began(self, t: int) -> None:
-        """Handle a launch; bets stay open until No More Bets (R-SPIN-3)."""
+        """Handle a launch. Betting stays open until No More Bets (R-SPIN-3)."""
         del t
         self._bets_by_hand = False
         self._dropped_us = UNSET
@@ -301,12 +307,12 @@ class Roulette(PlaysAttempts):
             self._machine.fire("no_more_bets")
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close the bets, because the ball is about to drop (R-SPIN-3) or a person must rule first."""
+        """Close betting, because the ball is about to drop (R-SPIN-3) or a person must first rule."""
         if self._bets_open:
             self._close_bets(t, cause)
 
     def dropped(self, t: int) -> None:
-        """Handle the ball's drop; bets that were still open close late."""
+        """Handle the ball's drop. If betting is still open, it closes late."""
         if self._bets_open:
             self._close_bets(t, "ball_drop", (late_close_notice(),))
         self._dropped_us = t
@@ -314,7 +320,7 @@ class Roulette(PlaysAttempts):
             self._machine.fire("drop")
 
     def call(self, result: Result[str]) -> Data:
-        """Apply the number and return the data of its call (R-SPIN-4)."""
+        """Apply the number and return the data of the call (R-SPIN-4)."""
         assert result.value is not None
         self._machine.fire("number")
         return SpinCalled(
@@ -342,13 +348,13 @@ class Roulette(PlaysAttempts):
         )
 
     def review(self, result: Result[str]) -> Data:
-        """Return the data of a spin that a person must rule on."""
+        """Return the data of a spin that needs a person's ruling."""
         return SpinReview(
             spin=result.number, reasons=result.reasons, number=result.value, notices=result.notices
         )
 
     def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of the call, and return its data; closed bets stay closed."""
+        """Apply a ruling in place of the call and return its data. Closed betting stays closed."""
         del since
         self._stay_closed = not self._bets_open
         self._machine.fire("no_spin" if result.value is None else "number")

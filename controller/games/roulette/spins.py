@@ -1,6 +1,6 @@
-"""Spins observed by the table's own beams: when a spin begins, and when it is judged.
+"""Spins detected by the table's beams: when each one begins, and when it is judged.
 
-The judge itself is in `controller.rules.wheel`.
+The judge is in `controller.rules.wheel`.
 """
 
 from collections import deque
@@ -38,25 +38,26 @@ from controller.rules.wheel.watch import CheckedWatch
 SECOND_US = 1_000_000
 
 MAX_OBJECTS = 16
-"""More readings than a foreign-object sensor sends in the second before a launch."""
+"""A foreign-object sensor sends fewer readings than this in the second before a launch."""
 EARLY_NO_SPIN = "spoken"
-"""The timer for a No Spin that was called before any ball was seen."""
+"""The timer for a No Spin that was called before any pulse was detected."""
 RUNS_UNTIL_US = 3_000_000
-"""A ball that has caused no pulse for this long may be at rest, so a person may enter its number."""
+"""After this time without a pulse, the ball may be at rest and a person may enter its number."""
 
 _SHORTER = 0.8
-"""If a rotor turn is shorter than this fraction of the turn on which the give-up time is based, the give-up
-time is set again. Such a turn shows that index passes had been missed or that somebody pushed the rotor: an
-untouched rotor does not speed up.
+"""The give-up time is set again if a rotor turn is shorter than this fraction of the turn it is based on.
+
+An untouched rotor does not speed up. A shorter turn means that index passes had been missed or that somebody
+pushed the rotor.
 """
 _POSTPONES = (BallDrop, PocketBall, DeviceDown)
-"""Readings that change the time at which a spin is given up."""
+"""Readings that change the give-up time of a spin."""
 _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
-"""Readings that may change a verdict whose call is held."""
+"""Readings that may change the verdict while its call is held."""
 
 
 class Spins(WheelSpins):
-    """The spins of one wheel, observed by the table's own beams, from the launch to the ruling."""
+    """The spins of one wheel, detected by the table's beams, from the launch to the ruling."""
 
     launch_reported_by = "ball_beam"
 
@@ -73,7 +74,7 @@ class Spins(WheelSpins):
         wheel_state: WheelGameState | None = None,
         last: int = 0,
     ) -> None:
-        """Begin after spin number `last`, with the learned properties of the wheel."""
+        """Start after spin `last`, with the learned properties of the wheel."""
         super().__init__(
             game,
             rules,
@@ -114,7 +115,7 @@ class Spins(WheelSpins):
             self._see_other(reading)
 
     def _see_mark(self, mark: Reading) -> None:
-        """Handle an index pass while a spin is in progress."""
+        """Handle an index pass during a spin."""
         watch = self._watch
         assert watch is not None
         watch.receive(mark)
@@ -126,7 +127,7 @@ class Spins(WheelSpins):
         self._index_passes.append(mark)
 
     def _see_pulse(self, pulse: Reading) -> None:
-        """Handle a pulse while a spin is in progress."""
+        """Handle a pulse during a spin."""
         watch = self._watch
         assert watch is not None
         watch.receive(pulse)
@@ -166,7 +167,7 @@ class Spins(WheelSpins):
             self._objects.append(reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
         if name == "hold":
             self.attempts.make_call()
         elif name == EARLY_NO_SPIN:
@@ -183,14 +184,14 @@ class Spins(WheelSpins):
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
-        """Handle a reading while the table is not in play; return whether it could begin a spin.
+        """Handle a reading while the table is not in play, and return whether it may begin a spin.
 
-        Such a spin is recorded here and never counts later.
+        Such a spin never counts.
         """
         return not self.attempts.in_progress and self._launches.reject(reading)
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a late pulse from when the table was not in play: a spin that began then never counts.
+        """Handle a delayed pulse from before the table was in play. A spin that began then never counts.
 
         If later pulses of the same ball have already begun a spin, that spin goes to review.
         """
@@ -206,15 +207,14 @@ class Spins(WheelSpins):
         return False
 
     def begin_pending(self, t: int) -> None:
-        """Begin the spin of the pending pulses, if there are any, because a person's input refers to it."""
+        """Begin the spin of the pending pulses, if any, because a person's input refers to it."""
         if self._launches.pending_at(t) and not self.attempts.open:
             watch = self._launches.launched_by_person()
             assert watch is not None
             self._begin(watch, watch.readings[-1])
 
     def hold_no_spin(self, entered: Input) -> bool:
-        """Hold a No Spin called before a ball is seen, in case a launch follows; return whether it is
-        held."""
+        """Hold a No Spin called before any pulse, in case a launch follows; return whether it is held."""
         named = entered.what is not None
         if named or self._early_no_spin is not None or not self._game.bets_open or self.attempts.open:
             return False
@@ -228,9 +228,9 @@ class Spins(WheelSpins):
         return before_us <= self._rules.object_before_launch_s * SECOND_US
 
     def _no_launch_followed(self, t: int) -> None:
-        """Apply the held No Spin to the last spin, because no launch followed it, or publish its refusal.
+        """Apply the held No Spin to the last spin, because no launch followed, or publish its refusal.
 
-        While pulses that may belong to a launch are pending, wait for another second.
+        If pulses that may belong to a launch are pending, wait for another second.
         """
         entered = self._early_no_spin
         assert entered is not None
@@ -245,7 +245,7 @@ class Spins(WheelSpins):
 
     @property
     def revolutions(self) -> float | None:
-        """The revolutions that the current spin's ball provably made in the track."""
+        """The revolutions that the current spin's ball is proved to have made in the track."""
         return self._verdict.revolutions if self._verdict is not None else None
 
     def _sign_of_another_spin(self, t: int, *, new_round: bool) -> str | None:
@@ -292,9 +292,9 @@ class Spins(WheelSpins):
         self._after(watch, reading)
 
     def _decide_before_launch(self) -> None:
-        """Decide a spin that was still open when the next ball was launched.
+        """Decide a spin that is still open when the next ball is launched.
 
-        Nobody can rule on it any more, so a review becomes a No Spin.
+        A review becomes a No Spin, because nobody can rule on the spin any more.
         """
         t = self._launches.first_pulse_us
         self._decide(t, ends=True)
@@ -342,7 +342,7 @@ class Spins(WheelSpins):
         return self._watch.give_up_at_us() if self._watch is not None else None
 
     def _put_off(self, name: str, due_us: int | None, t: int) -> bool:
-        """Set the timer again if readings have postponed it since it was set; return whether they have."""
+        """Set the timer again if readings have moved its due time beyond `t`; return whether they have."""
         if due_us is None or due_us <= t:
             return False
         self._agenda.set_timer(name, due_us)
@@ -391,10 +391,10 @@ class Spins(WheelSpins):
             relaunched=relaunched,
         )
 
-    # --- the AttemptJudge of the life cycle ---
+    # --- the AttemptJudge interface ---
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the current spin by its readings up to t."""
+        """Judge the current spin by its readings up to `t`."""
         assert self._watch is not None
         self._note_basis(t, called)
         return self._watch.verdict(t, called)[0]
@@ -407,12 +407,12 @@ class Spins(WheelSpins):
         return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for the drop and the number; after a No Spin, attribute further pulses to its ball."""
+        """Stop the timers of a decided spin. After a No Spin, attribute further pulses to its ball."""
         if self._watch is not None and decided == "void":
             self._launches.follow_old_ball(self._watch)
         super().decided(decided)
 
 
 def late_close_notice() -> Notice:
-    """Return the notice that bets were still open at the drop."""
+    """Return the notice that betting was still open at the drop."""
     return Notice(code="late_close", seen="bets were still open when the ball dropped", rule="R-SPIN-3")

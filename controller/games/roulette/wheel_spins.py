@@ -1,8 +1,8 @@
-"""The common part of all spins, and the spins of a smart wheel whose reports are trusted.
+"""The base class of all spins, and the spins of a trusted smart wheel.
 
-With a rule set that trusts a smart wheel (`revolutions: trusted_wheel`), the wheel's reports drive the round.
-The report that the ball is in the rim counts as the launch, and No More Bets closes the bets. The reported
-number is called if all earlier reports of the spin were received.
+With `revolutions: trusted_wheel` in the rule set, a smart wheel's reports drive the round. The report of the
+ball in the rim counts as the launch, and the report of No More Bets closes betting. The reported number is
+called if all earlier reports of the spin have arrived.
 """
 
 from abc import ABC, abstractmethod
@@ -23,34 +23,34 @@ from controller.rules.wheel import Learned
 from controller.rules.wheel.smart_wheel_game import SmartWheelGame, WheelGames, WheelGameState
 
 HIDES_A_SPIN_US = 2_000_000
-"""Minimum time without observation of the wheel in which a whole spin could go unseen."""
+"""The shortest gap in observation that can hide a whole spin."""
 
 
 class WheelGame(Results[str], Protocol):
-    """A wheel game's part in the life cycle of its spins."""
+    """The wheel game's part in the life cycle of its spins."""
 
     @property
     def bets_open(self) -> bool:
-        """Whether bets can still be placed."""
+        """Whether betting is open."""
 
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """Close the bets, because the ball is about to drop or a person must rule first."""
+        """Close betting, because the ball is about to drop or a person must first rule."""
 
     def dropped(self, t: int) -> None:
         """Handle the ball's drop from the track."""
 
     def rule(self, entered: Input) -> None:
-        """Handle a ruling on the current or the last spin; raises InputRefused if there is none."""
+        """Handle a ruling on the current or the last spin. Raise InputRefused if there is no such spin."""
 
 
 class WheelSpins(ABC):
     """The spins of one wheel."""
 
     last_entry: Input | None = None
-    """Always None: no input contributes to the number that the sensors see."""
+    """Always None, because no input contributes to the detected number."""
 
     launch_reported_by: ClassVar[str]
-    """The kind of reading without which a launch is not detected."""
+    """The kind of reading that is required to detect a launch."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class WheelSpins(ABC):
         wheel_state: WheelGameState | None = None,
         last: int = 0,
     ) -> None:
-        """Begin after spin number `last`, with the learned properties of the wheel.
+        """Start after spin `last`, with the learned properties of the wheel.
 
         `wheel_state` is the recorded state of a smart wheel's games.
         """
@@ -78,7 +78,7 @@ class WheelSpins(ABC):
         self._health = health
         self._basis = Basis(decided_at_us=0)
         self.late_pulse_us = 0
-        """The latest pulse of a track beam that was reported too late to count, while no spin was open."""
+        """The latest track pulse that arrived too late to be used, while no spin was open."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, game, self, agenda, rules, calls=calls, last=last
         )
@@ -91,44 +91,44 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
 
     @abstractmethod
     def would_launch(self, reading: Reading) -> bool:
-        """Handle a reading while the table is not in play; return whether it could begin a spin.
+        """Handle a reading while the table is not in play, and return whether it may begin a spin.
 
-        Such a spin is recorded here and never counts later.
+        Such a spin never counts.
         """
 
     def reject_late(self, reading: Reading) -> bool:
-        """Handle a late reading from when the table was not in play; return whether it may begin a spin.
+        """Handle a delayed reading from before the table was in play; return whether it may begin a spin.
 
-        By default no late reading may: a smart wheel's reports have no time other than their arrival.
+        By default it may not. A smart wheel's reports carry no time and are never delayed.
         """
         del reading
         return False
 
     @abstractmethod
     def begin_pending(self, t: int) -> None:
-        """Begin the spin of the pulses seen just before t, if any, because a person's input refers to it."""
+        """Begin the spin of the pulses shortly before `t`, if any, because a person's input refers to it."""
 
     def hold_no_spin(self, entered: Input) -> bool:
-        """Hold a No Spin that is called before a ball is seen; return whether it is held."""
+        """Hold a No Spin that is called before any pulse, and return whether it is held."""
         del entered
         return False
 
     @property
     @abstractmethod
     def revolutions(self) -> float | None:
-        """The revolutions that the current spin's ball provably made; None if they are not counted."""
+        """The revolutions that the current spin's ball is proved to have made; None if not counted."""
 
     def require_last_spin(self, ruling: Input, *, new_round: bool) -> None:
         """Check that a ruling after the call is for the last decided spin, which it may name in `what`.
 
-        `new_round` tells whether the dealer has closed or opened bets since the call.
+        `new_round` tells whether the dealer has closed or opened betting since the call.
 
         Raises:
-            InputRefused: the ruling may be for a spin that no sensor saw, or names another spin.
+            InputRefused: the ruling names another spin, or may be for a spin that no sensor detected.
         """
         attempts, number = self.attempts, self.attempts.number
         if ruling.what is not None:
@@ -146,7 +146,7 @@ class WheelSpins(ABC):
             raise InputRefused("which_spin", message)
 
     def _sign_of_another_spin(self, t: int, *, new_round: bool) -> str | None:
-        """Return why another spin may have been launched since the last was decided; otherwise None."""
+        """Return the sign that another spin was launched since the last decision; None without a sign."""
         if new_round:
             return "bets were closed or opened by hand"
         if self.late_pulse_us > self.attempts.over_us:
@@ -164,11 +164,11 @@ class WheelSpins(ABC):
         for name in ("no_more_bets", "give_up"):
             self._agenda.stop_timer(name)
 
-    # --- the AttemptJudge of the life cycle ---
+    # --- the AttemptJudge interface ---
 
     @abstractmethod
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
-        """Judge the current spin by its readings up to t."""
+        """Judge the current spin by its readings up to `t`."""
 
     @property
     @abstractmethod
@@ -177,14 +177,14 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def _runs(self, t: int) -> bool:
-        """Return whether the ball may still be running at t, so that it has no number yet."""
+        """Return whether the ball may still be running at `t`."""
 
     def value_of(self, verdict: SpinVerdict) -> str | None:
-        """Return the number that the sensors saw."""
+        """Return the number that the sensors detected."""
         return verdict.number
 
     def value_entered(self, entered: Input) -> str:
-        """Return the number entered; raises InputRefused while the ball runs or for an unknown pocket."""
+        """Return the entered number. Raise InputRefused while the ball runs or for an unknown pocket."""
         if not self.result_can_be_entered(entered.t):
             raise InputRefused("result_not_in")
         number = str(entered.number)
@@ -194,7 +194,7 @@ class WheelSpins(ABC):
         return number
 
     def result_can_be_entered(self, t: int) -> bool:
-        """Return whether the ball may be at rest at t."""
+        """Return whether the ball may be at rest at `t`."""
         return not (self.attempts.in_progress and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:
@@ -202,23 +202,23 @@ class WheelSpins(ABC):
         return tuple(self._seen)
 
     def basis(self) -> Basis:
-        """Return what the last verdict was based on besides the readings."""
+        """Return the basis of the last verdict, besides the readings."""
         return self._basis
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for the drop or the number of a spin that is void or under review."""
+        """Stop the timers of a spin that is void or under review."""
         if decided != "called":
             self._stop_timers()
 
 
 SILENCE_US = 1_000_000
-"""The wheel reports its state twice a second; after this long without a report, two may be missing."""
+"""A silence that suggests missing reports. The wheel reports its state every 0.5 s."""
 BURST_US = 250_000
-"""Reports closer together than this arrive faster than the wheel sends them: they were delayed in transit."""
+"""Reports at shorter intervals were delayed in transit, because the wheel sends them at longer intervals."""
 
 
 class SmartSpins(WheelSpins):
-    """The spins of one smart wheel, from the ball in its rim to the ruling."""
+    """The spins of one smart wheel, from the ball in the rim to the ruling."""
 
     launch_reported_by = "wheel_status"
 
@@ -241,25 +241,25 @@ class SmartSpins(WheelSpins):
             self._begin(before, reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
         if name == "hold":
             self.attempts.make_call()
         elif name == "give_up" and self.attempts.in_progress:
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
-        """Handle a reading while the table is not in play; return whether it begins a spin.
+        """Handle a reading while the table is not in play, and return whether it begins a spin.
 
-        Such a spin is recorded here and never counts later.
+        Such a spin never counts.
         """
         return isinstance(reading, WheelStatus) and self.games.receive(reading) is not None
 
     def begin_pending(self, t: int) -> None:
-        """Do nothing: the wheel's report of the ball in its rim is the first sign of a spin."""
+        """Do nothing, because a smart wheel's spin has no pending pulses."""
 
     @property
     def revolutions(self) -> float | None:
-        """Return None: the wheel itself counts the revolutions and is trusted."""
+        """Always None, because the wheel counts the revolutions."""
         return None
 
     def _begin(self, before: WheelStatus | None, reading: Reading) -> None:
@@ -296,7 +296,7 @@ class SmartSpins(WheelSpins):
         self.attempts.judged(t, verdict)
 
     def _close(self, game: SmartWheelGame, t: int) -> None:
-        """Close bets that are still open, because the ball has dropped or a person must rule first."""
+        """Close betting if it is still open, because the ball has dropped or a person must first rule."""
         if self._dropped:
             return
         closed_us = self._closed_by_us(t)
@@ -316,17 +316,17 @@ class SmartSpins(WheelSpins):
             self.games.before_silence_us = None
 
     def _closed_by_us(self, t: int) -> int:
-        """Return the time as of which bets are closed by a wheel's report that arrives at t (R-SPIN-3).
+        """Return the time from which a wheel's report that arrives at `t` closes betting (R-SPIN-3).
 
-        The reports carry no time. A report that arrives after a silence may be as old as the start of the
-        silence, during which bets were accepted from people who could see the wheel.
+        The reports carry no time. A report after a silence may describe a state as old as the start of the
+        silence, and people who could see the wheel may have bet during the silence.
         """
         if self.games.before_silence_us is not None:
             return self.games.before_silence_us
         last = self.games.last
         return t if last is None or t - last.t <= SILENCE_US else last.t
 
-    # --- the AttemptJudge of the life cycle ---
+    # --- the AttemptJudge interface ---
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
         """Judge the current spin by its readings so far."""

@@ -1,4 +1,4 @@
-"""The wager book of roulette: it accepts, changes and decides a table's bets."""
+"""The roulette wager book: it accepts, changes and decides the bets of one table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _DOUBLE_ZERO = r"^(?:00?|[1-9]|[12][0-9]|3[0-6])\Z"
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A bet on one spot: `numbers` in any order for a wager on numbers, `which` for a column or dozen."""
+    """A bet on one spot. `numbers` names its numbers in any order; `which` names its column or dozen."""
 
     id: str
     player: str
@@ -51,19 +51,19 @@ class Close(Request, frozen=True, kw_only=True, tag="close"):
 
 
 class Spin(Request, frozen=True, kw_only=True, tag="spin"):
-    """A valid spin of a double-zero wheel, and the pocket the ball rests in."""
+    """A valid spin of a double-zero wheel, with the pocket in which the ball rests."""
 
     number: Annotated[str, Meta(pattern=_DOUBLE_ZERO)]
 
 
 class SingleZeroSpin(Request, frozen=True, kw_only=True, tag="spin"):
-    """A valid spin of a single-zero wheel, and the pocket the ball rests in."""
+    """A valid spin of a single-zero wheel, with the pocket in which the ball rests."""
 
     number: Annotated[str, Meta(pattern=_SINGLE_ZERO)]
 
 
 class NoSpin(Request, frozen=True, kw_only=True, tag="no_spin"):
-    """A spin that does not count, with the cause if known."""
+    """A spin that does not count, with its cause."""
 
     reason: str = ""
 
@@ -78,7 +78,7 @@ _DUPLICATE_ID = Refusal(BOOK_ID, "a bet with this id has already been accepted; 
 
 @dataclass(slots=True)
 class _Chips:
-    """One bet's chips on the layout."""
+    """The chips of one bet on the layout."""
 
     player: str
     spot: Spot
@@ -86,7 +86,7 @@ class _Chips:
 
 
 class RouletteBook(Book):
-    """The wager book of one roulette table; bets open at the start, and after each spin or No Spin."""
+    """The wager book of one roulette table. Betting is open at the start and after each spin or No Spin."""
 
     def __init__(self, table: RoulettePayTable) -> None:
         settings = table.settings
@@ -112,7 +112,7 @@ class RouletteBook(Book):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact cents that rounding down has left with the house so far."""
+        """The exact cents that the house has kept by rounding winnings down."""
         return self._breakage.total_cents
 
     def apply(self, request: Request) -> list[AnswerLine]:
@@ -127,14 +127,14 @@ class RouletteBook(Book):
             case Spin() | SingleZeroSpin():
                 return self._spin(request.number)
             case NoSpin():
-                # The bets stay up for the next spin, or are taken back before it (!R-7).
+                # The bets stay up for the next spin, but the players may take them back (!R-7).
                 self._closed = False
             case _:
                 raise TypeError(f"{type(request).__name__} is not a request of a roulette table")
         return []
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each undecided bet, in the order they were made."""
+        """Return a line for each undecided bet, oldest first."""
         return [pending(id_, chips.spot.wager, chips.cents) for id_, chips in self._layout_chips.items()]
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
@@ -201,7 +201,7 @@ class RouletteBook(Book):
         return None
 
     def _over_limit(self, player: str, spot: Spot, stake: int, more: int) -> Refusal | None:
-        """Return a refusal if a stake is outside the limits, alone or with all others on its spot (!R-11)."""
+        """Return a refusal if the stake or the spot's total is outside the limits (!R-11)."""
         limits = self._limits
         already_bet = self._on_spot.get((player, spot), 0)
         if limits.includes(stake) and already_bet + more <= limits.max_cents:
@@ -221,7 +221,7 @@ class RouletteBook(Book):
             del self._on_spot[key]
 
     def _spin(self, number: str) -> list[AnswerLine]:
-        """Return the decision on every bet: the losers first, then the winners (R-SPIN-5)."""
+        """Return the decision on every bet, first the losers and then the winners (R-SPIN-5)."""
         losers: list[AnswerLine] = []
         winners: list[AnswerLine] = []
         result = f"{number} {colour(number)}"
@@ -245,7 +245,7 @@ class RouletteBook(Book):
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return the requests to the book that follow from an outcome, in order."""
+    """Return the requests to the book for an outcome, in order."""
     match outcome.data:
         case SpinCalled(number=number) | SpinCorrected(number=str() as number):
             return [{"do": "spin", "number": number}]
@@ -254,7 +254,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _ if outcome.type == "bets.opened":
-            # After a spin, the book's bets are open already; this is needed only if the dealer opens them.
+            # After a spin, betting is already open in the book. This request is for the dealer's opening.
             return [{"do": "no_spin", "reason": "bets opened"}]
         case _:
             return []

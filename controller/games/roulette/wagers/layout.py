@@ -1,7 +1,7 @@
-"""The roulette layout: the positions of the numbers, and the wagers that follow from them.
+"""The roulette layout: the positions of the numbers, and the wagers on them.
 
-Numbers 1 to 36 are in twelve rows of three; 0 and 00 are above the first row, 0 over 1 and 2, 00 over 2 and 3
-(R-BET-2, R-BET-3a). The combinations are computed from the positions rather than listed.
+Numbers 1 to 36 are in twelve rows of three, with 0 and 00 above the first row: 0 over 1 and 2, and 00 over 2
+and 3 (R-BET-2, R-BET-3a). The valid combinations are computed from these positions.
 """
 
 from collections.abc import Mapping
@@ -39,19 +39,19 @@ RULES: Mapping[str, str] = {
 """The rule that defines each wager."""
 
 NUMBERS_PER_WAGER: Mapping[str, int] = {"straight": 1, "split": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-"""How many numbers the player names for each wager on numbers."""
+"""The count of numbers in each wager on numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A spot on the layout: its wager, and the numbers that win."""
+    """A spot on the layout, by its wager and its winning numbers."""
 
     wager: str
     covers: Numbers
 
 
 class NoSuchSpot(Exception):
-    """The layout has no such spot. `rule` is the rule behind the refusal; the text says what is accepted."""
+    """The layout has no such spot. `rule` is the rule of the refusal; `reason` says what is accepted."""
 
     def __init__(self, rule: str, reason: str) -> None:
         super().__init__(reason)
@@ -82,13 +82,13 @@ class Layout:
         }
 
     def spots(self, wager: str) -> tuple[Spot, ...]:
-        """Return all spots of this wager."""
+        """Return all spots of a wager."""
         if wager in self._inside:
             return tuple(self._inside[wager].values())
         return self._parts[wager] if wager in self._parts else (self._outside[wager],)
 
     def find(self, wager: str, numbers: tuple[str, ...], which: int | None) -> Spot:
-        """Return the spot for `numbers` in any order, or for `which` (1 to 3) if it is a column or dozen.
+        """Return the spot for `numbers` in any order or, for a column or dozen, for `which` (1 to 3).
 
         Raises:
             NoSuchSpot: the layout has no such spot.
@@ -131,7 +131,7 @@ class Layout:
         )
 
     def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
-        """Return, as text, the spots of this wager that share the most numbers with these."""
+        """Return, as text, the wager's spots that have the most numbers in common with `numbers`."""
         places = self._inside[wager]
         best_count = max(len(covers.intersection(numbers)) for covers in places)
         nearest = [covers for covers in places if len(covers.intersection(numbers)) == best_count]
@@ -195,7 +195,7 @@ def _dozens() -> list[Numbers]:
 
 
 def _outside() -> dict[str, Numbers]:
-    """Return the numbers of the even-money wagers, none of which includes 0 or 00 (!R-6)."""
+    """Return the numbers of the even-money wagers. None of these wagers includes 0 or 00 (!R-6)."""
     return {
         "red": RED,
         "black": frozenset(_ALL) - RED,

@@ -1,4 +1,4 @@
-"""A roulette pay table and its exact house edges, computed from every spot of the layout and every pocket."""
+"""A roulette pay table, and its exact house edges over every spot of the layout and every pocket."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ Wager = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelKind:
-    """The kind of wheel, named by its zeros."""
+    """The kind of wheel, by the number of zeros."""
 
     value: Wheel
     rule: str
@@ -54,14 +54,14 @@ class RouletteSettings:
     zero_splits: Switch
     """Whether 0-1, 0-2, 00-2 and 00-3 are offered."""
     limits_cents: Limits
-    """The limits of a player's stake on one spot."""
+    """The limits on a player's stake on one spot."""
     pay_unit_cents: Figure
-    """Winnings are rounded down to multiples of this."""
+    """Winnings are rounded down to a multiple of this amount."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoulettePayTable:
-    """What each wager pays, and the policies that the document leaves open."""
+    """The payout of each wager, and the policies that the document leaves open."""
 
     name: str
     title: str
@@ -69,18 +69,18 @@ class RoulettePayTable:
     settings: RouletteSettings
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a table that can't be settled."""
+        """Raise ValueError if bets can't be settled with this table."""
         missing = [wager for wager in RULES if wager not in self.pays]
         if missing:
             raise ValueError(f"odds for every wager under `pays`; add {', '.join(missing)}")
 
 
 _WITHOUT_A_ROW: Literal["high"] = "high"
-"""The wager that has no row in the printed pay table (!R-2)."""
+"""The wager without a row in the printed pay table (!R-2)."""
 
 
 def report(table: RoulettePayTable) -> Report:
-    """Return every wager's edge, and the findings."""
+    """Return every wager's edge and the findings."""
     settings = table.settings
     layout = Layout(settings.wheel.value, zero_splits=settings.zero_splits.value)
     edges = tuple(_edges(table, layout))
@@ -96,25 +96,25 @@ def report(table: RoulettePayTable) -> Report:
 
 
 def usual_odds(covers: int) -> Fraction:
-    """Return the usual odds (to one) of a wager on this many of 36 numbers, which are fair without zeros."""
+    """Return the typical odds, to one, of a wager on this many numbers. They are fair without zeros."""
     return Fraction(36 // covers - 1)
 
 
 def spot_edge(spot: Spot, pays: Fraction, pockets: tuple[str, ...]) -> Fraction:
-    """Return the edge of one spot, over all pockets."""
+    """Return the edge of one spot over all pockets."""
     net = sum((pays if pocket in spot.covers else Fraction(-1) for pocket in pockets), Fraction(0))
     return -net / len(pockets)
 
 
 def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
-    """Yield one row for each wager, all of whose spots have the same edge; none if the layout has no spot."""
+    """Yield one row for each wager on the layout. All spots of a wager have the same edge."""
     for wager, pays in table.pays.items():
         for edge in {spot_edge(spot, pays.ratio.exact, layout.pockets) for spot in layout.spots(wager)}:
             yield Edge(wager=wager, edge=edge)
 
 
 def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
-    """Yield a finding if the odds are the usual list with one row missing and all below moved up (!R-1)."""
+    """Yield a finding if the odds are the typical list with one row missing and the rest moved up (!R-1)."""
     odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
     usual = {wager: usual_odds(len(Layout().spots(wager)[0].covers)) for wager in RULES}
     printed = [odds[wager] for wager in RULES if wager != _WITHOUT_A_ROW]
