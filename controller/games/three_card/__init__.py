@@ -1,1 +1,1 @@
-"""Three Card Poker: its machine, its wagers, and the `Game` value through which the controller uses them."""
+"""Three Card Poker: the state machine, the wagers, and the `Game` value for the registry."""

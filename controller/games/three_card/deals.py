@@ -1,7 +1,7 @@
-"""Deals of cards: when a deal begins, and when it is judged.
+"""Deals of cards: when each one begins, and when it is judged.
 
-The judge itself is in `controller.rules.cards`. Its final verdict is used only when every position has played
-or folded; until then no card is revealed.
+The judge is in `controller.rules.cards`. Its final verdict is used, and cards are revealed, only after every
+position has played or folded.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,31 +32,33 @@ from controller.rules.cards.deal import (
 )
 
 ACTING_ROLES = frozenset({"player", "guest"})
-"""The roles that may play or fold but may not change their decision afterwards."""
+"""The roles that may play or fold, but may not change the decision afterwards."""
 SECOND_US = 1_000_000
 RUNS_ON_US = 4_000_000
-"""Cards that follow a void deal within this time belong to it: the dealer may not have stopped yet."""
+"""Cards within this time after a void deal belong to that deal, because the dealer may not have stopped."""
 PLAY_DECIDED_US = 10 * SECOND_US
-"""How long a fold must wait after Play was requested. By then the settlement engine has granted Play or never
-will (0.6 s for the table's statement, 5 s for the engine's database), and its report `played` has arrived.
+"""The minimum time from a request for Play to a fold on the same position.
+
+By then the settlement engine has granted or refused Play, and its report `played` has arrived. The table's
+statement takes up to 0.6 s, and the engine's database up to 5 s.
 """
 
 
 class CardGame(Results[Dealt], Protocol):
-    """A card game's part in the life cycle of its deals."""
+    """The card game's part in the life cycle of its deals."""
 
     @property
     def seats(self) -> Sequence[str]:
-        """The positions that are dealt in; empty if none have been named."""
+        """The positions that are dealt in; empty if none are named."""
 
     def note_late(self, t: int) -> None:
-        """Handle a card that left the shoe at t and was reported too late."""
+        """Handle the delayed report of a card that left the shoe at `t`."""
 
     def cards_out(self) -> None:
-        """Handle the third card of the last position: every position now has three cards."""
+        """Handle the last card of the deal. Every position now has three cards."""
 
     def all_acted(self) -> None:
-        """Handle the last position's play or fold: every position has now acted."""
+        """Handle the last play or fold. Every position has now acted."""
 
 
 class Deals:
@@ -72,7 +74,7 @@ class Deals:
         calls: Calls,
         last: int = 0,
     ) -> None:
-        """Begin after deal number `last`."""
+        """Start after deal `last`."""
         self._game = game
         self._rules = rules
         self._agenda = agenda
@@ -85,19 +87,19 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self._play_asked: dict[str, int] = {}
-        """When the settlement engine requested Play, by position; folds there wait for the decision."""
+        """The time of the settlement engine's request for Play, by position. A fold there must wait."""
         self._nonces: set[str | None] = set()
-        """The nonces of the settlement engine's requests, each used once."""
+        """The nonces of the settlement engine's requests. Each nonce is used once."""
         self._played: set[str] = set()
-        """The positions with Play in this round, as the settlement engine reported; they can't fold."""
+        """The positions for which the settlement engine has reported Play. They can't fold."""
         self._last_played: frozenset[str] = frozenset()
-        """The positions with Play in the last decided deal, for a ruling on it once the next one is due."""
+        """The positions with Play in the last decided deal, for later rulings on that deal."""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
             DEAL, game, self, agenda, rules, calls=calls, last=last
         )
 
     def standing_call(self) -> StandingCall | None:
-        """Return the deal that a person may still correct, with its cards; None if there is none."""
+        """Return the deal that can still be corrected, with its cards; None if there is none."""
         call = self.attempts.standing_call()
         if call is None:
             return None
@@ -107,7 +109,7 @@ class Deals:
         )
 
     def resume(self, call: StandingCall, before: object) -> None:
-        """Continue from a deal that can still be corrected, with the game's state before it."""
+        """Continue from a deal that can still be corrected. `before` is the game's state before the deal."""
         self.attempts.resume(call, call.value if isinstance(call.value, Dealt) else None, before)
         self._seats = call.seats
         self._readings = list(call.cards)
@@ -127,7 +129,7 @@ class Deals:
             self._follow(reading)
 
     def late(self, reading: Reading) -> None:
-        """Handle a reading that came too late to count; a late card's position is unknown."""
+        """Handle a reading that arrived too late to be used. The position of such a card is unknown."""
         if not isinstance(reading, Card):
             return
         if not self.attempts.open and not self.would_begin(reading):
@@ -138,7 +140,7 @@ class Deals:
         self.attempts.note_late(self._late)
 
     def would_begin(self, card: Card) -> bool:
-        """Return whether this card would begin a deal rather than belong to the current or the last one."""
+        """Return whether this card begins a deal, and does not belong to the current or last deal."""
         attempts = self.attempts
         if attempts.in_progress or attempts.state == "held":
             return False
@@ -151,22 +153,22 @@ class Deals:
         return len(cards) >= wanted or card.t - cards[-1].t > quiet_us
 
     def reject_attempt(self, card: Reading) -> None:
-        """Handle the first card of a deal that must not be judged; the cards that follow belong to it."""
+        """Handle the first card of a deal that must not be judged. The cards after it belong to that deal."""
         self._runs_on_from_us = card.t
 
     def end_last(self) -> None:
-        """End the last deal, because play continues with the next one: further cards don't belong to it."""
+        """End the last deal, so that further cards belong to the next one."""
         self._runs_on_from_us = None
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
         if name == "hold":
             self.attempts.make_call()
         elif name == "deal" and self.attempts.in_progress:
             self._decide(t, self._judge(t))
 
     def act(self, entered: Input) -> None:
-        """Handle a position's play or fold; raises InputRefused."""
+        """Handle a position's play or fold. Raise InputRefused if it is not allowed."""
         attempts = self.attempts
         attempts.require_attempt(entered)
         if attempts.state in ("called", "settled"):
@@ -189,7 +191,7 @@ class Deals:
         self._note(entered)
 
     def _check_fold(self, position: str, entered: Input) -> None:
-        """Raise InputRefused for a fold at a position with Play or a pending request for it (T-DEAL-4)."""
+        """Raise InputRefused for a fold on a position with Play or with a request for Play (T-DEAL-4)."""
         if entered.name != "fold":
             return
         if position in self._played:
@@ -206,10 +208,10 @@ class Deals:
             raise InputRefused("play_asked", message)
 
     def play_asked(self, entered: Input) -> None:
-        """Record a request for Play at the positions that have not already folded (T-DEAL-4).
+        """Record a request for Play on the positions that have not folded (T-DEAL-4).
 
-        Only afterwards does the table sign the statement that allows Play to be granted, so that no position
-        has both Play and a fold.
+        The table signs the statement that permits Play only after this record. No position can therefore have
+        both Play and a fold.
         """
         if entered.what in self._nonces:
             return  # A repeated request must not make the dealer wait again.
@@ -221,7 +223,7 @@ class Deals:
                 self._play_asked[position] = entered.t
 
     def played(self, entered: Input) -> None:
-        """Record the positions with Play; if the dealer has folded one since, the deal goes to review."""
+        """Record the positions with Play. If the dealer has already folded one, the deal goes to review."""
         positions = [name for seat in entered.seats or () if (name := position_name(seat)) is not None]
         self._played.update(positions)
         folded = self._folded
@@ -230,9 +232,9 @@ class Deals:
             self.attempts.note_late(f"position {', '.join(both)} was folded but has a Play wager (T-DEAL-4)")
 
     def _unanswered(self) -> str:
-        """Return why a person must check folds at positions that may have Play; empty if there are none.
+        """Return why a person must check the folds on positions that may have Play; empty if there are none.
 
-        The settlement engine requested Play there and never reported the result (T-DEAL-4).
+        On these positions, the settlement engine requested Play and did not report the result (T-DEAL-4).
         """
         folded = left_to_right(seat for seat in self._folded if seat in self._play_asked)
         if not folded:
@@ -245,23 +247,26 @@ class Deals:
 
     @property
     def _folded(self) -> tuple[str, ...]:
-        """The positions of the current deal that have folded."""
+        """The folded positions of the current deal."""
         acts = self._layout().acts if self.attempts.open else {}
         return tuple(position for position, act in acts.items() if act == "fold")
 
     @property
     def has_both(self) -> bool:
-        """Whether a position has both a fold and Play, so that the current deal can't be called."""
+        """Whether a position has both Play and a fold, which prevents the call of the current deal."""
         return not self._played.isdisjoint(self._folded)
 
     def forget_play(self) -> None:
-        """Forget where Play was requested or made, because that round of bets is over."""
+        """Forget the requests and reports of Play when their betting round is over."""
         self._play_asked.clear()
         self._nonces.clear()
         self._played.clear()
 
     def set_card(self, entered: Input) -> None:
-        """Handle a card that a person enters because it was read wrongly or not read; raises InputRefused."""
+        """Handle a card that a person enters because the shoe misread or missed it.
+
+        Raise InputRefused if the card can't be entered.
+        """
         if not self.attempts.open:
             self.attempts.set_result(entered)
             return
@@ -280,7 +285,7 @@ class Deals:
         self._follow(first)
 
     def _follow(self, reading: Reading) -> None:
-        """Judge the deal again after a reading; it ends at once if it is certainly void."""
+        """Judge the deal after a reading. A deal that is certainly void ends immediately."""
         attempts = self.attempts
         verdict = self._judge(reading.t)
         if attempts.state in ("review", "proposed"):
@@ -291,7 +296,7 @@ class Deals:
             self._advance(reading.t, verdict, new_card=isinstance(reading, Card))
 
     def _note(self, entered: Input) -> None:
-        """Add a person's input to the deal, and advance it as far as possible."""
+        """Add a person's input to the deal, and advance the deal if possible."""
         attempts = self.attempts
         readings = [*self._readings, entered]
         if attempts.in_progress:
@@ -305,7 +310,7 @@ class Deals:
             return
         self._reconsider(entered.t, verdict)
         if verdict.ruling is Ruling.VALID and attempts.state == "review" and not self.has_both:
-            # The `what` of a card is the card that it replaced, not a deal's number.
+            # The `what` of a card names the card that it replaces, not a deal.
             what = None if entered.name == "set_card" else entered.what
             attempts.enter(msgspec.structs.replace(entered, name="accept", what=what))
 
@@ -324,7 +329,7 @@ class Deals:
         self._found_first = self._found = verdict.reasons
         self._agenda.stop_timer("deal")
         self._note_basis(t)
-        # A deal that is certainly void returns all stakes, whoever folded.
+        # A certainly void deal returns all stakes, including those of folded positions.
         doubt = "" if verdict.ruling is Ruling.VOID else self._unanswered()
         self.attempts.judged(t, verdict, doubt)
 
@@ -363,11 +368,11 @@ class Deals:
         return position
 
     def _without_number(self, entered: Input) -> Input:
-        """Return the input without the deal's number, so that `what` names only the replaced card."""
+        """Return the input without the deal's number. Its `what` then names only the replaced card."""
         return msgspec.structs.replace(entered, what=self.attempts.terms.part_named(entered))
 
     def _check_card(self, entered: Input) -> None:
-        """Raise InputRefused if this card can't be entered at its position."""
+        """Raise InputRefused if the card can't be entered at its position."""
         layout = self._layout()
         filled = fill(layout.hands, entered)
         if filled is None:
@@ -376,34 +381,34 @@ class Deals:
         if not layout.directed and len(hand) > len(layout.hands[position]):
             raise InputRefused("order_broken")
 
-    # --- the AttemptJudge of the life cycle ---
+    # --- the AttemptJudge interface ---
 
     def value_of(self, verdict: DealVerdict) -> Dealt | None:
-        """Return the complete deal; None if any part of it is unknown."""
+        """Return the complete deal; None if a part of it is unknown."""
         return verdict.dealt
 
     def result_can_be_entered(self, t: int) -> bool:
         """Return whether a card can be entered.
 
-        In a decided deal, all cards must be out and all positions must have acted.
+        After a decision, this requires that all cards are out and all positions have acted.
         """
         del t
         layout = self._layout()
         return self.attempts.open or (layout.all_dealt and layout.all_acted)
 
     def acts(self) -> Iterator[str]:
-        """Yield `play` and `fold` if any position can still do so, or be ruled to have done so."""
+        """Yield `play` and `fold` if a position can take that action or be ruled to have taken it."""
         if self.attempts.open or self.attempts.state == "called":
             layout = self._layout()
             done = [layout.acts.get(position) for position in layout.seats]
             yield from (act for act in ("play", "fold") if any(each != act for each in done))
 
     def acted(self) -> Mapping[str, str]:
-        """Return `play` or `fold` for each position that has acted; empty between deals."""
+        """Return `play` or `fold` for each position that has acted. Empty between deals."""
         return dict(self._layout().acts) if self.attempts.open or self.attempts.state == "called" else {}
 
     def value_entered(self, entered: Input) -> Dealt:
-        """Return the deal with a person's input; raises InputRefused if it is still incomplete."""
+        """Return the deal with a person's input. Raise InputRefused if the deal is still incomplete."""
         entered = self._without_number(entered)
         if entered.name == "set_card":
             self._check_card(entered)
@@ -420,7 +425,7 @@ class Deals:
         return dealt
 
     def awaited(self) -> Awaited | None:
-        """Return the deal that awaits a person, with the cards that a review still lacks."""
+        """Return the deal that awaits a person, with the cards that a review still needs."""
         awaited = self.attempts.awaited()
         if awaited is None:
             return None
@@ -441,21 +446,21 @@ class Deals:
         return verdict
 
     def readings(self) -> tuple[Reading, ...]:
-        """Return all readings of the current deal, including inputs."""
+        """Return all readings and inputs of the current deal."""
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Return what the last verdict was based on besides the readings."""
+        """Return the basis of the last verdict, besides the readings."""
         return self._basis
 
     @property
     def last_entry(self) -> Input | None:
-        """The last card that a person entered; None if the shoe read all cards."""
+        """The last card that a person entered; None if there is none."""
         by_hand = [r for r in self._readings if isinstance(r, Input) and r.name == "set_card"]
         return by_hand[-1] if by_hand else None
 
     def decided(self, decided: Decided) -> None:
-        """Stop waiting for cards; the cards that a void deal lacks may still leave the shoe."""
+        """Stop the deal's timer. The missing cards of a void deal may still leave the shoe."""
         self._agenda.stop_timer("deal")
         if decided != "review":
             self._late = ""

@@ -1,4 +1,4 @@
-"""The `Game` value of Three Card Poker."""
+"""The `Game` value for Three Card Poker."""
 
 from controller.games.game import Game
 from controller.games.three_card.machine import (

@@ -1,4 +1,4 @@
-"""The Three Card Poker machine: the rounds from betting through the deal to reconciling the hands."""
+"""The state machine of Three Card Poker, with the betting rounds, the positions and the results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -106,15 +106,15 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     seats: tuple[str, ...] = ()
     players: dict[str, str] = {}
     without_pair_plus: tuple[str, ...] = ()
-    """The settlement engine's last report: the positions with an Ante and without Pair Plus."""
+    """The positions with an Ante and without Pair Plus, from the settlement engine's last report."""
 
 
 as_three_card_state = converter_of(ThreeCardState)
-"""Converts a recorded state from its JSON values."""
+"""Converts the JSON values of a recorded state to a ThreeCardState."""
 
 
 class ThreeCard(PlaysAttempts):
-    """One table's game of Three Card Poker."""
+    """The Three Card Poker game of one table."""
 
     def __init__(
         self,
@@ -129,9 +129,9 @@ class ThreeCard(PlaysAttempts):
         betting_round: int = 1,
         bets_opened_us: int = 0,
     ) -> None:
-        """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`.
+        """Start in `state`, after deal `last_deal`, with betting round `betting_round` open.
 
-        `bets_opened_us` is when the bets opened, or 0 if that is not known. `standing_call` is the last deal
+        `bets_opened_us` is the time at which betting opened; 0 if unknown. `standing_call` is the last deal
         if it can still be corrected.
         """
         before = state or ThreeCardState()
@@ -139,9 +139,9 @@ class ThreeCard(PlaysAttempts):
         self._agenda = agenda
         self._bets_open = True
         self._opened_us = bets_opened_us
-        """When bets last opened; 0 if that was before the first recording."""
+        """The time at which betting last opened; 0 if that was before the first recording."""
         self._closed_us = 0
-        """When bets last closed, in the time of the readings."""
+        """The time at which betting last closed, on the readings' clock."""
         self._stay_closed = False
         self._machine = FlatMachine(THREE_CARD_TABLE)
         self._round = betting_round
@@ -154,7 +154,7 @@ class ThreeCard(PlaysAttempts):
             if standing_call.value is not None:
                 self._machine.restore("reconciling")
 
-    # --- the GameMachine of the session ---
+    # --- the GameMachine interface ---
 
     @property
     def attempts(self) -> Attempts[Dealt, DealVerdict]:
@@ -162,18 +162,18 @@ class ThreeCard(PlaysAttempts):
         return self.deals.attempts
 
     def memory(self) -> Mapping[str, object]:
-        """Return the game's state between deals, keyed by the fields of State."""
+        """Return the state to keep between deals, keyed by the fields of State."""
         state = ThreeCardState(
             seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
         )
         return {"three_card": to_json_values(state), "call": self.deals.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:
-        """Return the numbers of the next deal and of the current round of bets."""
+        """Return the numbers of the next deal and of the current betting round."""
         return {"deal": self.attempts.number + 1, "round": self._round}
 
     def awaited(self) -> Awaited | None:
-        """Return the deal that a person must rule on or confirm now, with the cards still to be entered."""
+        """Return the deal that a person must rule on or confirm, with the cards that are still missing."""
         return self.deals.awaited()
 
     def acted(self) -> Mapping[str, str]:
@@ -182,12 +182,12 @@ class ThreeCard(PlaysAttempts):
 
     @property
     def bets_opened_us(self) -> int:
-        """When bets last opened; 0 if that was before the first recording."""
+        """The time at which betting last opened; 0 if that was before the first recording."""
         return self._opened_us
 
     @property
     def awaits_play(self) -> bool:
-        """Whether Play is accepted: bets are closed and not all positions have acted (T-DEAL-4)."""
+        """Whether Play is accepted. Betting must be closed and a position still has to act (T-DEAL-4)."""
         return self._machine.state in ("no_more_bets", "dealing", "acting")
 
     def receive(self, reading: Reading) -> None:
@@ -195,23 +195,26 @@ class ThreeCard(PlaysAttempts):
         self.deals.receive(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Return whether this reading would begin a deal."""
+        """Return whether this reading begins a deal."""
         return isinstance(reading, Card) and self.deals.would_begin(reading)
 
     def reject_attempt(self, reading: Reading) -> None:
-        """Handle a card that was dealt while the table was not in play."""
+        """Handle a card from a table that is not in play."""
         self.deals.reject_attempt(reading)
 
     def late(self, reading: AnyReading) -> None:
-        """Handle a reading that came too late to count."""
+        """Handle a reading that arrived too late to be used."""
         self.deals.late(reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Handle a timer that is due at t."""
+        """Handle a timer that is due at `t`."""
         self.deals.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; return False if this game has no such input. Raises InputRefused."""
+        """Handle a person's input and return True, or return False if the game has no such input.
+
+        Raise InputRefused if the input is not allowed.
+        """
         match entered.name:
             case "seats":
                 self._name_seats(entered)
@@ -250,7 +253,7 @@ class ThreeCard(PlaysAttempts):
             self.deals.played(entered)
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Yield the inputs that make sense at t."""
+        """Yield the inputs that are allowed at `t`."""
         attempts = self.attempts
         yield from attempts.allowed(t)
         yield from filter(self._machine.allows, ("no_more_bets", "open_bets"))
@@ -261,7 +264,7 @@ class ThreeCard(PlaysAttempts):
             yield "seats"
 
     def reset(self, t: int) -> None:
-        """Start a new round when the table opens, with bets open and no positions named."""
+        """Start a betting round without named positions when the table opens."""
         self._machine.restore(THREE_CARD_TABLE.initial)
         self.attempts.settle_at_opening()
         if not self._bets_open:
@@ -270,18 +273,18 @@ class ThreeCard(PlaysAttempts):
         self._players.clear()
         self.deals.forget_play()
 
-    # --- the CardGame of the deals ---
+    # --- the CardGame interface ---
 
     def snapshot(self) -> object:
-        """Return the state for `restore`; a deal changes only the machine's state."""
+        """Return the state for a later `restore`. A deal changes only the state of the machine."""
         return "showdown"
 
     def restore(self, snapshot: object) -> None:
-        """Restore the state that `snapshot` returned."""
+        """Restore a state returned by `snapshot`."""
         self._machine.restore(str(snapshot))
 
     def began(self, t: int) -> None:
-        """Close the bets, because the first card is out (T-DEAL-2)."""
+        """Close betting when the first card is out (T-DEAL-2)."""
         if not self._machine.allows("first_card"):
             self._machine.restore(THREE_CARD_TABLE.initial)
         self._machine.fire("first_card")
@@ -289,10 +292,10 @@ class ThreeCard(PlaysAttempts):
             self._close_bets(t, "first_card")
 
     def note_late(self, t: int) -> None:
-        """Close the bets as of t, when a card that was reported late left the shoe (T-DEAL-2).
+        """Close betting as of `t`, when a card with a delayed report left the shoe (T-DEAL-2).
 
-        If the bets were closed later than t, they are closed again as of t, so that bets made in between are
-        returned. A card from before the bets opened changes nothing.
+        If betting closed after `t`, it closes again as of `t`, and bets made in between are returned. A card
+        from before betting opened has no effect.
         """
         if t <= self._opened_us or (not self._bets_open and t >= self._closed_us):
             return
@@ -301,18 +304,17 @@ class ThreeCard(PlaysAttempts):
         self._close_bets(t, "first_card")
 
     def cards_out(self) -> None:
-        """Let the positions act: every position has its cards and may play or fold (T-DEAL-4)."""
+        """Allow the positions to play or fold, because each has its cards (T-DEAL-4)."""
         if self._machine.allows("cards_out"):
             self._machine.fire("cards_out")
 
     def all_acted(self) -> None:
-        """Begin the showdown: every position has played or folded, and the dealer's hand is next
-        (T-DEAL-6)."""
+        """Begin the showdown, because every position has acted (T-DEAL-6)."""
         if self._machine.allows("all_acted"):
             self._machine.fire("all_acted")
 
     def call(self, result: Result[Dealt]) -> Data:
-        """Apply the hands and return the data of their call, in the order of reconciling (T-DEAL-7)."""
+        """Apply the hands and return the data of the call, in order of reconciling (T-DEAL-7)."""
         assert result.value is not None
         self._without_pair_plus = ()
         self._show()
@@ -333,7 +335,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def no_result(self, result: Result[Dealt]) -> Data:
-        """Apply a void deal, whose cards are reshuffled, and return its data (T-IRR-1)."""
+        """Apply a void deal and return its data. Its cards are reshuffled (T-IRR-1)."""
         self._agenda.inspections.require_after(result.reasons, game_equipment="shoe")
         self._without_pair_plus = ()
         self._machine.restore(THREE_CARD_TABLE.initial)
@@ -346,11 +348,11 @@ class ThreeCard(PlaysAttempts):
         )
 
     def review(self, result: Result[Dealt]) -> Data:
-        """Return the data of a deal that a person must rule on."""
+        """Return the data of a deal that needs a person's ruling."""
         return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a ruling in place of the call, and return its data; closed bets stay closed."""
+        """Apply a ruling in place of the call and return its data. Closed betting stays closed."""
         del since
         self._stay_closed = not self._bets_open
         corrected = DealCorrected(
@@ -378,14 +380,14 @@ class ThreeCard(PlaysAttempts):
         )
 
     def follow_up(self, t: int) -> None:
-        """Open betting again, unless it was closed for the next deal before a correction (T-DEAL-2)."""
+        """Open betting again, unless the dealer had closed it before a correction (T-DEAL-2)."""
         if self._stay_closed:
             self._stay_closed = False
             self._machine.restore("no_more_bets")
         elif not self._bets_open:
             self._open_bets(t, "result")
 
-    # --- the game itself ---
+    # --- the rules of the game ---
 
     def _show(self) -> None:
         if not self._machine.allows("hands"):
@@ -406,7 +408,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def _name_seats(self, entered: Input) -> None:
-        """Record the positions dealt in or, with `what`, those that one player plays (T-DEAL-1d)."""
+        """Record the positions dealt in or, with `what`, the positions of one player (T-DEAL-1d)."""
         if self.open_attempt:
             raise InputRefused("under_way")
         named = [position_name(seat) for seat in entered.seats or ()]
@@ -425,7 +427,7 @@ class ThreeCard(PlaysAttempts):
         self._players |= dict.fromkeys(positions, entered.what)
 
     def _check_positions(self, positions: tuple[str, ...], player: str) -> None:
-        """Raise InputRefused if this player may not play these positions and those already named together."""
+        """Raise InputRefused if the player may not have these positions and those already named."""
         others = {seat for seat, who in self._players.items() if who == player}
         together = left_to_right({*positions, *others})
         if len(together) > self._rules.positions_per_player:
@@ -445,9 +447,9 @@ class ThreeCard(PlaysAttempts):
         self._agenda.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
 
     def _to_be_named(self) -> Iterator[Notice]:
-        """Yield the notice that prompts the dealer to name the positions without Pair Plus (T-DEAL-2b).
+        """Yield the notice that asks the dealer to name the positions without Pair Plus (T-DEAL-2b).
 
-        The settlement engine reports them; without a report there is no prompt.
+        There is no notice without a report from the settlement engine.
         """
         if self._without_pair_plus:
             seen = f"name the positions without Pair Plus: {', '.join(self._without_pair_plus)}"
@@ -463,7 +465,7 @@ class ThreeCard(PlaysAttempts):
 
 
 def arranged(dealt: Dealt) -> Dealt:
-    """Return the deal with the dealer's hand from the highest card down (T-DEAL-6)."""
+    """Return the deal with the dealer's hand sorted, highest card first (T-DEAL-6)."""
     dealer = sorted(dealt.dealer, key=lambda text: _faces((text,)), reverse=True)
     return msgspec.structs.replace(dealt, dealer=tuple(dealer))
 

@@ -1,1 +1,1 @@
-"""The wagers of Three Card Poker: the pay table, the exact edges and the wager book."""
+"""The wagers of Three Card Poker: the pay table, the exact house edges and the wager book."""

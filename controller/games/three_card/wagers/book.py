@@ -1,4 +1,4 @@
-"""The wager book of Three Card Poker: it accepts and decides the wagers on each position."""
+"""The wager book of Three Card Poker, which accepts and decides the wagers on each position."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -42,7 +42,7 @@ CardText = Annotated[str, Meta(pattern=r"^[2-9TJQKA][cdhs]\Z")]
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):
-    """A wager on a position: ante, pair_plus or side, or play once the position's cards have been seen."""
+    """A wager on a position: ante, pair_plus or side, or play after the position's cards are seen."""
 
     id: str
     seat: Seat
@@ -52,15 +52,15 @@ class Bet(Request, frozen=True, kw_only=True, tag="bet"):
 
 
 class Close(Request, frozen=True, kw_only=True, tag="close"):
-    """No more bets: the dealer has called it, or the first card has left the shoe. Only Play is accepted."""
+    """Close betting, after the dealer's call or the first card. Only Play is accepted afterwards."""
 
 
 class Deal(Request, frozen=True, kw_only=True, tag="deal"):
     """The cards of a complete deal by position, and the folded positions.
 
-    `undealt` says how to treat a wager on a position without a hand. `irregular` means that cards are
-    missing, which voids the deal for all positions (T-IRR-1). `void` means that the position was not dealt
-    in, so that only the wagers on it are returned.
+    `undealt` says how to treat a wager on a position without a hand. With `irregular`, cards are missing and
+    the deal is void for all positions (T-IRR-1). With `void`, the position was not dealt in and only the
+    wagers on it are returned.
     """
 
     hands: dict[str, tuple[CardText, ...]]
@@ -70,7 +70,7 @@ class Deal(Request, frozen=True, kw_only=True, tag="deal"):
 
 
 class Void(Request, frozen=True, kw_only=True, tag="void"):
-    """The deal does not count; all stakes are returned."""
+    """Void the deal and return all stakes."""
 
     reason: str = ""
 
@@ -93,15 +93,15 @@ _NOTHING_TO_PLAY = Refusal("T-ANTE-2", "Play needs an Ante, and there is none on
 
 
 class ThreeCardBook(Book):
-    """The wager book of one Three Card Poker table; bets open at the start, and after each deal."""
+    """The wager book of one Three Card Poker table. Betting is open at the start and after each deal."""
 
     def __init__(self, table: ThreeCardPayTable, equal: EqualHands = "push") -> None:
-        """Settle with this pay table; `equal` is the rule set's policy for equal hands (!T-3)."""
+        """Settle with this pay table. `equal` is the rule set's policy for equal hands (!T-3)."""
         self._settings = table.settings
         self._limits = dict(table.settings.limits_cents)
         self._positions: dict[str, dict[str, Stake]] = {}
         self._players: dict[str, str] = {}
-        """The player of each position, if known."""
+        """The player on each position whose player is known."""
         self._order: list[Stake] = []
         self._ids: set[str] = set()
         self._closed = False
@@ -115,12 +115,12 @@ class ThreeCardBook(Book):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """The exact cents that rounding down has left with the house so far."""
+        """The exact cents that the house has kept by rounding winnings down."""
         return self._breakage.total_cents
 
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
-        """The positions with an Ante and without Pair Plus, which the dealer names (T-DEAL-2b)."""
+        """The positions with an Ante and without Pair Plus. The dealer names them (T-DEAL-2b)."""
         lacking = (
             seat for seat, wagers in self._positions.items() if "ante" in wagers and "pair_plus" not in wagers
         )
@@ -128,7 +128,7 @@ class ThreeCardBook(Book):
 
     @property
     def played(self) -> tuple[str, ...]:
-        """The positions with Play, which can no longer fold (T-DEAL-4)."""
+        """The positions with Play. They can no longer fold (T-DEAL-4)."""
         playing = (seat for seat, wagers in self._positions.items() if "play" in wagers)
         return tuple(sorted(playing, key=_left_to_right))
 
@@ -150,7 +150,7 @@ class ThreeCardBook(Book):
         return []
 
     def finish(self) -> list[AnswerLine]:
-        """Return a line for each undecided wager, in the order they were made."""
+        """Return a line for each undecided wager, oldest first."""
         return [pending(stake.id, stake.wager, stake.cents) for stake in self._order]
 
     def _bet(self, bet: Bet) -> list[AnswerLine]:
@@ -170,7 +170,7 @@ class ThreeCardBook(Book):
         if bet.player:
             self._players[seat] = bet.player
         if bet.wager == "play":
-            # Play is made once the cards have been seen, so every position has its cards.
+            # A player makes Play after seeing the cards, so betting on the deal is over.
             self._closed = True
         return []
 
@@ -204,7 +204,7 @@ class ThreeCardBook(Book):
     def _not_own(self, player: str, seat: str) -> Refusal | None:
         """Return a refusal if the player may not bet on this position (T-DEAL-1d).
 
-        The position belongs to another player, or is one more than the player may have.
+        Another player may have the position, or the player may already have the maximum number of positions.
         """
         if not player:
             return None
@@ -234,7 +234,7 @@ class ThreeCardBook(Book):
         return self._settle(hands, _cards(deal.dealer))
 
     def _irregular(self, deal: Deal) -> str:
-        """Return why a deal is void: a wrong count or a repeated card (T-IRR-1, T-DECK-1); else empty."""
+        """Return why the deal is void: a wrong card count or a repeated card (T-IRR-1, T-DECK-1); else ""."""
         counts = {f"position {seat}": len(hand) for seat, hand in deal.hands.items()}
         if deal.undealt == "irregular":
             for seat in self._positions:
@@ -252,7 +252,7 @@ class ThreeCardBook(Book):
         return f"T-DECK-1: {', '.join(repeated)} appeared twice in one deck" if repeated else ""
 
     def _folded_and_played(self, deal: Deal) -> Iterator[AnswerLine]:
-        """Yield a refusal for each folded position with Play, because either report may be wrong."""
+        """Yield a refusal for each folded position with Play, because either report may be incorrect."""
         for seat in map(str, deal.folds):
             play = self._positions.get(seat, {}).get("play")
             if play:
@@ -262,7 +262,7 @@ class ThreeCardBook(Book):
                 yield Refusal("T-DEAL-4", reason).refuse(play.id, "deal")
 
     def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[AnswerLine]:
-        """Collect the folds, then settle hand by hand from the dealer's right (T-DEAL-5, T-DEAL-7)."""
+        """Collect the folded wagers, then settle each hand from the dealer's right (T-DEAL-5, T-DEAL-7)."""
         lines = self._undealt(hands)
         from_left = sorted(self._positions, key=_left_to_right)
         for seat in from_left:
@@ -273,7 +273,7 @@ class ThreeCardBook(Book):
         return lines
 
     def _undealt(self, dealt: Container[str]) -> list[AnswerLine]:
-        """Remove the wagers on positions that were not dealt in; return the lines that hand them back."""
+        """Remove the wagers on positions that were not dealt in, and return the lines that return them."""
         outside = [seat for seat in self._positions if seat not in dealt]
         gone = [stake for seat in outside for stake in self._positions.pop(seat).values()]
         self._order = [stake for stake in self._order if stake not in gone]
@@ -308,12 +308,12 @@ def _adjacent(one: str, other: str) -> bool:
 
 
 def _left_to_right(seat: str) -> tuple[bool, int, str]:
-    """Return a sort key: numbered positions first, in order, then named ones."""
+    """Return a sort key that puts numbered positions in order, before named positions."""
     return (not seat.isdecimal(), len(seat), seat)
 
 
 def requests_of(outcome: Outcome) -> list[RawRequest]:
-    """Return the requests to the book that follow from an outcome, in order."""
+    """Return the requests to the book for an outcome, in order."""
     match outcome.data:
         case DealCalled() as deal:
             return [_dealt(deal.hands, deal.dealer, deal.folds)]
@@ -328,7 +328,7 @@ def requests_of(outcome: Outcome) -> list[RawRequest]:
 
 
 def _dealt(hands: dict[str, tuple[str, ...]], dealer: tuple[str, ...], folds: tuple[str, ...]) -> RawRequest:
-    """Return the request for a deal whose cards the table has counted, so that no position lacks cards."""
+    """Return the request for a deal. The table has counted the cards, so no position lacks any."""
     return {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds, "undealt": "void"}
 
 
@@ -343,7 +343,7 @@ def _report(rules: RuleSet, load: LoadPayTable) -> Report:
 
 
 def _is_play(raw: RawRequest) -> bool:
-    """Return whether a request is Play, which is made while bets are closed (T-DEAL-4)."""
+    """Return whether a request is Play, which is accepted while betting is closed (T-DEAL-4)."""
     return raw.get("wager") == "play"
 
 

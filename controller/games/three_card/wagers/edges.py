@@ -1,5 +1,4 @@
-"""The exact house edges of Three Card Poker, computed over all hands of player and dealer, and all sets of
-six cards."""
+"""The exact house edges of Three Card Poker, over all pairs of hands and all sets of six cards."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -42,14 +41,14 @@ ANTE_AND_PLAY, PAIR_PLUS, SIDE = "ante and play", "pair_plus", "side"
 ALL_MONEY_BET = "ante and play, of all money bet"
 HANDS = comb(52, 3)
 DEALERS = comb(49, 3)
-"""The dealer's possible hands, given a player's three cards."""
+"""The number of the dealer's possible hands, given a player's three cards."""
 SIX_CARDS = comb(52, 6)
 
 Hand = tuple[Card, ...]
 
 
 class BestPlay(NamedTuple):
-    """The best play of the Ante: its mean win in Antes, the number of hands played, and the weakest one."""
+    """The best play of the Ante: its mean win in Antes, the number of hands played, and the weakest hand."""
 
     worth: Fraction
     played: int
@@ -58,8 +57,10 @@ class BestPlay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Showdown:
-    """A player's hand against the dealer's 18,424 possible hands: how many of these don't qualify, and how
-    many of the others are higher, equal or lower."""
+    """A player's hand, and the numbers of dealer's hands, out of 18,424, with each result against it.
+
+    `higher`, `equal` and `lower` count only the dealer's hands that qualify.
+    """
 
     hand: Strength
     unqualified: int
@@ -89,11 +90,11 @@ def _showdowns() -> Iterator[Showdown]:
 
 
 class _Dealers:
-    """Counts the dealer's hands below a strength that share no card with the player's hand.
+    """Counts the dealer's hands below a strength that have no card in common with the player's hand.
 
-    By inclusion and exclusion: all hands, less those with each of the player's cards, plus those with each
-    pair of them, less the one with all three. Each count comes from the sorted strengths of the hands that
-    contain given cards.
+    The count uses inclusion and exclusion: all hands, minus those with each of the player's cards, plus those
+    with each pair of them, minus the hand with all three. Each term comes from the sorted strengths of the
+    hands that contain the given cards.
     """
 
     def __init__(self, places: Mapping[Hand, int]) -> None:
@@ -106,7 +107,7 @@ class _Dealers:
         self._holding = {held: sorted(found) for held, found in holding.items()}
 
     def below(self, place: int, hand: Hand) -> int:
-        """Return how many dealer's hands are weaker than the strength at this place in the order."""
+        """Return the number of dealer's hands that are weaker than the strength at index `place`."""
         count = 0
         for size, sign in ((0, 1), (1, -1), (2, 1)):
             count += sign * sum(bisect_left(self._holding[held], place) for held in combinations(hand, size))
@@ -131,14 +132,14 @@ def side_rows() -> Mapping[SideRow | None, int]:
 
 
 def _suited_ways(different: int) -> int:
-    """Return the number of ways in which six cards of this many ranks have five or six of one suit."""
+    """Return the number of ways in which six cards of `different` ranks have five or six of one suit."""
     if different == 6:
         return len(SUITS) * (1 + 6 * 3)
     return len(SUITS) * 3 if different == 5 else 0
 
 
 def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
-    """Return every wager's edge, the printed chances, and the findings."""
+    """Return every wager's edge, the printed chances and the findings."""
     settings = table.settings
     best = best_play(table, equal)
     edges = (
@@ -168,10 +169,10 @@ def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
 
 
 def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
-    """Return the best play, which folds a hand if playing it loses more than the Ante that a fold costs.
+    """Return the best play. It folds a hand if playing loses more than the Ante, which is the cost of a fold.
 
-    The value of a hand includes its bonus. All hands that earn a bonus are played, so `ante_bonus_after_fold`
-    (!T-6) has no effect.
+    The value of a hand includes its bonus. Every hand that earns a bonus is played, so
+    `ante_bonus_after_fold` (!T-6) has no effect.
     """
     flat = table.flat.ratio.exact
     worth, played = Fraction(0), []
@@ -195,7 +196,7 @@ def _pair_plus_worth(pays: Mapping[Row, Pays]) -> Fraction:
 
 
 def _mean(rows: Mapping[K | None, int], pays: Mapping[K, Pays]) -> Fraction:
-    """Return the mean win of a stake over counted rows; the key None counts the hands without a row."""
+    """Return the mean win of a stake over the counted rows. The key None counts the hands without a row."""
     net = Fraction(0)
     for earned, count in rows.items():
         won = _to_one(pays, earned)

@@ -1,7 +1,7 @@
-"""A Three Card Poker pay table, and how it decides each position's wagers.
+"""A Three Card Poker pay table, and the decisions on each position's wagers.
 
-The side bet is decided by the best five of the player's and the dealer's six cards. One row ranks above the
-five-card hands: six suited cards from ace down to nine (T-SIDE-1, !T-17).
+The best five of the player's and dealer's six cards decide the side bet. Six suited cards from ace down to
+nine are a row above all five-card hands (T-SIDE-1, !T-17).
 """
 
 from collections import Counter
@@ -59,9 +59,9 @@ class SideRow(StrEnum):
 
 
 def side_row(cards: Iterable[Card]) -> SideRow | None:
-    """Return the row of the best five of six cards; None below three of a kind.
+    """Return the row of the best five of six cards; None for less than three of a kind.
 
-    Five-card hands rank as in poker: a flush beats a straight, and 5-4-3-2-A is a straight.
+    Five-card hands rank as in poker. A flush beats a straight, and 5-4-3-2-A is a straight.
     """
     six = tuple(cards)
     suit, suited = Counter(suit for _, suit in six).most_common(1)[0]
@@ -71,7 +71,7 @@ def side_row(cards: Iterable[Card]) -> SideRow | None:
 
 
 def suited_row(ranks: Iterable[int]) -> SideRow:
-    """Return the row of five or six cards of one suit, which no pairs can beat."""
+    """Return the row of five or six cards of one suit. Pairs among the six cards can't beat it."""
     held = set(ranks)
     if held == {9, 10, 11, 12, 13, ACE}:
         return SideRow.MAJOR_ROYAL
@@ -82,7 +82,7 @@ def suited_row(ranks: Iterable[int]) -> SideRow:
 
 
 def unsuited_row(ranks: Iterable[int]) -> SideRow | None:
-    """Return the row of six cards without five of one suit."""
+    """Return the row of six cards with at most four of one suit."""
     counts = Counter(ranks)
     commonest, second = sorted(counts.values(), reverse=True)[:2]
     if commonest == 4:
@@ -108,7 +108,7 @@ Listed = Literal["nothing", "high_card", "pair", "flush", "straight", "three_of_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedChance:
-    """A row of the document's list of hands (T-PROB-1): their number, and their proportion in per cent."""
+    """A row of the document's list of hands (T-PROB-1): the number of hands, and their percentage."""
 
     combinations: AtLeastOne
     per_cent: str
@@ -116,7 +116,7 @@ class PrintedChance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideAfterFold:
-    """The effect of a fold on the side bet of the same position."""
+    """The effect of a fold on the position's side bet."""
 
     value: Literal["stands", "forfeited"]
     rule: str
@@ -126,7 +126,7 @@ class SideAfterFold:
 _TWO_POSITIONS = Switch(
     value=True, rule="T-DEAL-1d", reason="the house may let a player bet on two adjacent positions"
 )
-"""The default for a pay table file that predates this setting."""
+"""The default for pay table files that lack this setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,18 +135,18 @@ class ThreeCardSettings:
 
     limits_cents: Mapping[LimitedWager, Limits]
     ante_required: Switch
-    """Whether a position without an Ante may have no other wager."""
+    """Whether other wagers on a position require an Ante."""
     side_needs_pair_plus: Switch
     side_after_fold: SideAfterFold
     ante_bonus_after_fold: Switch
     """Whether a folded hand still earns the Ante Bonus (!T-6)."""
     pay_unit_cents: Figure
-    """Winnings are rounded down to multiples of this."""
+    """Winnings are rounded down to a multiple of this amount."""
     two_positions: Switch = _TWO_POSITIONS
-    """Whether a player may bet on two adjacent positions, or only on one."""
+    """Whether a player may bet on two adjacent positions. If not, the player may bet on one."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for settings that leave a wager without limits."""
+        """Raise ValueError if a wager has no limits."""
         wagers: tuple[LimitedWager, ...] = ("ante", "pair_plus", "side")
         if missing := [wager for wager in wagers if wager not in self.limits_cents]:
             raise ValueError(f"limits for every wager; add {', '.join(missing)}")
@@ -154,9 +154,9 @@ class ThreeCardSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreeCardPayTable:
-    """What each row of hands pays on each wager, and the policies that the document leaves open.
+    """The payout of each row of hands on each wager, and the policies that the document leaves open.
 
-    A row that is left out pays nothing. `flat` is what Ante and Play pay.
+    A missing row pays nothing. `flat` is the payout of Ante and Play.
     """
 
     name: str
@@ -180,16 +180,16 @@ class Stake(NamedTuple):
     cents: int
 
     def lose(self, reason: str) -> Decided:
-        """Return the decision that the stake is lost."""
+        """Return the decision of a lost stake."""
         return Decided(self.id, self.wager, "lose", self.cents, 0, 0, reason)
 
     def back(self, status: Literal["push", "void"], reason: str) -> Decided:
-        """Return the decision that the stake is returned."""
+        """Return the decision of a returned stake."""
         return Decided(self.id, self.wager, status, self.cents, 0, self.cents, reason)
 
 
 Position = Mapping[str, Stake]
-"""The wagers on one position: ante, pair_plus, side, play."""
+"""The wagers on one position, by name: ante, pair_plus, side, play."""
 
 
 class Showdown:
@@ -204,7 +204,7 @@ class Showdown:
         self._breakage = breakage
 
     def forfeits(self, position: Position) -> Iterator[Decided]:
-        """Yield the wagers that a folded position loses (T-RES-1, T-BOTH-2, !T-7); none if it plays."""
+        """Yield the decisions on the wagers that a fold loses (T-RES-1, T-BOTH-2, !T-7)."""
         if not folded(position):
             return
         yield position["ante"].lose("T-RES-1: folded")
@@ -217,7 +217,7 @@ class Showdown:
     def reconcile(
         self, position: Position, hand: Sequence[Card], dealer: Sequence[Card]
     ) -> Iterator[Decided]:
-        """Yield the decisions on the remaining wagers: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
+        """Yield the decisions on the other wagers: Play, Ante Bonus, Ante, Pair Plus, side (T-DEAL-7)."""
         held = strength(hand)
         out = folded(position)
         if "play" in position and "ante" in position:
@@ -255,7 +255,7 @@ class Showdown:
                 yield ante.back("push", f"!T-3: {met}")
 
     def _ante_bonus(self, ante: Stake, held: Strength) -> Iterator[Decided]:
-        """Yield the Ante Bonus, if earned. It is paid on the Ante's amount, whatever the dealer holds."""
+        """Yield the Ante Bonus, if earned. It depends on the Ante's amount but not on the dealer's hand."""
         earned = row(held)
         pays = self._table.ante_bonus.get(earned) if earned else None
         if pays:
@@ -287,5 +287,5 @@ class Showdown:
 
 
 def folded(position: Position) -> bool:
-    """Return whether a position is folded: it has an Ante without Play."""
+    """Return whether a position is folded, which means that it has an Ante without Play."""
     return "ante" in position and "play" not in position
