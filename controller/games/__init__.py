@@ -1,5 +1,4 @@
-"""The games, one package each. A package holds the game's machine and its wagers.
+"""The games: one package per game, with its state machine and its wagers.
 
-Code that games share is elsewhere: attempts and the tables of machines in `controller.machines`, and the
-lines and amounts of settlements in `controller.settlement`.
+The games share the attempt code in `controller.machines` and the settlement code in `controller.settlement`.
 """

@@ -1,6 +1,7 @@
-"""The interface of a game to the rest of the controller: a `Game` value in each game's package.
+"""The interface between a game and the rest of the controller.
 
-To add a game, write a package with such a value, add a line to the registry, and write the configuration.
+To add a game, write a package that defines a `Game` value, add the value to the registry, and write the
+configuration.
 """
 
 from collections.abc import Callable
@@ -30,29 +31,29 @@ def _never(state: State) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """A game's name, machine, wagers and properties."""
+    """A game, as the rest of the controller uses it."""
 
     name: str
     """The name of the game in a rule set's `game` field."""
     sections: tuple[Section, ...]
     """The sections that the game's rule sets must have. No other sections are allowed."""
     geometry: Geometry | None
-    """What a table file and a log header must describe: the dice table, the wheel, or neither."""
+    """The equipment that table files and log headers must describe; None if there is none."""
     attempt: AttemptTerms
     """The terms of the game's attempts: throws, spins or deals."""
     table: MachineTable
-    """The game's machine as data, for the manual."""
+    """The game's state machine as data, for the manual."""
     machine: Callable[[Setup, Agenda, Health], GameMachine]
-    """Creates the game's machine; raises SetupError if the setup lacks something that the game needs."""
+    """Creates the game's machine. Raises SetupError if the setup lacks data that the game needs."""
     wagers: Callable[[], Wagers]
-    """Returns the game's wagers, which are imported only where wagers are settled."""
+    """Returns the game's wagers. The module of the wagers is imported only for settlement."""
     after_stop: Callable[[State], State] = _unchanged
-    """Returns the state from which to continue after the controller stopped in the given state."""
+    """Returns the state in which to start again after the controller has stopped in the given state."""
     bets_stay_closed: Callable[[State], bool] = _never
-    """Returns whether bets must stay closed until the next game, whatever closed them."""
+    """Returns whether betting must stay closed until the next game."""
     dealt_face_down: bool = False
-    """Whether cards leave the shoe face down, so that they must be hidden until they are shown."""
+    """Whether cards leave the shoe face down and must stay hidden until they are shown."""
     hides_results: bool = False
-    """Whether recent readings may reveal a result while bets are still accepted, and so must be hidden."""
+    """Whether recent readings must be hidden, because they may reveal a result before betting closes."""
     has_puck: bool = False
     """Whether a puck shows the phase and the point."""
