@@ -1,4 +1,4 @@
-"""The computer vision of the project's dice camera: pixels in, faces and tracks out.
+"""Computer vision for the project's dice camera.
 
-It needs the extra `vision`; the daemon does not import it.
+This package needs the extra `vision`. The daemon does not import it.
 """

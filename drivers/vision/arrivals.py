@@ -1,8 +1,8 @@
-"""Dice that come into view: which spots in consecutive frames belong to one moving die.
+"""Groups the spots of consecutive frames into dice that come into view.
 
-Between two frames, a fast die moves by five times its edge, so the nearest spot to its last position is often
-the other die. Three frames tell the dice apart, because a die in the air moves at a nearly constant velocity.
-A path must begin clear of the picture's border, where hands are.
+A fast die moves by five times its edge between two frames, so the nearest spot in the next frame is often the
+other die. Three frames distinguish the dice, because a die in the air moves at a nearly constant velocity.
+A path must begin clear of the picture's border, where hands appear.
 """
 
 from collections import deque
@@ -16,15 +16,15 @@ from drivers.vision.arrays import Array
 from drivers.vision.moving import Spot
 
 MAX_HOLD_US = 80_000
-"""How long a spot is held until its path is clear. By default, a table accepts a point up to 120 ms after its
-timestamp (`max_lateness_ms`); the remaining time is needed for transmission."""
+"""Maximum time for which a spot waits for a path. By default, a table accepts a point up to 120 ms after its
+timestamp (`max_lateness_ms`); the remaining time is for transmission."""
 UNEVEN_EDGES = 0.6
 UNEVEN_FRACTION = 0.25
-"""The maximum deviation of a die from constant velocity is the sum of these two: die edges, and a fraction of
-the die's step. A landing on the felt reduces the speed by a quarter, and a falling die appears to slow down
-as it moves away from the lens."""
+"""Maximum deviation from a constant velocity: UNEVEN_EDGES die edges plus UNEVEN_FRACTION of the die's step.
+A landing on the felt reduces the speed by a quarter, and a falling die appears to slow down as it moves away
+from the lens."""
 FIRST_REACH_EDGES = 5.0
-"""If no three spots move evenly, the nearest spot within this many edges counts as the second one."""
+"""Maximum distance, in die edges, from a die's first spot to its second if no even path was found."""
 
 
 class Sighting(NamedTuple):
@@ -52,7 +52,7 @@ class Arrivals:
         self._frames.clear()
 
     def add(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[tuple[Sighting, ...]]:
-        """Add a frame's spots; return the dice now recognized, each with its sightings so far."""
+        """Add a frame's spots; return the newly recognized dice, each with its sightings."""
         interval_us = t_us - self._frames[-1].t_us if self._frames else 0
         self._frames.append(_Frame(t_us, list(spots)))
         arrived = self._take_even_paths(die_px)
@@ -63,7 +63,7 @@ class Arrivals:
         return arrived
 
     def _take_even_paths(self, die_px: float) -> list[tuple[Sighting, ...]]:
-        """Remove and return spots of three frames that lie on straight, even paths, the most even first."""
+        """Remove and return the even paths through the latest three frames, the most even first."""
         arrived: list[tuple[Sighting, ...]] = []
         for _, path in sorted(self._paths(die_px), key=lambda path: path[0]):
             if all(_contains(frame, each.spot) for frame, each in zip(self._last_three(), path, strict=True)):
@@ -88,7 +88,7 @@ class Arrivals:
                         )
 
     def _take_nearest_path(self, die_px: float) -> tuple[Sighting, ...]:
-        """Remove and return the oldest spot and, from each later frame, the one nearest to the prediction."""
+        """Remove and return the oldest spot and, from each later frame, the nearest to the prediction."""
         first = self._frames[0]
         path = [Sighting(first.t_us, _inside(first)[0])]
         for frame in list(self._frames)[1:]:

@@ -10,15 +10,16 @@ from drivers.vision.arrays import Array
 
 COLUMNS, ROWS = 7, 5
 SQUARE_MM = 36.0
-"""Seven by five squares and the margin up to the cut leave the outer 5 mm of an A4 page free, because
-printers can't print there."""
+"""Edge of a square. The board and its margin leave the outer 5 mm of an A4 page free, where printers cannot
+print."""
 MARKER_FRACTION = 0.75
 CUT_MM = 10.0
 """Distance of the cut from the outer squares. The cut edges are pushed against the table's walls."""
 PAGE_MM = (297.0, 210.0)
 """A4, landscape."""
 MIN_CORNERS = 12
-"""Half of the 24 inner corners: fewer may lie on one line, and do not constrain a lens enough."""
+"""Minimum number of corners in a view: half of the board's 24. Fewer corners may lie on one line, which does
+not determine a lens."""
 
 _DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 _MARKER_CELLS = 6
@@ -27,7 +28,7 @@ _POINTS_PER_MM = 72 / 25.4
 
 
 class BoardView(NamedTuple):
-    """The board's corners in one picture: their pixels (n, 2) and their positions on the board (n, 2).
+    """The board's corners in one picture: pixels (n, 2) and positions on the board (n, 2).
 
     Positions are in millimetres from the lower left corner of the cut page, x to the right, y up.
     """

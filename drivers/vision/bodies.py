@@ -1,9 +1,7 @@
-"""Finds a die's body around a face: four sides where a square of a die's size has them, and one colour
-inside.
+"""Finds the four sides of a die around a face, and measures how even the face's colour is.
 
-A side is found along its whole length: the picture is averaged along the side's direction. This removes
-texture and noise, so that a step of a few grey levels stands out, such as the step between a white top and a
-white flank.
+The picture is averaged along the direction of each side. Averaging removes texture and noise, so even the
+step of a few grey levels between a white top and a white flank stands out.
 """
 
 from collections.abc import Sequence
@@ -15,27 +13,23 @@ from drivers.vision.arrays import Array
 from drivers.vision.faces import Face
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-OUTWARD = np.arange(
-    0.24 * EDGE_PX, 0.86 * EDGE_PX, 1.0, dtype=np.float32
-)  # distances at which a side is searched for
-ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(
-    EDGE_PX
-)  # the part of a side that is averaged
-SPAN = 3  # half the width of a step's blur, in steps
-SAME_SIDE = 0.06  # difference between the distances of opposite sides seen from above, in edges
-MIN_LOW_STEP = 14.0  # grey levels; grain, averaged along a side, makes steps of five
-TURNS_DEG = np.arange(
-    0.0, 90.0, 9.0
-)  # the turns tried for a 1, whose pip does not show how the die is turned
+# Distances from the centre at which a side is searched for.
+OUTWARD = np.arange(0.24 * EDGE_PX, 0.86 * EDGE_PX, 1.0, dtype=np.float32)
+# The part of a side that is averaged.
+ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(EDGE_PX)
+SPAN = 3  # half the width of a blurred step, in elements of OUTWARD
+SAME_SIDE = 0.06  # maximum difference between the distances of opposite sides seen from above, in edges
+MIN_LOW_STEP = 14.0  # grey levels; grain, averaged along a side, causes steps of five
+TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # angles tried for a 1, whose pip does not show the die's angle
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body that was found around a face."""
+    """The sides of a die around a face."""
 
     axes: Array  # (2, 2): unit vectors along the face's sides
     sides: Array  # (4,): distance of each side from the centre, in edges; 0 where none was found
-    steps: Array  # (4,): height of the step at each side, grey levels
+    steps: Array  # (4,): height of the step at each side, in grey levels
 
 
 def side_axes(face: Face) -> Array:
@@ -46,13 +40,13 @@ def side_axes(face: Face) -> Array:
 
 
 def turned_axes(turn_deg: float) -> Array:
-    """Return the unit vectors along the sides of a face that is turned by this angle."""
+    """Return the unit vectors along the sides of a face rotated by this angle."""
     cos, sin = np.cos(np.radians(turn_deg)), np.sin(np.radians(turn_deg))
     return np.array([[cos, sin], [-sin, cos]], np.float32)
 
 
 def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
-    """Return (4, OUT, along, 3): the picture's values outward across each side (+x, -x, +y, -y)."""
+    """Return the picture's values at OUTWARD across each side (+x, -x, +y, -y): (4, outward, along, 3)."""
     parts = []
     for axis, other in ((axes[0], axes[1]), (-axes[0], axes[1]), (axes[1], axes[0]), (-axes[1], axes[0])):
         parts.append(
@@ -64,7 +58,7 @@ def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
 
 
 def find_body(image: Array, pips: Pips, face: Face) -> Body:
-    """Return the body around a face; for a 1, with the turn at which its sides stand out most."""
+    """Return the body around a face; for a 1, at the angle at which its sides stand out most."""
     if face.up > 1:
         return _body(image, pips, face, side_axes(face), _half_side(face))
     bodies = [_body(image, pips, face, turned_axes(turn), 0.25 * EDGE_PX) for turn in TURNS_DEG]
@@ -104,10 +98,10 @@ def _body(image: Array, pips: Pips, face: Face, axes: Array, half: float) -> Bod
 def _prefer_opposite_distance(
     step: tuple[float, float], opposite: tuple[float, float], others: Sequence[tuple[float, float]]
 ) -> tuple[float, float]:
-    """Return a side's step (distance, height), or a lower step at the same distance as the opposite side.
+    """Return a side's step (distance, height), or a lower step at the opposite side's distance.
 
-    A visible flank is dark on the side away from the lamp. Its lower edge on the cloth may then stand out
-    more than the edge of the top above it.
+    On the side away from the lamp, a visible flank is dark, and its lower edge may stand out more than the
+    top's edge.
     """
     if not 0.0 < opposite[0] < step[0] - SAME_SIDE:
         return step
@@ -116,7 +110,7 @@ def _prefer_opposite_distance(
 
 
 def evenness(image: Array, pips: Pips, face: Face) -> float:
-    """Return the fraction of a face, without its pips, that has the face's colour: 0 to 1."""
+    """Return the fraction (0 to 1) of a face between its pips that has the face's colour."""
     rows = list(face.rows)
     axes = side_axes(face) if face.up > 1 else turned_axes(0.0)
     within = 0.33 * EDGE_PX

@@ -1,6 +1,6 @@
 """Calibrates a camera with pictures of the printed calibration board.
 
-The lens is measured from tilted views of the board, the felt's plane from boards that lie on the felt.
+The lens is measured from tilted views of the board, the felt's plane from boards on the felt.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,22 +18,22 @@ TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
 """An inside corner of the table, as the stickperson sees it: the stickperson's rail is the front (y = 0)."""
 
 MIN_VIEWS = 5
-"""The number of views of the board needed to measure a lens, each tilted differently."""
+"""Minimum number of differently tilted views of the board from which a lens is measured."""
 MIN_SPREAD = 0.6
-"""Fraction of the picture's width and height that the views must cover: a lens distorts most at the
+"""Minimum fraction of the picture's width and height that the views cover. A lens distorts most at the
 border."""
 MAX_FIT_ERROR_PX = 1.0
-"""Maximum RMS error of the corners. In a sharp picture, corners are located to a tenth of a pixel; an error
-above this limit means a bent board, a blurred picture, or pictures from two cameras."""
+"""Maximum RMS error of the corners. In a sharp picture, corners are located to a tenth of a pixel. A larger
+error indicates a bent board, a blurred picture or pictures from two cameras."""
 KEPT_POINTS = 8
 
 
 class CalibrationError(ValueError):
-    """Raised for pictures that can't be used to calibrate; the message says what was found and what to do."""
+    """Raised if pictures are unsuitable for calibration."""
 
 
 class FeltPoint(NamedTuple):
-    """A corner of a board on the felt: its pixel, its true position and its computed position (mm)."""
+    """A corner of a board on the felt: its pixel, its actual position and its computed position (mm)."""
 
     pixel: tuple[float, float]
     place_mm: tuple[float, float]
@@ -41,19 +41,19 @@ class FeltPoint(NamedTuple):
 
     @property
     def miss_mm(self) -> float:
-        """The distance between its true position and its computed position."""
+        """Distance between the actual and the computed position."""
         return float(np.hypot(self.solved_mm[0] - self.place_mm[0], self.solved_mm[1] - self.place_mm[1]))
 
 
 class Felt(NamedTuple):
-    """The felt's plane: points for a rig file, and all corners from which it was computed."""
+    """The felt's plane: the points for a rig file, and all measured corners."""
 
     points: tuple[tuple[float, float, float, float], ...]
     corners: tuple[FeltPoint, ...]
 
     @property
     def worst_mm(self) -> float:
-        """The error of the worst corner."""
+        """Largest error of a corner."""
         return max(corner.miss_mm for corner in self.corners)
 
 
@@ -65,12 +65,13 @@ def measure_lens(views: Sequence[BoardView], size: tuple[int, int]) -> tuple[Len
         size: The pictures' width and height.
 
     Raises:
-        CalibrationError: If there are too few views, if they cover too little of the picture, or if they do
-            not show one board through one lens.
+        CalibrationError: If there are too few views, the views cover too little of the picture, or the
+            fit's error exceeds MAX_FIT_ERROR_PX.
     """
     if len(views) < MIN_VIEWS:
         raise CalibrationError(
-            f"found the board in {len(views)} pictures, expected {MIN_VIEWS} or more, each tilted differently"
+            f"found the board in {len(views)} pictures, expected {MIN_VIEWS} or more; take more pictures with"
+            " different tilts"
         )
     seen = np.concatenate([view.pixels for view in views])
     spread = (seen.max(axis=0) - seen.min(axis=0)) / np.array(size, float)
@@ -91,8 +92,9 @@ def measure_lens(views: Sequence[BoardView], size: tuple[int, int]) -> tuple[Len
     )
     if not fit <= MAX_FIT_ERROR_PX:
         raise CalibrationError(
-            f"found the corners {fit:.1f} px (RMS) off the best lens model, expected {MAX_FIT_ERROR_PX:g} px"
-            " or less; keep the board flat and still, and take all pictures with one camera at one setting"
+            f"found an RMS error of {fit:.1f} px between the corners and the best lens model, expected"
+            f" {MAX_FIT_ERROR_PX:g} px or less; keep the board flat and still, and take all pictures with one"
+            " camera at one setting"
         )
     k1, k2, p1, p2 = (float(value) for value in np.asarray(distortion).ravel()[:4])
     lens = LensSettings(
@@ -107,7 +109,7 @@ def measure_felt(laid: Mapping[TableCorner, BoardView], table: DiceTable, lens: 
     """Return the felt's plane, computed from boards in the table's corners.
 
     Raises:
-        CalibrationError: If the boards can't have been in these corners of one table.
+        CalibrationError: If a corner's error exceeds MAX_POINT_ERROR_MM.
     """
     pixels = np.concatenate([view.pixels for view in laid.values()])
     places = np.concatenate([_on_table(corner, view.places_mm, table) for corner, view in laid.items()])
@@ -122,14 +124,14 @@ def measure_felt(laid: Mapping[TableCorner, BoardView], table: DiceTable, lens: 
     if not worst <= MAX_POINT_ERROR_MM:
         raise CalibrationError(
             f"found a corner of the boards in {', '.join(laid)} {worst:.0f} mm off its position on the felt,"
-            f" expected {MAX_POINT_ERROR_MM:g} mm or less; check which corner each picture shows, the table's"
-            " size, and that each board lies flat"
+            f" expected {MAX_POINT_ERROR_MM:g} mm or less; check the corner in each picture, the table's size"
+            " and that each board lies flat"
         )
     return Felt(_points(places, np.linalg.inv(plane), lens), corners)
 
 
 def _on_table(corner: TableCorner, board_mm: Array, table: DiceTable) -> Array:
-    """Return the table positions of points on a board whose lower left corner is in this table corner."""
+    """Convert positions on a board to table positions; the board's lower left corner is in this corner."""
     x, y = board_mm[:, 0], board_mm[:, 1]
     match corner:
         case "left-front":

@@ -1,6 +1,7 @@
-"""Finds possible faces of dice: spots arranged like the pips of a 2 to 6, or a single spot.
+"""Finds possible faces of dice: spots arranged like the pips of a 2 to 6, and single spots.
 
-A face is an affine image of a square: its centre and two half diagonals, from the centre to corner pips.
+A face is modelled as an affine image of a square, with a centre and two half diagonals from the centre to
+corner pips.
 """
 
 from dataclasses import dataclass
@@ -11,39 +12,38 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 from drivers.vision.pips import EDGE_PX, Pips
 
-MIN_GOOD_FIT = (
-    0.5  # fit times aspect of a spot that may start a face; the pips of side faces are flatter than this
-)
-DIAGONAL = (
-    0.46 * EDGE_PX,
-    0.98 * EDGE_PX,
-)  # corner pip to corner pip: 0.71 of the edge on most dice, seen from above
-MIN_TWO_DIAGONAL = 0.55 * EDGE_PX  # minimum diagonal of a 2: two pips of one row are 0.5 apart
-# Minimum diagonal of a 3, as on dice whose pips are close together; the middle pip is further evidence.
+# Minimum product of fit and aspect of a spot that may start a face. The pips of side faces have less.
+MIN_GOOD_FIT = 0.5
+# Range of the distance between opposite corner pips: 0.71 of the edge on most dice, seen from above.
+DIAGONAL = (0.46 * EDGE_PX, 0.98 * EDGE_PX)
+# Minimum diagonal of a 2. Two pips of one row are 0.5 edges apart.
+MIN_TWO_DIAGONAL = 0.55 * EDGE_PX
+# Minimum diagonal of a 3. Its middle pip is further evidence, so dice with closely spaced pips are accepted.
 MIN_THREE_DIAGONAL = 0.47 * EDGE_PX
-CORNER_REACH = 0.17 * EDGE_PX  # how far perspective moves the other diagonal's pips from a square's corners
-SITE_REACH = 0.085 * EDGE_PX  # how far a pip may be from its position in the lattice
-MAX_RADIUS_RATIO = (
-    1.4  # ratio of the larger to the smaller radius, for pips of one face: glare and blur shrink some of them
-)
-MAX_COLOUR_DIFFERENCE = 0.5  # difference of two pips' colours, divided by their contrast with the face
-# Minimum ratio of the shorter diagonal to the longer one: a face seen at more than 55 degrees is a side face.
+# Maximum distance, caused by perspective, of the other diagonal's pips from a square's corners.
+CORNER_REACH = 0.17 * EDGE_PX
+SITE_REACH = 0.085 * EDGE_PX  # maximum distance of a pip from its position in the lattice
+# Maximum ratio of the radii of two pips of one face. Glare and blur reduce the radius of some pips.
+MAX_RADIUS_RATIO = 1.4
+# Maximum difference between two pips' colours, as a fraction of their contrast with the face.
+MAX_COLOUR_DIFFERENCE = 0.5
+# Minimum ratio of the shorter to the longer diagonal. A face seen at more than 55 degrees is a side face.
 MIN_SQUARE = 0.55
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A possible face: its value, the rows of its pips, its centre and half diagonals (pixels)."""
+    """A possible face of a die. Lengths are in pixels."""
 
     up: int
-    rows: tuple[int, ...]
+    rows: tuple[int, ...]  # of its pips in a `Pips`
     centre: Array  # (2,)
-    diagonals: Array  # (2, 2): two half diagonals of the corner pips; zeros for a 1
+    diagonals: Array  # (2, 2): half diagonals to the corner pips; zeros for a 1
     lattice_error: float  # RMS distance of the pips from their lattice positions, in edges
 
 
 def find_faces(pips: Pips) -> list[Face]:
-    """Return every pattern of a 2 to 6 that the spots form; most of them are not dice."""
+    """Return every pattern of a 2 to 6 that the spots form; most patterns are not dice."""
     good = np.flatnonzero(pips.fit * pips.aspect > MIN_GOOD_FIT)
     pairs = _pairs(pips, good)
     if not len(pairs):
@@ -96,7 +96,7 @@ def _alike(pips: Pips, one: int, two: int) -> bool:
 
 
 def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
-    """Return the row of the nearest spot within reach of each position (n, 2), or -1."""
+    """Return, for each position (n, 2), the row of the nearest spot within reach, or -1."""
     distances = np.hypot(*(places[:, None, :] - pips.centre[None, :, :]).transpose(2, 0, 1))
     rows: npt.NDArray[np.intp] = distances.argmin(axis=1)
     rows[distances[np.arange(len(rows)), rows] > reach] = -1
@@ -104,7 +104,7 @@ def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
 
 
 def _find_alike(pips: Pips, place: Array, reach: float, like: int) -> int:
-    """Return the row of the nearest spot that resembles spot `like`, within reach of a position, or -1."""
+    """Return the row of a spot within reach of a position that resembles spot `like`, or -1."""
     distances = np.hypot(*(pips.centre - place).T)
     for row in np.argsort(distances)[:3]:
         if distances[row] > reach:

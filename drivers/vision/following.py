@@ -1,9 +1,8 @@
-"""Follows dice from the hand to their resting places, frame by frame, and reports a face once two successive
-readings of it agree.
+"""Follows dice from the hand to their resting places, and reports a face once two successive readings agree.
 
-Each die in view has a trail: spots of a die's size near its predicted positions. If two dice form one spot,
-it is split between their predicted positions, and `error_mm` is larger. A spot at the picture's border does
-not count as a die yet, since hands reach in and withdraw there; a die moves clear of the border.
+Each die in view has a trail of spots near its predicted positions. If two dice form one spot, the spot is
+split between the two predicted positions, and `error_mm` is larger. A trail starts only with a spot clear of
+the picture's border, because hands reach in there.
 """
 
 from bisect import bisect_right
@@ -35,44 +34,43 @@ from drivers.vision.stills import (
 from drivers.vision.trails import LOST_US, MAX_AREA_FACES, Trail, assign_spots, blur_error, locate_die
 
 REST_US = 60_000
-"""A die that has not moved for this long is at rest; a die balanced on an edge falls over sooner."""
+"""Time without motion after which a die is at rest. A die balanced on an edge falls over sooner."""
 STATIONARY_PX = 1.0
 FLICKER_EDGES = 0.75
-"""If a die differs little from the cloth, its spot may lose a part or split in two in some frames, and the
-spot's centre then shifts by up to this fraction of an edge. The die is nevertheless at rest if the picture
-there has not changed."""
+"""Maximum shift of a resting die's spot, in edges. The spot of a die that differs little from the cloth may
+lose a part or split in two in some frames."""
 MAX_NOISE_GREYS, CHANGED_FRACTION = 18.0, 0.005
-"""Maximum change of a smoothed pixel due to noise, in grey levels, and the fraction of pixels that may change
-by more."""
+"""Maximum change of a smoothed pixel due to noise, in grey levels, and the maximum fraction of pixels that
+change by more."""
 NUDGED_EDGES = 0.12
-"""A die reported at rest counts as moving again once its spot has moved by this fraction of an edge."""
+"""Shift of a spot, in edges, from which a die reported at rest counts as moving again."""
 REAPPEAR_US = 3_000_000
-"""If only one die is missing, a die that appears within this time after the missing one was last seen is the
-missing one."""
+"""If exactly one die is missing, a die that comes into view within this time of its last sighting is the
+missing die."""
 REREAD_US = 1_500_000
-"""Dice at rest are re-read for this long before their faces are reported as unknown."""
+"""Time for which the faces of dice at rest are re-read before they are reported as unknown."""
 REST_AGE_US = 1_000
-"""A resting position is timestamped at most this long before the frame in which it was read. Reading faces
-takes up to 60 ms, a frame's passage through the driver up to 35 ms, and a table rejects readings that are
-older than its `max_lateness_ms`. A millisecond is less than the time between two frames, so that a resting
-position is later than the die's point in the previous frame.
+"""Maximum age of a resting position at the frame in which its face was read. Reading faces takes up to 60 ms,
+a frame's passage through the driver up to 35 ms, and a table rejects readings older than its
+`max_lateness_ms`. A millisecond is less than the time between two frames, so a resting position is always
+newer than the die's point in the previous frame.
 """
 RELEASE_AGE_US = 100_000
-"""A release is timestamped at most this long before the frame in which the spot was recognized as a die. It
-may be older than a resting position, because no face is read first."""
+"""Maximum age of a release at the frame in which the spot is recognized as a die. A release may be older than
+a resting position, because it does not wait for a face to be read."""
 COLLECTED_US = 120_000
-"""A die has been collected if nothing has been seen at its position for this long."""
+"""Time without a sighting after which a die has been collected."""
 SAME_HAND_US = 170_000
-"""A die that comes into view near another die's release position, and less than this after that die's
-release, counts as having left the hand together with it."""
+"""Two dice left the hand together if the second comes into view near the first die's release position within
+this time of the first release."""
 MAX_TOGETHER_US = 150_000
-"""A rule set's `simultaneous_ms`. Dice that form one spot for a long time did leave the hand together, but by
-the time they part, the table no longer accepts a reading as old as their release. If the second release would
-be timestamped more than this after the first, it is not reported, and a person rules."""
+"""A rule set's `simultaneous_ms`. Dice that form one spot for a long time left the hand together, but by the
+time they separate, the table would reject their release as too old. If the second release would have to be
+timestamped more than this after the first, it is not reported, and a person rules."""
 SEPARATION_EDGES = 3.0
 """Maximum distance, in die edges, between two dice in the first frame after their common spot split."""
 MIN_AREA_FACES = 0.3
-"""Minimum area of a spot, in die faces: that of a half-hidden die."""
+"""Minimum area of a spot, in die faces: the area of a half-hidden die."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +85,13 @@ class Track:
 
 
 class Follower:
-    """Turns frames, in order of time, into readings of the dice."""
+    """Converts frames, in order of time, to readings of the dice."""
 
     def __init__(self, rig: Rig, empty: Array, *, alone: bool = True) -> None:
         """Start with a picture of the empty table.
 
-        If another camera sees the same dice (not `alone`), the errors of the points do not include the shift
-        that a die's unknown height causes, because two cameras can measure the height.
+        If another camera sees the same dice (not `alone`), the points' errors do not include the shift caused
+        by a die's unknown height, because two cameras can measure the height.
         """
         self.rig = rig
         self._alone = alone
@@ -107,8 +105,8 @@ class Follower:
     def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:
         """Return the readings of a frame (height, width, 3); times must increase from frame to frame.
 
-        `still` shows the same moment at a higher resolution, for the faces: a die of 16 pixels in the frame
-        has 64 in a still that uses every pixel of the sensor.
+        Faces are read from `still`, a picture of the same moment at a higher resolution: a die of 16 pixels
+        in the frame has 64 in a still that uses every pixel of the sensor.
         """
         middle = (picture.shape[1] / 2, picture.shape[0] / 2)
         die_px = self.rig.die_px(*middle)
@@ -124,17 +122,15 @@ class Follower:
         return readings
 
     def crops(self, die: int) -> tuple[Crop, ...]:
-        """Return the latest parts of stills in which a resting die's face was searched for; none for a moving
-        die."""
+        """Return the latest crops from which a resting die's face was read; none for a moving die."""
         return next((trail.crops for trail in self._trails if trail.die == die), ())
 
     def unread_reason(self, die: int) -> str:
-        """Return why the face of a die at rest could not be read the last time; empty if it could."""
+        """Return why the latest reading of a resting die's face failed; empty if it succeeded."""
         return next((trail.unread_reason for trail in self._trails if trail.die == die), "")
 
     def abandoned(self, t_us: int) -> list[Reading]:
-        """Report as lost each die whose rest has not been reported; for use when the video or the view
-        ends."""
+        """Report each die without a reported rest as lost; call this when the video or the view ends."""
         readings: list[Reading] = []
         for trail in self._trails:
             if not trail.lost and not trail.rest_reported:
@@ -143,7 +139,7 @@ class Follower:
         return readings
 
     def tracks(self) -> tuple[Track, ...]:
-        """Return the tracks of a throw's dice, including lost ones."""
+        """Return the tracks of a throw's dice, including lost dice."""
         return tuple(
             Track(
                 trail.die,
@@ -182,7 +178,7 @@ class Follower:
         allowed_px = NUDGED_EDGES * die_px if trail.rest_reported else STATIONARY_PX
         if moved_px > allowed_px and not self._only_flickers(trail, moved_px, die_px):
             trail.last_moved_us, trail.stopped_place = t_us, place
-            # When a die is recognized as one, its first frames have already passed.
+            # A die's first frames are no longer available when it is recognized.
             trail.stopped_view = self._around(place) if t_us == self._picture_us else None
             trail.rest_reported = False
         if trail.rest_reported:
@@ -212,7 +208,7 @@ class Follower:
         return smooth
 
     def _only_flickers(self, trail: Trail, moved_px: float, die_px: float) -> bool:
-        """Return whether a die has not moved, although the centre of its spot has."""
+        """Return whether a spot's centre has moved while the picture of its die has not changed."""
         before = trail.stopped_view
         if before is None or not before.size or moved_px > FLICKER_EDGES * die_px:
             return False
@@ -220,7 +216,7 @@ class Follower:
         return float(changed.mean()) < CHANGED_FRACTION
 
     def _begin(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
-        """Return the releases and the first points of dice that have come into view."""
+        """Return the releases and first points of dice that have come into view."""
         readings: list[Reading] = []
         owned = {id(trail.spot) for trail in self._trails if trail.spot is not None}
         free = []
@@ -249,7 +245,7 @@ class Follower:
         return readings
 
     def _is_throw_in_flight(self, t_us: int) -> bool:
-        """Return whether a die of a throw is moving or missing: a stationary object may then be a die."""
+        """Return whether a die of a throw is moving or missing; a stationary object may then be that die."""
         return any(
             not trail.rest_reported and not (trail.lost and t_us - trail.seen_us > REAPPEAR_US)
             for trail in self._trails
@@ -264,14 +260,13 @@ class Follower:
         for other in self._trails:
             if other in together:
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
-                # If the release is timestamped later than it happened, the spot's position at that later
-                # time is reported.
+                # The release may be timestamped later than it happened. Report the position at that time.
                 trail.release_place = other.place_at(trail.released_us)
             elif _left_together(other, first.t_us, place, die_px):
                 trail.released_us = max(other.released_us, now_us - RELEASE_AGE_US)
         self._trails.append(trail)
         readings: list[Reading] = []
-        # If the hand is out of view, dice that left it together may come into view one after the other.
+        # If the camera does not see the hand, dice released together may come into view one after the other.
         unproven = self._trails[:-1] if not self.rig.file.hand_in_sight else together
         if not any(trail.released_us - other.released_us > MAX_TOGETHER_US for other in unproven):
             x, y = self.rig.to_table(*map(float, trail.release_place))
@@ -294,7 +289,7 @@ class Follower:
         return readings
 
     def _resume_trail(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
-        """Resume following a lost die, which reappears as this spot; return its readings."""
+        """Resume following a lost die that reappears as this spot; return its readings."""
         trail.lost = False
         trail.t_us, trail.places = [], []
         return self._record_sighting(trail, t_us, spot, np.array([spot.x, spot.y]), blur_error(spot, die_px))
@@ -309,8 +304,7 @@ class Follower:
         return readings
 
     def _forget_collected(self, t_us: int, spots: Sequence[Spot]) -> None:
-        """Discard a throw once no spot is left inside the border and its dice have been gone for long
-        enough."""
+        """Discard a finished throw once its dice have been collected and no spot is clear of the border."""
         if not self._trails or not all(trail.rest_reported or trail.lost for trail in self._trails):
             return
         if any(t_us - trail.seen_us < COLLECTED_US for trail in self._trails):
@@ -319,8 +313,7 @@ class Follower:
             self._trails = []
 
     def _report_rests(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
-        """Return the resting positions of dice whose faces were read alike twice, or stayed unclear for too
-        long."""
+        """Return the resting positions of dice whose face was read twice alike, or not within REREAD_US."""
         readings: list[Reading] = []
         lying = [trail for trail in self._trails if self._is_lying(trail, t_us)]
         parts = {trail.die: still.around(trail.places[-1], CROP_EDGES * die_px) for trail in lying}
@@ -365,7 +358,7 @@ class Follower:
         return readings
 
     def _is_lying(self, trail: Trail, t_us: int) -> bool:
-        """Return whether a die has stopped, and its rest has not been reported."""
+        """Return whether a die has stopped and its rest has not been reported."""
         if trail.lost or trail.rest_reported:
             return False
         if trail.spot is None or t_us - trail.last_moved_us < REST_US:
@@ -393,13 +386,13 @@ class Follower:
 
 
 def _left_together(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
-    """Return whether a die that comes into view at this position left the hand together with another die."""
+    """Return whether a die first seen at this position left the hand together with another die."""
     in_time = t_us - other.released_us < SAME_HAND_US
     return in_time and float(np.hypot(*(other.release_place - place))) < 6 * die_px
 
 
 def _came_as_one(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
-    """Return whether a die first seen at this position had been part of another die's spot until then."""
+    """Return whether a die first seen at this position was previously part of another die's spot."""
     index = bisect_right(other.t_us, t_us) - 1
     if index < 1 or t_us - other.t_us[index] > LOST_US:
         return False

@@ -1,4 +1,4 @@
-"""Differences from the empty table: spots in a picture, each of them a hand or one or more dice."""
+"""Finds spots, such as dice and hands, at which a picture differs from the empty table."""
 
 from dataclasses import dataclass
 
@@ -9,31 +9,32 @@ import numpy.typing as npt
 from drivers.vision.arrays import Array
 
 MIN_DIFFERENCE = 38
-"""Minimum difference, in grey levels, in the channel that differs most; noise and flicker stay under 20."""
+"""Minimum difference, in grey levels, in the channel that differs most. Noise and flicker stay below 20."""
 MIN_STILL_DIFFERENCE, SOFT_PX = 18, 1.0
-"""The minimum difference in a still, and the smoothing that first removes its noise: a dark flank differs
-little from a dark cloth."""
+"""Minimum difference in a still, and the smoothing that first removes noise. A dark flank differs little from
+a dark cloth."""
 TABLE, OTHER, UNSURE = 0, 1, 2
-"""What a pixel of a still shows: the empty table, something else, or a printed pattern, whose exact position
+"""Contents of a pixel of a still: the empty table, another object, or a printed pattern whose exact position
 is uncertain."""
 MIN_PRINT_STEP = 36
-"""Difference in grey levels between neighbouring pixels of the cloth that indicates a printed pattern."""
+"""Minimum difference, in grey levels, between neighbouring pixels of the cloth that indicates a printed
+pattern."""
 SHADE = (0.1, 1.25)
-"""Range of the light on the cloth in a still, as a fraction of the light on the empty table: a die may block
-or reflect light."""
+"""Range of the light on the cloth in a still, relative to the empty table. A die may block or reflect
+light."""
 SHADOW_RATIO = (0.35, 0.97)
-"""Range of the cloth's brightness in a shadow, as a fraction of that in the light. All channels darken alike,
-within SHADOW_SPREAD."""
+"""Range of the cloth's brightness in a shadow, relative to the empty table. All channels darken alike, within
+SHADOW_SPREAD."""
 SHADOW_SPREAD = 0.13
 BAND_ROWS = 32
 HALF = 2
-"""Spots are searched for at half size, which is a quarter of the work, and their edges are still accurate to
-a pixel."""
+"""Spots are searched for at half size. This takes a quarter of the work, and edges are still accurate to a
+pixel."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A connected spot that differs from the empty table. Lengths are in pixels of the full-size picture."""
+    """A connected area that differs from the empty table. Lengths are in pixels of the full-size picture."""
 
     x: float
     y: float
@@ -48,14 +49,14 @@ class Spot:
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height of its bounding box."""
+        """Width and height of the bounding box."""
         return self.right - self.left, self.bottom - self.top
 
 
 def median_picture(frames: list[Array]) -> Array:
     """Return the empty table behind moving objects: the median of each pixel."""
     middle: Array = np.empty_like(frames[0])
-    # Band by band, to avoid a second copy of all frames in memory.
+    # Process the picture in bands to avoid a second copy of all frames in memory.
     for top in range(0, len(middle), BAND_ROWS):
         band = slice(top, top + BAND_ROWS)
         middle[band] = np.median(np.stack([frame[band] for frame in frames]), axis=0)
@@ -63,8 +64,7 @@ def median_picture(frames: list[Array]) -> Array:
 
 
 class Background:
-    """The empty table as it looks now: a picture that follows slow changes of light, but leaves out objects
-    on the table."""
+    """A picture of the empty table, without objects on it, that follows slow changes of light."""
 
     def __init__(self, picture: Array) -> None:
         """Start with a picture of the empty table."""
@@ -72,7 +72,7 @@ class Background:
         self._now: Array = half(picture)
 
     def spots(self, picture: Array, min_area: float) -> list[Spot]:
-        """Return the spots that differ from the empty table and have at least this area (square pixels)."""
+        """Return the spots of at least this area, in square pixels, and update the empty table."""
         small = half(picture)
         mask = _difference_mask(small, self._now)
         self._learn(small, mask)
@@ -106,7 +106,7 @@ class Background:
         return found
 
     def classify(self, part: Array, low: Array, zoom: float) -> Array:
-        """Return what each pixel of a part of a still shows: TABLE, OTHER or UNSURE.
+        """Return TABLE, OTHER or UNSURE for each pixel of a part of a still.
 
         Args:
             part: The part of the still.
@@ -118,8 +118,8 @@ class Background:
         to_now = np.array([[step, 0.0, start[0]], [0.0, step, start[1]]])
         size = (part.shape[1], part.shape[0])
         flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-        # A printed pattern is coarser in the learned picture, so a value between the lightest and the darkest
-        # of its neighbours is not a die.
+        # A printed pattern is coarser in the learned picture. A value between the lightest and the darkest of
+        # the neighbouring pixels is therefore not a die.
         neighbourhood = np.ones((3, 3), np.uint8)
         darkest, empty, lightest = (
             cv2.warpAffine(plane, to_now, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
@@ -152,9 +152,9 @@ def half(picture: Array) -> Array:
 
 
 def _shows_table(picture: Array, empty: Array) -> npt.NDArray[np.bool_]:
-    """Return where a picture shows the empty table in more or less light, as in the shadow close to a die.
+    """Return which pixels show the empty table in more or less light, for example in a die's shadow.
 
-    In a deep shadow the channels are not darkened alike, but the remaining tint still identifies the cloth.
+    A deep shadow does not darken all channels alike, but the remaining tint still identifies the cloth.
     """
     now, cloth = picture.astype(np.float32), empty.astype(np.float32)
     light = (now * cloth).sum(axis=2) / np.maximum((cloth * cloth).sum(axis=2), 1.0)

@@ -1,7 +1,7 @@
-"""Objects placed on the table between throws: chips, cards, a stick.
+"""Keeps track of objects placed on the table between throws, such as chips, cards or a stick.
 
-A thrown die is moving when it comes into view. Therefore an object that is stationary when first seen, while
-no throw is in progress, is not a die; it is excluded from throws until it is removed or moved.
+A thrown die is moving when it comes into view. An object that is stationary when first seen, while no throw
+is in progress, is therefore not a die. It is excluded from throws until it is removed or moved.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,16 @@ from drivers.vision.arrivals import Sighting
 from drivers.vision.moving import Spot
 
 STATIONARY_EDGES = 0.1
-"""An object that moves less than this from frame to frame is stationary; a die rolling at 10 cm/s moves
-farther."""
+"""Motion between two frames, in die edges, below which an object is stationary. A die rolling at 10 cm/s
+moves farther."""
 MAX_AREA_DIFFERENCE = 0.25
-"""Maximum relative difference in area between two views of one object: changes of light alter the area by
-less than this."""
+"""Maximum relative difference in area between two views of one object. Changes of light cause less."""
 REMOVED_US = 1_000_000
-"""An object that has not been seen for this long has been removed; a passing hand would hide it for less."""
+"""Time without a sighting after which an object has been removed. A passing hand hides it for less."""
 
 
 def is_stationary(path: Sequence[Sighting], die_px: float) -> bool:
-    """Return whether an object was seen in several frames and did not move."""
+    """Return whether a path has several sightings and does not move."""
     return len(path) > 1 and all(
         float(np.hypot(after.spot.x - before.spot.x, after.spot.y - before.spot.y))
         < max(1.0, STATIONARY_EDGES * die_px)
@@ -32,22 +31,22 @@ def is_stationary(path: Sequence[Sighting], die_px: float) -> bool:
 
 
 class Objects:
-    """The objects on the table that are not dice of a throw."""
+    """Known objects on the table that are not dice of a throw."""
 
     def __init__(self) -> None:
-        """Start without any objects."""
+        """Start without objects."""
         self._known: list[Sighting] = []
 
     def add(self, seen: Sighting) -> None:
-        """Add an object that must not be taken for a die."""
+        """Add an object that is not a die."""
         self._known.append(seen)
 
     def has(self, spot: Spot, die_px: float) -> bool:
-        """Return whether a spot is one of these objects."""
+        """Return whether a spot is a known object."""
         return any(_alike(spot, known.spot, die_px) for known in self._known)
 
     def see(self, t_us: int, spots: Sequence[Spot], die_px: float) -> None:
-        """Record which objects this frame shows, and discard those that were removed."""
+        """Record the objects that this frame shows, and discard those that were removed."""
         updated = [
             Sighting(t_us, known.spot) if any(_alike(spot, known.spot, die_px) for spot in spots) else known
             for known in self._known

@@ -1,8 +1,8 @@
-"""Checks whether a die lies flat on the felt, by comparing its outline with that of a flat die there.
+"""Checks whether a die lies flat on the felt, by comparing its outline with a flat die's.
 
-If the camera's position is known, a cube that leans by 10 degrees shows a sixth of an edge more on one side
-than a flat cube does. Anything beyond a flat die's outline is a flank, a chip under the die, the other die or
-a finger. These are not distinguished, but a die with such an outline is never reported as flat.
+A cube that leans by 10 degrees shows a sixth of an edge more on one side than a flat cube. An area beyond a
+flat die's outline may be a flank, a chip under the die, the other die or a finger. The check does not
+distinguish these; it never reports a die with such an outline as flat.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,42 +18,42 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.rig import Rig
 
 SOFT_EDGES = 0.07
-"""Blur and measuring error of an outline, in edges; a tilt of 6 degrees has no larger effect."""
+"""Blur and measuring error of an outline, in edges. A tilt of 6 degrees has the same effect."""
 MAX_BLUR_FACES = 0.05
-"""An area outside a flat die's outline, or missing inside it, can't be explained by blur if it is larger than
-this fraction of a face."""
+"""Maximum area, as a fraction of a face, that blur can add outside a flat die's outline or remove inside."""
 AROUND_EDGES, MAX_UNSURE_FRACTION = 0.3, 0.2
 """If more than MAX_UNSURE_FRACTION of the felt within AROUND_EDGES of a die is printed, the print may hide a
 flank."""
 TURN_STEP_DEG = 4.0
-"""A face's pips show its turn to within two of these steps; the pip of a 1 does not show it."""
+"""Step between the angles tried for a face. The pips show a face's angle to within two steps, except on a
+1."""
 MAX_SLOPE = 0.58
-"""If the lens is unknown, a flank may appear as wide as from 30 degrees off the vertical, the limit for
-mounting a camera."""
+"""Tangent of the maximum angle between the line of sight and the vertical, used if the lens is unknown. The
+limit for mounting a camera is 30 degrees."""
 TILTS_DEG = range(8, 45, 4)
 MIN_TILT_FIT = 0.88
-"""A tilt is reported if the intersection of a leaning cube's outline with the observed shape is at least this
-fraction of their union."""
+"""Minimum intersection of a leaning cube's outline with the observed shape, as a fraction of their union, at
+which a tilt is reported."""
 
 OTHER_DIE = 3
-"""A pixel that another die covers: a fourth value, besides TABLE, OTHER and UNSURE."""
+"""The value of a pixel covered by another die, besides TABLE, OTHER and UNSURE."""
 
 _CUBE = np.array(list(product((-0.5, 0.5), repeat=3)))
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A die's face in a still and what is visible around it, in the still's pixels."""
+    """A die's face in a still, and the pixels connected to it. Lengths are in the still's pixels."""
 
     middle: Array
     side: tuple[float, float] | None
-    """The direction of one of the face's sides; None if unknown, as for a 1."""
+    """The direction of one of the face's sides; None for a 1."""
     pixels: Array
-    """TABLE, OTHER, UNSURE or OTHER_DIE for each pixel; TABLE wherever nothing touches this die."""
+    """TABLE, OTHER, UNSURE or OTHER_DIE for each pixel; TABLE for objects that do not touch this die."""
 
 
 class Outlines:
-    """The outlines of dice as one rig sees them in a part of a still."""
+    """The outlines of dice in a part of one rig's still."""
 
     def __init__(self, rig: Rig, zoom: float, low: Array, die_px: float) -> None:
         """Prepare for a part of a still.
@@ -70,9 +70,12 @@ class Outlines:
         self._die_px = die_px
 
     def shape(self, differs: Array, seen: DieSeen, neighbours: Sequence[DieSeen]) -> Shape:
-        """Return the shape of a die whose face was read; `differs` is what each pixel of the part shows.
+        """Return the shape of a die whose face was read.
 
-        The other dice whose faces were read, `neighbours`, are excluded from the shape.
+        Args:
+            differs: The classes of the part's pixels.
+            seen: The die.
+            neighbours: Other dice whose faces were read; they are excluded from the shape.
         """
         left = differs.copy()
         for other in neighbours:
@@ -88,8 +91,8 @@ class Outlines:
     def difference_from_flat(self, shape: Shape) -> float:
         """Return how much a shape differs from a flat die's, as a fraction of a face; 0 if blur explains it.
 
-        Areas outside the outline count, and so do areas missing inside it: a die that leans towards the
-        camera hides a flank that a flat die would show.
+        Areas outside the outline and areas missing inside it count. A die that leans towards the camera hides
+        a flank that a flat die would show.
         """
         smallest = float("inf")
         for outline in self._flat_outlines(shape.middle, shape.side):
@@ -100,7 +103,7 @@ class Outlines:
         return smallest
 
     def is_felt_plain(self, shape: Shape) -> bool:
-        """Return whether the felt around a flat die is plain enough for a flank to stand out from it."""
+        """Return whether the felt around a flat die is plain enough for a flank to stand out."""
         around = np.zeros_like(shape.pixels)
         outline = next(self._flat_outlines(shape.middle, shape.side))
         cv2.polylines(
@@ -140,13 +143,13 @@ class Outlines:
         cv2.polylines(where, [outline], isClosed=True, color=value, thickness=self._blur_px)
 
     def _area_beyond(self, pixels: Array, outline: Array) -> float:
-        """Return the largest connected area beyond an outline, in pixels."""
+        """Return the largest connected area outside an outline, in pixels."""
         left = (pixels == OTHER).astype(np.uint8)
         self._fill(left, outline, 0)
         return _largest(left)
 
     def _area_missing(self, pixels: Array, outline: Array) -> float:
-        """Return the largest connected area within an outline that shows the table, in pixels."""
+        """Return the largest connected area inside an outline that shows the table, in pixels."""
         bare = np.zeros_like(pixels)
         cv2.fillConvexPoly(bare, outline, 1)
         cv2.polylines(bare, [outline], isClosed=True, color=0, thickness=self._blur_px)
@@ -159,7 +162,7 @@ class Outlines:
             yield from self._draw_outlines(middle, turn, 0.0, 0.0)
 
     def _possible_turns(self, middle: Array, side: tuple[float, float] | None) -> Sequence[float]:
-        """Return the possible turns of a face's sides on the table, the likeliest first."""
+        """Return the possible angles of a face on the table, in degrees, the likeliest first."""
         if side is None:
             return [float(turn) for turn in np.arange(0.0, 90.0, TURN_STEP_DEG)]
         centre_mm, side_mm = (self._place(middle + np.array(side) * at) for at in (0.0, self._die_px / 2))
@@ -187,12 +190,12 @@ class Outlines:
     def _draw_outlines(
         self, middle: Array, turn_deg: float, tilt_deg: float, towards_deg: float
     ) -> Iterator[Array]:
-        """Yield each outline that the camera may see of a cube whose upper face is centred at `middle`."""
+        """Yield each possible outline of a cube whose upper face is centred at `middle`."""
         axes = _turn_matrix(turn_deg + towards_deg) @ _tilt_matrix(tilt_deg)
         cube = (_CUBE - np.array([0.0, 0.0, 0.5])) @ axes.T
         cube_mm = cube * self._rig.die_mm
         top_mm = -float(cube_mm[:, 2].min())
-        """Height of the upper face's centre when the lowest corner touches the felt."""
+        """Height of the upper face's centre while the lowest corner touches the felt."""
         for seen in self._rig.project(self._in_frame(middle), cube_mm, top_mm, MAX_SLOPE):
             pixels = (seen + 0.5) * self._zoom - 0.5 - self._low
             hull = cv2.convexHull(np.round(pixels).astype(np.int32))
@@ -215,7 +218,7 @@ def _largest(mask: Array) -> float:
 
 
 def _connected_part(differs: Array, middle: Array) -> Array:
-    """Return only the connected part that contains a position; everything else becomes TABLE."""
+    """Return the pixels with TABLE everywhere outside the connected part that contains a position."""
     _, labels = cv2.connectedComponents((differs != TABLE).astype(np.uint8), connectivity=4)
     x, y = np.clip(np.round(middle).astype(int), 0, np.array(differs.shape[::-1]) - 1)
     pixels: Array = np.where(labels == labels[y, x], differs, TABLE) if labels[y, x] else differs

@@ -1,8 +1,8 @@
-"""Two cameras over one end of a table: for a die that both see, the position and the height are measured.
+"""Combines two cameras over one end of a table, to measure the position and height of a die seen by both.
 
 Each camera follows the dice independently and reports them as if they were on the felt. A die lies on the ray
 from the camera through the reported position. Two rays to one die pass each other closely, and the point
-between them is the die's position. A die is reported under the first camera's number for it.
+between them is the die's position. Each die is reported under the first camera's number.
 """
 
 from bisect import bisect_left
@@ -20,30 +20,30 @@ from drivers.vision.rays import Intersection, solve_rays
 from drivers.vision.rig import UNKNOWN_HEIGHT_MM, Rig, RigError
 
 WAIT_US = 30_000
-"""How long a point waits for the other camera's next frame; by default, a table accepts the point up to
-120 ms after its timestamp."""
+"""Maximum time for which a point waits for the other camera's next frame. By default, a table accepts a point
+up to 120 ms after its timestamp."""
 REST_WAIT_US = 60_000
-"""How long a resting position waits for the other camera's reading of the same die."""
+"""Maximum time for which a resting position waits for the other camera's reading of the same die."""
 POINT_AGE_US = 100_000
-"""If the first camera lost a die, the second camera's points of it are reported only if they are newer than
-this."""
+"""Maximum age of the second camera's points that are reported for a die lost by the first camera."""
 MAX_GAP_US = 60_000
-"""If two points of one camera are farther apart than this, the die may have changed direction in between."""
+"""Maximum time between two points of one camera. After a longer gap, the die may have changed direction."""
 HEIGHT_KNOWN_US = 60_000
+"""Time for which a measured height remains usable."""
 HEIGHT_MM_PER_US = 2.5e-3
-"""The rate at which a known height becomes uncertain: the speed at which dice fall and bounce."""
+"""Rate at which the error of a measured height increases: the speed at which dice fall and bounce."""
 RECENT_POINTS, MIN_MATCHED_POINTS = 6, 3
-"""Both cameras must have seen at least MIN_MATCHED_POINTS of the latest RECENT_POINTS points before two
-tracks are compared."""
+"""Two tracks are compared only if both cameras saw at least MIN_MATCHED_POINTS of the latest RECENT_POINTS
+points."""
 STILL_POINTS, STILL_MM = 4, 1.0
-"""A die is stationary if its latest STILL_POINTS points are within STILL_MM of the last one."""
+"""A die is stationary if its latest STILL_POINTS points are within STILL_MM of the last point."""
 MAX_REST_DISTANCE_MM = 12.0
-"""The maximum distance between two cameras' positions of one die at rest."""
+"""Maximum distance between two cameras' positions of one die at rest."""
 
 
 @dataclass(slots=True)
 class _Tracked:
-    """One die as one camera reports it."""
+    """One camera's readings of one die."""
 
     t_us: list[int] = field(default_factory=list)
     points: list[DieAt] = field(default_factory=list)
@@ -51,21 +51,21 @@ class _Tracked:
     rest: DieRest | None = None
     lost: bool = False
     height: tuple[int, float] | None = None
-    """The time at which its height was last known, and the height of its centre."""
+    """The latest measured height of the die's centre, with its time: (t_us, mm)."""
 
     @property
     def stationary(self) -> bool:
-        """Whether it is stationary, so that its height is that of a die on the felt."""
+        """Whether the die is stationary, and therefore on the felt."""
         last = self.points[-STILL_POINTS:]
         return len(last) == STILL_POINTS and all(
             float(np.hypot(*(_place(one) - _place(last[-1])))) < STILL_MM for one in last
         )
 
     def at(self, t_us: int) -> tuple[Array, float] | None:
-        """Return its position at a time, and the error.
+        """Return the die's position at a time, and its error.
 
-        Returns None before the first and after the last recorded point, and between two points between which
-        the die may have changed direction.
+        Returns None before the first point, after the last point, and in any interval in which the die may
+        have changed direction.
         """
         after = bisect_left(self.t_us, t_us)
         if after == len(self.t_us):
@@ -92,7 +92,11 @@ class Pair:
     """Combines the readings of two cameras into those of one device."""
 
     def __init__(self, first: Rig, second: Rig) -> None:
-        """Pair two rigs. Raises RigError if the position of either camera is unknown."""
+        """Pair two rigs.
+
+        Raises:
+            RigError: If the position of either camera is unknown.
+        """
         for rig in (first, second):
             if not rig.has_position:
                 raise RigError(
@@ -110,7 +114,7 @@ class Pair:
         self._down: set[int] = set()
 
     def take(self, camera: int, t_us: int, readings: Sequence[Reading]) -> list[Reading]:
-        """Handle the readings of camera 0 or 1 from its latest frame; return the readings that are due."""
+        """Handle the readings of the latest frame of camera 0 or 1; return the readings to report."""
         due: list[Reading] = []
         for reading in readings:
             if isinstance(reading, DieReleased):
@@ -129,7 +133,7 @@ class Pair:
         return due
 
     def _handle_health(self, camera: int, reading: Reading) -> list[Reading]:
-        """Return a camera's fault at once, but its end only when both cameras are clear."""
+        """Return a camera's fault immediately, and a fault's end only when both cameras are up."""
         if isinstance(reading, DeviceDown):
             self._down.add(camera)
         elif isinstance(reading, DeviceUp):
@@ -157,9 +161,10 @@ class Pair:
         seen.rest, seen.lost = None, False
 
     def _match(self) -> None:
-        """Pair two tracks whose rays meet repeatedly, if neither fits a third track.
+        """Pair two tracks whose rays meet repeatedly, if neither track's rays meet those of a third.
 
-        Tracks whose rays no longer meet are unpaired: a camera may confuse two dice that formed one spot.
+        Tracks whose rays no longer meet are unpaired, because a camera may confuse two dice that formed one
+        spot.
         """
         first, second = self._dice
         misses = {
@@ -179,8 +184,10 @@ class Pair:
                 self._partners[one] = two
 
     def _ray_distance(self, seen: _Tracked, other: _Tracked) -> float | None:
-        """Return the median distance at which two tracks' rays pass each other, divided by the limit for one
-        die; None if too few points match."""
+        """Return the median distance between two tracks' rays, divided by the limit for one die.
+
+        Returns None if too few points match.
+        """
         distances = [
             found.relative_distance if found.one_die else max(found.relative_distance, 1.5)
             for point in seen.points[-RECENT_POINTS:]
@@ -197,7 +204,7 @@ class Pair:
         return solve_rays((self._rigs[0].eye, self._rigs[1].eye), places, (_error(point), other_place[1]))
 
     def _due_points(self, t_us: int) -> list[Reading]:
-        """Return the points that need not wait, combined if both cameras saw the die."""
+        """Return the points that no longer wait, combined if both cameras saw the die."""
         due: list[Reading] = []
         for die, seen in self._dice[0].items():
             other = self._dice[1].get(self._partners.get(die, 0))
@@ -224,7 +231,7 @@ class Pair:
         return _point_at(point, np.array([found.x, found.y]), found.error, self._device, point.die)
 
     def _single_camera_point(self, camera: int, point: DieAt, seen: _Tracked, die: int) -> DieAt:
-        """Return a point that only one camera saw, at the last known height or with a larger error."""
+        """Return a point that only one camera saw, at the last measured height or with a larger error."""
         rig = self._rigs[camera]
         if seen.stationary:
             height, height_error_mm = rig.die_mm / 2, 0.0
@@ -238,8 +245,10 @@ class Pair:
         return _point_at(point, place, error, self._device, die)
 
     def _handle_rest(self, camera: int, t_us: int, reading: DieRest) -> list[Reading]:
-        """Return a resting position that need not wait: only one camera sees the die, or both have reported
-        it. Otherwise the first report waits in `_rests`."""
+        """Return a resting position if only one camera sees the die or both cameras have reported it.
+
+        Otherwise the first report waits in `_rests`.
+        """
         self._dice[camera].setdefault(reading.die, _Tracked()).rest = reading
         self._match_by_place(camera, reading)
         die = self._reported_number(camera, reading.die)
@@ -254,7 +263,7 @@ class Pair:
         return self._report_rest(t_us, die, _combine_rests(reading, other.rest))
 
     def _match_by_place(self, camera: int, reading: DieRest) -> None:
-        """Pair two resting dice that are at the same position, and unpair those that are not."""
+        """Pair two resting dice at the same position, and unpair dice at different positions."""
         for number, other in self._dice[1 - camera].items():
             if other.rest is None:
                 continue
@@ -269,8 +278,7 @@ class Pair:
                 del self._partners[one]
 
     def _report_after_wait(self, t_us: int) -> list[Reading]:
-        """Return resting positions that have waited long enough, and the results of dice that only the second
-        camera saw."""
+        """Return resting positions that have waited for REST_WAIT_US, and dice that only camera 1 saw."""
         due: list[Reading] = []
         for die, (since_us, reading) in list(self._rests.items()):
             if t_us - since_us >= REST_WAIT_US:
@@ -303,7 +311,7 @@ class Pair:
         return [msgspec.structs.replace(reading, t=t, dev=self._device, die=_die(die))]
 
     def _handle_loss(self, camera: int, reading: DieLost) -> list[Reading]:
-        """Return the loss of a die that neither camera sees, or the rest reported by the other camera."""
+        """Return the loss of a die that neither camera sees, or the other camera's resting position."""
         self._dice[camera].setdefault(reading.die, _Tracked()).lost = True
         die = self._reported_number(camera, reading.die)
         if die is None:
@@ -314,16 +322,14 @@ class Pair:
         return [msgspec.structs.replace(reading, dev=self._device, die=_die(die))]
 
     def _reported_number(self, camera: int, die: int) -> int | None:
-        """Return the number under which a camera's die is reported; None while the second camera's die has no
-        partner."""
+        """Return the number under which a camera's die is reported; None for camera 1's unpaired dice."""
         if camera == 0:
             return die
         return next((one for one, two in self._partners.items() if two == die), None)
 
 
 def _combine_rests(one: DieRest, other: DieRest) -> DieRest:
-    """Combine two cameras' resting positions of one die; the face is kept only if neither camera contradicts
-    it."""
+    """Combine two cameras' resting positions of one die; keep the face unless the cameras disagree."""
     leans = max(one, other, key=lambda rest: abs(rest.tilt_deg))
     if leans.tilt_deg or (one.up is not None and other.up is not None and one.up != other.up):
         return msgspec.structs.replace(leans, up=None, confidence=0.0, on="unknown")

@@ -1,7 +1,7 @@
-"""Finds possible pips: round spots of one colour on another, darker or lighter, in any channel.
+"""Finds possible pips: round spots that are darker or lighter than their surroundings in any channel.
 
-Pictures are processed at a fixed scale, in which a die's edge is `EDGE_PX` pixels long. All lengths are in
-those pixels.
+Pictures are processed at a fixed scale, at which a die's edge is `EDGE_PX` pixels long. All lengths are in
+pixels at this scale.
 """
 
 import math
@@ -15,36 +15,31 @@ import numpy.typing as npt
 
 from drivers.vision.arrays import Array
 
-EDGE_PX = 72.0  # pips are then 11 to 19 pixels wide, enough for a sub-pixel outline
-RADIUS_FRACTIONS = (
-    0.06,
-    0.17,
-)  # a pip's radius in edges: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice
-SCALE_SIGMAS_PX = (
-    3.0,
-    4.6,
-    7.0,
-)  # differences of these blurs respond to discs with a radius of 4 to 9 pixels
+EDGE_PX = 72.0  # makes pips 12 to 22 pixels wide, enough for a sub-pixel outline
+# Range of a pip's radius in edges: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice.
+RADIUS_FRACTIONS = (0.06, 0.17)
+# Differences of these blurs respond to discs with a radius of 4 to 9 pixels.
+SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)
 MAX_SAME_SPOT_PX = 3.5  # candidates closer than this are one spot
-MIN_CONTRAST = 14.0  # grey levels between pip and face; the pink die on white paper has 25
+MIN_CONTRAST = 14.0  # grey levels between pip and face; a pink die on white paper has 25
 RAYS = 20
-MAP_WIDTH = 240  # positions in a row of a map
-BORDER_PX = 40  # a ray's length, 20, plus twice the distance that a centre may shift while it is measured
+MAP_WIDTH = 240  # positions per row of an OpenCV map
+BORDER_PX = 40  # more than a ray's length, 19, plus the maximum shift of a centre, three times 4
 RADII_PX = np.arange(1.0, 20.0, 1.0, dtype=np.float32)
-MAX_CANDIDATES = 300  # per polarity; a full picture of seven sixes has 42 pips and as many reflections
+MAX_CANDIDATES = 300  # per polarity; seven sixes have 42 pips and about as many reflections
 
 
 @dataclass(frozen=True, slots=True)
 class Pips:
-    """Possible pips, best first: one row per spot in each array."""
+    """Possible pips, the clearest first; each array has one row per spot."""
 
     centre: Array  # (n, 2): x, y
     radius: Array  # mean radius
     aspect: Array  # ratio of the shorter axis to the longer one
-    fit: Array  # fraction of the rays from its centre that met its edge where the ellipse predicts it
-    contrast: Array  # grey levels across the edge, in the best channel; positive: lighter than the face
+    fit: Array  # fraction of the rays from the centre that meet the edge at the predicted radius
+    contrast: Array  # grey levels across the edge, in the best channel; positive if lighter than the face
     inside: Array  # (n, 3): colour of the spot
-    around: Array  # (n, 3): colour just outside its edge
+    around: Array  # (n, 3): colour just outside the edge
 
     def __len__(self) -> int:
         """Return the number of spots."""
@@ -64,7 +59,7 @@ class Pips:
 
 
 def find_pips(image: Array) -> Pips:
-    """Return the possible pips of a picture (height, width, 3; a die's edge `EDGE_PX` long)."""
+    """Return the possible pips of a picture (height, width, 3) in which a die's edge is `EDGE_PX` long."""
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
     channels = _Channels(cv2.split(soft))
     dark, light = (_candidates(channels.planes, sign) for sign in (-1.0, 1.0))
@@ -72,7 +67,7 @@ def find_pips(image: Array) -> Pips:
     if not len(spots):
         return _no_pips()
     signs = np.repeat(np.array([-1.0, 1.0], np.float32), [len(dark), len(light)])
-    # A lamp's reflection may spoil an outline in only one channel, so all three are tried.
+    # A lamp's reflection may spoil an outline in only one channel, so try all three.
     tried = _Spots(np.repeat(spots, 3, axis=0), np.repeat(signs, 3), np.tile(np.arange(3), len(spots)))
     outlines = _find_outlines(channels, tried, None)
     quality = np.where(outlines.plausible(), outlines.quality(), -1.0).reshape(-1, 3)
@@ -82,7 +77,7 @@ def find_pips(image: Array) -> Pips:
 
 
 def _candidates(planes: Sequence[Array], sign: float) -> Array:
-    """Return the positions (n, 2) of spots of one polarity that stand out all around, the clearest first."""
+    """Return the positions (n, 2) of spots of one polarity that stand out on all sides, clearest first."""
     places, strengths = [], []
     for plane in planes:
         spots = _peaks(plane, sign)
@@ -100,7 +95,7 @@ def _candidates(planes: Sequence[Array], sign: float) -> Array:
 
 
 def _squared_distances(ones: Array, others: Array) -> Array:
-    """Return the squared distances of n positions (n, 2) from m others: (n, m)."""
+    """Return the squared distances (n, m) of positions (n, 2) from other positions (m, 2)."""
     across = ones[:, None, 0] - others[None, :, 0]
     down = ones[:, None, 1] - others[None, :, 1]
     across *= across
@@ -110,7 +105,7 @@ def _squared_distances(ones: Array, others: Array) -> Array:
 
 
 def _peaks(plane: Array, sign: float) -> Array:
-    """Return (x, y) of pip-sized spots that are darker (sign -1) or lighter (1) than their surroundings."""
+    """Return the positions of pip-sized spots darker (sign -1) or lighter (1) than their surroundings."""
     small = cv2.resize(plane, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA).astype(np.float32)
     levels = [cv2.GaussianBlur(small, (0, 0), sigma / 2) for sigma in SCALE_SIGMAS_PX]
     found = []
@@ -123,7 +118,7 @@ def _peaks(plane: Array, sign: float) -> Array:
 
 
 def _stands_out(plane: Array, sign: float, places: Array) -> Array:
-    """Return the number of grey levels by which each spot stands out in at least ten of 12 directions."""
+    """Return the grey levels by which each spot stands out in at least ten of 12 directions."""
     angles = np.arange(12, dtype=np.float32) * np.float32(math.pi / 6)
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     reach = np.array([6.0, 8.0, 10.0, 12.0], np.float32)
@@ -142,7 +137,7 @@ def _no_pips() -> Pips:
 
 _ANGLES = np.arange(RAYS, dtype=np.float32) * np.float32(2 * math.pi / RAYS)
 _DIRECTIONS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
-# These functions of the angle describe the radius of a small ellipse, measured from a point near its centre.
+# Functions of the angle that describe the radius of a small ellipse, measured from a point near its centre.
 _BASIS = np.stack(
     [np.ones_like(_ANGLES), np.cos(_ANGLES), np.sin(_ANGLES), np.cos(2 * _ANGLES), np.sin(2 * _ANGLES)],
     axis=1,
@@ -171,10 +166,10 @@ class _Channels:
 
 @dataclass(frozen=True, slots=True)
 class _Spots:
-    """Where to look for outlines: n centres, each in one channel, with spots darker (-1) or lighter (1)."""
+    """Spots, each in one channel, around which outlines are searched for."""
 
     centre: Array  # (n, 2)
-    sign: Array  # (n,)
+    sign: Array  # (n,): -1 for darker spots, 1 for lighter spots
     channel: npt.NDArray[np.intp]  # (n,)
 
     def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Spots":
@@ -187,38 +182,38 @@ class _Outlines:
     """The outline around each of n spots in one channel."""
 
     radii: Array  # (n, RAYS): radius of the sharpest step outward
-    steps: Array  # (n, RAYS): its height in grey levels
-    shape: Array  # (n, 5): the outline in `_BASIS`
-    deviation: Array  # (n, RAYS): how far each ray is off that shape
+    steps: Array  # (n, RAYS): height of that step in grey levels
+    shape: Array  # (n, 5): coefficients of the outline in `_BASIS`
+    deviation: Array  # (n, RAYS): distance of each radius from that shape
 
     def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Outlines":
         """Return the outlines of the spots in these rows."""
         return _Outlines(self.radii[rows], self.steps[rows], self.shape[rows], self.deviation[rows])
 
     def plausible(self) -> npt.NDArray[np.bool_]:
-        """Return, for each spot, whether the edge around it may be a pip's."""
+        """Return whether each spot's outline may be a pip's."""
         sized = (self.shape[:, 0] > 0.6 * _LOW) & (self.shape[:, 0] < 1.3 * _HIGH)
         edged = np.median(self.steps, axis=1) > 0.6 * MIN_CONTRAST
         near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.deviation, axis=1) < 1.6)
         return near
 
     def fit(self) -> Array:
-        """Return the fraction of each spot's rays that met its edge where the shape predicts it."""
+        """Return the fraction of each spot's rays that meet the edge at the shape's radius."""
         near = np.maximum(1.2, 0.2 * self.shape[:, :1])
         step = np.median(self.steps, axis=1)
         fraction: Array = ((self.deviation < near) & (self.steps > 0.35 * step[:, None])).mean(axis=1)
         return fraction
 
     def quality(self) -> Array:
-        """Return how clearly each spot can be seen."""
+        """Return how clear each spot is."""
         return _quality(self.fit(), np.median(self.steps, axis=1))
 
     def centre_shift(self) -> Array:
-        """Return how far (x, y) each outline's centre is from the point from which it was measured."""
+        """Return the offset (x, y) of each outline's centre from the point from which it was measured."""
         return np.clip(self.shape[:, 1:3], -4.0, 4.0).astype(np.float32)
 
     def expected(self) -> Array:
-        """Return the predicted radius (n, RAYS) of the outline, measured from its own centre."""
+        """Return the predicted radii (n, RAYS) of each outline, measured from the outline's centre."""
         radius = self.shape[:, :1] + self.shape[:, 3:] @ _BASIS[:, 3:].T
         within: Array = np.clip(radius, 2.0, 15.0).astype(np.float32)
         return within
@@ -235,7 +230,7 @@ def _find_outlines(channels: _Channels, spots: _Spots, expected: Array | None) -
 
 
 def _measure(image: Array, channels: _Channels, spots: _Spots, outlines: _Outlines) -> Pips:
-    """Return the spots that are ellipses of a pip's size, measured from their first outlines."""
+    """Return the spots that are ellipses of a pip's size, measured again from their outlines' centres."""
     for _ in range(3):
         plausible = outlines.plausible()
         outlines, spots = outlines.pick(plausible), spots.pick(plausible)
@@ -264,11 +259,11 @@ def _measure(image: Array, channels: _Channels, spots: _Spots, outlines: _Outlin
 def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tuple[Array, Array]:
     """Return the radius and the height, in grey levels, of the sharpest outward step for each spot and ray.
 
-    `expected` (n, RAYS) is the outline of the previous fit; steps near it are preferred.
+    Steps near `expected` (n, RAYS), the radii of the previous fit, are preferred.
     """
     reach = spots.centre[:, None, None, :] + RADII_PX[None, None, :, None] * _DIRECTIONS[None, :, None, :]
     values = channels.sample(spots.channel, reach).astype(np.float32)
-    wide = 3  # pixels: a blurred edge's width
+    wide = 3  # width of a blurred edge in pixels
     rise = (values[:, :, wide:] - values[:, :, :-wide]) * -spots.sign[:, None, None]
     radii = (RADII_PX[wide:] + RADII_PX[:-wide]) / 2
     chosen = rise
@@ -283,9 +278,9 @@ def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tupl
 
 
 def _fit_shape(radii: Array, steps: Array, basis: Array) -> tuple[Array, Array]:
-    """Return each spot's outline in terms of the basis, and how far each ray deviates from it.
+    """Return the coefficients of each spot's outline, and the deviation of each ray from the outline.
 
-    A ray misled by a reflection has less weight.
+    Rays that deviate, for example because of a reflection, have less weight.
     """
     clear = np.clip(steps / np.maximum(np.median(steps, axis=1), 1.0)[:, None], 0.02, 1.0)
     weight = clear
@@ -305,7 +300,7 @@ def sample(plane: Array, places: Array) -> Array:
     flat = places.reshape(-1, 2)
     count = len(flat)
     lines = -(-count // MAP_WIDTH)
-    # OpenCV expects a map of two planes and works row by row: long rows are faster than single positions.
+    # OpenCV expects a map of two planes and works row by row. Long rows are faster than single positions.
     maps = np.zeros((2, lines * MAP_WIDTH), np.float32)
     maps[:, :count] = flat.T
     xs, ys = maps.reshape(2, lines, MAP_WIDTH)
@@ -325,7 +320,7 @@ def _ring_colours(image: Array, centre: Array, radii: Array, directions: Array) 
 
 
 def _without_repeats(pips: Pips) -> Pips:
-    """Return each spot once, as seen in its clearest channel."""
+    """Return each spot once, the clearest of its candidates."""
     quality = _quality(pips.fit, pips.contrast)
     alike = np.sign(pips.contrast)[:, None] == np.sign(pips.contrast)[None, :]
     hides = (_squared_distances(pips.centre, pips.centre) < (0.6 * pips.radius[None, :]) ** 2) & alike

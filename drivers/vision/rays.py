@@ -1,4 +1,4 @@
-"""The intersection of two rays: a die's centre and height, from two cameras that see it."""
+"""Computes a die's centre and height from the rays of two cameras."""
 
 from dataclasses import dataclass
 
@@ -7,21 +7,22 @@ import numpy as np
 from drivers.vision.arrays import Array
 
 DISTANCE_SIGMAS = 4.0
-"""Two rays that pass each other at a larger distance than this, in standard errors, do not belong to one
-die."""
+"""Maximum distance, in standard errors, between two rays to one die."""
 MIN_DISTANCE_LIMIT_MM = 4.0
 MAX_HEIGHT_MM = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """A die's centre computed from two rays, its standard error, and the distance between the rays (mm)."""
+    """A die's centre computed from two rays. Lengths are in millimetres."""
 
     x: float
     y: float
     height: float
     error: float
+    """Standard error of the centre."""
     distance: float
+    """Distance at which the rays pass each other."""
     spread: float
     """Standard error of `distance`."""
 
@@ -32,19 +33,19 @@ class Intersection:
 
     @property
     def relative_distance(self) -> float:
-        """The distance at which the rays pass, divided by the limit for one die."""
+        """`distance` divided by the limit for one die."""
         return self.distance / max(MIN_DISTANCE_LIMIT_MM, DISTANCE_SIGMAS * self.spread)
 
 
 def solve_rays(
     eyes: tuple[Array, Array], places: tuple[Array, Array], errors: tuple[float, float]
 ) -> Intersection:
-    """Return the point nearest to two rays, weighted by their errors.
+    """Return the point nearest to two rays, weighted by the rays' errors.
 
     Args:
-        eyes: The positions of the two cameras.
+        eyes: The positions (x, y, height) of the two cameras.
         places: The positions (x, y, height) through which the rays pass.
-        errors: The standard error of each position.
+        errors: The standard errors of `places`.
     """
     directions = [
         (place - eye) / np.linalg.norm(place - eye) for eye, place in zip(eyes, places, strict=True)
@@ -60,7 +61,7 @@ def solve_rays(
         float(point[0]),
         float(point[1]),
         float(point[2]),
-        # Motion blur shifts both rays alike, so two are no more accurate than one.
+        # Motion blur shifts both rays alike, so a second ray does not reduce the error.
         float(np.hypot(max(error, *errors), distance / 2)),
         distance,
         float(np.hypot(*errors)),

@@ -1,9 +1,8 @@
-"""Reads the upper faces in one picture of dice at rest, or explains why the picture is refused.
+"""Reads the upper faces of dice at rest from one picture.
 
-A face is accepted only if nothing contradicts it: the pips form a lattice, the face between them is even, its
-sides are where a die of this size has them, and no spot is left over. Anything uncertain is recorded as a
-doubt with its reason. A picture with a doubt is refused, since an undetected misreading is the worst fault
-that a camera can have.
+A face is accepted only if its pips form a lattice, its colour is even between the pips, its sides are at the
+distance given by the die's size, and no spot is left over. Contradictory evidence is recorded as a doubt with
+a reason. A picture with a doubt is refused, because an undetected misreading is a camera's worst fault.
 """
 
 from collections.abc import Sequence
@@ -20,48 +19,43 @@ from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
 from drivers.vision.sizes import find_contradiction, straight_sides
 from drivers.vision.surfaces import continues_as_grid, larger_edge
 
-MIN_PX = 45.0  # minimum edge of a die: a smaller die's pips are five pixels wide, and may vanish in noise
-MIN_CONFIDENCE = 0.6  # minimum confidence at which a face is reported
-MIN_CENTRE_DISTANCE = 0.82  # the centres of dice that touch are an edge apart; a die's own flank is nearer
-# Minimum fraction of the face, without its pips, that has the face's colour, by number. The rest is engraved
-# numbers, glare and, on a 6, the narrow gaps between its pips.
+MIN_PX = 45.0  # minimum edge of a die; a smaller die's pips are five pixels wide and may vanish in noise
+MIN_CONFIDENCE = 0.6  # minimum confidence of a reported face
+# Minimum distance between the centres of two dice, in edges. Dice that touch are an edge apart; a die's flank
+# is nearer to its top.
+MIN_CENTRE_DISTANCE = 0.82
+# Minimum fraction of the area between a face's pips that has the face's colour, by number. Other colours are
+# due to engraved numbers, glare and, on a 6, the narrow gaps between the pips.
 MIN_EVENNESS = {1: 0.85, 2: 0.85, 3: 0.8, 4: 0.7, 5: 0.7, 6: 0.55}
-MAX_LATTICE_ERROR = {
-    1: 0.0,
-    2: 0.0,
-    3: 0.03,
-    4: 0.02,
-    5: 0.02,
-    6: 0.02,
-}  # maximum RMS distance of the pips from the lattice, in edges: 0.01 was measured
-SIDE = (
-    0.37,
-    0.76,
-)  # a side's distance from the centre, in edges: one half, plus the effects of height and size
-WIDTH = (0.78, 1.42)  # width of a 1, 2 or 3 from side to side, in edges
-SIDE_STEP = 9.0  # grey levels, averaged along the side
-MAX_LOPSIDED = 0.17  # maximum difference between the distances of two opposite sides
-OWN_SIDE = (0.45, 0.62)  # distance of the sides of a 1 seen from above, in edges: about one half
-MAX_OWN_DIFFERENCE = 0.07  # maximum difference of such a distance from the mean of the middle two
-MIN_CLEAR_STEP = 30.0  # grey levels at the sides of a die's top; at false sides on a larger face, 25
-FAR_SIDE = 0.7  # at least one side is this far from a pip of a 2, in edges
-# The area beyond a 1's side that a touching die would cover, in edges.
+# Maximum RMS distance of the pips from the lattice, in edges, by number: 0.01 was measured.
+MAX_LATTICE_ERROR = {1: 0.0, 2: 0.0, 3: 0.03, 4: 0.02, 5: 0.02, 6: 0.02}
+# Range of a side's distance from the centre, in edges: one half, plus the effects of height and size.
+SIDE = (0.37, 0.76)
+WIDTH = (0.78, 1.42)  # range of the width of a 1, 2 or 3 from side to side, in edges
+SIDE_STEP = 9.0  # minimum step at a side, in grey levels, averaged along the side
+MAX_LOPSIDED = 0.17  # maximum difference between the distances of two opposite sides, in edges
+OWN_SIDE = (0.45, 0.62)  # range of the distance of a 1's sides seen from above, in edges: about one half
+MAX_OWN_DIFFERENCE = 0.07  # maximum deviation of such a distance from the mean of the middle two, in edges
+MIN_CLEAR_STEP = 30.0  # minimum step at a clear side, in grey levels; false sides on a larger face have 25
+FAR_SIDE = 0.7  # minimum distance of a 2's farthest side from each of its pips, in edges
+# Distances from a 1's centre of the area beyond a side that a touching die would cover, in edges.
 BEYOND = np.linspace(0.6, 0.9, 9, dtype=np.float32)
-MIN_BEYOND_FRACTION = 0.6  # fraction of that area with the 1's colour; the rest is a pip or the gap
-RIVAL_FRACTION = (
-    0.72  # a second reading of the same die with this fraction of the first one's score is a doubt
-)
+MIN_BEYOND_FRACTION = 0.6  # minimum fraction of that area with the 1's colour; pips and the gap differ
+# Minimum score of a second reading of one die that casts doubt on the first, as a fraction of its score.
+RIVAL_FRACTION = 0.72
 
 
 @dataclass(frozen=True, slots=True)
 class DieSeen:
-    """One die in a picture: its position in pixels, its face (None if it is uncertain), its confidence (0 to
-    1) and doubts."""
+    """One die in a picture."""
 
     x: float
     y: float
+    """The position of the face's centre in pixels."""
     up: int | None
+    """The face; None if there are doubts."""
     confidence: float
+    """0 to 1."""
     doubts: tuple[str, ...] = ()
     side: tuple[float, float] | None = None
     """The direction of one of the face's sides; None for a 1."""
@@ -69,7 +63,7 @@ class DieSeen:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The dice in one picture, and the reason if the picture is refused."""
+    """The dice in one picture, and the reason for a refusal of the picture."""
 
     dice: tuple[DieSeen, ...]
     refused: str | None
@@ -84,9 +78,9 @@ class _Candidate:
 
 
 def read_picture(image: Array, die_px: float, dice: int | None = None) -> Reading:
-    """Return the dice in a picture (height, width, 3) in which a die's edge is `die_px` pixels.
+    """Return the dice in a picture (height, width, 3) in which a die's edge is `die_px` pixels long.
 
-    `dice` is the number of dice that the picture must show; None accepts any number.
+    The picture is refused if it does not show exactly `dice` dice; None accepts any number.
 
     Raises:
         ValueError: If `die_px` is not positive.
@@ -131,12 +125,12 @@ def _refusal(seen: list[DieSeen], dice: int | None) -> str | None:
 
 
 def _find_dice(image: Array, scale: float) -> list[_Candidate]:
-    """Return the certain and possible dice in a picture in which a die's edge is `EDGE_PX` long."""
+    """Return the certain and doubtful dice in a picture in which a die's edge is `EDGE_PX` long."""
     pips = find_pips(image)
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
     chosen: list[_Candidate] = []
     faces = find_faces(pips)
-    # First find the faces with a complete lattice, then 3 and 2, then 1, each from the remaining spots.
+    # Find the 4s to 6s first, then the 2s and 3s, then the 1s, each from the remaining spots.
     for lowest, highest in ((4, 6), (2, 3), (1, 1)):
         taken = {row for one in chosen for row in one.face.rows}
         tier = (
@@ -162,7 +156,7 @@ def _judge_face(image: Array, pips: Pips, face: Face) -> _Candidate | None:
     if (
         even < MIN_EVENNESS[face.up]
         or face.lattice_error > MAX_LATTICE_ERROR[face.up]
-        or _has_foreign_pip(pips, face)
+        or _has_extra_pip(pips, face)
     ):
         return None
     body = _fill_touched_side(image, pips, face, _fill_cut_side(image, face, find_body(image, pips, face)))
@@ -205,7 +199,10 @@ def _ones_of(face: Face, pips: Pips) -> list[Face]:
 
 
 def _is_one(image: Array, pips: Pips, one: Face) -> bool:
-    """Return whether one pip of an apparent 2 is certainly a 1: a 2 would have a side farther from it."""
+    """Return whether one pip of an apparent 2 is certainly a 1.
+
+    A 2 has a side farther than FAR_SIDE from each pip.
+    """
     if float(find_body(image, pips, one).sides.max()) > FAR_SIDE:
         return False
     seen = _judge_face(image, pips, one)
@@ -215,23 +212,23 @@ def _is_one(image: Array, pips: Pips, one: Face) -> bool:
 def _stands_alone(image: Array, pips: Pips, one: Face) -> bool:
     """Return whether one pip of an apparent 2 may be the 1 of a die that touches another die.
 
-    Such a pip is in the centre of an even face with its own sides, while a pip of a 2 is near a corner. The
-    side at which the dice touch may not be visible.
+    A 1 is in the centre of an even face, a pip of a 2 near a corner. The side at which the dice touch may be
+    invisible.
     """
     return len(_own_sides(find_body(image, pips, one))) >= 3 and evenness(image, pips, one) > MIN_EVENNESS[1]
 
 
 def _own_sides(body: Body) -> npt.NDArray[np.intp]:
-    """Return the sides that are equally far from the centre, at about half an edge."""
+    """Return the sides that are equally far, about half an edge, from the centre."""
     middle = float(np.sort(body.sides)[1:3].mean())
     alike = (np.abs(body.sides - middle) < MAX_OWN_DIFFERENCE) & (OWN_SIDE[0] < middle < OWN_SIDE[1])
     return np.flatnonzero(alike)
 
 
 def _fill_touched_side(image: Array, pips: Pips, face: Face, body: Body) -> Body:
-    """Return the body; a 1's side that another die touches is assumed to be like the opposite side.
+    """Return the body, with a 1's side that another die touches replaced by a copy of the opposite side.
 
-    There, the step from one top to the other is barely visible, and the area beyond has the face's colour.
+    The step between two touching tops is barely visible, and the area beyond it has the face's colour.
     """
     own = _own_sides(body)
     if face.up != 1 or len(own) != 3:
@@ -250,8 +247,8 @@ def _fill_touched_side(image: Array, pips: Pips, face: Face, body: Body) -> Body
     return replace(body, sides=sides, steps=steps)
 
 
-def _has_foreign_pip(pips: Pips, face: Face) -> bool:
-    """Return whether there is a pip on the face that does not belong to its pattern."""
+def _has_extra_pip(pips: Pips, face: Face) -> bool:
+    """Return whether the face has a pip that is not part of its pattern."""
     rows = list(face.rows)
     offsets = pips.centre - face.centre
     if face.up == 1:
@@ -272,7 +269,7 @@ def _has_foreign_pip(pips: Pips, face: Face) -> bool:
 
 
 def _find_possible_pip(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
-    """Return a doubt if something resembles a pip at a lattice position where none was found."""
+    """Return a doubt if unrecognized pip-like spots would change the face to another number."""
     rows = list(face.rows)
     ink = np.median(pips.inside[rows], axis=0)
     paper = np.median(pips.around[rows], axis=0)
@@ -287,7 +284,7 @@ def _find_possible_pip(image: Array, pips: Pips, face: Face, body: Body) -> str 
 
 
 def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
-    """Return the positions at which pips would turn a face into another number, by that number."""
+    """Return the positions of the pips that would change a face to another number, keyed by that number."""
     one, two = face.diagonals
     centre = face.centre
     if face.up == 1:
@@ -307,7 +304,7 @@ def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
 
 
 def _ink_level(image: Array, place: Array, paper: Array, towards: Array, radius: float) -> float:
-    """Return a spot's median colour on a scale from the face's colour (0) to that of its pips (1)."""
+    """Return a spot's median colour on a scale from the face's colour (0) to the pips' colour (1)."""
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     spots = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     places = np.concatenate([place[None], place + 0.35 * radius * spots, place + 0.65 * radius * spots])
@@ -316,7 +313,7 @@ def _ink_level(image: Array, place: Array, paper: Array, towards: Array, radius:
 
 
 def _is_cut(image: Array, face: Face, body: Body) -> bool:
-    """Return whether a possible pip position of the face lies beyond the picture's border."""
+    """Return whether a possible pip of the face would lie beyond the picture's border."""
     one, two = face.diagonals
     if face.up == 1:
         one, two = (
@@ -329,7 +326,7 @@ def _is_cut(image: Array, face: Face, body: Body) -> bool:
 
 
 def _fill_cut_side(image: Array, face: Face, body: Body) -> Body:
-    """Return the body; a side beyond the picture's border is assumed to be like the opposite side."""
+    """Return the body, with a side beyond the picture's border replaced by a copy of the opposite side."""
     directions = np.stack([body.axes[0], -body.axes[0], body.axes[1], -body.axes[1]])
     places = face.centre + 0.55 * EDGE_PX * directions
     size = np.array([image.shape[1], image.shape[0]])
@@ -342,7 +339,7 @@ def _fill_cut_side(image: Array, face: Face, body: Body) -> Body:
 
 
 def _choose(chosen: list[_Candidate], seen: list[_Candidate]) -> list[_Candidate]:
-    """Return the readings already chosen and the best of the new ones, one for each die."""
+    """Add the best new candidate for each further die; a close rival adds a doubt to a chosen candidate."""
     chosen = list(chosen)
     for one in sorted(seen, key=lambda each: -each.score * _area(each) * (1 + 0.15 * each.face.up)):
         near = [
@@ -362,7 +359,7 @@ def _choose(chosen: list[_Candidate], seen: list[_Candidate]) -> list[_Candidate
 
 
 def _doubt_left_spots(one: _Candidate, pips: Pips, taken: set[int]) -> _Candidate:
-    """Return a die; if a clear spot on it resembles its pips but belongs to no face, add a doubt."""
+    """Add a doubt to a die if a clear spot on it resembles its pips but belongs to no face."""
     rows = list(one.face.rows)
     like = (
         (pips.fit * pips.aspect > 0.75)
@@ -381,8 +378,7 @@ def _doubt_left_spots(one: _Candidate, pips: Pips, taken: set[int]) -> _Candidat
 
 
 def _doubt_size(image: Array, one: _Candidate, pips: Pips, faces: Sequence[Face], scale: float) -> _Candidate:
-    """Return a die; if its face is part of a larger face or of a grid, or contradicts the given edge, add a
-    doubt."""
+    """Add a doubt to a die if its face is part of a larger face or a grid, or contradicts the given edge."""
     others = [face for face in faces if face is not one.face]
     whole = {row for face in faces if _is_whole_one(image, pips, face) for row in face.rows}
     edge_px = None if whole & set(one.face.rows) else larger_edge(image, pips, one.face, others, whole)
@@ -401,9 +397,10 @@ def _doubt_size(image: Array, one: _Candidate, pips: Pips, faces: Sequence[Face]
 
 
 def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
-    """Return whether a 1 has three clear sides, so that another die may be flush with it at the fourth.
+    """Return whether a 1 has at least three clear sides.
 
-    The edge between their tops is barely visible, and the other die's pips would seem to be on the same face.
+    Another die may be flush with the fourth side. The edge between the two tops is then barely visible, and
+    the other die's pips appear to be on the 1's face.
     """
     if face.up != 1:
         return False
@@ -414,9 +411,9 @@ def _is_whole_one(image: Array, pips: Pips, face: Face) -> bool:
 
 
 def _area(one: _Candidate) -> float:
-    """Return a face's area in squares of the edge, computed from the nearer side of each opposite pair.
+    """Return a face's area in square edges, computed from the nearer side of each opposite pair.
 
-    Four pips of two touching dice may form a 4 across both, whose opposite sides differ.
+    The opposite sides of an apparent 4, formed by pips of two touching dice, are at different distances.
     """
     widths = []
     for first, second in (one.body.sides[:2], one.body.sides[2:]):

@@ -1,8 +1,7 @@
-"""One camera over one table: the positions of its pixels on the felt, and the size of a die in pixels.
+"""Converts between a camera's pixels and positions on its table, as described by a rig file.
 
-A rig file is written by hand or by calibration. Points alone determine the felt's plane. With a lens they
-also determine the camera's position, so that a die's height over the felt is not mistaken for a distance
-along it.
+A rig file is written by hand or by `tablectl camera calibrate`. Points alone determine the felt's plane.
+Points and a lens also determine the camera's position, which corrects for a die's height over the felt.
 """
 
 from collections.abc import Iterator
@@ -18,28 +17,28 @@ from controller.model.geometry import DiceTable
 from drivers.vision.arrays import Array
 
 UNKNOWN_HEIGHT_MM = 75.0
-"""A single camera assumes that a die is on the felt. In 20,600 points of 230 rendered throws, moving dice
-were 75 mm higher (RMS) within 60 mm of the wall, and 65 mm higher (RMS) over the whole view.
+"""RMS height of a moving die above a die on the felt. In 20,600 points of 230 rendered throws, it was 75 mm
+within 60 mm of the wall and 65 mm over the whole view.
 """
 MIN_POINTS = 4
-"""Fewer points do not determine a plane."""
+"""Minimum number of points that determine a plane."""
 SLOPE_STEPS = 5
 """Number of slopes per axis that are tried for a camera whose position is unknown."""
 MAX_POINT_ERROR_MM = 10.0
 """Maximum error of a rig's points, which lie on the felt and are measured with a ruler."""
 
 
+# Numbers beyond these limits are typing errors and would overflow the computation.
 Pixel = Annotated[float, Meta(ge=-100_000, le=100_000)]
 Millimetre = Annotated[float, Meta(ge=-100_000, le=100_000)]
 Focal = Annotated[float, Meta(ge=10, le=100_000)]
 Distortion = Annotated[float, Meta(ge=-1000, le=1000)]
-"""Numbers beyond these limits are typing errors; the computation would overflow."""
 DIE_MM = (5.0, 100.0)
 """The smallest and largest edge of a die that a camera can follow."""
 
 
 class LensSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A lens as measured by calibration: focal lengths and centre in pixels; k1, k2, p1, p2 (and k3)."""
+    """A calibrated lens. The distortion is k1, k2, p1, p2 and, optionally, k3."""
 
     focal_px: tuple[Focal, Focal]
     middle_px: tuple[Pixel, Pixel]
@@ -54,7 +53,7 @@ class LensSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class CaptureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The frames to request from a V4L2 device, which otherwise sends 640 x 480."""
+    """The frames to request from a V4L2 device. The default of such devices is 640 x 480."""
 
     width: Annotated[int, Meta(ge=160, le=16_384)]
     height: Annotated[int, Meta(ge=120, le=16_384)]
@@ -64,35 +63,35 @@ class CaptureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class EvidenceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where pictures of throws are kept, for how long, and up to what total size."""
+    """The folder for pictures of throws, and the limits on their age and total size."""
 
     folder: str = "/var/lib/table-camera"
     days: Annotated[int, Meta(ge=1, le=3650)] = 90
     """Days for which pictures are kept. The records of the controlling computer are kept for 90 days (NY
-    5319.60(b)); by default, pictures, which show hands, are kept no longer."""
+    5319.60(b)). Pictures show hands, so by default they are not kept any longer."""
     max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
-    """Maximum total size of the files in megabytes (a single file may have 12); the oldest are deleted first.
-    """
+    """Maximum total size of the files in megabytes. A single file has at most 12. The oldest files are
+    deleted first."""
 
 
 class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The contents of a rig file."""
 
     camera: Annotated[str, Meta(min_length=1)]
-    """The camera's name, which is the device name in its readings."""
+    """The device name in the camera's readings."""
     table: DiceTable
     points: tuple[tuple[Pixel, Pixel, Millimetre, Millimetre], ...] = ()
     """Positions on the felt: x and y in the picture (pixels), x and y on the table (millimetres)."""
     dice: Annotated[int, Meta(ge=1, le=7)] = 2
     die_px: Annotated[float, Meta(ge=1, le=10_000)] | None = None
-    """A die's edge in pixels; computed from the points if left out."""
+    """A die's edge in pixels. By default, it is computed from the points."""
     lens: LensSettings | None = None
     hand_in_sight: bool = True
-    """Whether the camera sees the dice leave the hand. Set this to false for a camera over the far end: a die
-    that comes into view long after the other is then reported without a release, and a person rules."""
+    """Whether the camera sees the dice leave the hand. Set this to false for a camera over the far end. A die
+    that comes into view long after the first die is then reported without a release, and a person rules."""
     walls: Literal["ends", "all"] = "ends"
-    """Which walls dice must hit. `error_mm` is the error towards these walls: a shift along an end wall does
-    not affect whether the die touched it.
+    """The walls that dice must hit. `error_mm` is the error towards these walls, because a shift along a wall
+    does not affect whether the die touched the wall.
     """
     ruleset: str = "craps-12-034"
     source: str = ""
@@ -100,20 +99,25 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     capture: CaptureSettings | None = None
     """The frame size, rate and format to request from the device."""
     socket: str = ""
-    """Where the camera sends its readings: the `port` of the table's json-camera device, without `unix:`."""
+    """The socket for the camera's readings: the `port` of the table's json-camera device, without `unix:`."""
     evidence: EvidenceSettings | None = None
-    """Where the pictures for each call are kept; if left out, no pictures are kept."""
+    """Storage of the pictures for each call. By default, no pictures are kept."""
 
 
 class RigError(ValueError):
-    """Raised for a rig that can't be used; the message says what was found and what was expected."""
+    """Raised for an invalid rig."""
 
 
 class Rig:
     """Converts between one camera's pixels and millimetres on the table."""
 
     def __init__(self, file: RigFile) -> None:
-        """Compute the felt's plane from the points. Raises RigError if they do not determine one."""
+        """Compute the felt's plane, and the camera's position if the lens is given.
+
+        Raises:
+            RigError: If the die's size is out of range, the points do not determine a plane, or a point's
+                error exceeds MAX_POINT_ERROR_MM.
+        """
         self.file = file
         self.die_mm = file.table.die_mm
         if not DIE_MM[0] <= self.die_mm <= DIE_MM[1]:
@@ -130,28 +134,30 @@ class Rig:
         self._matrix = file.lens.matrix if file.lens else np.eye(3)
         self._camera: tuple[Array, Array] | None = None
         self._eye_z = 0.0
-        """The camera's height; negative if the solution is below the felt, as for a mirrored picture."""
+        """The camera's height; negative if the solution is below the felt, for example if the picture is
+        mirrored."""
         self._distortion = np.array(file.lens.distortion if file.lens else (0.0, 0.0, 0.0, 0.0))
         corners = [len(cv2.convexHull(points.astype(np.float32))) for points in (pixels, places)]
         if min(corners) < 4:
             raise RigError(
-                "points: these do not determine a plane; give four or more, no three of them in a line"
+                "points: found points that do not determine a plane; use four or more, no three of them on a"
+                " line"
             )
         self._plane, _ = cv2.findHomography(self._undistort(pixels), places)
         if self._plane is None:
             raise RigError(
-                "points: these do not determine a plane through this `lens`; give four or more."
-                " `tablectl camera calibrate` measures both"
+                "points: found points that do not determine a plane with this `lens`; measure both with"
+                " `tablectl camera calibrate`"
             )
         self.point_error_mm = max(
             float(np.hypot(*(np.array(self.to_table(float(seen[0]), float(seen[1]), 0.0)) - place)))
             for seen, place in zip(pixels, places, strict=True)
         )
-        """Largest distance on the felt from a point's given position to that computed from its pixel."""
+        """Largest distance on the felt between a point's given position and its computed position."""
         if not self.point_error_mm <= MAX_POINT_ERROR_MM:
             raise RigError(
-                f"points: on the felt, one lies {self.point_error_mm:.0f} mm from where the others place it,"
-                f" expected {MAX_POINT_ERROR_MM:g} mm or less; measure them again"
+                f"points: found one {self.point_error_mm:.0f} mm off its position according to the others,"
+                f" expected {MAX_POINT_ERROR_MM:g} mm or less; measure the points again"
             )
         if file.lens is not None:
             flat = np.column_stack([places, np.zeros(len(places))])
@@ -162,7 +168,7 @@ class Rig:
                 self._eye_z = float((-rotation.T @ moved.reshape(3))[2])
 
     def reduced(self, times: int) -> "Rig":
-        """Return the rig of the same camera for pictures reduced by a whole-number factor."""
+        """Return this camera's rig for pictures reduced by a whole-number factor."""
         if times == 1:
             return self
         file, lens = self.file, self.file.lens
@@ -188,12 +194,12 @@ class Rig:
 
     @property
     def height_mm(self) -> float | None:
-        """The camera's height over the felt; None if the lens is unknown."""
+        """The camera's height over the felt; None if the position is unknown."""
         return None if self._camera is None else float(self.eye[2])
 
     @property
     def eye(self) -> Array:
-        """The camera's position in millimetres on the table; use it only if `has_position`."""
+        """The camera's position in millimetres; available only if `has_position`."""
         assert self._camera is not None
         rotation, moved = self._camera
         eye: Array = -rotation.T @ moved
@@ -206,10 +212,9 @@ class Rig:
         return cv2.undistortPoints(pixels.reshape(-1, 1, 2), self._matrix, self._distortion).reshape(-1, 2)
 
     def to_table(self, x: float, y: float, height_mm: float | None = None) -> tuple[float, float]:
-        """Return the position on the table (mm) of the point seen at a pixel.
+        """Return the position on the table, in mm, of a point that is seen at a pixel.
 
-        The point's height over the felt is `height_mm`; None means the height of the centre of a die on the
-        felt.
+        The point's height over the felt is `height_mm`, by default that of the centre of a die on the felt.
         """
         height = self.die_mm / 2 if height_mm is None else height_mm
         there = self._plane @ np.array([*self._undistort(np.array([[x, y]], float))[0], 1.0])
@@ -221,15 +226,15 @@ class Rig:
 
     @property
     def has_position(self) -> bool:
-        """Whether the camera's position is known, and therefore the effect of a die's height."""
+        """Whether the camera's position is known."""
         return self._camera is not None
 
     def project(self, middle: Array, points_mm: Array, height_mm: float, slope: float) -> Iterator[Array]:
         """Yield the pixels at which the camera sees points (n, 3).
 
-        The points are offsets from a reference point at this height, which the camera sees at pixel `middle`.
-        Without a lens, the camera's direction is unknown: one projection is yielded for each of several
-        directions up to `slope` off the vertical.
+        The points are offsets from a reference point at `height_mm`, which the camera sees at pixel `middle`.
+        If the camera's position is unknown, yield one projection for each of several directions up to `slope`
+        off the vertical.
         """
         x, y = self.to_table(float(middle[0]), float(middle[1]), height_mm)
         if self._camera is not None:
@@ -257,7 +262,7 @@ class Rig:
         return float(1 / max(1e-6, area**0.5))
 
     def die_px(self, x: float, y: float) -> float:
-        """Return the length of a die's edge in pixels, near a pixel."""
+        """Return the length of a die's edge, in pixels, near a pixel."""
         if self.file.die_px is not None:
             return self.file.die_px
         return self.die_mm * self.px_per_mm(x, y)
@@ -266,7 +271,7 @@ class Rig:
         """Return the standard error of a position (x, y) caused by a die's unknown height.
 
         Only the error towards the walls that dice must hit counts: along the table if `walls` is `ends`, in
-        any direction if it is `all`. It is 0 if the lens is unknown.
+        any direction if it is `all`. The error is 0 if the camera's position is unknown.
         """
         if self._camera is None:
             return 0.0
@@ -277,5 +282,5 @@ class Rig:
 
 
 def _reduced_coordinate(pixel: float, times: int) -> float:
-    """Return the pixel coordinate in a picture reduced by a whole-number factor."""
+    """Convert a pixel coordinate to a picture reduced by a whole-number factor."""
     return (pixel + 0.5) / times - 0.5

@@ -1,7 +1,7 @@
-"""Checks whether a face fits the given length of a die's edge.
+"""Checks whether a face agrees with the given length of a die's edge.
 
-If the given length is too short, one pip of a large die may look like a small die's 1, because the other pips
-are as far away as a small die's sides. However, pips are round while a side is a straight line, and a large
+If the given length is too short, one pip of a large die may look like a small die's 1, with the other pips at
+the distance of a small die's sides. However, pips are round, while sides are straight lines, and a large
 die's pip is wider than any pip of a small die.
 """
 
@@ -13,21 +13,21 @@ from drivers.vision.bodies import ALONG, OUTWARD, SPAN, Body, profiles
 from drivers.vision.faces import Face
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-MIN_STRAIGHT_FRACTION = (
-    0.75  # minimum fraction of a side's length that must be visible: 0.85 was measured on real sides
-)
-MIN_STRAIGHT_SIDES = 3  # how many sides of a 1, 2 or 3 must be straight: another die may hide the fourth
-SIDE_PX = 3.5  # how far a side may deviate from a straight line: a 1's turn is known only to 4.5 degrees
+# Minimum fraction of a side's length that is visible: 0.85 was measured on actual sides.
+MIN_STRAIGHT_FRACTION = 0.75
+MIN_STRAIGHT_SIDES = 3  # minimum number of straight sides of a 1, 2 or 3; another die may hide the fourth
+# Maximum deviation of a side from a straight line, in pixels. The angle of a 1 is accurate to 4.5 degrees.
+SIDE_PX = 3.5
 MIN_STEP_RATIO = 0.5  # minimum step in each line across a side, as a fraction of the side's mean step
 MAX_SPREAD = {1: 1.2, 2: 1.2, 3: 1.8, 4: 1.8, 5: 1.8}
-"""Maximum ratio of the connected area of a pip's colour to the pip's own area: 1.1 was measured on a 1 or 2,
-1.6 on others under a lamp. The pips of a 6 may join."""
-SPREAD_REACH = 3.0  # how far that area is searched for, in pip radii
+"""Maximum connected area of a pip's colour, divided by the pip's area, by number. Under a lamp, 1.1 was
+measured on a 1 or 2 and 1.6 on a 3, 4 or 5. The pips of a 6 may join."""
+SPREAD_REACH = 3.0  # radius of the searched area, in pip radii
 MIN_PAIR_RADIUS = 0.09  # minimum radius of a 2's pips, as a fraction of their distance: 0.13 was measured
 
 
 def find_contradiction(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
-    """Return how a face contradicts the given length of a die's edge; None if it does not."""
+    """Return a description of how a face contradicts the given length of a die's edge, or None."""
     rows = list(face.rows)
     if face.up in MAX_SPREAD and max(_spread(image, pips, row) for row in rows) > MAX_SPREAD[face.up]:
         return "pips are cut out of larger spots"
@@ -40,8 +40,7 @@ def find_contradiction(image: Array, pips: Pips, face: Face, body: Body) -> str 
 
 
 def straight_sides(image: Array, face: Face, body: Body) -> list[int]:
-    """Return the sides of a body that are visible along their length: a pip causes a step along only a part
-    of a side."""
+    """Return the sides of a body that are visible along most of their length, unlike steps at pips."""
     lines = profiles(image, face.centre, body.axes, ALONG)
     rise = np.abs(lines[:, 2 * SPAN :] - lines[:, : -2 * SPAN]).max(axis=3)
     side_distance = np.abs(OUTWARD[SPAN:-SPAN][None] - body.sides[:, None] * EDGE_PX)
@@ -51,7 +50,7 @@ def straight_sides(image: Array, face: Face, body: Body) -> list[int]:
 
 
 def _spread(image: Array, pips: Pips, row: int) -> float:
-    """Return the connected area of a pip's colour, divided by the pip's own area."""
+    """Return the connected area of a pip's colour, divided by the pip's area."""
     radius = float(pips.radius[row])
     reach = np.arange(-round(SPREAD_REACH * radius), round(SPREAD_REACH * radius) + 1, dtype=np.float32)
     places = np.stack(np.meshgrid(reach, reach), axis=2)

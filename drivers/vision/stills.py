@@ -1,4 +1,4 @@
-"""Stills: the high-resolution pictures around dice at rest, from which faces are read."""
+"""Reads the faces of dice at rest from stills, which have a higher resolution than the followed frames."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -11,34 +11,33 @@ from drivers.vision.reading import MIN_PX, DieSeen, read_picture
 from drivers.vision.rig import Rig
 
 NEAR_EDGES = 0.6
-"""Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadows shift
+"""Maximum distance of the top face's centre from the spot's centre, in die edges. Flanks and shadows shift
 the spot's centre.
 """
 SHARED_EDGES = 0.35
-"""The same if two dice form one spot: a false face across both is farther from each die's part of the spot. A
-top face seen 26 degrees off the vertical is 0.24 from its die's centre."""
+"""Maximum distance, in die edges, if two dice form one spot. A false face across both dice is farther from
+each die's part of the spot. A top face seen 26 degrees off the vertical is 0.24 from its die's centre."""
 CROP_EDGES = 1.25
-"""The distance from a spot's centre within which its die is searched for, in die edges: the die's centre is
-within NEAR_EDGES, and its farthest corner at most 0.71 farther. A larger part would only cost time.
+"""Distance from a spot's centre within which the die is searched for, in die edges. The die's centre is
+within NEAR_EDGES, and its corners are at most 0.71 farther away.
 """
 
 
 MIN_FOLLOWED_PX = 15.0
-"""Minimum edge of a die, in pixels, in the frames in which throws are followed; more pixels only cost
-time."""
+"""Minimum edge of a die, in pixels, in the frames in which throws are followed."""
 MIN_WIDTH_PX = 640
-"""Frames are not reduced below this width: a narrower frame shows too little of a fault."""
+"""Minimum width of a reduced frame. A narrower frame shows too little of a fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Reduces pictures to the frames in which throws are followed; faces are read in the full pictures."""
+    """Reduces pictures to the frames in which throws are followed. Faces are read from the full pictures."""
 
     times: int
     """A power of two."""
 
     def frame(self, picture: Array) -> Array:
-        """Return a picture reduced to a frame; rows and columns beyond a whole multiple are left out."""
+        """Return a picture reduced to a frame, without rows and columns beyond a multiple of the factor."""
         if self.times == 1:
             return picture
         height, width = (length // self.times * self.times for length in picture.shape[:2])
@@ -49,11 +48,11 @@ class Reduction:
         return frame
 
     def still(self, picture: Array) -> "WholeStill":
-        """Return a picture as the still of its own frame."""
+        """Return a picture as the still of its reduced frame."""
         return WholeStill(picture, float(self.times))
 
     def in_picture(self, x: float, y: float) -> tuple[float, float]:
-        """Return the pixel in the picture that corresponds to a pixel in the frame."""
+        """Convert a pixel of the frame to a pixel of the picture."""
         return (x + 0.5) * self.times - 0.5, (y + 0.5) * self.times - 0.5
 
 
@@ -65,7 +64,7 @@ def reduction_for(rig: Rig, width_px: int, height_px: int) -> Reduction:
 
 
 class Still(Protocol):
-    """The picture from which faces are read, at `zoom` times the frame's resolution."""
+    """A picture from which faces are read, at `zoom` times the frame's resolution."""
 
     zoom: float
 
@@ -76,7 +75,7 @@ class Still(Protocol):
 
 @dataclass(slots=True)
 class WholeStill:
-    """A still that is a whole picture: the frame itself, or a larger picture."""
+    """A still that consists of a whole picture."""
 
     picture: Array
     zoom: float = 1.0
@@ -91,22 +90,22 @@ class WholeStill:
 
 @dataclass(frozen=True, slots=True)
 class Crop:
-    """The part of a still around a resting die, whether or not its face could be read from it."""
+    """The part of a still around a resting die."""
 
     t_us: int
     part: Array
 
 
 AGREEING_STILLS = 2
-"""Number of successive stills that must agree on a face before it is accepted."""
+"""Number of successive stills that must agree on a face."""
 
 
 def read_face_at(
     part: Array, low: Array, zoom: float, place: Array, die_px: float, *, near_edges: float = NEAR_EDGES
 ) -> tuple[DieSeen | None, str]:
-    """Return the die at a position in the frame, or None and the reason.
+    """Return the die at a position in the frame, and an empty string; or None and the reason.
 
-    There must be exactly one die near the position, and its face must be certain.
+    The part must show exactly one die near the position, and the die's face must be certain.
 
     Args:
         part: The part of the still around the position.

@@ -1,9 +1,8 @@
-"""Checks whether a face is whole, or part of a larger one because a die's edge is longer than given.
+"""Checks whether a face is whole, or part of a larger face because a die's edge is longer than given.
 
-A part of a large die's face may look like a whole smaller face: two pips of a 4 look like a 2. Between two
-pips of one face only that face is visible, and the pips are arranged like a face's pips. Between the pips of
-two dice, or of a face and a flank, there is an edge. The holes of a grid are not pips: they continue beyond a
-face.
+A part of a large die's face may look like a smaller face: two pips of a 4 look like a 2. The area between two
+pips of one face shows only that face. An edge separates the pips of two dice, and the pips of a top and a
+flank. A grid's holes are distinguished from pips because they continue beyond a face.
 """
 
 from collections.abc import Sequence
@@ -16,33 +15,41 @@ from drivers.vision.arrays import Array
 from drivers.vision.faces import Face
 from drivers.vision.pips import EDGE_PX, Pips, sample
 
-MAX_REACH = 1.6  # from corner to corner of a face twice as large as given, in edges
-MIN_LIKENESS = 0.45  # minimum fit times aspect of a possible pip that is half hidden or seen at an angle
-MAX_FLATTER_RATIO = 0.75  # aspect divided by that of the face's own pips: a flatter spot may be on a flank
+MAX_REACH = 1.6  # distance between opposite corner pips of a face twice as large as given, in edges
+MIN_LIKENESS = 0.45  # minimum fit times aspect of a possible pip, half hidden or seen at an angle
+# Minimum aspect of a spot on the same face, divided by the smallest aspect of the face's pips. A flatter spot
+# may be on a flank.
+MAX_FLATTER_RATIO = 0.75
 # Minimum difference in colour between a flank and the face: as a fraction of the pips' contrast, and in grey
 # levels.
 MIN_SHADE_FRACTION, MIN_SHADE_GREYS = 0.2, 12.0
-ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # the strip between two spots, across its width, in pixels
-MAX_EDGE_LINE_PX = 5  # an edge between two tops is a line thinner than this
-MIN_LINE_FRACTION = 0.07  # minimum height of such a line, averaged across the strip, relative to the pips
-MIN_LINE_GREYS = 6.0  # minimum height of such a line, in grey levels
-MAX_PITCH_ERROR = 0.16  # effect of foreshortening and perspective, over two pips' distance along a side
+ACROSS = np.arange(-3.0, 4.0, dtype=np.float32)  # positions across the strip between two spots, in pixels
+MAX_EDGE_LINE_PX = 5  # maximum width of the line that separates two tops
+# Minimum contrast of such a line, averaged across the strip: as a fraction of the pips' contrast, and in grey
+# levels.
+MIN_LINE_FRACTION, MIN_LINE_GREYS = 0.07, 6.0
+# Maximum error of a pip's position due to foreshortening and perspective, in pitches along a side.
+MAX_PITCH_ERROR = 0.16
 
-DIAGONAL = 0.72  # from corner pip to corner pip, in edges: 0.57 to 0.77 on the dice that were measured
-SITE_REACH = 0.085 * EDGE_PX  # how far a hole may be from its position in a grid
+DIAGONAL = 0.72  # distance between opposite corner pips, in edges: 0.57 to 0.77 was measured
+SITE_REACH = 0.085 * EDGE_PX  # maximum distance of a hole from its position in a grid
 
 _FIVE = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, 0j])
 _SIX = np.array([-1 - 1j, 1 - 1j, -1 + 1j, 1 + 1j, -1j, 1j])
-"""The pips of each face are at some of these positions; the pitch along a side is 2."""
+"""Possible positions of a face's pips. The pitch along a side is 2."""
 
 
 def larger_edge(
     image: Array, pips: Pips, face: Face, others: Sequence[Face], whole: set[int]
 ) -> float | None:
-    """Return a die's edge in pixels, measured on the larger face that contains `face`; None if it is whole.
+    """Return a die's edge in pixels, measured on the larger face that contains `face`, or None.
 
-    `others` are the other accepted faces: each belongs to the larger face either with all of its pips or not
-    at all. The spots in the rows `whole` are left out, because each is certainly a 1.
+    Args:
+        image: The picture.
+        pips: The picture's spots.
+        face: The face to check.
+        others: Other accepted faces. The larger face contains all pips of such a face or none.
+        whole: The rows of spots that are certainly 1s and therefore not part of a larger face.
     """
     rows = list(face.rows)
     if face.up == 6:
@@ -53,7 +60,7 @@ def larger_edge(
     near = (nearest < MAX_REACH * EDGE_PX) & (nearest > 1.5 * pips.radius[rows].max())
     like = _find_similar(pips, rows) & near & (around < max(25.0, 0.4 * contrast))
     like[list(whole)] = False
-    # A pip on a flank looks flat, and the flank has another shade; glare on a face does not cause both.
+    # A pip on a flank looks flat, and the flank has a different shade. Glare on a face does not cause both.
     flat = pips.aspect < MAX_FLATTER_RATIO * pips.aspect[rows].min()
     like &= ~(flat & (around > max(MIN_SHADE_GREYS, MIN_SHADE_FRACTION * contrast)))
     spots = [
@@ -71,8 +78,8 @@ def larger_edge(
 def continues_as_grid(image: Array, pips: Pips, face: Face, taken: set[int]) -> bool:
     """Return whether spots that belong to no face continue the lattice of a 4, 5 or 6 beyond the face.
 
-    The pips of an adjacent die also do so if the picture's border cuts that die's face, so such positions are
-    left out.
+    Positions near the picture's border are left out, because the pips of an adjacent die belong to no face if
+    the border cuts that die.
     """
     if face.up < 4:
         return False
@@ -93,7 +100,7 @@ def continues_as_grid(image: Array, pips: Pips, face: Face, taken: set[int]) -> 
 
 
 def _find_similar(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:
-    """Return which other spots resemble a face's pips, even if they are less clear."""
+    """Return a mask of the other spots that resemble a face's pips, including less clear spots."""
     like: npt.NDArray[np.bool_] = (
         (np.sign(pips.contrast) == np.sign(pips.contrast[rows[0]]))
         & (np.abs(pips.contrast) > 0.5 * np.abs(pips.contrast[rows]).min())
@@ -106,20 +113,20 @@ def _find_similar(pips: Pips, rows: list[int]) -> npt.NDArray[np.bool_]:
 
 
 def _rows_with(rows: list[int], row: int, others: Sequence[Face]) -> npt.NDArray[np.intp]:
-    """Return a face's rows and a spot's row, or the rows of the whole face to which the spot belongs."""
+    """Return a face's rows plus a spot's row or, if the spot belongs to a face, all rows of that face."""
     spot_rows = next((face.rows for face in others if row in face.rows), (row,))
     return np.array([*rows, *spot_rows], np.intp)
 
 
 def _forms_lattice(places: Array) -> bool:
-    """Return whether positions (n, 2) are arranged like some pips of a 5 or 6 of any size and turn."""
+    """Return whether positions (n, 2) are arranged like pips of a 5 or 6 of any size and rotation."""
     if len(places) > len(_SIX):
         return False
     z = places[:, 0] + 1j * places[:, 1]
     z = z - z.mean()
     sites = _arrangements(len(z))
     sites = sites - sites.mean(axis=1, keepdims=True)
-    # Find the best turn and size. Mirror images need not be tried, since the sites are symmetric.
+    # Find the best rotation and size. The sites are symmetric, so mirror images need no check.
     size = (sites.conj() @ z) / (np.abs(sites) ** 2).sum(axis=1)
     deviation = np.abs(z[None, :] - size[:, None] * sites).max(axis=1)
     return bool((deviation < 2 * MAX_PITCH_ERROR * np.abs(size)).any())
@@ -136,7 +143,7 @@ _ARRANGEMENT_CACHE: dict[int, npt.NDArray[np.complex128]] = {}
 
 
 def _is_uninterrupted(image: Array, pips: Pips, rows: list[int], spot: int) -> bool:
-    """Return whether only the face and its pips are visible between the spot and the face's nearest pip."""
+    """Return whether the strip between a spot and the face's nearest pip shows only the face and its pips."""
     nearest_pip = rows[int(np.hypot(*(pips.centre[rows] - pips.centre[spot]).T).argmin())]
     begin, offset = pips.centre[nearest_pip], pips.centre[spot] - pips.centre[nearest_pip]
     length = float(np.hypot(*offset))

@@ -1,5 +1,4 @@
-"""The trail of one die through a video: its positions, its predicted position, and the spot assigned to the
-die."""
+"""Assigns the spots of each frame to the dice of a throw, based on each die's previous positions."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -15,27 +14,27 @@ from drivers.vision.reading import DieSeen
 from drivers.vision.stills import Crop
 
 LOST_US = 250_000
-"""How long a die is searched for at its predicted position before it is lost."""
+"""Time without a sighting after which a die is lost."""
 MAX_AREA_FACES = 5.0
-"""Maximum area of a spot, in die faces: that of a die blurred over three edges."""
+"""Maximum area of a die's spot, in die faces, reached by a die blurred over three edges."""
 TOGETHER_FACES = 1.9
-"""Two dice in one spot, at rest or only slightly blurred, cover more than this many die faces."""
+"""Minimum area of a spot of two dice, at rest or slightly blurred, in die faces."""
 BOTH_FRACTION = 0.8
-"""Two dice that became one spot cover at least this fraction of their areas in the previous frame."""
+"""Minimum area of a spot of two dice, as a fraction of the sum of their areas in the previous frame."""
 SCRAP_FRACTION = 0.5
-"""Next to a spot that contains both dice, a spot with less than this fraction of a die's area is a shadow or
-glare."""
+"""Minimum area of a die next to a spot that contains both dice, as a fraction of a die's previous area. A
+smaller spot is a shadow or glare."""
 JOINED_FACTOR = 1.4
-"""A spot that a second die joins grows by at least this factor."""
+"""Minimum factor by which a spot's area increases when a second die joins it."""
 MAX_EDGES_PER_US = 8.0 / 19_000
-"""Thrown 19 mm dice move at 1 to 7 m/s; high above the table, near the camera, a die appears even faster."""
+"""Maximum speed. Thrown 19 mm dice move at 1 to 7 m/s, and a die near the camera appears faster."""
 PACE_FRAMES = 5
-"""After a bounce, a die is no faster than it was within this many frames before the bounce."""
+"""Number of latest frames whose maximum speed limits a die's speed. A bounce does not accelerate a die."""
 CUT_MAX_EDGES = 2.5
-"""Maximum distance of a die from its predicted position just after it came clear of the border, which had cut
-off a part of the die and of its blur."""
+"""Maximum distance, in die edges, of a die at the border from its predicted position. The border cuts off a
+part of the die and its blur."""
 MAX_AHEAD_US = 70_000
-"""Maximum time for which a die's motion is extrapolated from its path."""
+"""Maximum time for which a die's motion is extrapolated."""
 
 
 @dataclass(slots=True)
@@ -45,7 +44,7 @@ class Trail:
     die: int
     released_us: int
     release_place: Array
-    """The position at which it was first seen."""
+    """The position of the first sighting, or the common spot's at `released_us` if two dice came as one."""
     t_us: list[int] = field(default_factory=list)
     places: list[Array] = field(default_factory=list)
     spot: Spot | None = None
@@ -57,15 +56,15 @@ class Trail:
     read: DieSeen | None = None
     crops: tuple[Crop, ...] = ()
     unread_reason: str = ""
-    """Why its face could not be read the last time; empty if it could."""
+    """Why the latest reading of the face failed; empty if it succeeded."""
     reading_since_us: int = 0
     lost: bool = False
     rest_reported: bool = False
     at_border: bool = False
-    """Whether it was last seen at the picture's border, and so may have left the picture."""
+    """Whether the latest sighting was at the picture's border, where the die may have left the picture."""
 
     def predicted_at(self, t_us: int) -> Array:
-        """Return its predicted position at a time, in pixels."""
+        """Return the die's predicted position at a time, in pixels."""
         if len(self.places) < 2 or self.t_us[-1] == self.t_us[-2]:
             return self.places[-1]
         speed = (self.places[-1] - self.places[-2]) / (self.t_us[-1] - self.t_us[-2])
@@ -74,14 +73,14 @@ class Trail:
         return predicted
 
     def place_at(self, t_us: int) -> Array:
-        """Return its last position up to a time, in pixels; for an earlier time, its first position."""
+        """Return the die's latest position up to a time, or else its first position, in pixels."""
         return self.places[max(0, bisect_right(self.t_us, t_us) - 1)]
 
     def may_be_sighting(self, one: Sighting, die_px: float) -> bool:
-        """Return whether a single sighting is probably this die.
+        """Return whether a single, unassigned sighting is probably this die.
 
         Before the trail's first sighting, the border may have cut the die. Between two sightings, the die may
-        have been in a spot too large for one die.
+        have been part of a spot too large for one die.
         """
         after = bisect_right(self.t_us, one.t_us)
         was_elsewhere = after > 0 and self.t_us[after - 1] == one.t_us
@@ -97,11 +96,10 @@ class Trail:
         return float(np.hypot(one.spot.x - predicted[0], one.spot.y - predicted[1])) < CUT_MAX_EDGES * die_px
 
     def reach(self, t_us: int, die_px: float) -> float:
-        """Return the maximum distance of the die from its predicted position, in pixels: a bounce may reverse
-        its motion.
+        """Return the maximum distance of the die from its predicted position, in pixels.
 
-        A die that hit a wall between two frames may seem not to have moved, so its speed before the hit
-        counts too.
+        A bounce may reverse the die's motion. A die that hits a wall between two frames may appear
+        stationary, so the speed before the hit also counts.
         """
         ahead_us = t_us - self.t_us[-1]
         if len(self.places) < 2:
@@ -115,8 +113,7 @@ class Trail:
 
 
 def assign_spots(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
-    """Assign spots to trails so that the total distance is minimal; two trails may share a spot if
-    necessary."""
+    """Assign spots to trails with minimal total distance; two trails may share a spot if necessary."""
     costs: dict[tuple[int, int], float] = {}
     scraps = _scraps(trails, spots)
     for trail in trails:
@@ -124,8 +121,7 @@ def assign_spots(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_
         for index, spot in enumerate(spots):
             if spot.area > 2 * MAX_AREA_FACES * die_px**2 or index in scraps:
                 continue
-            # A bounce may reverse a die's motion between two frames, so its last position counts as well as
-            # the predicted one.
+            # A bounce may reverse a die's motion between two frames, so its last position also counts.
             distance = min(
                 float(np.hypot(spot.x - predicted[0], spot.y - predicted[1])),
                 0.6 * die_px + float(np.hypot(*(np.array([spot.x, spot.y]) - trail.places[-1]))),
@@ -162,14 +158,14 @@ def assign_spots(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_
 
 
 def _not_joined(spot: Spot, trails: Sequence[Trail]) -> Trail | None:
-    """Return the die that left the picture, if the other die's spot has not grown; None otherwise."""
+    """Return the die that left the picture, if the other die's spot has not become larger."""
     left = [trail for trail in trails if trail.spot is None and trail.at_border]
     before = sum(trail.spot.area for trail in trails if trail.spot is not None)
     return left[0] if len(left) == 1 and spot.area < JOINED_FACTOR * before else None
 
 
 def _scraps(trails: Sequence[Trail], spots: Sequence[Spot]) -> list[int]:
-    """Return the indices of spots that are not dice, because another spot contains both dice."""
+    """Return the indices of small spots next to a spot that contains both dice."""
     before = {id(trail.spot): trail.spot.area for trail in trails if trail.spot is not None}
     both = sum(before.values())
     seen = len(trails) == 2 and all(trail.spot is not None for trail in trails)
@@ -187,7 +183,7 @@ def locate_die(
         return _split_spot(spot, trail, sharers, t_us), 0.35 * die_px
     error = blur_error(spot, die_px)
     if spot.at_border:
-        # The part beyond the border is not visible, so the visible part's centre is off by half of it.
+        # Half the length of the hidden part is the distance between the visible part's centre and the die's.
         width, height = spot.size
         size = np.array([width, height])
         missing_px = np.maximum(0.0, 1.15 * die_px - size)
@@ -197,7 +193,7 @@ def locate_die(
 
 
 def blur_error(spot: Spot, die_px: float) -> float:
-    """Return the error of a spot's centre in pixels, which grows with motion blur."""
+    """Return the error of a spot's centre, in pixels, including the effect of motion blur."""
     blur_px = max(0.0, max(spot.size) - 1.45 * die_px)
     return 0.5 + 0.03 * die_px + 0.12 * blur_px
 

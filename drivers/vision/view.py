@@ -1,6 +1,6 @@
-"""Detects that a camera no longer sees its table: covered, blinded, bumped, out of focus, flickering, frozen.
+"""Detects faults of a camera's view: covered, blinded, bumped, out of focus, flickering or frozen.
 
-Each frame is compared with the empty table at a quarter of its size. A deviation that lasts for
+Each frame is compared with the empty table at a quarter of the frame's size. A deviation that lasts for
 `MIN_FAULT_US` is a fault. While a fault is active, no dice are followed, because faces and tracks are valid
 only in the calibrated view.
 """
@@ -16,45 +16,45 @@ from drivers.vision.arrays import Array
 
 SIZE = 0.25
 MIN_FAULT_US = 100_000
-"""A hand that passes close to the camera covers it for less than this."""
+"""Minimum duration of a fault. A hand that passes close to the camera covers it for less."""
 MIN_CLEAR_US = 500_000
 MAX_DARK = 14.0
-"""Maximum mean grey level of a covered sensor: black level and noise."""
+"""Maximum mean grey level of a covered sensor, due to black level and noise."""
 PLAIN_FRACTION = 0.3
-"""A cloth over the camera leaves less than this fraction of the empty table's contrast."""
+"""Minimum contrast, as a fraction of the empty table's. A cloth over the camera leaves less."""
 MIN_CHANGE = 40
 CHANGED_FRACTION = 0.6
-"""Dice, hands and sticks together never hide more than this fraction of the view."""
+"""Maximum fraction of the view that dice, hands and sticks hide."""
 WHITE, WHITE_FRACTION = 250, 0.2
 BLUR_FRACTION = 0.35
-"""Minimum sharpness, as a fraction of the calibrated view's; hands and dice add edges and hide few."""
+"""Minimum sharpness, as a fraction of the calibrated view's. Hands and dice add edges and hide few."""
 MIN_SHIFT_RESPONSE = 0.15
-"""If the phase correlation's response is lower than this, the shift is meaningless."""
+"""Minimum response of the phase correlation at which the shift is meaningful."""
 MAX_FLICKER = 0.06
-"""Maximum standard deviation of the light from frame to frame, as a fraction of its mean; people's shadows
+"""Maximum standard deviation of the light from frame to frame, as a fraction of the mean. People's shadows
 change the light only slowly."""
 BANDS = 16
-"""Rows are exposed one after another, so a lamp at 50 or 60 Hz causes about four dark stripes, which drift
-fast or slowly. They must appear in half of the bands, so that a hand is not mistaken for stripes.
+"""Number of bands of rows. Rows are exposed one after another, so a lamp at 50 or 60 Hz causes about four
+dark stripes, which drift. Stripes affect at least half of the bands; a hand affects fewer.
 """
 RECENT_FRAMES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The state of the view as of one frame."""
+    """The state of the view after one frame."""
 
     fault: str | None
     """The code of the active fault."""
     seen: str = ""
-    """What was seen or measured."""
+    """A description of the fault, with measured values."""
 
 
 class View:
-    """One camera's view of its table, frame after frame."""
+    """Checks one camera's view of its table, frame by frame."""
 
     def __init__(self, empty: Array, bumped_px: float) -> None:
-        """Store the calibrated view and the shift, in pixels of a frame, that counts as a bump."""
+        """Store the calibrated view and the minimum shift, in pixels of a frame, that counts as a bump."""
         self._empty = _small(empty)
         self._bumped = max(0.75, bumped_px * SIZE)
         self._window = cv2.createHanningWindow((self._empty.shape[1], self._empty.shape[0]), cv2.CV_32F)
@@ -69,7 +69,7 @@ class View:
         self._clear_since_us: int | None = None
 
     def look(self, t_us: int, picture: Array) -> Verdict:
-        """Check a frame; return the verdict, with the active fault if there is one."""
+        """Check a frame and return the verdict."""
         found = self._find_fault(_small(picture))
         if found is None:
             self._suspect = None
@@ -106,7 +106,7 @@ class View:
         if mean < MAX_DARK or float(now.std()) < PLAIN_FRACTION * self._structure:
             return (
                 "covered",
-                f"mean grey level {mean:.0f}, contrast {now.std():.0f}, not about {self._structure:.0f}",
+                f"mean grey level {mean:.0f}, contrast {now.std():.0f}, expected about {self._structure:.0f}",
             )
         if len(self._light) == RECENT_FRAMES and (swing := _swing(self._light)) > MAX_FLICKER:
             return "flickering", f"the light varies by {swing:.0%} from frame to frame"
@@ -114,7 +114,7 @@ class View:
             return "flickering", f"bands across the view differ by {striped:.0%} from the view's median"
         changed = cv2.countNonZero((cv2.absdiff(now, self._empty) > MIN_CHANGE).astype(np.uint8)) / now.size
         if changed > CHANGED_FRACTION:
-            return "covered", f"{changed:.0%} of the view is not the table"
+            return "covered", f"{changed:.0%} of the view differs from the empty table"
         shift, response = cv2.phaseCorrelate(
             self._empty.astype(np.float32), now.astype(np.float32), self._window
         )
@@ -136,7 +136,7 @@ def _small(picture: Array) -> Array:
 
 
 def _sharpness(small: Array) -> float:
-    """Return the 99th percentile of a picture's gradient, which printed lines reach and grain does not."""
+    """Return the 99th percentile of a picture's second derivative; printed lines reach it, grain does not."""
     steep = np.absolute(
         np.asarray(cv2.Laplacian(cv2.GaussianBlur(small, (0, 0), 0.8), cv2.CV_32F), np.float32)
     )
@@ -150,12 +150,12 @@ def _bands(small: Array) -> Array:
 
 
 def _swing(light: deque[Array]) -> float:
-    """Return how much the light varies from frame to frame in most bands, ignoring slow changes."""
+    """Return the bands' median variation of the light from frame to frame, without slow changes."""
     values = np.stack(light)
     steps = np.diff(values, 2, axis=0) / 4
     return float(np.median(steps.std(axis=0) / np.maximum(1.0, values.mean(axis=0))))
 
 
 def _striped(ratio: Array) -> float:
-    """Return how much lighter or darker most bands are than the view as a whole."""
+    """Return the bands' median deviation in light from the view as a whole."""
     return float(np.median(np.abs(ratio / max(0.01, float(np.median(ratio))) - 1.0)))
